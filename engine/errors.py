@@ -1,0 +1,75 @@
+"""Every exception tocsin raises on purpose.
+
+    TocsinError                 something the caller can act on; str() is the sentence to print
+    |-- RulesError              rules that do not load; carries every Diagnostic, not only the first
+    |-- ConfigError             tocsin.yml is wrong; carries every Diagnostic
+    |-- UsageError              the command line asks for something that cannot be (exit 2)
+    |-- SourceError             an input cannot be read
+    |   |-- SourceMissing       it is not there
+    |   |-- SourceDenied        no permission
+    |   `-- DataLoss            lines between two offsets are gone; carries the gap
+    |-- StoreError              the incident store cannot be read or written
+    `-- RuntimeMissing          Java, a package or a server that this command needs is absent; says what to install
+
+Imports the standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.model.diagnostics import Diagnostic
+
+
+class TocsinError(Exception):
+    """A failure with a sentence for its reader: what, where, why, what next."""
+
+
+class DiagnosticsError(TocsinError):
+    """Base of the errors that carry a list of diagnostics, in file order."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n".join(d.one_line() for d in self.diagnostics))
+
+
+class RulesError(DiagnosticsError):
+    """Rules that do not load."""
+
+
+class ConfigError(DiagnosticsError):
+    """A configuration file that does not load."""
+
+
+class UsageError(TocsinError):
+    """The command line asks for something that cannot be done."""
+
+
+class SourceError(TocsinError):
+    """An input that cannot be read."""
+
+
+class SourceMissing(SourceError):
+    """An input that is not there."""
+
+
+class SourceDenied(SourceError):
+    """An input that may not be read."""
+
+
+class DataLoss(SourceError):
+    """Lines of `source_id` in [`lost_from`, `lost_to`) are gone before they were read."""
+
+    def __init__(self, source_id: str, lost_from: int, lost_to: int, why: str) -> None:
+        self.source_id, self.lost_from, self.lost_to, self.why = source_id, lost_from, lost_to, why
+        super().__init__(f"{source_id}: offsets {lost_from} to {lost_to} are gone ({why})")
+
+
+class StoreError(TocsinError):
+    """The incident store cannot be read or written."""
+
+
+class RuntimeMissing(TocsinError):
+    """Something this command needs at run time is absent; the message says what to install."""

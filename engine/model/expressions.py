@@ -1,0 +1,171 @@
+"""Expressions of conditions, templates and escalations: a small tree and its three-valued evaluation (DESIGN 5).
+
+The parser lives in `engine/dsl`; here is what every stage needs to evaluate. No names are looked up outside the given
+environment, no attribute is read, nothing is called but the functions of FUNCTIONS.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+class Unknown:
+    """The value of anything that depends on a missing capture; neither true nor false."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = Unknown()
+
+Scalar = str | int | float | bool
+Result = Any  # Scalar | Sequence[Scalar] | Unknown: lists only as arguments of functions
+Environment = Mapping[str, Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, text or duration in seconds."""
+
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A detection item, a capture or a context value; `x.all` and the like are single names here."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`not x` or `-x`."""
+
+    op: str
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`x op y`, op one of: and or == != < <= > >= + - * / %."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`function(argument, ...)` with a function of FUNCTIONS."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+Expression = Literal | Name | Unary | Binary | Call
+
+
+def ceil_pow2(number: float) -> int:
+    """Return the smallest power of two that is not below `number` (1 for anything up to 1)."""
+    return 1 << max(0, math.ceil(number) - 1).bit_length()
+
+
+def round_up(number: float, step: float) -> int:
+    """Return the smallest multiple of `step` that is not below `number`."""
+    return math.ceil(number / step) * int(step)
+
+
+def reassignment(topic: str, partitions: Sequence[Scalar] | Scalar, brokers: str | Sequence[Scalar]) -> str:
+    """Return the JSON that kafka-reassign-partitions takes: every partition of `topic` on all of `brokers`."""
+    ids = [int(b) for b in (brokers.split(",") if isinstance(brokers, str) else brokers)]
+    parts = partitions if isinstance(partitions, (list, tuple)) else [partitions]
+    rows = [{"topic": topic, "partition": int(p), "replicas": ids} for p in sorted({int(p) for p in parts})]
+    return json.dumps({"version": 1, "partitions": rows}, separators=(",", ":"))
+
+
+FUNCTIONS: Mapping[str, Callable[..., Result]] = {
+    "ceil_pow2": ceil_pow2,
+    "round_up": round_up,
+    "min": min,
+    "max": max,
+    "len": len,
+    "lower": lambda text: str(text).lower(),
+    "reassignment": reassignment,
+}
+
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "%": lambda a, b: a % b,
+}
+
+
+def evaluate(expression: Expression, environment: Environment) -> Result:
+    """Return the value of `expression`, or UNKNOWN when it hangs on a missing name or an operation that has no answer.
+
+    `and` is false when either side is false even if the other is unknown, `or` true likewise; `not unknown` is unknown.
+    """
+    match expression:
+        case Literal(value):
+            return value
+        case Name(name):
+            return environment.get(name, UNKNOWN)
+        case Unary(op, operand):
+            value = evaluate(operand, environment)
+            if value is UNKNOWN:
+                return UNKNOWN
+            return (not value) if op == "not" else -value
+        case Binary("and" | "or" as op, left, right):
+            return _connect(op, evaluate(left, environment), right, environment)
+        case Binary(op, left, right):
+            return _apply(_COMPARE.get(op) or _ARITHMETIC[op], [evaluate(left, environment), evaluate(right, environment)])
+        case Call(function, arguments):
+            return _apply(FUNCTIONS[function], [evaluate(a, environment) for a in arguments])
+    raise TypeError(f"not an expression: {expression!r}")
+
+
+def names(expression: Expression) -> frozenset[str]:
+    """Return every name that `expression` refers to."""
+    match expression:
+        case Name(name):
+            return frozenset((name,))
+        case Unary(_, operand):
+            return names(operand)
+        case Binary(_, left, right):
+            return names(left) | names(right)
+        case Call(_, arguments):
+            return frozenset().union(*(names(a) for a in arguments))
+    return frozenset()
+
+
+def _connect(op: str, left: Result, right: Expression, environment: Environment) -> Result:
+    decided_by = op == "or"
+    if left is not UNKNOWN and bool(left) is decided_by:
+        return decided_by
+    other = evaluate(right, environment)
+    if other is not UNKNOWN and bool(other) is decided_by:
+        return decided_by
+    return UNKNOWN if UNKNOWN in (left, other) else (not decided_by)
+
+
+def _apply(function: Callable[..., Result], arguments: list[Result]) -> Result:
+    if any(a is UNKNOWN for a in arguments):
+        return UNKNOWN
+    try:
+        return function(*arguments)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        return UNKNOWN

@@ -1,0 +1,154 @@
+"""What comes out: verdicts of correlation, and incidents with their rendered runbooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from engine.model.matches import Value
+from engine.model.records import Labels
+
+Key = tuple[str, str, tuple[tuple[str, str], ...]]  # scope, rule id, entity as sorted (label, value) pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What an alert's matches captured under one name, merged without regard to arrival order.
+
+    `values`: distinct values ordered by event time, at most 10. For numbers also first, last, min, max, sum (else None).
+    """
+
+    values: tuple[Value, ...]
+    first: float | None = None
+    last: float | None = None
+    min: float | None = None
+    max: float | None = None
+    sum: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A rule holding for one entity from `starts_at` to `last_seen`; over at `ends_at` when that is set.
+
+    status: pending (its `for` has not passed) | firing | resolved | retracted. `why` says how it began or ended ("quiet, not
+    confirmed"). `events` are ids of its events (first 3, last 3 and up to 50 in all, by time): `first` and `last` index the
+    evidence. Labels hold the entity and what is known of the emitter.
+    """
+
+    key: Key
+    status: str
+    severity: str
+    starts_at: datetime
+    last_seen: datetime
+    ends_at: datetime | None
+    count: int
+    dated: bool
+    labels: Labels = field(default_factory=dict)
+    captures: Mapping[str, Capture] = field(default_factory=dict)
+    events: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Everything a rule says now of one entity, ordered by time: replaces what it said before, except alerts that started
+    before `final_before` and are not repeated here."""
+
+    key: Key
+    alerts: tuple[Alert, ...]
+    final_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The event behind an alert's evidence id; `text` is redacted and at most 4 kB."""
+
+    event_id: str
+    source_id: str
+    number: int
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """The members of each component known in a scope, e.g. {"broker": ("1", "2", "3")}, sorted."""
+
+    scope: str
+    members: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Blind:
+    """Something tocsin cannot judge in a scope, and why: an unbound source, an absence never armed, a rule of other versions."""
+
+    scope: str
+    what: str
+    why: str
+
+
+Finding = Verdict | Evidence | Roster | Blind
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedStep:
+    """A step of the fix with its numbers filled in."""
+
+    do: str
+    where: str = ""
+    set: Mapping[str, str] = field(default_factory=dict)
+    also: Mapping[str, str] = field(default_factory=dict)
+    file: Mapping[str, str] = field(default_factory=dict)
+    run: str = ""
+    changes_state: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """What an incident explains: one entry per rule and entity."""
+
+    rule: str
+    title: str
+    count: int
+    labels: Labels
+    first_seen: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One trouble with one root: what is told, shown and stored. `id` is fixed at opening; `revision` grows with each change.
+
+    status: open | acknowledged | resolved | retracted | merged. Times are None when the lines bear no stamps.
+    """
+
+    id: str
+    key: Key
+    revision: int
+    rule: str
+    title: str
+    severity: str
+    status: str
+    component: str
+    labels: Labels
+    first_seen: datetime | None
+    last_seen: datetime | None
+    resolved_at: datetime | None
+    count: int
+    cause: str
+    impact: str
+    fix: tuple[RenderedStep, ...] = ()
+    verify: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    symptoms: tuple[Symptom, ...] = ()
+    captures: Mapping[str, Value] = field(default_factory=dict)
+    also_possible: tuple[str, ...] = ()
+    next_checks: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    stage: str = ""  # the rule whose fix is shown, when a later stage of the same trouble has been reached
+    why: str = ""
+    merged_into: str | None = None
+    pending: bool = False
+    alerts: tuple[Key, ...] = ()  # the keys of its alerts: root first
+    opened_at: datetime | None = None  # event time of the first alert when it was opened

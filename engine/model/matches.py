@@ -1,0 +1,47 @@
+"""What the matcher says of events: matches, and who was heard from when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from engine.model.records import Labels
+
+Value = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A signature seen in one event; text and captures are already redacted.
+
+    At most one per (signature, event). `at` is event time, or ingest time when not `dated`. `text` is the evidence, at most
+    4 kB. `rule_id` may also name a component's own line: `component:<name>/names`, `/version` or `/heartbeat` (DESIGN 4.1).
+    """
+
+    rule_id: str
+    event_id: str
+    source_id: str
+    number: int
+    at: datetime
+    dated: bool
+    captures: Mapping[str, Value] = field(default_factory=dict)
+    labels: Labels = field(default_factory=dict)
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """`source_id` printed something at `first`, at `last`, and never paused for as long as SEEN_GAP_S between the two.
+
+    Unions of these spans do not depend on how the input was cut into batches. Only dated events count.
+    """
+
+    source_id: str
+    first: datetime
+    last: datetime
+    labels: Labels = field(default_factory=dict)
+
+
+SEEN_GAP_S = 60.0
+EVIDENCE_BYTES = 4096

@@ -1,0 +1,116 @@
+"""What flows in: raw lines and progress, unwrapped records, decoded events.
+
+A source_id names one stream of lines with offsets of its own: a file, a Kafka topic-partition key, or one container inside a
+file of compose output (`<file>#<container>`; `parent_id` gives the file back).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+Labels = Mapping[str, str]
+
+NO_LABELS: Labels = {}
+
+
+@dataclass(frozen=True, slots=True)
+class RawLine:
+    """One physical line as it arrived, without its line end.
+
+    `offset` is the position of its first byte in the source, `number` its 1-based line number (0: unknown). `ingested_at` is
+    when tocsin or the shipper took it; it stands in for the event time of lines that bear none.
+    """
+
+    source_id: str
+    offset: int
+    value: bytes
+    number: int = 0
+    ingested_at: datetime | None = None
+    labels: Labels = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a source has been read: everything before `read_to` of the `end` bytes known at `at`.
+
+    `closed`: nothing will be added (a rotated file); `covers_until`: the end of the period its name says it covers, if it says.
+    """
+
+    source_id: str
+    read_to: int
+    end: int
+    caught_up: bool
+    at: datetime | None = None
+    closed: bool = False
+    covers_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line with its wrappers off.
+
+    `starts`: the wrapper itself says that a logical record starts here (a Kibana row, a JSON document); then the lines of
+    `text` after the first belong to it. `at` is the wrapper's own stamp. `fields` are what a structured wrapper already knows
+    (level, logger, thread), under their LogEvent names.
+    """
+
+    source_id: str
+    offset: int
+    text: str
+    number: int = 0
+    starts: bool = False
+    at: datetime | None = None
+    ingested_at: datetime | None = None
+    labels: Labels = field(default_factory=dict)
+    fields: Labels = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The records of one logical event, in order and contiguous within one source; never empty.
+
+    `headed`: its first record begins an event (a header, or a wrapper that says so). A headless block is bare text, or the
+    continuation of an event whose header came earlier. `cut`: a bound on lines or bytes ended it early.
+    """
+
+    records: tuple[Record, ...]
+    headed: bool
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """One logical log record: wrappers off, stack trace and next-line reason joined.
+
+    `text` is the whole event as printed, lines joined by newlines; `message` the first line without its header; `exception`
+    the chain of exception classes, outermost first, innermost cause last. `timestamp` is None where the text bears none;
+    `at` then is the ingest time. Labels describe the emitter; they always hold `source` and `cluster`.
+    """
+
+    event_id: str
+    source_id: str
+    offset: int
+    number: int
+    timestamp: datetime | None
+    at: datetime
+    text: str
+    message: str
+    level: str = ""
+    logger: str = ""
+    thread: str = ""
+    exception: tuple[str, ...] = ()
+    labels: Labels = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Processing time reaching the stream as data: one per trigger, never read from a clock inside a stage."""
+
+    at: datetime
+
+
+def parent_id(source_id: str) -> str:
+    """Return the source that physically holds `source_id`: itself, or the file that a compose container is printed into."""
+    return source_id.partition("#")[0]

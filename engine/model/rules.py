@@ -1,0 +1,277 @@
+"""Rules as the engine runs them: compiled by `engine/dsl` from YAML, frozen, serialisable, free of file positions.
+
+A rule is either a Signature (over one event) or a Correlation (over matches and time); `Rule` holds what both share.
+Times are seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.model.expressions import Expression
+
+SEVERITIES = ("info", "low", "medium", "high", "critical")
+COMPONENTS = (
+    "broker controller client connect spring streams debezium schema-registry zookeeper strimzi any".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A computed place in a template. `unit` (human, bytes, ms ...) says how a number is written; `charset` names the value
+    type whose characters are allowed where the template is part of a command ("" = plain text)."""
+
+    expression: Expression
+    unit: str = ""
+    charset: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Text with holes, in order."""
+
+    parts: tuple[str | Hole, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a fix: what to do, at which level, the settings (and their other spelling), files, the command as argv."""
+
+    do: Template
+    where: str = ""
+    set: Mapping[str, Template] = field(default_factory=dict)
+    also: Mapping[str, Template] = field(default_factory=dict)
+    file: Mapping[str, Template] = field(default_factory=dict)
+    run: tuple[Template, ...] = ()
+    changes_state: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Runbook:
+    """What every rule says to its reader."""
+
+    cause: Template
+    impact: Template
+    fix: tuple[Step, ...] = ()
+    verify: tuple[Template, ...] = ()
+    next_checks: tuple[Template, ...] = ()
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explains:
+    """This rule is the cause of alerts of `rules` whose keys are equal and that start in [-before, +after] of its own span.
+
+    `by` maps a key of this rule to the key of the symptom. Keys are looked up in entity, captures, then labels.
+    """
+
+    rules: tuple[str, ...]
+    by: Mapping[str, str]
+    before_s: float
+    after_s: float
+    scope_wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Continues:
+    """This rule is the next stage of the trouble of `rule`: it reopens that incident within `within_s`."""
+
+    rule: str
+    by: Mapping[str, str]
+    within_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """When an alert ends: at most `at_most` occurrences in `in_s`, or one of `rules` seen and `quiet_s` without the counted."""
+
+    at_most: int = 0
+    in_s: float = 3600.0
+    rules: tuple[str, ...] = ()
+    quiet_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """Severity becomes `to` when `when` holds over: count, lasting (seconds), and the captures."""
+
+    to: str
+    when: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What signatures and correlations share.
+
+    `entity` maps a label of the alert to the capture or label it is read from (usually the same word). A missing entity value
+    never joins two sources: the source's identity takes its place. `captures` maps every capture name to its type.
+    A rule of severity info never opens an incident alone: it serves correlations and appears as a symptom.
+    """
+
+    id: str
+    title: Template
+    status: str
+    severity: str
+    component: str
+    versions: tuple[tuple[str, str], ...]  # ((">=", "0.9"), ...): all must hold; empty: any
+    entity: Mapping[str, str]
+    runbook: Runbook
+    captures: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    explains: tuple[Explains, ...] = ()
+    continues: tuple[Continues, ...] = ()
+    clear: Clear = field(default_factory=Clear)
+    escalate: tuple[Escalation, ...] = ()
+    for_s: float = 0.0
+    reopen_window_s: float = 3600.0
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A hole of a pattern: regular expression group (1-based), name, type; equal names must hold equal text."""
+
+    group: int
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One check of one field. `op`: pattern and re search `regex` (RE2 syntax); contains, startswith, endswith compare
+    `value`; gt gte lt lte compare numbers; exists holds when the field is present iff value == "true".
+
+    `literals` must all occur in the field for `regex` to match (a cheap necessary condition; may be empty).
+    """
+
+    field: str
+    op: str
+    value: str = ""
+    regex: str = ""
+    literals: tuple[str, ...] = ()
+    captures: tuple[Captured, ...] = ()
+    nocase: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A named detection item: any of several groups of tests that must all hold."""
+
+    name: str
+    any_of: tuple[tuple[Test, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A rule over one LogEvent. Items not named in `condition` only add captures.
+
+    `collapse_s` > 0: matches of one entity within that time of the first are one occurrence. `distinct`: each tuple of these
+    captures counts once.
+    """
+
+    rule: Rule
+    items: tuple[Item, ...]
+    condition: Expression
+    collapse_s: float = 0.0
+    distinct: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sooner:
+    """An absence is told early when `rules` complain of the entity: `naming` maps the entity's label to their capture.
+
+    Definite rather than suspected `timespan_s` after the first complaint; `back` are the rules that take a complaint back.
+    """
+
+    rules: tuple[str, ...]
+    naming: Mapping[str, str]
+    timespan_s: float
+    back: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unless:
+    """A planned stop: one of `rules` within `within_s` of the entity's last line excuses its silence for `for_s`."""
+
+    rules: tuple[str, ...]
+    within_s: float
+    for_s: float
+    naming: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """What is expected: `of` a component name (its bound sources) or a signature id (its matches).
+
+    `timespan_s` 0 means heartbeat: 2.5 times the cadence that the component's version prints.
+    """
+
+    of: str
+    timespan_s: float = 0.0
+    sooner: Sooner | None = None
+    unless: Unless | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """A rule over matches of `rules` (types: event_count, absence; Sigma's names). `condition` sees `count`."""
+
+    rule: Rule
+    type: str
+    rules: tuple[str, ...]
+    timespan_s: float
+    condition: Expression | None = None
+    absence: Absence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A line that a component of these versions prints unconditionally every `every_s`."""
+
+    test: Test
+    every_s: float
+    versions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """How a process of this component names itself: `names` capture the member (captures named `member`), `version` the
+    version. Two names that agree bind a source to (component, member)."""
+
+    name: str
+    label: str  # the label the member goes into: broker, worker ...
+    names: tuple[Test, ...]
+    version: tuple[Test, ...] = ()
+    heartbeats: tuple[Heartbeat, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A line layout: `header` is RE2 syntax with named groups among time, level, logger, thread, message, and label names.
+
+    `time` names the stamp's layout: iso, kibana, epoch_ms (see engine/parse/times.py). Earlier `rank` is tried first.
+    """
+
+    name: str
+    header: str
+    time: str = "iso"
+    rank: int = 100
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything loaded: what `replay()` and the Spark job run. `hash` identifies its content."""
+
+    formats: tuple[Format, ...]
+    components: tuple[Component, ...]
+    signatures: tuple[Signature, ...]
+    correlations: tuple[Correlation, ...]
+    hash: str = ""
+    context: Mapping[str, str] = field(default_factory=dict)  # bootstrap, connect_url ... of the configuration, per cluster
+
+    def rules(self) -> Mapping[str, Rule]:
+        """Return every rule by id."""
+        return {r.rule.id: r.rule for r in (*self.signatures, *self.correlations)}

@@ -1,0 +1,41 @@
+"""The reference: the whole flow on one screen, pure Python, no Spark, no I/O, no clock of its own (DESIGN 2).
+
+The Spark job hosts the same stages and must give the same final incidents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from engine.correlate import correlate
+from engine.incident import MemoryLedger, group
+from engine.match import match
+from engine.model.incidents import Incident
+from engine.model.matches import Match
+from engine.model.records import LogEvent, Progress, RawLine
+from engine.model.rules import Plan
+from engine.parse import assemble, decode, unwrap
+from engine.ports import Ledger
+
+Observer = Callable[[LogEvent, list[Match]], None]
+
+
+def replay(
+    input: Iterable[RawLine | Progress],
+    plan: Plan,
+    ledger: Ledger | None = None,
+    observe: Observer | None = None,
+) -> Iterator[Incident]:
+    """Yield incident revisions for `input`, in the order they are decided; the last revision of each id is its final state.
+
+    Args:
+        input: lines and progress, each source in order; sources may interleave in any way.
+        ledger: receives alerts, evidence and incidents; a dictionary when None.
+        observe: called once per event with its matches, for counts and unknown lines.
+    """
+    records = unwrap(input, plan.formats)  # container, JSON, compose and Kibana wrappers off
+    blocks = assemble(records, plan.formats)  # stack traces and next-line reasons joined
+    events = decode(blocks, plan.formats)  # time, level, logger, exception chain, identity
+    matches = match(events, plan, observe)  # signatures; who was heard from
+    findings = correlate(matches, plan)  # event time; progress arrives in the stream
+    return group(findings, plan, ledger or MemoryLedger())

@@ -1,0 +1,86 @@
+"""What the engine asks of the world: sources, ledgers, receivers. Imports the standard library and the model only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
+from engine.model.records import Labels, Progress
+
+Offset = Mapping[str, Any]  # JSON: what a source needs to go on from here
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Whole lines of one source: `data` is their bytes with line ends, `offset` the position of the first byte, `number` the
+    line number of the first line (0: unknown). Chunks of one source are contiguous and in order."""
+
+    source_id: str
+    offset: int
+    data: bytes
+    number: int = 0
+    ingested_at: datetime | None = None
+    labels: Labels = field(default_factory=dict)
+
+
+class Source(Protocol):
+    """A system that log lines are read from. Pure Python; the one adapter in engine/spark makes it a streaming source.
+
+    Offsets, partitions and slices are JSON values: they travel through Spark's checkpoint and to its workers.
+    """
+
+    def initial(self) -> Offset:
+        """Return where a first run starts (`start:` of the configuration)."""
+
+    def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
+        """Return how far can be read now: at line ends only, at most about `max_lines` past `start`."""
+
+    def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
+        """Split [start, end) into slices that can be read independently."""
+
+    def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Read one slice. Raises DataLoss when part of it is gone."""
+
+    def progress(self, end: Offset) -> Sequence[Progress]:
+        """Say, for every source known at `end`, how far `end` reaches of what there is."""
+
+
+class Ledger(Protocol):
+    """Where alerts and incidents live: a dictionary in `replay()`, the incident store in the job.
+
+    All calls of one batch happen inside one transaction of the caller.
+    """
+
+    def put_findings(
+        self,
+        verdicts: Iterable[Verdict],
+        evidence: Iterable[Evidence],
+        rosters: Iterable[Roster],
+        blinds: Iterable[Blind],
+    ) -> None:
+        """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds replace per scope."""
+
+    def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return every alert of `scope` that may still matter, by key, each ordered by time."""
+
+    def incidents(self, scope: str) -> Sequence[Incident]:
+        """Return the incidents of `scope` that may still matter, oldest first, merged ones included."""
+
+    def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
+        """Return the evidence known under these ids."""
+
+    def roster(self, scope: str) -> Roster:
+        """Return the members known in `scope` (empty when none are)."""
+
+    def put_incidents(self, incidents: Iterable[Incident]) -> None:
+        """Store new revisions."""
+
+
+class Receiver(Protocol):
+    """Somebody who is told about incidents."""
+
+    def deliver(self, incident: Incident, reason: str) -> None:
+        """Tell it; `reason` is why (opened, updated, resolved, root_changed, merged)."""
