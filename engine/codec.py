@@ -1,0 +1,44 @@
+"""JSON for the frozen types of the model: how plans are cached, states snapshotted, and findings cross process borders.
+
+One converter (cattrs); times as ISO 8601 UTC text; unions of expressions tagged by type name.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, TypeVar
+
+from cattrs import Converter
+from cattrs.strategies import configure_tagged_union
+
+from engine.model.expressions import Expression
+from engine.model.rules import Hole
+
+T = TypeVar("T")
+
+
+@cache
+def converter() -> Converter:
+    """Return the one converter; built on first use."""
+    made = Converter(omit_if_default=True)
+    made.register_unstructure_hook(datetime, lambda at: at.astimezone(UTC).isoformat())
+    made.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
+    scalar = lambda value, _: value  # noqa: E731
+    for union in (str | int | float, str | int | float | bool):
+        made.register_structure_hook(union, scalar)
+        made.register_unstructure_hook(union, lambda value: value)
+    made.register_structure_hook(str | Hole, lambda part, _: part if isinstance(part, str) else made.structure(part, Hole))
+    configure_tagged_union(Expression, made, tag_name="is")
+    return made
+
+
+def dumps(value: Any) -> str:
+    """Return `value` (a model type, or lists and mappings of them) as compact JSON."""
+    return json.dumps(converter().unstructure(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def loads(text: str, into: type[T]) -> T:
+    """Return the value of type `into` that `dumps` wrote. Raises cattrs' ClassValidationError when it is not one."""
+    return converter().structure(json.loads(text), into)
