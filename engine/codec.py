@@ -36,7 +36,12 @@ def converter() -> Converter:
 
 def dumps(value: Any) -> str:
     """Return `value` (a model type, or lists and mappings of them) as compact JSON."""
-    return json.dumps(converter().unstructure(value), ensure_ascii=False, separators=(",", ":"))
+    return dumps_as(value, type(value))
+
+
+def dumps_as(value: Any, declared: Any) -> str:
+    """Return `value` as JSON in the form of its `declared` type: what a member of a union needs to be read back."""
+    return json.dumps(converter().unstructure(value, unstructure_as=declared), ensure_ascii=False, separators=(",", ":"))
 
 
 def loads(text: str, into: type[T]) -> T:

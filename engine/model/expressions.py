@@ -97,6 +97,7 @@ FUNCTIONS: Mapping[str, Callable[..., Result]] = {
     "reassignment": reassignment,
 }
 
+_UNARY: Mapping[str, Callable[[Any], Any]] = {"not": lambda a: not a, "-": lambda a: -_number(a)}
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
@@ -106,11 +107,11 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     ">=": lambda a, b: a >= b,
 }
 _ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "%": lambda a, b: a % b,
+    "+": lambda a, b: _number(a) + _number(b),
+    "-": lambda a, b: _number(a) - _number(b),
+    "*": lambda a, b: _number(a) * _number(b),
+    "/": lambda a, b: _number(a) / _number(b),
+    "%": lambda a, b: _number(a) % _number(b),
 }
 
 
@@ -125,10 +126,7 @@ def evaluate(expression: Expression, environment: Environment) -> Result:
         case Name(name):
             return environment.get(name, UNKNOWN)
         case Unary(op, operand):
-            value = evaluate(operand, environment)
-            if value is UNKNOWN:
-                return UNKNOWN
-            return (not value) if op == "not" else -value
+            return _apply(_UNARY[op], [evaluate(operand, environment)])
         case Binary("and" | "or" as op, left, right):
             return _connect(op, evaluate(left, environment), right, environment)
         case Binary(op, left, right):
@@ -152,6 +150,12 @@ def names(expression: Expression) -> frozenset[str]:
     return frozenset()
 
 
+def _number(value: Any) -> int | float:
+    if isinstance(value, (int, float)):
+        return value
+    raise TypeError("arithmetic is on numbers only")  # text times a number could ask for gigabytes
+
+
 def _connect(op: str, left: Result, right: Expression, environment: Environment) -> Result:
     decided_by = op == "or"
     if left is not UNKNOWN and bool(left) is decided_by:
@@ -167,5 +171,5 @@ def _apply(function: Callable[..., Result], arguments: list[Result]) -> Result:
         return UNKNOWN
     try:
         return function(*arguments)
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+    except (TypeError, ValueError, ArithmeticError):
         return UNKNOWN

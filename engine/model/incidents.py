@@ -82,7 +82,7 @@ class Roster:
 
 @dataclass(frozen=True, slots=True)
 class Blind:
-    """Something tocsin cannot judge in a scope, and why: an unbound source, an absence never armed, a rule of other versions."""
+    """Something tocsin cannot judge in a scope, and why: an unbound source, an absence never armed."""
 
     scope: str
     what: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from engine.model.expressions import Expression
 
@@ -145,6 +146,8 @@ class Test:
 
     `literals` must all occur in the field for `regex` to match (a cheap necessary condition; may be empty).
     """
+
+    __test__: ClassVar[bool] = False  # not a pytest class
 
     field: str
     op: str

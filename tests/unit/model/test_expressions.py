@@ -1,0 +1,130 @@
+"""Evaluation is total and three-valued: what hangs on a missing capture is unknown, and unknown never matches."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.model.expressions import (
+    FUNCTIONS,
+    UNKNOWN,
+    Binary,
+    Call,
+    Expression,
+    Literal,
+    Name,
+    Unary,
+    ceil_pow2,
+    evaluate,
+    names,
+    reassignment,
+    round_up,
+)
+
+SIZE, LIMIT, MISSING = Name("size"), Name("limit"), Name("missing")
+ENV = {"size": 1125872, "limit": 1048576, "topic": "A.B-C", "yes": True, "no": False}
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (Binary(">", SIZE, LIMIT), True),
+        (Binary("-", SIZE, LIMIT), 77296),
+        (Call("ceil_pow2", (SIZE,)), 2097152),
+        (Call("max", (SIZE, LIMIT)), 1125872),
+        (Unary("-", LIMIT), -1048576),
+        (Binary("==", Call("lower", (Name("topic"),)), Literal("a.b-c")), True),
+    ],
+)
+def test_arithmetic_and_comparison_over_captures(expression: Expression, value: object) -> None:
+    assert evaluate(expression, ENV) == value
+
+
+@pytest.mark.parametrize(
+    ("op", "left", "right", "value"),
+    [
+        ("and", Name("no"), MISSING, False),
+        ("and", MISSING, Name("no"), False),
+        ("and", Name("yes"), MISSING, UNKNOWN),
+        ("or", Name("yes"), MISSING, True),
+        ("or", MISSING, Name("yes"), True),
+        ("or", Name("no"), MISSING, UNKNOWN),
+    ],
+)
+def test_a_missing_side_decides_only_what_it_cannot_change(op: str, left: Expression, right: Expression, value: object) -> None:
+    assert evaluate(Binary(op, left, right), ENV) is value
+
+
+def test_comparison_with_a_missing_capture_is_unknown_and_so_is_its_negation() -> None:
+    compared = Binary(">", MISSING, LIMIT)
+    assert evaluate(compared, ENV) is UNKNOWN
+    assert evaluate(Unary("not", compared), ENV) is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        Binary("/", SIZE, Literal(0)),
+        Binary("<", SIZE, Name("topic")),
+        Binary("-", SIZE, Name("topic")),
+        Call("ceil_pow2", (Name("topic"),)),
+        Unary("-", Name("topic")),
+        Binary("*", Literal("ab"), Literal(10**18)),
+    ],
+)
+def test_an_operation_without_an_answer_is_unknown(expression: Expression) -> None:
+    assert evaluate(expression, ENV) is UNKNOWN
+
+
+@given(st.integers(min_value=1, max_value=2**40))
+def test_ceil_pow2_is_the_smallest_power_that_holds_the_number(number: int) -> None:
+    power = ceil_pow2(number)
+    assert power >= number
+    assert power & (power - 1) == 0
+    assert power == 1 or power // 2 < number
+
+
+@given(st.integers(min_value=0, max_value=10**12), st.integers(min_value=1, max_value=10**6))
+def test_round_up_reaches_the_next_multiple_and_no_further(number: int, step: int) -> None:
+    rounded = round_up(number, step)
+    assert rounded % step == 0
+    assert 0 <= rounded - number < step
+
+
+def test_reassignment_names_every_broker_for_every_partition_once() -> None:
+    plan = json.loads(reassignment("account_event", [1, 0, 1], "1,2,3"))
+    assert plan == {
+        "version": 1,
+        "partitions": [
+            {"topic": "account_event", "partition": 0, "replicas": [1, 2, 3]},
+            {"topic": "account_event", "partition": 1, "replicas": [1, 2, 3]},
+        ],
+    }
+
+
+def test_names_lists_what_an_expression_depends_on() -> None:
+    assert names(Binary("and", Unary("not", Name("a")), Call("min", (Name("b.max"), Literal(1))))) == {"a", "b.max"}
+
+
+LEAVES = st.one_of(
+    st.builds(Literal, st.one_of(st.integers(), st.floats(), st.text(max_size=5), st.booleans())),
+    st.builds(Name, st.sampled_from([*ENV, "missing"])),
+)
+OPERATORS = st.sampled_from(["and", "or", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"])
+EXPRESSIONS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.builds(Unary, st.sampled_from(["not", "-"]), inner),
+        st.builds(Binary, OPERATORS, inner, inner),
+        st.builds(Call, st.sampled_from(sorted(FUNCTIONS)), st.lists(inner, max_size=3).map(tuple)),
+    ),
+    max_leaves=8,
+)
+
+
+@given(EXPRESSIONS)
+def test_evaluation_never_raises(expression: Expression) -> None:
+    evaluate(expression, ENV)

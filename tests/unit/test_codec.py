@@ -1,0 +1,62 @@
+"""What is written is what is read: plans, findings and incidents survive their JSON form unchanged."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+from engine import codec
+from engine.model.expressions import Binary, Call, Expression, Literal, Name, Unary
+from engine.model.incidents import Alert, Capture, Verdict
+from engine.model.rules import Captured, Correlation, Hole, Item, Plan, Rule, Runbook, Signature, Step, Template, Test
+
+AT = datetime(2022, 10, 5, 17, 5, 39, 869000, tzinfo=UTC)
+CONDITION = Binary("and", Name("a"), Unary("not", Binary(">=", Name("size"), Literal(2.5))))
+TEMPLATE = Template(("grow to ", Hole(Call("ceil_pow2", (Name("size"),)), unit="bytes", charset="int", source="size")))
+RULE = Rule(
+    id="x",
+    title=TEMPLATE,
+    status="stable",
+    severity="low",
+    component="any",
+    versions=((">=", "0.9"),),
+    entity={"broker": "node"},
+    runbook=Runbook(TEMPLATE, TEMPLATE, (Step(TEMPLATE, set={"a": TEMPLATE}, run=(TEMPLATE,)),)),
+)
+
+
+def test_a_plan_survives() -> None:
+    test = Test("text", "pattern", regex="a(b)", literals=("a",), captures=(Captured(1, "size", "int"),))
+    plan = Plan(
+        formats=(),
+        components=(),
+        signatures=(Signature(RULE, (Item("a", ((test,),)),), CONDITION),),
+        correlations=(Correlation(RULE, "event_count", ("x",), 60.0, Binary(">=", Name("count"), Literal(4))),),
+    )
+    assert codec.loads(codec.dumps(plan), Plan) == plan
+
+
+def test_every_kind_of_expression_survives_with_the_types_of_its_literals() -> None:
+    for value in (1, 1.5, "1", True):
+        read = codec.loads(codec.dumps_as(Literal(value), Expression), Expression)
+        assert read == Literal(value)
+        assert type(read.value) is type(value)
+
+
+def test_a_verdict_survives_and_keeps_numbers_apart_from_text() -> None:
+    alert = Alert(
+        key=("prod", "x", (("broker", "1"),)),
+        status="firing",
+        severity="low",
+        starts_at=AT,
+        last_seen=AT,
+        ends_at=None,
+        count=1,
+        dated=True,
+        captures={"size": Capture((1125872, "1125872", 0.5), first=1125872.0)},
+    )
+    assert codec.loads(codec.dumps(Verdict(alert.key, (alert,), AT)), Verdict) == Verdict(alert.key, (alert,), AT)
+
+
+def test_times_are_written_in_utc() -> None:
+    seoul = datetime(2022, 10, 6, 2, 5, 39, tzinfo=timezone(timedelta(hours=9)))
+    assert "2022-10-05T17:05:39+00:00" in codec.dumps(Verdict(("p", "x", ()), (), seoul))
