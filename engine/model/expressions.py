@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,11 +79,14 @@ def round_up(number: float, step: float) -> int:
     return math.ceil(number / step) * int(step)
 
 
-def reassignment(topic: str, partitions: Sequence[Scalar] | Scalar, brokers: str | Sequence[Scalar]) -> str:
-    """Return the JSON that kafka-reassign-partitions takes: every partition of `topic` on all of `brokers`."""
+def reassignment(topic: str, partitions: Any, brokers: Any) -> str:
+    """Return the JSON that kafka-reassign-partitions takes: every partition of `topic` on all of `brokers`.
+
+    `partitions` is one number or a list; `brokers` a list or comma-separated text.
+    """
     ids = [int(b) for b in (brokers.split(",") if isinstance(brokers, str) else brokers)]
-    parts = partitions if isinstance(partitions, (list, tuple)) else [partitions]
-    rows = [{"topic": topic, "partition": int(p), "replicas": ids} for p in sorted({int(p) for p in parts})]
+    numbers = {int(p) for p in (partitions if isinstance(partitions, list | tuple) else [partitions])}
+    rows = [{"topic": topic, "partition": p, "replicas": ids} for p in sorted(numbers)]
     return json.dumps({"version": 1, "partitions": rows}, separators=(",", ":"))
 
 

@@ -277,4 +277,5 @@ class Plan:
 
     def rules(self) -> Mapping[str, Rule]:
         """Return every rule by id."""
-        return {r.rule.id: r.rule for r in (*self.signatures, *self.correlations)}
+        every: tuple[Signature | Correlation, ...] = (*self.signatures, *self.correlations)
+        return {each.rule.id: each.rule for each in every}
