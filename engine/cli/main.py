@@ -1,0 +1,160 @@
+"""`tocsin`: finds the asked command in engine/cli/commands, runs it, and turns every failure into a sentence and an exit code.
+
+Only the module of the asked command is imported, so that `tocsin --help` answers at once and no command pays for another.
+Exit codes (DESIGN 6.1): 0 nothing found, 1 found, 2 usage or bad rules or configuration, 3 failure. By the custom of shells,
+130 means interrupted (Ctrl-C) and 141 that the reader of the output went away.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from importlib import import_module
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command as built
+
+from engine import __version__
+from engine.errors import ConfigError, DiagnosticsError, RulesError, TocsinError, UsageError
+
+NOTHING_FOUND, FOUND, BAD_REQUEST, FAILURE, READER_GONE = 0, 1, 2, 3, 141
+
+COMMANDS = Path(__file__).with_name("commands")
+
+EXAMPLES = """\
+Reads the logs around Apache Kafka, recognises what went wrong, and says it once: cause, proof, and the fix with its numbers.
+
+\b
+Examples:
+  tocsin scan server.log connect.log
+  docker logs kafka-connect 2>&1 | tocsin scan -
+  tocsin rules list
+
+\b
+Exit codes: 0 nothing found, 1 found, 2 usage or bad rules or configuration, 3 failure.
+"""
+
+
+def command_names(folder: Path = COMMANDS) -> list[str]:
+    """Return the names of all commands, sorted: one per file of `folder` that does not start with `_`."""
+    return sorted(p.stem.replace("_", "-") for p in folder.glob("[!_]*.py"))
+
+
+def summary(name: str, folder: Path = COMMANDS) -> str:
+    """Return a command's one-line help without importing it: the first line of its module's docstring."""
+    source = (folder / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8")
+    return source.partition('"""')[2].partition("\n")[0].removesuffix('"""').strip()
+
+
+def exit_code(error: TocsinError) -> int:
+    """Return what the process ends with: 2 where the request or its files are wrong, 3 where something failed."""
+    return BAD_REQUEST if isinstance(error, UsageError | RulesError | ConfigError) else FAILURE
+
+
+def explanation(error: TocsinError) -> str:
+    """Return what to print for `error`: its sentence, or all of its diagnostics with their places, never only the first."""
+    if not isinstance(error, DiagnosticsError):
+        return f"tocsin: {error}"
+    count = len(error.diagnostics)
+    closing = f"tocsin: {count} problem{'s' if count != 1 else ''} found; nothing was run"
+    return "\n\n".join([*(d.render() for d in error.diagnostics), closing])
+
+
+class Commands(TyperGroup):
+    """The group of all commands; imports the one that is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return all names, for help and completion."""
+        return command_names()
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import and build the command, or return None when there is no such file."""
+        if cmd_name not in command_names():
+            return None
+        app: typer.Typer = import_module(f"engine.cli.commands.{cmd_name.replace('-', '_')}").app
+        app.rich_markup_mode = None  # plain help: loading rich would double the start-up time
+        app._add_completion = False
+        command = built(app)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands from the files' first lines: help imports none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary(name)) for name in command_names()])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command of `args`. Raises UsageError, naming the nearest commands, when there is none."""
+        if args and args[0] not in command_names():
+            near = get_close_matches(args[0], command_names(), n=1)
+            raise UsageError(
+                f"there is no command `{args[0]}`" + (f"; did you mean `{near[0]}`?" if near else "; see tocsin --help")
+            )
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Every failure is told on stderr and ends in one of the exit codes above."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            raise typer.Exit(_reader_gone()) from None
+        except TocsinError as error:
+            print(explanation(error), file=sys.stderr)
+            raise typer.Exit(exit_code(error)) from None
+        except (typer.Exit, typer.TyperException, KeyboardInterrupt, EOFError):
+            raise
+        except Exception:
+            traceback.print_exc()
+            print("tocsin: this is a defect of tocsin itself; please report it with the lines above", file=sys.stderr)
+            raise typer.Exit(FAILURE) from None
+
+
+application = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=EXAMPLES)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"tocsin {__version__}")
+        raise typer.Exit
+
+
+@application.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Hold what comes before the command; the help text is EXAMPLES."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run tocsin with `arguments` (default: the process's own) and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 gets escapes, not a crash
+    try:
+        application(args=arguments, prog_name="tocsin")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else NOTHING_FOUND
+    return NOTHING_FOUND
+
+
+def _reader_gone() -> int:
+    """Point stdout at nothing, so that the interpreter's last flush is quiet, and return the exit code for it."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return READER_GONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
