@@ -1,0 +1,190 @@
+"""The report read at 3 a.m. in ten seconds: what broke, since when, why, what to do, and the lines that prove it.
+
+Everything is rich Text built by hand: markup and highlighting are never parsed, so log text cannot format, and every string
+passes through `visible`. Prose wraps at `width`; a command breaks only between its words, so that it can be copied.
+Print with `console.print(text, soft_wrap=True)`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from engine.cli.visible import visible
+from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
+
+MARGIN = 10  # columns of the left-hand words (Cause, Fix ...)
+EVIDENCE_EVENTS = 3
+EVIDENCE_LINES = 4
+SEVERITY_STYLES: Mapping[str, str] = {
+    "critical": "bold white on red",
+    "high": "bold red",
+    "medium": "bold yellow",
+    "low": "bold cyan",
+    "info": "bold",
+}
+
+_FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")
+_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|\S)+""")
+
+
+def render_incident(incident: Incident, width: int = 80) -> Text:
+    """Return the incident's report, ending in a line end: title, entity, times, cause, fix, verify, proof, what it explains."""
+    page = Text()
+    _headline(page, incident, width)
+    _prose(page, "Cause", incident.cause, width)
+    _prose(page, "Impact", incident.impact, width)
+    for number, step in enumerate(incident.fix, 1):
+        _step(page, number, step, width)
+    _block(page, "Verify", _command_lines(incident.verify, width - MARGIN), "green")
+    for event in incident.evidence[:EVIDENCE_EVENTS]:
+        _proof(page, event, width)
+    hidden = incident.count - min(len(incident.evidence), EVIDENCE_EVENTS)
+    if incident.evidence and hidden > 0:
+        _prose(page, "", f"and {hidden:,} more", width)
+    for number, symptom in enumerate(incident.symptoms):
+        _prose(page, "Explains" if number == 0 else "", _symptom(symptom), width)
+    _prose(page, "Or", ", ".join(incident.also_possible), width)
+    for number, check in enumerate(incident.next_checks):
+        _prose(page, "Check" if number == 0 else "", check, width)
+    for number, address in enumerate(incident.references):
+        _block(page, "See" if number == 0 else "", [visible(address)], "dim")
+    return page
+
+
+def entity(labels: Mapping[str, str]) -> str:
+    """Return labels as `broker=1 topic=a`, without the cluster when it is the only one there is."""
+    shown = {k: v for k, v in labels.items() if (k, v) != ("cluster", "default")}
+    return visible(" ".join(f"{k}={v}" for k, v in shown.items()))
+
+
+def moment(at: datetime) -> str:
+    """Return a time to the second, in UTC, saying so."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def lasting(span: timedelta) -> str:
+    """Return a span in its two largest units: `42 s`, `25 min`, `2 h 4 min`, `3 d 2 h`."""
+    seconds = int(span.total_seconds())
+    for size, unit, next_size, next_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= size:
+            rest = seconds % size // next_size
+            return f"{seconds // size} {unit} {rest} {next_unit}" if rest else f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def one_line(text: str, width: int) -> str:
+    """Return `text` on one line of at most `width` columns, cut with an ellipsis."""
+    shown = visible(" ".join(text.split()))
+    if cell_len(shown) <= width:
+        return shown
+    while shown and cell_len(shown) > width - 1:
+        shown = shown[:-1]
+    return shown + "…"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return `text` as lines of at most `width` columns, broken at blanks; a longer word stays whole on its own line."""
+    lines: list[str] = []
+    for word in visible(text).split():
+        if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def _headline(page: Text, incident: Incident, width: int) -> None:
+    label = f" {incident.severity.upper()} "
+    indent = cell_len(label) + 1
+    first, *rest = wrapped(incident.title, width - indent) or [""]
+    page.append(label, SEVERITY_STYLES.get(incident.severity, "bold")).append(f" {first}\n", "bold")
+    for line in rest:
+        page.append(f"{' ' * indent}{line}\n", "bold")
+    _prose(page, "Where", entity(incident.labels), width)
+    _prose(page, "When", _when(incident), width)
+
+
+def _when(incident: Incident) -> str:
+    times = f", {incident.count:,} times" if incident.count > 1 else ""
+    state = "" if incident.status == "open" else f", {incident.status}"
+    why = f" ({incident.why})" if incident.why else ""
+    if incident.first_seen is None:
+        return f"the lines bear no time{times}{state}{why}"
+    end = incident.resolved_at or incident.last_seen
+    if end is None or end - incident.first_seen < timedelta(seconds=1):
+        return f"{moment(incident.first_seen)}{times}{state}{why}"
+    word = "resolved" if incident.resolved_at else "last seen"
+    state = "" if incident.resolved_at and incident.status == "resolved" else state
+    span = lasting(end - incident.first_seen)
+    return f"since {moment(incident.first_seen)}, {word} {moment(end)} ({span}){times}{state}{why}"
+
+
+def _step(page: Text, number: int, step: RenderedStep, width: int) -> None:
+    remarks = ", ".join(r for r in (step.where, "changes state" if step.changes_state else "") if r)
+    sentence = f"{number}. {step.do} ({remarks})" if remarks else f"{number}. {step.do}"
+    _prose(page, "Fix" if number == 1 else "", sentence, width, hang="   ", style="bold")
+    settings = [f"{k}={v}" for group in (step.set, step.also) for k, v in group.items()]
+    _block(page, "", [f"   {visible(setting)}" for setting in settings], "green")
+    for path, content in step.file.items():
+        _block(page, "", [f"   {visible(path)}:", *(f"     {visible(line)}" for line in content.splitlines())], "green")
+    _block(page, "", [f"   {line}" for line in _command_lines(step.run, width - MARGIN - 3)], "green")
+
+
+def _proof(page: Text, event: Evidence, width: int) -> None:
+    place = f"{event.source_id}:{event.number}" if event.number else event.source_id
+    _block(page, "Proof", [visible(place)], "cyan")
+    lines = event.text.splitlines() or [""]
+    told = [line for line in lines if not _FRAME.match(line)] or lines
+    for line in told[:EVIDENCE_LINES]:
+        _prose(page, "", _shortened(line, 4 * width), width, hang="  ", first="  ")
+    if len(told) > EVIDENCE_LINES:
+        _prose(page, "", f"... {len(told) - EVIDENCE_LINES} more lines", width, first="  ")
+
+
+def _shortened(line: str, limit: int) -> str:
+    return line if len(line) <= limit else f"{line[: limit // 2]} ... {line[-limit // 2 :]}"
+
+
+def _symptom(symptom: Symptom) -> str:
+    times = f"{symptom.count:,} x " if symptom.count != 1 else ""
+    what = f"{times}{symptom.title or symptom.rule} [{symptom.rule}]"
+    return f"{what} {entity(symptom.labels)}".strip()
+
+
+def _prose(page: Text, name: str, text: str, width: int, *, hang: str = "", first: str = "", style: str = "") -> None:
+    lines = wrapped(text, width - MARGIN - max(len(hang), len(first)))
+    _block(page, name, [(hang if number else first) + line for number, line in enumerate(lines)], style)
+
+
+def _block(page: Text, name: str, lines: Iterable[str], style: str = "") -> None:
+    for number, line in enumerate(lines):
+        page.append(f"{name if number == 0 else '':<{MARGIN}}", "dim").append(f"{line}\n", style)
+
+
+def _command_lines(command: str, width: int) -> Iterator[str]:
+    """Yield a shell command over several lines that end in a backslash, each option beside its value; it can be pasted."""
+    line = ""
+    for part in _parts(visible(command)):
+        if line and cell_len(line) + 1 + cell_len(part) > width - 2:
+            yield f"{line} \\"
+            line = f"  {part}"
+        else:
+            line = f"{line} {part}" if line else part
+    if line:
+        yield line
+
+
+def _parts(command: str) -> list[str]:
+    """Split at blanks outside quotes; an option and the one word after it stay together."""
+    parts: list[str] = []
+    for word in _WORD.findall(command):
+        if parts and not word.startswith("-") and parts[-1].startswith("-") and " " not in parts[-1]:
+            parts[-1] += f" {word}"
+        else:
+            parts.append(word)
+    return parts
