@@ -1,0 +1,232 @@
+"""Reading files as lines: plain, gzip, zstd and standard input; what `scan` uses, and what FilesSource is built on.
+
+Bytes are never decoded here, so broken characters cannot fail; a line of any length is kept.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import hashlib
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from glob import glob, has_magic
+from pathlib import Path
+from typing import BinaryIO, cast
+from zoneinfo import ZoneInfo
+
+import zstandard
+
+from connectors.files.rotation import is_compressed, rotation
+from engine.errors import SourceDenied, SourceError, SourceMissing
+from engine.model.records import NO_LABELS, Labels, Progress, RawLine
+
+STDIN = "-"
+LINE_BYTES = 16 * 1024 * 1024  # a longer line arrives in pieces of this size, all with its number
+PROBE_BYTES = 8192
+NOT_LOGS = frozenset((".md", ".yml", ".yaml"))  # skipped inside directories, read when named
+
+_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The files behind what somebody asked for, in order and each once, and a clear error for each part that is not there."""
+
+    files: tuple[str, ...]
+    errors: tuple[SourceError, ...] = ()
+
+
+def find(wanted: Iterable[str]) -> Found:
+    """Return the files that `wanted` stands for: paths, globs (`**` too), directories (recursive, sorted), `-`.
+
+    Inside directories hidden files and the suffixes of NOT_LOGS are left out.
+    """
+    files: dict[str, None] = {}
+    errors: list[SourceError] = []
+    for name in wanted:
+        try:
+            files.update(dict.fromkeys(_expand(name)))
+        except SourceError as error:
+            errors.append(error)
+    return Found(tuple(files), tuple(errors))
+
+
+def read_path(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = None) -> Iterator[RawLine | Progress]:
+    """Yield the lines of one file (`-`: standard input), then its Progress: read to the end, closed when its name says so.
+
+    Lines without a stamp are placed at the file's last change (`ingested_at`). The label `timezone` (IANA name) is the zone
+    of the period in a rotated file's name.
+
+    Raises SourceMissing, SourceDenied, or SourceError: a binary file (nothing is yielded), a damaged compressed file (after
+    everything readable was yielded).
+    """
+    source_id = source_name(path)
+    changed = _changed(path)
+    offset, number = 0, 1
+    with opened(path, stdin) as stream:
+        for line in lines(stream, path):
+            yield RawLine(source_id, offset, line.rstrip(b"\r\n"), number, changed, labels)
+            offset += len(line)
+            number += line.endswith(b"\n")
+    said = rotation(path, ZoneInfo(labels.get("timezone", "UTC")))
+    yield Progress(source_id, offset, offset, caught_up=True, closed=said.closed, covers_until=said.covers_until)
+
+
+def same_content(paths: Iterable[str]) -> Mapping[str, str]:
+    """Return every file that repeats an earlier one of `paths`, with that earlier one; compression makes no difference.
+
+    Empty files, standard input and what cannot be read repeat nothing.
+    """
+    by_head: dict[bytes, list[str]] = {}
+    for path in paths:
+        if path != STDIN and Path(path).is_file() and (head := _digest(path, PROBE_BYTES)):
+            by_head.setdefault(head, []).append(path)
+    repeated: dict[str, str] = {}
+    for group in by_head.values():
+        first_with: dict[bytes | None, str] = {}
+        for path in group if len(group) > 1 else ():
+            original = first_with.setdefault(_digest(path), path)
+            if original != path:
+                repeated[path] = original
+    return repeated
+
+
+def source_name(path: str) -> str:
+    """Return the source_id of `path`; `#` is escaped because it names containers inside a file (see model/records)."""
+    return "stdin" if path == STDIN else path.replace("#", "%23")
+
+
+@contextmanager
+def opened(path: str, stdin: BinaryIO | None = None) -> Iterator[io.BufferedReader]:
+    """Open a file for reading its uncompressed bytes; refuse a binary one. Raises as `read_path`."""
+    try:
+        stream = _open(path, stdin)
+    except OSError as error:
+        raise refused(path, error) from error
+    try:
+        _refuse_binary(stream, path)
+        yield stream
+    finally:
+        if path != STDIN:
+            stream.close()
+
+
+def lines(stream: io.BufferedReader, path: str) -> Iterator[bytes]:
+    """Yield lines with their ends until the end of `stream`. Raises SourceError where it is damaged."""
+    while line := _guarded(stream, path):
+        yield line
+
+
+def refused(path: str, error: OSError) -> SourceError:
+    """Return the error of this project for an operating system's refusal to read `path`."""
+    if isinstance(error, FileNotFoundError):
+        return SourceMissing(f"{path}: there is no such file")
+    if isinstance(error, PermissionError):
+        return SourceDenied(f"{path}: no permission to read it; run as a user that may, or change its mode")
+    return SourceError(f"{path}: cannot be read ({error.strerror or error})")
+
+
+def _expand(name: str) -> list[str]:
+    if name == STDIN:
+        return [name]
+    if has_magic(name) and not Path(name).exists():
+        matched = [path for path in sorted(glob(name, recursive=True)) if not Path(path).is_dir()]  # noqa: PTH207  (as typed)
+        if not matched:
+            raise SourceMissing(f"{name}: no file matches")
+        return matched
+    return _files_below(name) if Path(name).is_dir() else [_present(name)]
+
+
+def _present(name: str) -> str:
+    try:
+        os.stat(name)  # noqa: PTH116  (a Path would drop a leading ./, and with it the name the user gave)
+    except OSError as error:
+        raise refused(name, error) from error
+    return name
+
+
+def _files_below(folder: str) -> list[str]:
+    found: list[str] = []
+
+    def refuse(error: OSError) -> None:
+        raise refused(str(error.filename), error)
+
+    for parent, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [str(Path(parent, name)) for name in sorted(names) if _is_log(name)]
+    if not found:
+        raise SourceMissing(f"{folder}: holds no log files")
+    return found
+
+
+def _is_log(name: str) -> bool:
+    return not name.startswith(".") and Path(name).suffix not in NOT_LOGS
+
+
+def _changed(path: str) -> datetime:
+    if path == STDIN:
+        return datetime.now(UTC)
+    try:
+        return datetime.fromtimestamp(int(Path(path).stat().st_mtime), UTC)
+    except OSError as error:
+        raise refused(path, error) from error
+
+
+def _open(path: str, stdin: BinaryIO | None) -> io.BufferedReader:
+    if path == STDIN:
+        return cast(io.BufferedReader, stdin or sys.stdin.buffer)
+    if path.endswith(".gz"):
+        return cast(io.BufferedReader, gzip.open(path))  # buffers itself; a second buffer would lose what precedes damage
+    plain = Path(path).open("rb")  # noqa: SIM115  (`opened` closes it)
+    if not is_compressed(path):
+        return plain
+    frames = zstandard.ZstdDecompressor().stream_reader(plain, read_across_frames=True)
+    return io.BufferedReader(cast(io.RawIOBase, frames))
+
+
+def _refuse_binary(stream: io.BufferedReader, path: str) -> None:
+    try:
+        head = stream.peek(PROBE_BYTES)[:PROBE_BYTES]
+    except _BROKEN as error:
+        raise _damaged(path, error) from error
+    except OSError as error:
+        raise refused(path, error) from error
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise SourceError(f"{path}: is UTF-16 text; convert it with: iconv -f UTF-16 -t UTF-8")
+    if b"\0" in head:
+        raise SourceError(f"{path}: is not text (it holds NUL bytes)")
+
+
+def _guarded(stream: io.BufferedReader, path: str) -> bytes:
+    try:
+        return stream.readline(LINE_BYTES)
+    except _BROKEN as error:
+        raise _damaged(path, error) from error
+    except OSError as error:
+        raise refused(path, error) from error
+
+
+def _damaged(path: str, error: Exception) -> SourceError:
+    return SourceError(f"{path}: the compressed data is damaged or ends early ({error})")
+
+
+def _digest(path: str, size: int | None = None) -> bytes | None:
+    """Return the hash of the first `size` bytes (None: all), or None for a file that is empty or cannot be read."""
+    digest = hashlib.sha256()
+    try:
+        with opened(path) as stream:
+            if size is not None:
+                head = stream.read(size)
+                return hashlib.sha256(head).digest() if head else None
+            while part := stream.read(1 << 20):
+                digest.update(part)
+    except (SourceError, OSError, *_BROKEN):
+        return None
+    return digest.digest()

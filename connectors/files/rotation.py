@@ -1,0 +1,55 @@
+"""What a file's name says: compressed, rotated away, and which period it covers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import PurePath
+from zoneinfo import ZoneInfo
+
+COMPRESSED = frozenset((".gz", ".zst"))
+
+# server.log.2022-10-05-17 (log4j's DailyRollingFileAppender, logback), app.log-20221005 (logrotate's dateext)
+_PERIOD = re.compile(
+    r"[.\-_](?P<year>(?:19|20)\d\d)-?(?P<month>[01]\d)-?(?P<day>[0-3]\d)"
+    r"(?:[-_T]?(?P<hour>[0-2]\d)(?:[-_]?(?P<minute>[0-5]\d))?)?(?P<index>\.\d{1,3})?$"
+)
+_INDEX = re.compile(r"\.\d{1,3}$")  # server.log.1
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """Whether nothing will be added to a file any more, and the end of the period its name says it covers, if it says."""
+
+    closed: bool
+    covers_until: datetime | None = None
+
+
+def is_compressed(path: str) -> bool:
+    """Return whether `path` names a compressed file that can be read."""
+    return PurePath(path).suffix in COMPRESSED
+
+
+def rotation(path: str, zone: ZoneInfo) -> Rotation:
+    """Return what the name of `path` tells, its period read in `zone`.
+
+    A period with an index behind it (`app.log.2022-10-05.1`) was cut by size too, so its end is unknown.
+    """
+    name = PurePath(path).name
+    compressed = is_compressed(path)
+    if compressed:
+        name = name.rpartition(".")[0]
+    if (period := _PERIOD.search(name)) is None:
+        return Rotation(closed=compressed or bool(_INDEX.search(name)))
+    return Rotation(closed=True, covers_until=None if period["index"] else _end_of(period, zone))
+
+
+def _end_of(period: re.Match[str], zone: ZoneInfo) -> datetime | None:
+    hour, minute = period["hour"], period["minute"]
+    length = timedelta(minutes=1) if minute else timedelta(hours=1) if hour else timedelta(days=1)
+    date = (int(period["year"]), int(period["month"]), int(period["day"]))
+    try:
+        return (datetime(*date, int(hour or 0), int(minute or 0)) + length).replace(tzinfo=zone)
+    except ValueError:  # 2022-19-39: digits, not a date
+        return None
