@@ -53,7 +53,8 @@ class Record:
 
     `starts`: the wrapper itself says that a logical record starts here (a Kibana row, a JSON document); then the lines of
     `text` after the first belong to it. `at` is the wrapper's own stamp. `fields` are what a structured wrapper already knows
-    (level, logger, thread), under their LogEvent names.
+    (level, logger, thread), under their LogEvent names. `partial`: the wrapper says that the line goes on in the next record,
+    with nothing between them. `cut`: a bound on the length of a line left part of it out.
     """
 
     source_id: str
@@ -65,6 +66,8 @@ class Record:
     ingested_at: datetime | None = None
     labels: Labels = field(default_factory=dict)
     fields: Labels = field(default_factory=dict)
+    partial: bool = False
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +75,14 @@ class Block:
     """The records of one logical event, in order and contiguous within one source; never empty.
 
     `headed`: its first record begins an event (a header, or a wrapper that says so). A headless block is bare text, or the
-    continuation of an event whose header came earlier. `cut`: a bound on lines or bytes ended it early.
+    continuation of an event whose header came earlier. `cut`: a bound on lines or bytes ended it early. `unsettled`: a run of
+    records whose division into events depends on what came before them (the head of a slice, or fragments joined).
     """
 
     records: tuple[Record, ...]
     headed: bool
     cut: bool = False
+    unsettled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,8 @@ class LogEvent:
 
     `text` is the whole event as printed, lines joined by newlines; `message` the first line without its header; `exception`
     the chain of exception classes, outermost first, innermost cause last. `timestamp` is None where the text bears none;
-    `at` then is the ingest time. Labels describe the emitter; they always hold `source` and `cluster`.
+    `at` then is the ingest time. Labels describe the emitter; they always hold `source` and `cluster`. `cut`: a bound on lines or
+    bytes left part of it out; the text says so too.
     """
 
     event_id: str
@@ -102,6 +108,7 @@ class LogEvent:
     thread: str = ""
     exception: tuple[str, ...] = ()
     labels: Labels = field(default_factory=dict)
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
