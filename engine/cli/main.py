@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
@@ -23,11 +23,10 @@ from typer.core import TyperGroup
 from typer.main import get_command as built
 
 from engine import __version__
+from engine.cli import commands
 from engine.errors import ConfigError, DiagnosticsError, RulesError, TocsinError, UsageError
 
 NOTHING_FOUND, FOUND, BAD_REQUEST, FAILURE, READER_GONE = 0, 1, 2, 3, 141
-
-COMMANDS = Path(__file__).with_name("commands")
 
 EXAMPLES = """\
 Reads the logs around Apache Kafka, recognises what went wrong, and says it once: cause, proof, and the fix with its numbers.
@@ -43,14 +42,15 @@ Exit codes: 0 nothing found, 1 found, 2 usage or bad rules or configuration, 3 f
 """
 
 
-def command_names(folder: Path = COMMANDS) -> list[str]:
-    """Return the names of all commands, sorted: one per file of `folder` that does not start with `_`."""
-    return sorted(p.stem.replace("_", "-") for p in folder.glob("[!_]*.py"))
+def command_files() -> Mapping[str, Path]:
+    """Return the file of every command by its name, sorted: those of engine/cli/commands that do not start with `_`."""
+    files = sorted(path for folder in commands.__path__ for path in Path(folder).glob("[!_]*.py"))
+    return {path.stem.replace("_", "-"): path for path in files}
 
 
-def summary(name: str, folder: Path = COMMANDS) -> str:
+def summary(path: Path) -> str:
     """Return a command's one-line help without importing it: the first line of its module's docstring."""
-    source = (folder / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8")
+    source = path.read_text(encoding="utf-8")
     return source.partition('"""')[2].partition("\n")[0].removesuffix('"""').strip()
 
 
@@ -73,11 +73,11 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return all names, for help and completion."""
-        return command_names()
+        return list(command_files())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import and build the command, or return None when there is no such file."""
-        if cmd_name not in command_names():
+        if cmd_name not in command_files():
             return None
         app: typer.Typer = import_module(f"engine.cli.commands.{cmd_name.replace('-', '_')}").app
         app.rich_markup_mode = None  # plain help: loading rich would double the start-up time
@@ -89,34 +89,25 @@ class Commands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands from the files' first lines: help imports none of them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary(name)) for name in command_names()])
+            formatter.write_dl([(name, summary(path)) for name, path in command_files().items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command of `args`. Raises UsageError, naming the nearest commands, when there is none."""
-        if args and args[0] not in command_names():
-            near = get_close_matches(args[0], command_names(), n=1)
+        if args and args[0] not in command_files():
+            near = get_close_matches(args[0], command_files(), n=1)
             raise UsageError(
                 f"there is no command `{args[0]}`" + (f"; did you mean `{near[0]}`?" if near else "; see tocsin --help")
             )
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. Every failure is told on stderr and ends in one of the exit codes above."""
+        """Run the command and flush what it printed, so that a reader that went away is noticed here."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
         except BrokenPipeError:
             raise typer.Exit(_reader_gone()) from None
-        except TocsinError as error:
-            print(explanation(error), file=sys.stderr)
-            raise typer.Exit(exit_code(error)) from None
-        except (typer.Exit, typer.TyperException, KeyboardInterrupt, EOFError):
-            raise
-        except Exception:
-            traceback.print_exc()
-            print("tocsin: this is a defect of tocsin itself; please report it with the lines above", file=sys.stderr)
-            raise typer.Exit(FAILURE) from None
 
 
 application = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=EXAMPLES)
@@ -138,14 +129,21 @@ def options(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run tocsin with `arguments` (default: the process's own) and return the exit code."""
+    """Run tocsin with `arguments` (default: the process's own) and return the exit code; every failure is told on stderr."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 gets escapes, not a crash
     try:
-        application(args=arguments, prog_name="tocsin")
+        built(application).main(arguments, prog_name="tocsin")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else NOTHING_FOUND
+    except TocsinError as error:
+        print(explanation(error), file=sys.stderr)
+        return exit_code(error)
+    except Exception:
+        traceback.print_exc()
+        print("tocsin: this is a defect of tocsin itself; please report it with the lines above", file=sys.stderr)
+        return FAILURE
     return NOTHING_FOUND
 
 

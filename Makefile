@@ -1,0 +1,48 @@
+# Everything a developer runs. Each target sets up what it needs and is quiet about what is there already.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install java demo check test bench accept clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+install: $(STAMP) ## make .venv with the pinned packages, and look for Java
+	@.ci/java || true
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[spark,dev]'
+	@touch $@
+
+java:
+	@.ci/java
+
+demo: $(STAMP) java ## stream the logs of five real outages through Spark and show their incidents
+	@$(BIN)/tocsin run -c samples/tocsin.yml --once
+
+check: $(STAMP) ## format, lint, types, layers, size, tests without Java (under a minute)
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@out=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$out"; exit 1; }
+	@$(BIN)/python tests/check_size.py
+	@$(BIN)/pytest -q -m "not spark and not server and not slow"
+
+test: check java ## check, then everything that needs Java, a server or more time
+	@$(BIN)/pytest -q -m "spark or server or slow"
+
+bench: $(STAMP) ## the naive pipeline's lines per second, and the CPU of a small scan
+	@$(BIN)/python tests/bench/run.py
+
+accept: $(STAMP) ## write the golden files anew; review their diff
+	@TOCSIN_ACCEPT=1 $(BIN)/pytest -q -m "not spark and not server" tests/unit
+	@git diff --stat -- tests/golden docs
+
+clean: ## remove what running, testing and building left behind (.venv stays)
+	@rm -rf .tocsin .lab build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	@find engine connectors tests -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,29 @@
+"""What every test may use: golden files, and the markers that say what a test needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: needs more than a second or a network; run by make test")
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """Compare text with a file of tests/golden; `make accept` (TOCSIN_ACCEPT=1) writes the file instead."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if os.environ.get("TOCSIN_ACCEPT") == "1":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), f"tests/golden/{name} differs; see make accept"
+
+    return compare
