@@ -84,7 +84,7 @@ def test_a_binary_file_is_refused_before_any_line(tmp_path: Path, data: bytes, s
 
 def test_a_damaged_archive_gives_its_good_lines_first(tmp_path: Path) -> None:
     packed = gzip.compress(os.urandom(60_000).hex().encode() + b"\n" + b"good\n" * 3, compresslevel=0)
-    path = written(tmp_path, "cut.log.gz", packed[:-10])
+    path = written(tmp_path, "cut.log.gz", packed[:-6])
     got: list[bytes] = []
     with pytest.raises(SourceError, match="damaged or ends early"):
         for item in read_path(path):

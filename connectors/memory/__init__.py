@@ -1,0 +1,75 @@
+"""A source and a receiver in memory, for tests and for trying out plugins: the ports in the least code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.model.incidents import Incident
+from engine.model.records import NO_LABELS, Labels, Progress
+from engine.ports import Chunk, Offset
+
+__all__ = ["MemoryReceiver", "MemorySource", "open_source"]
+
+
+@dataclass(frozen=True)
+class MemorySource:
+    """Named streams of lines held in memory; an offset counts the lines read of each stream.
+
+    Chunk offsets are bytes, as for a file that holds the lines with a newline behind each.
+    """
+
+    streams: Mapping[str, Sequence[str]]
+    labels: Labels = field(default_factory=dict)
+
+    def initial(self) -> Offset:
+        """Return the beginning of every stream."""
+        return dict.fromkeys(sorted(self.streams), 0)
+
+    def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
+        """Return the end of every stream, or each stream's share of `max_lines` past `start`."""
+        share = None if max_lines is None else max(1, max_lines // max(1, len(self.streams)))
+        ends = {name: len(lines) for name, lines in sorted(self.streams.items())}
+        return ends if share is None else {name: min(end, start.get(name, 0) + share) for name, end in ends.items()}
+
+    def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
+        """Return up to `parallelism` slices of whole streams."""
+        ranges = [[name, start.get(name, 0), to] for name, to in end.items() if to > start.get(name, 0)]
+        dealt = [ranges[at::parallelism] for at in range(parallelism)]
+        return [{"ranges": ranges} for ranges in dealt if ranges]
+
+    def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Yield one chunk for each stream of the slice."""
+        for name, start, end in slice_["ranges"]:
+            lines = [line.encode() + b"\n" for line in self.streams[name]]
+            before = sum(len(line) for line in lines[:start])
+            yield Chunk(name, before, b"".join(lines[start:end]), start + 1, None, self.labels or NO_LABELS)
+
+    def progress(self, end: Offset) -> Sequence[Progress]:
+        """Return how far each stream is read."""
+        return [self._progress(name, to) for name, to in end.items()]
+
+    def labels_of(self, source_id: str) -> Labels:
+        """Return the labels of every stream, which are the same."""
+        return self.labels
+
+    def _progress(self, name: str, to: int) -> Progress:
+        sizes = [len(line.encode()) + 1 for line in self.streams[name]]
+        return Progress(name, sum(sizes[:to]), sum(sizes), caught_up=to >= len(sizes))
+
+
+@dataclass
+class MemoryReceiver:
+    """Remembers what it was told."""
+
+    told: list[tuple[Incident, str]] = field(default_factory=list)
+
+    def deliver(self, incident: Incident, reason: str) -> None:
+        """Remember `incident` and `reason`."""
+        self.told.append((incident, reason))
+
+
+def open_source(settings: Mapping[str, Any]) -> MemorySource:
+    """Return the source that `settings` (JSON: streams, labels) describe."""
+    return MemorySource(**settings)
