@@ -1,0 +1,127 @@
+"""The store as the Ledger that `group()` decides over: one connection, inside one transaction of its owner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, func, select
+from sqlalchemy.dialects.sqlite import insert
+
+from engine.codec import dumps, loads
+from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
+from engine.store import schema
+
+_AT_ONCE = 500  # bound parameters of one statement
+
+
+class StoreLedger:
+    """Findings and incidents in SQL; the same answers as the ledger in memory (tests/contracts/test_ledgers.py)."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def put_findings(
+        self,
+        verdicts: Iterable[Verdict],
+        evidence: Iterable[Evidence],
+        rosters: Iterable[Roster],
+        blinds: Iterable[Blind],
+    ) -> None:
+        """Store what correlation said (see ports.Ledger)."""
+        for verdict in verdicts:
+            self._put_verdict(verdict)
+        self._put(schema.evidence, [{"event_id": item.event_id, "body": dumps(item)} for item in evidence])
+        self._put(schema.rosters, [{"scope": roster.scope, "body": dumps(roster)} for roster in rosters])
+        self._replace_blinds(list(blinds))
+
+    def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return the alerts of `scope` by key, each ordered by time."""
+        table = schema.verdicts
+        rows = self._connection.execute(
+            select(table.c.rule, table.c.entity, table.c.body)
+            .where(table.c.scope == scope)
+            .order_by(table.c.rule, table.c.entity)
+        )
+        return {_key(scope, rule, entity): loads(body, Verdict).alerts for rule, entity, body in rows}
+
+    def incidents(self, scope: str) -> Sequence[Incident]:
+        """Return the last revision of every incident of `scope`, oldest first, merged ones included."""
+        table = schema.incidents
+        rows = self._connection.execute(select(table.c.body).where(table.c.scope == scope).order_by(table.c.number))
+        return [loads(body, Incident) for (body,) in rows]
+
+    def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
+        """Return the evidence known under these ids."""
+        table, found = schema.evidence, {}
+        for at in range(0, len(event_ids), _AT_ONCE):
+            some = event_ids[at : at + _AT_ONCE]
+            rows = self._connection.execute(select(table.c.event_id, table.c.body).where(table.c.event_id.in_(some)))
+            found.update({event_id: loads(body, Evidence) for event_id, body in rows})
+        return found
+
+    def roster(self, scope: str) -> Roster:
+        """Return the members known in `scope` (empty when none are)."""
+        body = self._connection.scalar(select(schema.rosters.c.body).where(schema.rosters.c.scope == scope))
+        return Roster(scope, {}) if body is None else loads(body, Roster)
+
+    def blinds(self, scope: str) -> Sequence[Blind]:
+        """Return what cannot be judged in `scope`."""
+        table = schema.blinds
+        rows = self._connection.execute(select(table.c.what, table.c.why).where(table.c.scope == scope))
+        return sorted((Blind(scope, what, why) for what, why in rows), key=lambda blind: (blind.what, blind.why))
+
+    def put_incidents(self, incidents: Iterable[Incident]) -> None:
+        """Store new revisions; the first one of an id gives it its place in the order of opening."""
+        for incident in incidents:
+            body = dumps(incident)
+            self._put(schema.revisions, [{"id": incident.id, "revision": incident.revision, "body": body}])
+            row = {"scope": incident.key[0], "status": incident.status, "body": body}
+            opening = {"id": incident.id, "number": self._next_number(), **row}
+            statement = insert(schema.incidents).values(opening).on_conflict_do_update(index_elements=["id"], set_=row)
+            self._connection.execute(statement)
+
+    def _next_number(self) -> int:
+        return 1 + (self._connection.scalar(select(func.max(schema.incidents.c.number))) or 0)
+
+    def _put_verdict(self, verdict: Verdict) -> None:
+        scope, rule, entity = verdict.key
+        place = {"scope": scope, "rule": rule, "entity": _entity_text(entity)}
+        table = schema.verdicts
+        body = self._connection.scalar(select(table.c.body).filter_by(**place))
+        earlier = loads(body, Verdict).alerts if body is not None else ()
+        self._put(table, [{**place, "body": dumps(Verdict(verdict.key, _replaced(earlier, verdict)))}])
+
+    def _replace_blinds(self, blinds: Sequence[Blind]) -> None:
+        for scope in {blind.scope for blind in blinds}:
+            self._connection.execute(delete(schema.blinds).where(schema.blinds.c.scope == scope))
+        self._put(schema.blinds, [{"scope": b.scope, "what": b.what, "why": b.why} for b in dict.fromkeys(blinds)])
+
+    def _put(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        if not rows:
+            return
+        statement = insert(table)
+        values = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
+        keys = [c.name for c in table.primary_key]
+        if values:
+            self._connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=values), rows)
+        else:
+            self._connection.execute(statement.on_conflict_do_nothing(index_elements=keys), rows)
+
+
+def _replaced(earlier: tuple[Alert, ...], verdict: Verdict) -> tuple[Alert, ...]:
+    """Return what a key's alerts are after `verdict`: its own, and the final ones that it does not repeat."""
+    if verdict.final_before is None:
+        return verdict.alerts
+    repeated = {alert.starts_at for alert in verdict.alerts}
+    final = [a for a in earlier if a.starts_at < verdict.final_before and a.starts_at not in repeated]
+    return tuple(sorted((*final, *verdict.alerts), key=lambda alert: alert.starts_at))
+
+
+def _entity_text(entity: tuple[tuple[str, str], ...]) -> str:
+    return json.dumps(entity, ensure_ascii=False, separators=(",", ":"))
+
+
+def _key(scope: str, rule: str, entity: str) -> Key:
+    return scope, rule, tuple((label, value) for label, value in json.loads(entity))

@@ -1,0 +1,86 @@
+"""The tables of the incident store.
+
+Rows hold the model's JSON (engine/codec) in `body`, and beside it only the columns that are searched by; so a new field of the
+model needs no migration. Times are ISO 8601 UTC text, which sorts as time does.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
+
+SCHEMA_VERSION = 1
+
+metadata = MetaData()
+
+meta = Table("meta", metadata, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("query", Text, primary_key=True),
+    Column("batch", Integer, primary_key=True),
+    Column("plan", Text, nullable=False),
+    comment="micro-batches whose findings are in: a repeated one is skipped",
+)
+
+verdicts = Table(
+    "verdicts",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("rule", Text, primary_key=True),
+    Column("entity", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+    comment="all alerts of one rule and entity, ordered by time",
+)
+
+evidence = Table("evidence", metadata, Column("event_id", Text, primary_key=True), Column("body", Text, nullable=False))
+
+rosters = Table("rosters", metadata, Column("scope", Text, primary_key=True), Column("body", Text, nullable=False))
+
+blinds = Table(
+    "blinds",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("what", Text, primary_key=True),
+    Column("why", Text, primary_key=True),
+)
+
+losses = Table(
+    "losses",
+    metadata,
+    Column("source", Text, primary_key=True),
+    Column("lost_from", Integer, primary_key=True),
+    Column("lost_to", Integer, nullable=False),
+    Column("why", Text, nullable=False),
+    comment="lines that were gone before they were read",
+)
+
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("revision", Integer, primary_key=True),
+    Column("body", Text, nullable=False),
+    comment="what an incident was at each revision: append-only",
+)
+
+incidents = Table(
+    "incidents",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("number", Integer, nullable=False, unique=True),  # order of opening
+    Column("scope", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("incidents_by_scope", "scope", "number"),
+    comment="the last revision of each",
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("receiver", Text, primary_key=True),
+    Column("incident", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+    comment="what a receiver was last told of an incident",
+)

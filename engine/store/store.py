@@ -1,0 +1,181 @@
+"""Opening the store, its transactions, and what readers of it ask.
+
+SQLite in WAL mode: the job writes while others read. One writer at a time; it waits up to BUSY_S for another to finish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, func, insert, select
+from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from engine.codec import dumps, loads
+from engine.errors import DataLoss, StoreError
+from engine.model.incidents import Blind, Incident
+from engine.store import schema
+from engine.store.ledger import StoreLedger
+from engine.store.telling import Told, reason_to_tell, told
+
+BUSY_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class BatchId:
+    """A micro-batch: the same pair is the same input, however often Spark hands it over."""
+
+    query: str
+    batch: int
+
+
+class Store:
+    """The incident store at one address. Every method that fails raises StoreError."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @classmethod
+    def open(cls, url: str) -> Store:
+        """Open the store at `url` (`sqlite:///path`), creating its folder, file and tables when they are not there."""
+        try:
+            address = make_url(url)
+        except ArgumentError:
+            raise StoreError(f"{url}: not a store address; write for example sqlite:///./.tocsin/tocsin.db") from None
+        if address.get_backend_name() != "sqlite":
+            raise StoreError(f"{url}: only sqlite stores are available in this version")
+        with _explained(url):
+            if address.database and address.database != ":memory:":
+                Path(address.database).parent.mkdir(parents=True, exist_ok=True)
+            store = cls(_sqlite(url))
+            store._create()
+        return store
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[StoreLedger]:
+        """Give a ledger to read from, of one moment."""
+        with self._begin() as connection:
+            yield StoreLedger(connection)
+
+    @contextmanager
+    def batch(self, batch: BatchId, plan: str = "") -> Iterator[StoreLedger | None]:
+        """Give the ledger for one batch and commit it with the batch's id; None when that batch is in already.
+
+        `plan` is the hash of the rules that the batch was judged by. An exception leaves nothing of the batch behind.
+        """
+        with self._begin() as connection:
+            known = select(schema.batches.c.batch).filter_by(query=batch.query, batch=batch.batch)
+            if connection.scalar(known) is not None:
+                yield None
+                return
+            connection.execute(insert(schema.batches).values(query=batch.query, batch=batch.batch, plan=plan))
+            yield StoreLedger(connection)
+
+    def batches(self) -> int:
+        """Return how many batches are in."""
+        with self._begin() as connection:
+            return connection.scalar(select(func.count()).select_from(schema.batches)) or 0
+
+    def incidents(self) -> Sequence[Incident]:
+        """Return the last revision of every incident, in order of opening."""
+        table = schema.incidents
+        with self._begin() as connection:
+            return [loads(body, Incident) for body in connection.scalars(select(table.c.body).order_by(table.c.number))]
+
+    def revisions(self, incident_id: str) -> Sequence[Incident]:
+        """Return everything an incident was, first revision first."""
+        table = schema.revisions
+        with self._begin() as connection:
+            bodies = connection.scalars(select(table.c.body).filter_by(id=incident_id).order_by(table.c.revision))
+            return [loads(body, Incident) for body in bodies]
+
+    def blinds(self) -> Sequence[Blind]:
+        """Return what cannot be judged, over all scopes."""
+        table = schema.blinds
+        with self._begin() as connection:
+            rows = connection.execute(select(table.c.scope, table.c.what, table.c.why).order_by(*table.primary_key))
+            return [Blind(*row) for row in rows]
+
+    def put_losses(self, losses: Sequence[DataLoss]) -> None:
+        """Remember lines that were gone before they were read; a loss told again is the same loss."""
+        with self._begin() as connection:
+            for loss in losses:
+                row = {"source": loss.source_id, "lost_from": loss.lost_from, "lost_to": loss.lost_to, "why": loss.why}
+                connection.execute(upsert(schema.losses).values(row).on_conflict_do_nothing())
+
+    def losses(self) -> Sequence[DataLoss]:
+        """Return every loss known, by source."""
+        table = schema.losses
+        with self._begin() as connection:
+            rows = connection.execute(select(table).order_by(table.c.source, table.c.lost_from))
+            return [DataLoss(row.source, row.lost_from, row.lost_to, row.why) for row in rows]
+
+    def untold(self, receiver: str) -> Sequence[tuple[Incident, str]]:
+        """Return every incident that `receiver` has to be told of, with the reason, in order of opening."""
+        with self._begin() as connection:
+            known = select(schema.deliveries.c.incident, schema.deliveries.c.body).filter_by(receiver=receiver)
+            last = {incident: loads(body, Told) for incident, body in connection.execute(known)}
+            bodies = connection.scalars(select(schema.incidents.c.body).order_by(schema.incidents.c.number)).all()
+        incidents = [loads(body, Incident) for body in bodies]
+        reasons = [(incident, reason_to_tell(last.get(incident.id), incident)) for incident in incidents]
+        return [(incident, reason) for incident, reason in reasons if reason is not None]
+
+    def mark_told(self, receiver: str, incident: Incident) -> None:
+        """Remember that `receiver` knows `incident` as it is here."""
+        row = {"receiver": receiver, "incident": incident.id, "body": dumps(told(incident))}
+        statement = upsert(schema.deliveries).values(row)
+        statement = statement.on_conflict_do_update(index_elements=["receiver", "incident"], set_={"body": row["body"]})
+        with self._begin() as connection:
+            connection.execute(statement)
+
+    @contextmanager
+    def _begin(self) -> Iterator[Connection]:
+        with _explained(str(self._engine.url)), self._engine.begin() as connection:
+            yield connection
+
+    def _create(self) -> None:
+        with self._engine.begin() as connection:
+            schema.metadata.create_all(connection)
+            connection.execute(
+                upsert(schema.meta).values(name="schema", value=str(schema.SCHEMA_VERSION)).on_conflict_do_nothing()
+            )
+            found = connection.scalar(select(schema.meta.c.value).filter_by(name="schema"))
+        if found != str(schema.SCHEMA_VERSION):
+            raise StoreError(
+                f"{self._engine.url}: written by another version of tocsin (schema {found}, this one is"
+                f" {schema.SCHEMA_VERSION}); use that version, or another store"
+            )
+
+
+def _sqlite(url: str) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": BUSY_S})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # pysqlite would begin too late: transactions are begun below
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")  # the checkpoint must never be ahead of the store
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+@contextmanager
+def _explained(url: str) -> Iterator[None]:
+    try:
+        yield
+    except (SQLAlchemyError, OSError) as error:
+        cause = getattr(error, "orig", None) or error
+        raise StoreError(f"{url}: the incident store cannot be used ({cause})") from error

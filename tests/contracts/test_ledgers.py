@@ -1,0 +1,108 @@
+"""One suite for every Ledger: the dictionary in `replay()` and the SQL store answer the same."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from engine.incident import MemoryLedger
+
+from engine.model.incidents import Alert, Blind, Capture, Evidence, Incident, Key, Roster, Verdict
+from engine.ports import Ledger
+from engine.store import Store
+from engine.store.store import BatchId
+
+NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
+KEY: Key = ("prod", "broker-silent", (("broker", "1"), ("cluster", "prod")))
+
+
+def alert(minute: int, key: Key = KEY, status: str = "firing") -> Alert:
+    at = NOON + timedelta(minutes=minute)
+    captures = {"size": Capture((1, 2.5), 1, 2.5, 1, 2.5, 3.5), "topic": Capture(("a.b", "c"))}
+    return Alert(key, status, "high", at, at, None, 1, True, {"broker": "1"}, captures, (f"e{minute}",), (f"e{minute}",), "why")
+
+
+def incident(number: int, **changes: object) -> Incident:
+    made = Incident(
+        id=f"inc-{number}",
+        key=KEY,
+        revision=1,
+        rule="broker-silent",
+        title="Broker 1 is silent",
+        severity="high",
+        status="open",
+        component="broker",
+        labels={"broker": "1"},
+        first_seen=NOON,
+        last_seen=NOON,
+        resolved_at=None,
+        count=1,
+        cause="",
+        impact="",
+        captures={"size": 3, "topic": "a.b", "ratio": 0.5},
+        alerts=(KEY,),
+    )
+    return replace(made, **changes)
+
+
+@pytest.fixture(params=["memory", "store"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    if request.param == "memory":
+        yield MemoryLedger()
+        return
+    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+    with store.batch(BatchId("query", 0)) as opened:
+        assert opened is not None
+        yield opened
+    store.close()
+
+
+def put(ledger: Ledger, *verdicts: Verdict, blinds: tuple[Blind, ...] = ()) -> None:
+    ledger.put_findings(verdicts, (), (), blinds)
+
+
+def test_an_empty_ledger_knows_nothing(ledger: Ledger) -> None:
+    assert dict(ledger.alerts("prod")) == {}
+    assert list(ledger.incidents("prod")) == []
+    assert dict(ledger.evidence(["e1"])) == {}
+    assert ledger.roster("prod") == Roster("prod", {})
+
+
+def test_alerts_come_back_as_they_were_by_scope_and_key(ledger: Ledger) -> None:
+    other: Key = ("test", "broker-silent", ())
+    put(ledger, Verdict(KEY, (alert(0), alert(5))), Verdict(other, (alert(1, other),)))
+    assert dict(ledger.alerts("prod")) == {KEY: (alert(0), alert(5))}
+    assert dict(ledger.alerts("test")) == {other: (alert(1, other),)}
+
+
+def test_a_later_verdict_replaces_the_earlier(ledger: Ledger) -> None:
+    put(ledger, Verdict(KEY, (alert(0), alert(5))))
+    put(ledger, Verdict(KEY, (alert(5, status="resolved"),)))
+    assert ledger.alerts("prod")[KEY] == (alert(5, status="resolved"),)
+
+
+def test_final_alerts_stay_when_a_verdict_no_longer_repeats_them(ledger: Ledger) -> None:
+    put(ledger, Verdict(KEY, (alert(0), alert(5), alert(9))))
+    put(ledger, Verdict(KEY, (alert(5, status="resolved"), alert(10)), final_before=NOON + timedelta(minutes=6)))
+    assert ledger.alerts("prod")[KEY] == (alert(0), alert(5, status="resolved"), alert(10))
+
+
+def test_evidence_is_found_by_its_event(ledger: Ledger) -> None:
+    some = [Evidence(f"e{n}", "a.log", n, NOON, f"line {n}") for n in range(1200)]
+    ledger.put_findings((), some, (), ())
+    assert ledger.evidence([]) == {}
+    assert dict(ledger.evidence([e.event_id for e in some] + ["unknown"])) == {e.event_id: e for e in some}
+
+
+def test_a_later_roster_replaces_the_earlier(ledger: Ledger) -> None:
+    ledger.put_findings((), (), [Roster("prod", {"broker": ("1",)})], ())
+    ledger.put_findings((), (), [Roster("prod", {"broker": ("1", "2"), "worker": ("w",)})], ())
+    assert ledger.roster("prod") == Roster("prod", {"broker": ("1", "2"), "worker": ("w",)})
+
+
+def test_the_last_revision_of_an_incident_counts_and_the_order_of_opening_stays(ledger: Ledger) -> None:
+    ledger.put_incidents([incident(2), incident(1)])
+    ledger.put_incidents([incident(2, revision=2, status="merged", merged_into="inc-1")])
+    assert list(ledger.incidents("prod")) == [incident(2, revision=2, status="merged", merged_into="inc-1"), incident(1)]
+    assert list(ledger.incidents("test")) == []

@@ -1,0 +1,126 @@
+"""The store: one transaction a batch, a repeated batch is skipped, a receiver is told once."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from engine.errors import DataLoss, StoreError
+from engine.model.incidents import Incident
+from engine.store import Store
+from engine.store.store import BatchId
+
+NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
+SILENT = Incident(
+    id="inc-1",
+    key=("default", "broker-silent", (("broker", "1"),)),
+    revision=1,
+    rule="broker-silent",
+    title="Broker 1 is silent",
+    severity="high",
+    status="open",
+    component="broker",
+    labels={"broker": "1"},
+    first_seen=NOON,
+    last_seen=NOON,
+    resolved_at=None,
+    count=1,
+    cause="",
+    impact="",
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{tmp_path}/state/tocsin.db")
+    yield opened
+    opened.close()
+
+
+def put(store: Store, batch: int, *incidents: Incident) -> bool:
+    with store.batch(BatchId("query", batch)) as ledger:
+        if ledger is not None:
+            ledger.put_incidents(incidents)
+        return ledger is not None
+
+
+def test_a_batch_is_taken_once(store: Store) -> None:
+    assert put(store, 0, SILENT)
+    assert not put(store, 0, replace(SILENT, revision=2, severity="critical"))
+    assert store.incidents() == [SILENT]
+    with store.batch(BatchId("another query", 0)) as ledger:
+        assert ledger is not None
+
+
+def test_a_batch_that_fails_leaves_nothing_and_may_come_again(store: Store) -> None:
+    def failing() -> None:
+        with store.batch(BatchId("query", 0)) as ledger:
+            assert ledger is not None
+            ledger.put_incidents([SILENT])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        failing()
+    assert store.incidents() == []
+    assert put(store, 0, SILENT)
+
+
+def test_every_revision_is_kept_and_the_last_one_counts(store: Store) -> None:
+    later = replace(SILENT, revision=2, count=5)
+    put(store, 0, SILENT)
+    put(store, 1, later, replace(SILENT, id="inc-2"))
+    assert [i.id for i in store.incidents()] == ["inc-1", "inc-2"]
+    assert store.incidents()[0] == later
+    assert store.revisions("inc-1") == [SILENT, later]
+
+
+def test_a_reopened_store_knows_what_was_in_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/tocsin.db"
+    first = Store.open(url)
+    put(first, 0, SILENT)
+    first.close()
+    again = Store.open(url)
+    assert not put(again, 0)
+    assert again.incidents() == [SILENT]
+    assert again.batches() == 1
+    again.close()
+
+
+def test_a_receiver_is_told_once_and_again_only_of_what_matters(store: Store) -> None:
+    put(store, 0, SILENT)
+    assert store.untold("ops") == [(SILENT, "opened")]
+    store.mark_told("ops", SILENT)
+    put(store, 1, replace(SILENT, revision=2, count=9))
+    assert store.untold("ops") == []
+    worse = replace(SILENT, revision=3, severity="critical")
+    put(store, 2, worse)
+    assert store.untold("ops") == [(worse, "updated")]
+    assert store.untold("another") == [(worse, "opened")]
+
+
+def test_a_loss_told_twice_is_one_loss(store: Store) -> None:
+    store.put_losses([DataLoss("a.log", 4, 8, "the file is gone")])
+    store.put_losses([DataLoss("a.log", 4, 8, "the file is gone")])
+    assert [str(loss) for loss in store.losses()] == ["a.log: offsets 4 to 8 are gone (the file is gone)"]
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("nonsense", "not a store address"),
+        ("postgresql+psycopg://db/x", "only sqlite stores are available in this version"),
+        ("sqlite:////proc/nowhere/tocsin.db", "the incident store cannot be used"),
+    ],
+)
+def test_a_bad_address_is_one_sentence(url: str, sentence: str) -> None:
+    with pytest.raises(StoreError, match=sentence):
+        Store.open(url)
+
+
+def test_a_file_that_is_no_store_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.db"
+    path.write_text("not a database, but long enough to be looked at as one" * 100)
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store.open(f"sqlite:///{path}")
