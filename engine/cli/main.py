@@ -24,9 +24,8 @@ from typer.main import get_command as built
 
 from engine import __version__
 from engine.cli import commands
+from engine.cli.exits import BAD_REQUEST, FAILURE, NOTHING_FOUND, READER_GONE
 from engine.errors import ConfigError, DiagnosticsError, RulesError, TocsinError, UsageError
-
-NOTHING_FOUND, FOUND, BAD_REQUEST, FAILURE, READER_GONE = 0, 1, 2, 3, 141
 
 EXAMPLES = """\
 Reads the logs around Apache Kafka, recognises what went wrong, and says it once: cause, proof, and the fix with its numbers.

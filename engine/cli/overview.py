@@ -1,0 +1,59 @@
+"""The whole answer of a scan on a terminal: one sentence, the incidents, then what is pending, unknown and cannot be judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from engine.cli.report import MARGIN, entity, moment, one_line, render_incident
+from engine.cli.triage import Stats, Triage
+from engine.model.incidents import Blind, Incident
+from engine.model.rules import SEVERITIES
+
+MOST_ITEMS = 5  # of pending, unknown and blind; --format json has them all
+
+
+def render_triage(triage: Triage, width: int = 80) -> Text:
+    """Return the report of a scan, ending in a line end; print it as `render_incident` says."""
+    page = Text().append(f"{_verdict(triage.incidents)} {_read(triage.stats)}\n", "bold")
+    for incident in triage.incidents:
+        page.append("\n").append(render_incident(incident, width))
+    if triage.pending or triage.unknown or triage.blind or triage.notes:
+        page.append("\n")
+    _items(page, "Pending", [_pending(i) for i in triage.pending], width)
+    _items(page, "Unknown", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown], width)
+    _items(page, "Blind", [_blind(b) for b in triage.blind], width)
+    _items(page, "Note", list(triage.notes), width)
+    return page
+
+
+def _verdict(incidents: Sequence[Incident]) -> str:
+    if not incidents:
+        return "Nothing found."
+    counts = Counter(i.severity for i in incidents)
+    parts = [f"{counts[severity]} {severity}" for severity in reversed(SEVERITIES) if counts[severity]]
+    return f"{len(incidents)} incident{'s' if len(incidents) > 1 else ''}: {', '.join(parts)}."
+
+
+def _read(stats: Stats) -> str:
+    lines = f"{stats.lines:,} line{'' if stats.lines == 1 else 's'}"
+    return f"{lines} read in {stats.seconds:.1f} s."
+
+
+def _pending(incident: Incident) -> str:
+    since = f", since {moment(incident.first_seen)}" if incident.first_seen else ""
+    return f"{incident.title} [{incident.rule}] {entity(incident.labels)}{since}"
+
+
+def _blind(blind: Blind) -> str:
+    scope = "" if blind.scope == "default" else f"{blind.scope}: "
+    return f"{scope}{blind.what}: {blind.why}"
+
+
+def _items(page: Text, name: str, items: Sequence[str], width: int) -> None:
+    for number, item in enumerate(items[:MOST_ITEMS]):
+        page.append(f"{name if number == 0 else '':<{MARGIN}}", "dim").append(f"{one_line(item, width - MARGIN)}\n")
+    if len(items) > MOST_ITEMS:
+        page.append(f"{'':<{MARGIN}}and {len(items) - MOST_ITEMS} more; --format json lists them all\n", "dim")
