@@ -1,0 +1,86 @@
+"""The one table of diagnostic codes: what each means. Codes are never reused; messages may change, codes may not."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Code(Enum):
+    """A kind of finding. `value` is (code, one sentence); 6xx are warnings, all others errors.
+
+    1xx: the file and its YAML. 2xx: its structure. 3xx: detections and patterns. 4xx: expressions and templates.
+    5xx: rules among each other. 6xx: advice of `rules lint`.
+    """
+
+    FILE_UNREADABLE = ("TOC101", "The file or folder cannot be read, or is not UTF-8 text.")
+    FILE_TOO_LARGE = ("TOC102", "A rule file is larger than 64 KiB.")
+    YAML_SYNTAX = ("TOC103", "The file is not valid YAML.")
+    YAML_PLAIN = ("TOC104", "YAML cuts this unquoted text, or takes it for a list or a map.")
+    DUPLICATE_KEY = ("TOC105", "A key stands twice in one map.")
+    ANCHOR = ("TOC106", "Anchors, aliases and merge keys are not part of the rule language.")
+    TAG = ("TOC107", "Tags are not part of the rule language.")
+    TOO_DEEP = ("TOC108", "The file is nested deeper than 16 levels.")
+    NOT_ONE_MAP = ("TOC109", "A file holds exactly one document, and that is a map.")
+    KEY_NOT_TEXT = ("TOC110", "A key is a list or a map instead of text.")
+
+    UNKNOWN_KEY = ("TOC201", "The key is not part of the schema.")
+    MISSING_KEY = ("TOC202", "A required key is missing.")
+    WRONG_KIND = ("TOC203", "Text, a list or a map stands where another of them is needed.")
+    NOT_ONE_OF = ("TOC204", "The value is not one of the allowed words.")
+    BAD_FLAG = ("TOC205", "A yes-or-no value is written otherwise than true or false.")
+    BAD_NUMBER = ("TOC206", "The value is not a number of at most 19 digits.")
+    BAD_DURATION = ("TOC207", "The value is not a duration such as 500ms, 30s, 10m, 2h or 3d.")
+    BAD_VERSIONS = ("TOC208", "The value is not a version range such as >=2.1,<4.1.")
+    BAD_ID = ("TOC209", "An id or name has other characters than lower-case letters, digits and dashes.")
+    ID_NOT_FILE_NAME = ("TOC210", "The id of a rule differs from its file name.")
+    DETECTION_OR_CORRELATION = ("TOC211", "A rule has either a detection or a correlation.")
+    EMPTY = ("TOC212", "The value is empty.")
+    TEST_SHAPE = ("TOC213", "A test needs `log` or `logs`, and either `fires` or `silent: true`.")
+
+    UNKNOWN_FIELD = ("TOC301", "The field is not one that events have.")
+    UNKNOWN_MODIFIER = ("TOC302", "The modifier is not known, or does not go with the others.")
+    PATTERN_TOO_LONG = ("TOC303", "A pattern is longer than 4 KiB.")
+    PATTERN_EMPTY = ("TOC304", "A pattern has no text at all and would match every line.")
+    REGEX = ("TOC305", "The regular expression is not one that RE2 takes.")
+    TOO_MANY_COMBINATIONS = ("TOC306", "The lists of one item multiply to more than 256 combinations.")
+    MISSING_HOLE = ("TOC307", "A pattern of a component lacks the hole that it is there for.")
+    EXAMPLE_FAILS = ("TOC308", "An example of a format does not match its header.")
+    NAME_CLASH = ("TOC309", "One name is used for two things.")
+
+    EXPRESSION_SYNTAX = ("TOC401", "The expression cannot be read.")
+    EXPRESSION_TOO_DEEP = ("TOC402", "The expression is nested deeper than 32 levels.")
+    UNKNOWN_NAME = ("TOC403", "The expression uses a name that nothing defines.")
+    UNKNOWN_FUNCTION = ("TOC404", "The expression calls a function that does not exist.")
+    WRONG_ARGUMENTS = ("TOC405", "A function is called with too few or too many arguments.")
+    NUMBER_TOO_LONG = ("TOC406", "A number in an expression has more than 19 digits.")
+    NO_SUCH_ITEMS = ("TOC407", "No detection item has a name like this.")
+    UNFILLED_HOLE = ("TOC408", "A hole of a template is filled by no capture, label or context value.")
+
+    DUPLICATE_ID = ("TOC501", "Two files define the same id.")
+    UNKNOWN_RULE = ("TOC502", "A rule or component is named that does not exist.")
+    EXPLAINS_CYCLE = ("TOC503", "Rules explain each other in a circle.")
+    EXPLAINS_WITHOUT_KEY = ("TOC504", "An explanation joins on the cluster alone.")
+    UNKNOWN_ENTITY = ("TOC505", "A key names neither a capture nor a known label.")
+    CORRELATION_SHAPE = ("TOC506", "A correlation lacks what its type needs, or has what its type does not take.")
+
+    NO_FIRING_TEST = ("TOC601", "The rule has no test that shows it firing.")
+    NO_SILENT_TEST = ("TOC602", "The rule has no near miss that shows it staying silent.")
+    PATTERN_IS_SAMPLE = ("TOC603", "A pattern repeats its own sample: numbers stand where holes belong.")
+    NO_LITERAL = ("TOC604", "A pattern has no literal word of three characters, so every line must be tried.")
+    UNDECLARED_CHANGE = ("TOC605", "A command changes something without saying changes_state: true.")
+    LOOKS_LIKE_HOLE = ("TOC606", "Braces look like a hole but are taken literally.")
+
+    @property
+    def id(self) -> str:
+        """The stable code, e.g. TOC101."""
+        return self.value[0]
+
+    @property
+    def meaning(self) -> str:
+        """One sentence: what a finding of this kind says."""
+        return self.value[1]
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether it only advises (and does not stop loading)."""
+        return self.id.startswith("TOC6")

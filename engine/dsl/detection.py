@@ -1,0 +1,218 @@
+"""Detections: named items (a pattern, a list of any, a map of all) and the condition over them, compiled to tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from engine.dsl.codes import Code
+from engine.dsl.document import ListNode, MapNode, Node, TextNode
+from engine.dsl.grammar import ExpressionError, offset_of, parse
+from engine.dsl.patterns import MAX_PATTERN_BYTES, NUMBERS, checked_pattern, compiled_by_re2, named_groups
+from engine.dsl.report import Report, did_you_mean
+from engine.dsl.templates import report_unknown
+from engine.model.expressions import Binary, Call, Expression, Literal, Name, Unary
+from engine.model.rules import Captured, Item, Test
+
+FIELDS = ("text", "message", "level", "logger", "thread", "exception")
+COMPARE_TEXT = ("contains", "startswith", "endswith")
+COMPARE_NUMBER = ("gt", "gte", "lt", "lte")
+OPERATORS = (*COMPARE_TEXT, "re", *COMPARE_NUMBER, "exists")
+MODIFIERS = (*OPERATORS, "all", "nocase")
+MAX_COMBINATIONS = 256
+
+_ITEM_NAME = re.compile(r"(?!(?:and|or|not|of|true|false|them)$)[a-z_][a-z0-9_]*")
+_NUMBER = re.compile(r"-?[0-9]{1,19}(?:\.[0-9]+)?")
+_LABEL = re.compile(r"labels\.[a-z][a-z0-9_-]*")
+
+Groups = tuple[tuple[Test, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """A compiled detection: its items in file order, the condition, and the type of every capture."""
+
+    items: tuple[Item, ...]
+    condition: Expression
+    captures: Mapping[str, str]
+
+
+def detection(node: MapNode, report: Report) -> Detection:
+    """Return what the `detection` map says; whatever is wrong is reported, and left out."""
+    items = tuple(_item(name, value, report) for name, value in node.entries if name.value != "condition")
+    captures = _captures(items, node, report)
+    return Detection(items, _condition(node, items, captures, report), captures)
+
+
+def captures_of(tests: tuple[Test, ...]) -> Mapping[str, str]:
+    """Return the type of each capture of `tests`; the first one wins."""
+    found: dict[str, str] = {}
+    for captured in (captured for test in tests for captured in test.captures):
+        found.setdefault(captured.name, captured.type)
+    return found
+
+
+def _item(name: TextNode, value: Node, report: Report) -> Item:
+    if not _ITEM_NAME.fullmatch(name.value):
+        help_line = "lower-case letters, digits and underscores; not and, or, not, of, true, false, them"
+        report.add(Code.BAD_ID, name, f"`{name.value}` is not a name that a condition can use", help_line)
+    groups = _any_of(value, report)
+    if len(groups) > MAX_COMBINATIONS:
+        message = f"the lists of this item multiply to {len(groups)} combinations; the limit is {MAX_COMBINATIONS}"
+        report.add(Code.TOO_MANY_COMBINATIONS, value, message, "use several items, joined in the condition")
+    return Item(name.value, groups[:MAX_COMBINATIONS])
+
+
+def _any_of(value: Node, report: Report) -> Groups:
+    match value:
+        case TextNode():
+            return _pattern_test("text", value, report)
+        case ListNode(items=items):
+            if not items:
+                report.add(Code.EMPTY, value, "the list has no pattern")
+            return tuple(group for item in items for group in _any_of(item, report))
+        case MapNode():
+            return _all_of(value, report)
+
+
+def _all_of(value: MapNode, report: Report) -> Groups:
+    """Return the groups of a map of `field|modifier: value`: one choice of each entry, in every combination."""
+    if not value.entries:
+        report.add(Code.EMPTY, value, "the map has no field")
+    choices: list[Groups] = []
+    total = 1
+    for key, wanted in value.entries:
+        groups = _entry(key, wanted, value, report)
+        total *= max(1, len(groups))
+        if groups and total <= MAX_COMBINATIONS * 4:
+            choices.append(groups)
+    return tuple(tuple(test for group in chosen for test in group) for chosen in product(*choices)) if choices else ()
+
+
+def _entry(key: TextNode, wanted: Node, parent: MapNode, report: Report) -> Groups:
+    field, *modifiers = key.value.split("|")
+    if not _is_field(field):
+        _unknown_field(field, key, parent, report)
+        return ()
+    operators = [modifier for modifier in modifiers if modifier in OPERATORS]
+    unknown = [modifier for modifier in modifiers if modifier not in MODIFIERS]
+    if unknown or len(operators) > 1:
+        message = f"unknown modifier `{unknown[0]}`" if unknown else f"`{operators[0]}` and `{operators[1]}` exclude each other"
+        help_line = did_you_mean(unknown[0], MODIFIERS) if unknown else "use one of them"
+        report.add(Code.UNKNOWN_MODIFIER, key, message, help_line)
+        return ()
+    operator = operators[0] if operators else "pattern"
+    values = wanted.items if isinstance(wanted, ListNode) else (wanted,)
+    tests = [_test(field, operator, "nocase" in modifiers, node, report) for node in values]
+    groups = [group for groups in tests for group in groups]
+    return (tuple(test for group in groups for test in group),) if "all" in modifiers and groups else tuple(groups)
+
+
+def _is_field(field: str) -> bool:
+    return field in FIELDS or _LABEL.fullmatch(field) is not None
+
+
+def _unknown_field(field: str, key: TextNode, parent: MapNode, report: Report) -> None:
+    """Report a key that is no field; a flow map or a key with blanks was probably meant as a pattern."""
+    if parent.flow and not field.isidentifier() or " " in field or (parent.flow and len(parent.entries) == 1 and ":" not in key.raw):
+        help_line = "put `>-` after the item's name and the pattern, indented, on the next line; or quote it"
+        report.add(Code.YAML_PLAIN, parent, "YAML takes this unquoted pattern for a map", help_line)
+        return
+    report.add(Code.UNKNOWN_FIELD, key, f"unknown field `{field}`", did_you_mean(field, (*FIELDS, "labels.<name>")))
+
+
+def _test(field: str, operator: str, nocase: bool, node: Node, report: Report) -> Groups:
+    if not isinstance(node, TextNode):
+        report.add(Code.WRONG_KIND, node, "a field is compared with text or a list of texts")
+        return ()
+    if operator == "pattern":
+        return _pattern_test(field, node, report, nocase)
+    if operator == "re":
+        return _regex_test(field, node, report, nocase)
+    if operator in COMPARE_NUMBER and not _NUMBER.fullmatch(node.value):
+        report.add(Code.BAD_NUMBER, node, f"`{node.value}` is not a number", f"`{operator}` compares numbers")
+        return ()
+    if operator == "exists" and node.value not in ("true", "false"):
+        report.add(Code.BAD_FLAG, node, f"`{node.value}` is neither true nor false", "write true or false")
+        return ()
+    if operator in COMPARE_TEXT and not node.value:
+        report.add(Code.EMPTY, node, "the text to look for is empty")
+        return ()
+    literals = (node.value,) if operator in COMPARE_TEXT and not nocase else ()
+    return ((Test(field, operator, node.value, literals=literals, nocase=nocase),),)
+
+
+def _pattern_test(field: str, node: TextNode, report: Report, nocase: bool = False) -> Groups:
+    made = checked_pattern(node, report, nocase)
+    if made is None:
+        return ()
+    return ((Test(field, "pattern", made.source, made.regex, made.literals, made.captures, nocase),),)
+
+
+def _regex_test(field: str, node: TextNode, report: Report, nocase: bool) -> Groups:
+    expression = f"(?i){node.value}" if nocase else node.value
+    too_long = len(node.value.encode()) > MAX_PATTERN_BYTES
+    refused = f"longer than {MAX_PATTERN_BYTES} bytes" if too_long else compiled_by_re2(expression)
+    if refused or not node.value:
+        report.add(Code.REGEX, node, f"RE2 does not take this: {refused or 'it is empty'}", "no look-around, no back references")
+        return ()
+    captures: tuple[Captured, ...] = named_groups(expression)
+    return ((Test(field, "re", node.value, expression, (), captures, nocase),),)
+
+
+def _captures(items: tuple[Item, ...], node: MapNode, report: Report) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for item in items:
+        for test in (test for group in item.any_of for test in group):
+            for captured in test.captures:
+                _enter(found, captured, item, node, report)
+    return found
+
+
+def _enter(found: dict[str, str], captured: Captured, item: Item, node: MapNode, report: Report) -> None:
+    first = found.setdefault(captured.name, captured.type)
+    if (first in NUMBERS) != (captured.type in NUMBERS):
+        message = f"`{captured.name}` is captured as {captured.type} here and as {first} elsewhere"
+        report.add(Code.NAME_CLASH, node.key(item.name) or node, message, "give it one type, or two names")
+
+
+def _condition(node: MapNode, items: tuple[Item, ...], captures: Mapping[str, str], report: Report) -> Expression:
+    """Return the condition; one that is missing or wrong is reported and replaced by `false`."""
+    text = node.get("condition")
+    names = [item.name for item in items]
+    if not isinstance(text, TextNode):
+        help_line = f"for example: condition: {' and '.join(names[:2]) or 'item'}"
+        report.add(Code.MISSING_KEY, text or node, "`detection.condition` is missing or no text", help_line)
+        return Literal(False)
+    if not names:
+        report.add(Code.EMPTY, node, "the detection has no item", "add one: `name: pattern`")
+        return Literal(False)
+    try:
+        expression = parse(text.value, names)
+    except ExpressionError as error:
+        report.add(error.code, text, error.message, error.help, error.offset, error.length)
+        return Literal(False)
+    known = {**dict.fromkeys(names, "item"), **captures}
+    report_unknown(expression, text.value, 0, text, report, known, Code.UNKNOWN_NAME)
+    for name in sorted(_operands(expression) & set(names)):
+        message = f"`{name}` is an item, true or false, and cannot be compared or calculated with"
+        help_line = "give the item another name than the capture" if name in captures else "compare captures"
+        report.add(Code.NAME_CLASH, text, message, help_line, offset_of(text.value, name), len(name))
+    return expression
+
+
+def _operands(expression: Expression, inside: bool = False) -> frozenset[str]:
+    """Return the names that are compared, calculated with or passed to a function."""
+    match expression:
+        case Name(name):
+            return frozenset((name,)) if inside else frozenset()
+        case Unary(op, operand):
+            return _operands(operand, inside or op == "-")
+        case Binary(op, left, right):
+            deeper = inside or op not in ("and", "or")
+            return _operands(left, deeper) | _operands(right, deeper)
+        case Call(_, arguments):
+            return frozenset(name for argument in arguments for name in _operands(argument, True))
+    return frozenset()

@@ -1,0 +1,168 @@
+"""First pass over one file: structure and detection, everything that needs no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import re2
+
+from engine.dsl.codes import Code
+from engine.dsl.detection import Detection, captures_of, detection
+from engine.dsl.document import Document, ListNode, MapNode, TextNode
+from engine.dsl.patterns import checked_pattern, compiled_by_re2
+from engine.dsl.report import Report
+from engine.dsl.schema import ComponentFile, FormatFile, RuleFile
+from engine.dsl.structure import check
+from engine.model.expressions import Literal
+from engine.model.rules import Component, Format, Heartbeat, Test
+
+NO_DETECTION = Detection((), Literal(False), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A rule whose own file is understood: its keys, its detection (empty for a correlation), where everything stands."""
+
+    file: RuleFile
+    document: Document
+    report: Report
+    detection: Detection = NO_DETECTION
+    tests: tuple[RuleTest, ...] = field(default=())
+
+    @property
+    def id(self) -> str:
+        """The rule's id."""
+        return self.file.id
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """One case of a rule's `tests`. `fires` is None for a case that must stay silent; `logs` is text by source name."""
+
+    rule_id: str
+    path: str
+    line: int
+    logs: Mapping[str, str]
+    labels: Mapping[str, str]
+    fires: Mapping[str, str] | None
+    fix: str | None = None
+    count: int | None = None
+    severity: str | None = None
+
+
+def draft_rule(document: Document, report: Report) -> Draft | None:
+    """Return the draft of a rule file, or None when not even its keys can be read."""
+    stem = PurePath(document.path).stem
+    defaults: dict[str, Any] = {"id": stem, "title": stem, "severity": "info", "component": "any"}
+    file = check(document, report, RuleFile, defaults)
+    if file is None:
+        return None
+    _check_id(file.id, stem, document, report)
+    _check_parts(file, document, report)
+    node = document.root.get("detection")
+    found = detection(node, report) if isinstance(node, MapNode) else NO_DETECTION
+    return Draft(file, document, report, found, _tests(file, document, report))
+
+
+def draft_component(document: Document, report: Report) -> Component | None:
+    """Return the component that a file of rules/components describes, or None when its keys cannot be read."""
+    stem = PurePath(document.path).stem
+    file = check(document, report, ComponentFile, {"name": stem, "label": stem, "names": ["?"]})
+    if file is None:
+        return None
+    _check_id(file.name, stem, document, report, "name")
+    heartbeats = [_heartbeat(index, entry.every, entry.versions, document, report) for index, entry in enumerate(file.heartbeats)]
+    return Component(
+        file.name,
+        file.label,
+        _patterns("names", "member", document, report),
+        _patterns("version", "version", document, report),
+        tuple(heartbeat for heartbeat in heartbeats if heartbeat),
+    )
+
+
+def draft_format(document: Document, report: Report) -> Format | None:
+    """Return the format that a file of rules/formats describes, or None when its keys cannot be read."""
+    stem = PurePath(document.path).stem
+    file = check(document, report, FormatFile, {"name": stem})
+    if file is None:
+        return None
+    _check_id(file.name, stem, document, report, "name")
+    refused = compiled_by_re2(file.header)
+    if refused:
+        report.add(Code.REGEX, document.find(["header"]), f"RE2 does not take this: {refused}", "no look-around, no back references")
+        return None
+    header = re2.compile(file.header)
+    for index, example in enumerate(file.examples):
+        if not header.match(example.split("\n")[0]):
+            message = "the header does not match this example"
+            report.add(Code.EXAMPLE_FAILS, document.find(["examples", index]), message, "an example is a line as printed")
+    return Format(file.name, file.header, file.time, file.rank, file.labels, tuple(file.carries))
+
+
+def _check_id(id_: str, stem: str, document: Document, report: Report, key: str = "id") -> None:
+    if id_ != stem:
+        message = f"the {key} is `{id_}` but the file is called `{stem}`"
+        report.add(Code.ID_NOT_FILE_NAME, document.find([key]), message, f"rename the file to {id_}.yml, or the {key} to {stem}")
+
+
+def _check_parts(file: RuleFile, document: Document, report: Report) -> None:
+    root = document.root
+    if (root.get("detection") is None) == (root.get("correlation") is None):
+        at = root.key("correlation") or root
+        message = "a rule has a detection or a correlation, not both" if root.get("detection") else "the rule detects nothing"
+        report.add(Code.DETECTION_OR_CORRELATION, at, message, "a detection looks at one event, a correlation at several over time")
+    if file.runbook is None and file.severity != "info" and root.get("runbook") is None:
+        help_line = "every rule that can open an incident says cause, impact and fix; only severity info may go without"
+        report.add(Code.MISSING_KEY, root, "`runbook` is missing", help_line)
+
+
+def _tests(file: RuleFile, document: Document, report: Report) -> tuple[RuleTest, ...]:
+    """Return the cases; a wrong one is reported and left out. Empty when the list has entries that could not be read."""
+    nodes = document.root.get("tests")
+    if not isinstance(nodes, ListNode) or len(nodes.items) != len(file.tests):
+        return ()
+    made = []
+    for node, entry in zip(nodes.items, file.tests, strict=True):
+        logs = {**({"log": entry.log} if entry.log is not None else {}), **entry.logs}
+        if not logs or (entry.fires is not None) == entry.silent:
+            help_line = "write `log: text` and either `fires: {capture: value}` or `silent: true`"
+            report.add(Code.TEST_SHAPE, node, "this test does not say what goes in or what comes out", help_line)
+            continue
+        _warn_of_cut_logs(node, report)
+        given = (file.id, document.path, node.mark.line, logs, entry.labels, entry.fires, entry.fix, entry.count, entry.severity)
+        made.append(RuleTest(*given))
+    return tuple(made)
+
+
+def _warn_of_cut_logs(node: object, report: Report) -> None:
+    log = node.get("log") if isinstance(node, MapNode) else None
+    if isinstance(log, TextNode) and log.cut:
+        report.add(Code.YAML_PLAIN, log, "YAML cuts this unquoted log at ` #`", "quote it, or put `|` before it")
+
+
+def _patterns(key: str, hole: str, document: Document, report: Report) -> tuple[Test, ...]:
+    nodes = document.root.get(key)
+    items = nodes.items if isinstance(nodes, ListNode) else ()
+    tests = [_text_test(item, report) for item in items if isinstance(item, TextNode)]
+    for node, test in zip(items, tests, strict=False):
+        if test and hole not in captures_of((test,)):
+            help_line = f"mark where it stands, for example {{{hole}:int}} or {{{hole}}}"
+            report.add(Code.MISSING_HOLE, node, f"the pattern has no hole {{{hole}}}", help_line)
+    return tuple(test for test in tests if test)
+
+
+def _text_test(node: TextNode, report: Report) -> Test | None:
+    made = checked_pattern(node, report)
+    return Test("text", "pattern", made.source, made.regex, made.literals, made.captures) if made else None
+
+
+def _heartbeat(
+    index: int, every_s: float, versions: tuple[tuple[str, str], ...], document: Document, report: Report
+) -> Heartbeat | None:
+    node = document.find(["heartbeats", index, "log"])
+    test = _text_test(node, report) if isinstance(node, TextNode) else None
+    return Heartbeat(test, every_s, versions) if test else None

@@ -1,0 +1,69 @@
+"""Find and read rule files. Folders named `components` and `formats` hold those; every other YAML file is a rule."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import engine
+
+COMPONENTS = "components"
+FORMATS = "formats"
+SUFFIXES = (".yml", ".yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSource:
+    """One file as read: `kind` is rule, component or format; `data` is None when it could not be read, then `why` says so."""
+
+    path: Path
+    kind: str
+    data: bytes | None
+    why: str = ""
+
+
+def collect(paths: Sequence[Path]) -> tuple[RuleSource, ...]:
+    """Return every YAML file at or under `paths`, in order of path and each once; hidden ones and `_*` are left out."""
+    found: dict[Path, RuleSource] = {}
+    for path in paths:
+        if not path.exists():
+            found.setdefault(path, RuleSource(path, "rule", None, "there is no such file or folder"))
+            continue
+        for file in _under(path):
+            found.setdefault(file.resolve(), _source(file))
+    return tuple(found.values())
+
+
+def fingerprint(sources: Iterable[RuleSource]) -> str:
+    """Return a sha256 over names and contents of `sources`, the engine's version and its own source text.
+
+    The source text counts because an installation that is edited in place changes without a new version.
+    """
+    digest = hashlib.sha256(engine.__version__.encode())
+    for source in sorted(sources, key=lambda each: str(each.path)):
+        digest.update(f"\0{source.path}\0{source.kind}\0".encode())
+        digest.update(hashlib.sha256(source.data or b"").digest())
+    for folder in (Path(__file__).parent, Path(engine.__file__).parent / "model"):
+        for module in sorted(folder.glob("*.py")):
+            digest.update(module.read_bytes())
+    return digest.hexdigest()
+
+
+def _under(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return [
+        file
+        for file in sorted(path.rglob("*"))
+        if file.suffix in SUFFIXES and file.is_file() and not any(p.startswith((".", "_")) for p in file.relative_to(path).parts)
+    ]
+
+
+def _source(path: Path) -> RuleSource:
+    kind = {COMPONENTS: "component", FORMATS: "format"}.get(path.parent.name, "rule")
+    try:
+        return RuleSource(path, kind, path.read_bytes())
+    except OSError as error:
+        return RuleSource(path, kind, None, error.strerror or "cannot be read")

@@ -1,0 +1,131 @@
+"""Checks of rules among each other: do the ids exist, is the explaining free of circles, can keys be filled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from engine.dsl.codes import Code
+from engine.dsl.document import Loc
+from engine.dsl.drafts import Draft
+from engine.dsl.report import did_you_mean
+from engine.dsl.world import World, entity_of
+
+
+def check_links(world: World) -> None:
+    """Report everything that is wrong between the rules of `world`, each finding to the rule that says it."""
+    for draft in world.drafts.values():
+        _check_ids(draft, world)
+        _check_entity(draft, world)
+        _check_explains(draft, world)
+    for chain in cycles({draft.id: _explained(draft) for draft in world.drafts.values()}):
+        draft = world.drafts[chain[0]]
+        message = f"these rules explain each other in a circle: {' -> '.join((*chain, chain[0]))}"
+        draft.report.add(Code.EXPLAINS_CYCLE, draft.document.key(["explains"]), message, "decide which of them is the cause")
+
+
+def cycles(graph: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]:
+    """Yield each circle of `graph` that a walk in order of names closes, starting at its first name; every knot has one."""
+    done: set[str] = set()
+    for start in sorted(graph):
+        path: list[str] = []
+        waiting = [(start, iter(sorted(graph[start])))] if start not in done else []
+        path.extend(name for name, _ in waiting)
+        while waiting:
+            name, rest = waiting[-1]
+            following = next(rest, None)
+            if following is None:
+                done.add(name)
+                waiting.pop()
+                path.pop()
+            elif following in path:
+                yield _from_smallest(path[path.index(following) :])
+            elif following in graph and following not in done:
+                path.append(following)
+                waiting.append((following, iter(sorted(graph[following]))))
+
+
+def _from_smallest(chain: list[str]) -> tuple[str, ...]:
+    first = chain.index(min(chain))
+    return (*chain[first:], *chain[:first])
+
+
+def _explained(draft: Draft) -> list[str]:
+    return [rule for entry in draft.file.explains for rule in entry.rules]
+
+
+def _check_ids(draft: Draft, world: World) -> None:
+    for loc, id_ in _mentions(draft):
+        if id_ not in world.drafts:
+            _unknown(draft, loc, id_, world.drafts, "rule")
+    given = draft.file.correlation
+    if given and given.of and given.of not in world.drafts and given.of not in world.components:
+        _unknown(draft, ["correlation", "of"], given.of, {**world.drafts, **world.components}, "component or rule")
+
+
+def _unknown(draft: Draft, loc: Loc, id_: str, known: Iterable[str], what: str) -> None:
+    help_line = did_you_mean(id_, known, "list what there is with `tocsin rules list`")
+    draft.report.add(Code.UNKNOWN_RULE, draft.document.find(loc), f"there is no {what} `{id_}`", help_line)
+
+
+def _mentions(draft: Draft) -> Iterator[tuple[Loc, str]]:
+    """Yield every place that names another rule, and the name."""
+    file = draft.file
+    for index, entry in enumerate(file.explains):
+        yield from _listed(["explains", index, "rules"], entry.rules)
+    for index, stage in enumerate(file.continues):
+        yield ["continues", index, "rule"], stage.rule
+    yield from _listed(["clear", "rules"], file.clear.rules if file.clear else ())
+    yield from _listed(["related"], file.related)
+    given = file.correlation
+    if given is None:
+        return
+    yield from _listed(["correlation", "rules"], given.rules)
+    if given.sooner:
+        yield from _listed(["correlation", "sooner", "rules"], given.sooner.rules)
+        yield from _listed(["correlation", "sooner", "back"], given.sooner.back)
+    yield from _listed(["correlation", "unless", "rules"], given.unless.rules if given.unless else ())
+
+
+def _listed(loc: list[str | int], ids: Iterable[str]) -> Iterator[tuple[Loc, str]]:
+    return (([*loc, index], id_) for index, id_ in enumerate(ids))
+
+
+def _check_entity(draft: Draft, world: World) -> None:
+    given = draft.file.correlation
+    base = ["correlation", "group-by"] if given else ["entity"]
+    for label, source in entity_of(draft).items():
+        if draft.document.root.get(base[0]) is not None:
+            _check_key(draft, source, [*base, label], world, world.captures(draft.id))
+    for name in draft.file.distinct:
+        if name not in draft.detection.captures:
+            help_line = did_you_mean(name, draft.detection.captures)
+            draft.report.add(Code.UNKNOWN_ENTITY, draft.document.find(["distinct"]), f"`{name}` is no capture", help_line)
+
+
+def _check_key(draft: Draft, name: str, loc: Loc, world: World, captures: Mapping[str, str]) -> None:
+    known = {*captures, *world.labels, *draft.file.labels}
+    if name not in known:
+        message = f"`{name}` is neither a capture nor a known label"
+        draft.report.add(Code.UNKNOWN_ENTITY, draft.document.find(loc), message, did_you_mean(name, known))
+
+
+def _check_explains(draft: Draft, world: World) -> None:
+    for index, entry in enumerate(draft.file.explains):
+        loc = ["explains", index, "by"]
+        if not entry.scope_wide and set(entry.by) <= {"cluster"}:
+            help_line = "join on one more key, such as broker or topic; or say scope_wide: true"
+            draft.report.add(Code.EXPLAINS_WITHOUT_KEY, draft.document.find(loc), "only the cluster joins the two", help_line)
+        _check_join(draft, entry.by, entry.rules, loc, world)
+    for index, stage in enumerate(draft.file.continues):
+        _check_join(draft, stage.by, [stage.rule], ["continues", index, "by"], world)
+
+
+def _check_join(draft: Draft, by: Mapping[str, str], others: Iterable[str], loc: Loc, world: World) -> None:
+    """Check that each key of `by` is known to this rule, and its counterpart to every rule that it joins with."""
+    own = {*world.captures(draft.id), *entity_of(draft)}
+    for mine, theirs in by.items():
+        _check_key(draft, mine, [*loc, mine], world, dict.fromkeys(own, ""))
+        for other in others:
+            if other in world.drafts:
+                known = {*world.captures(other), *entity_of(world.drafts[other])}
+                _check_key(draft, theirs, [*loc, mine], world, dict.fromkeys(known, ""))

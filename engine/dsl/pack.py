@@ -1,0 +1,109 @@
+"""Compile a whole pack of files: rules, components and formats, their tests, and every finding about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from engine.dsl.build import correlation, plan_order, signature
+from engine.dsl.codes import Code
+from engine.dsl.drafts import Draft, RuleTest, draft_component, draft_format, draft_rule
+from engine.dsl.document import START, Document, MapNode, Mark
+from engine.dsl.files import RuleSource, collect, fingerprint
+from engine.dsl.links import check_links
+from engine.dsl.reader import read
+from engine.dsl.report import Report
+from engine.dsl.world import World, world
+from engine.model.diagnostics import Diagnostic, Level
+from engine.model.rules import Component, Correlation, Format, Plan, Signature
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Everything that was read: the plan of what could be compiled, the tests by rule id, every finding (errors first met
+    first, by file). With errors in `diagnostics` the plan is not to be run."""
+
+    plan: Plan
+    tests: Mapping[str, tuple[RuleTest, ...]]
+    diagnostics: tuple[Diagnostic, ...]
+
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """Return the findings that stop loading."""
+        return tuple(found for found in self.diagnostics if found.level is Level.ERROR)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What the first pass over the files has found so far."""
+
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    components: dict[str, Component] = field(default_factory=dict)
+    formats: dict[str, Format] = field(default_factory=dict)
+    reports: list[Report] = field(default_factory=list)
+
+
+def load_pack(paths: Sequence[Path]) -> Pack:
+    """Return everything at or under `paths`; never raises for what a file holds."""
+    sources = collect(paths)
+    found = _Reading()
+    for source in sources:
+        _read(source, found)
+    known = world(found.drafts, found.components, tuple(found.formats.values()))
+    check_links(known)
+    plan = _plan(known, fingerprint(sources))
+    tests = {draft.id: draft.tests for draft in plan_order(found.drafts)}
+    return Pack(plan, tests, tuple(each for report in found.reports for each in report.all()))
+
+
+def _read(source: RuleSource, found: _Reading) -> None:
+    path = str(source.path)
+    if source.data is None:
+        report = Report(Document(path, (), MapNode(START, ())))
+        report.add(Code.FILE_UNREADABLE, Mark(0, 0, 0), source.why, "check the path and its permissions")
+        found.reports.append(report)
+        return
+    document, report = read(path, source.data)
+    found.reports.append(report)
+    if not document.root.entries:
+        return
+    if source.kind == "component":
+        component = draft_component(document, report)
+        _keep(component.name if component else "", component, found.components, document, report)
+    elif source.kind == "format":
+        layout = draft_format(document, report)
+        _keep(layout.name if layout else "", layout, found.formats, document, report)
+    else:
+        draft = draft_rule(document, report)
+        _keep(draft.id if draft else "", draft, found.drafts, document, report)
+
+
+def _keep(id_: str, made: T | None, into: dict[str, T], document: Document, report: Report) -> None:
+    """Enter what was made under its id; a second one of the same id is reported and left out."""
+    if made is None:
+        return
+    if id_ in into:
+        at = document.find(["id"] if document.root.get("id") else ["name"])
+        report.add(Code.DUPLICATE_ID, at, f"`{id_}` is defined in another file too", "give one of them another id, or override it")
+        return
+    into[id_] = made
+
+
+def _plan(known: World, digest: str) -> Plan:
+    signatures: list[Signature] = []
+    correlations: list[Correlation] = []
+    for draft in plan_order(known.drafts):
+        if draft.file.correlation is None:
+            signatures.append(signature(draft, known))
+        elif (made := correlation(draft, known)) is not None:
+            correlations.append(made)
+    return Plan(
+        formats=tuple(sorted(known.formats, key=lambda each: (each.rank, each.name))),
+        components=tuple(sorted(known.components.values(), key=lambda each: each.name)),
+        signatures=tuple(signatures),
+        correlations=tuple(correlations),
+        hash=digest,
+    )

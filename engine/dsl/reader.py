@@ -1,0 +1,177 @@
+"""Read one YAML file into a Document, refusing what the rule language leaves out.
+
+Booleans, numbers and dates are not guessed: every scalar is text. Anchors, aliases, tags, duplicate keys, several documents
+and deep nesting are findings. Text never raises: whatever is wrong becomes a finding.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import yaml
+
+from engine.dsl.codes import Code
+from engine.dsl.document import START, Document, ListNode, MapNode, Mark, Node, TextNode
+from engine.dsl.report import Report
+
+MAX_FILE_BYTES = 64 * 1024
+MAX_NESTING = 16
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_COMMENT_FOLLOWS = re.compile(r"[ \t]+#")
+_UNQUOTED = re.compile(r"""^\s*(?:- )?(?:[\w.|-]+:\s+|- )(?P<text>[^\s'"|>].*)$""")
+_BLOCK_HELP = "put `>-` after the key and the text, indented, on the next line"
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or map whose end has not been seen. `key` is the map key that waits for its value."""
+
+    event: yaml.CollectionStartEvent
+    items: list[Node] = field(default_factory=list)
+    entries: dict[str, tuple[TextNode, Node]] = field(default_factory=dict)
+    key: TextNode | None = None
+
+
+def read(path: str, data: bytes) -> tuple[Document, Report]:
+    """Return the document in `data` (its root is empty when there is none) and the findings so far."""
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        report = Report(Document(path, (), MapNode(START, ())))
+        report.add(Code.FILE_UNREADABLE, Mark(0, 0, 0), f"byte {error.start} is not UTF-8", "save the file as UTF-8")
+        return report.document, report
+    lines = tuple(text.split("\n"))
+    report = Report(Document(path, lines, MapNode(START, ())))
+    if len(data) > MAX_FILE_BYTES:
+        message = f"the file has {len(data)} bytes; the limit is {MAX_FILE_BYTES}"
+        report.add(Code.FILE_TOO_LARGE, START, message, "one rule a file; shorten its test logs")
+        return report.document, report
+    root = _Builder(text, report).build()
+    report.document = Document(path, lines, root)
+    return report.document, report
+
+
+class _Builder:
+    """Turns YAML events into nodes with an explicit stack, so that depth is bounded by a finding and not by recursion."""
+
+    def __init__(self, text: str, report: Report) -> None:
+        self._text = text
+        self._report = report
+        self._stack: list[_Open] = []
+        self._roots: list[Node] = []
+
+    def build(self) -> MapNode:
+        try:
+            for event in yaml.parse(self._text, Loader=_LOADER):
+                if not self._take(event):
+                    return MapNode(START, ())
+        except yaml.MarkedYAMLError as error:
+            self._syntax(error)
+            return MapNode(START, ())
+        except (yaml.YAMLError, UnicodeError) as error:
+            self._report.add(Code.YAML_SYNTAX, START, f"not valid YAML: {_first_line(error)}", "remove the control character")
+            return MapNode(START, ())
+        return self._only_root()
+
+    def _only_root(self) -> MapNode:
+        if len(self._roots) == 1 and isinstance(self._roots[0], MapNode):
+            return self._roots[0]
+        at = self._roots[min(1, len(self._roots) - 1)] if self._roots else START
+        what = "is empty" if not self._roots else "holds several documents" if len(self._roots) > 1 else "is not a map of keys"
+        self._report.add(Code.NOT_ONE_MAP, at, f"the file {what}", "write one document of `key: value` lines")
+        return MapNode(START, ())
+
+    def _take(self, event: yaml.Event) -> bool:
+        """Handle one event; False ends the reading."""
+        if isinstance(event, yaml.NodeEvent):
+            self._refuse_extras(event)
+        if isinstance(event, yaml.CollectionStartEvent):
+            self._stack.append(_Open(event))
+            if len(self._stack) > MAX_NESTING:
+                self._report.add(Code.TOO_DEEP, self._mark(event), f"nested deeper than {MAX_NESTING} levels")
+                return False
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._place(self._close(self._stack.pop()))
+        elif isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent)):
+            self._place(self._scalar(event))
+        return True
+
+    def _refuse_extras(self, event: yaml.NodeEvent) -> None:
+        if event.anchor is not None:
+            sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
+            message = f"`{sign}{event.anchor}` is an alias or anchor; the rule language has none"
+            self._report.add(Code.ANCHOR, self._mark(event), message, f"quote the text, or {_BLOCK_HELP}")
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            message = f"the tag `{tag}` is not part of the rule language"
+            self._report.add(Code.TAG, self._mark(event), message, f"quote the text, or {_BLOCK_HELP}")
+
+    def _scalar(self, event: yaml.ScalarEvent | yaml.AliasEvent) -> TextNode:
+        start, end = event.start_mark.index, event.end_mark.index
+        style = getattr(event, "style", None) or ""
+        cut = not style and _COMMENT_FOLLOWS.match(self._text, end) is not None
+        return TextNode(self._mark(event), getattr(event, "value", ""), self._text[start:end], style, cut)
+
+    def _close(self, opened: _Open) -> Node:
+        mark, flow = self._mark(opened.event), bool(opened.event.flow_style)
+        if isinstance(opened.event, yaml.SequenceStartEvent):
+            return ListNode(mark, tuple(opened.items), flow)
+        return MapNode(mark, tuple(opened.entries.values()), flow)
+
+    def _place(self, node: Node) -> None:
+        """Put a finished node where it belongs: the document, a list, or a map's key or value."""
+        if not self._stack:
+            self._roots.append(node)
+            return
+        parent = self._stack[-1]
+        if isinstance(parent.event, yaml.SequenceStartEvent):
+            parent.items.append(node)
+        elif parent.key is None:
+            parent.key = self._as_key(node)
+        else:
+            self._enter(parent, parent.key, node)
+            parent.key = None
+
+    def _as_key(self, node: Node) -> TextNode:
+        if isinstance(node, TextNode):
+            return node
+        self._report.add(Code.KEY_NOT_TEXT, node, "a key must be text, not a list or a map", "quote the text before the colon")
+        return TextNode(node.mark, "", "")
+
+    def _enter(self, parent: _Open, key: TextNode, value: Node) -> None:
+        first = parent.entries.get(key.value)
+        if first is not None:
+            message = f"`{key.value}` stands twice; the first is in line {first[0].mark.line}"
+            self._report.add(Code.DUPLICATE_KEY, key, message, "keep one of them")
+            return
+        parent.entries[key.value] = (key, value)
+
+    def _syntax(self, error: yaml.MarkedYAMLError) -> None:
+        mark = _place_of(error.problem_mark or error.context_mark)
+        unquoted = _UNQUOTED.match(self._report.document.line(mark.line))
+        problem = f"not valid YAML: {error.problem or error.context or 'cannot be read'}"
+        if unquoted and _looks_like_text(unquoted["text"]):
+            column = unquoted.start("text") + 1
+            place = Mark(mark.line, column, 0)
+            message = "YAML does not take this unquoted text as text"
+            self._report.add(Code.YAML_PLAIN, place, message, _BLOCK_HELP, length=len(unquoted["text"]))
+        else:
+            self._report.add(Code.YAML_SYNTAX, mark, problem, "check indentation, quotes and brackets of this and the line before")
+
+    def _mark(self, event: yaml.Event) -> Mark:
+        return _place_of(event.start_mark)
+
+
+def _place_of(mark: yaml.Mark | None) -> Mark:
+    return Mark(mark.line + 1, mark.column + 1, mark.index) if mark else START
+
+
+def _looks_like_text(text: str) -> bool:
+    """Say whether an unquoted value breaks YAML by what it holds: a colon and blank, or an indicator at its start."""
+    return ": " in text or text.endswith(":") or text[0] in "[{&*!@`%,]}?#"
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

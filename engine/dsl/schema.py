@@ -1,0 +1,258 @@
+"""The structure of rule, component and format files, as pydantic models over text (DESIGN 5).
+
+Scalars arrive as text; the types here turn them into values. What needs more than one key, or another file, is judged later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from engine.dsl import quantities
+from engine.dsl.codes import Code
+from engine.dsl.report import did_you_mean
+from engine.model.rules import COMPONENTS, SEVERITIES
+
+STATUSES = ("experimental", "test", "stable", "deprecated")
+PLACES = ("client", "topic", "broker", "worker", "connector", "os", "controller", "cluster")
+CORRELATION_TYPES = ("event_count", "absence")
+TIME_LAYOUTS = ("iso", "kibana", "epoch_ms")
+
+T = TypeVar("T")
+
+
+def _wrong(code: Code, message: str, help: str = "") -> PydanticCustomError:
+    """Return the error that carries a diagnostic code through pydantic."""
+    return PydanticCustomError(code.id, "{message}", {"message": message, "help": help, "code": code.name})
+
+
+def _typed(parse: Callable[[str], T], code: Code, what: str, example: str) -> BeforeValidator:
+    def convert(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise _wrong(Code.WRONG_KIND, f"must be {what}, not a list or a map", example)
+        try:
+            return parse(value)
+        except ValueError:
+            raise _wrong(code, f"`{value}` is not {what}", example) from None
+
+    return BeforeValidator(convert)
+
+
+def _one_of(words: Sequence[str]) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        if value not in words:
+            shown = value if isinstance(value, str) else "a list or a map"
+            raise _wrong(Code.NOT_ONE_OF, f"`{shown}` is not one of the allowed words", did_you_mean(str(value), words))
+        return value
+
+    return BeforeValidator(check)
+
+
+def _name(value: Any) -> Any:
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,99}", value):
+        raise _wrong(Code.BAD_ID, "must be lower-case letters, digits and dashes", "for example: broker-disk-full")
+    return value
+
+
+def _filled(value: Any) -> Any:
+    if value == "":
+        raise _wrong(Code.EMPTY, "must not be empty", "write a value, or leave the key out")
+    return value
+
+
+def _keyed(value: Any) -> Any:
+    """Let a list of names stand for a map of each name to itself."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return {item: item for item in value}
+    return value
+
+
+Flag = Annotated[bool, _typed(quantities.flag, Code.BAD_FLAG, "a yes-or-no value", "write true or false")]
+Count = Annotated[int, _typed(quantities.count, Code.BAD_NUMBER, "a whole number", "digits only, at most 19")]
+Duration = Annotated[float, _typed(quantities.duration_s, Code.BAD_DURATION, "a duration", "for example: 500ms, 30s, 10m, 2h, 3d")]
+Versions = Annotated[
+    tuple[tuple[str, str], ...],
+    _typed(quantities.versions, Code.BAD_VERSIONS, "a version range", 'for example: ">=2.1,<4.1"'),
+]
+Severity = Annotated[str, _one_of(SEVERITIES)]
+RuleId = Annotated[str, BeforeValidator(_name)]
+Text = Annotated[str, BeforeValidator(_filled)]
+Keys = Annotated[dict[str, str], BeforeValidator(_keyed)]
+
+
+class Strict(BaseModel):
+    """A map with these keys and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Within(Strict):
+    """How far from the explaining rule's own span a symptom may start."""
+
+    before: Duration = 60.0
+    after: Duration = 600.0
+
+
+class ExplainsEntry(Strict):
+    """`explains`: one group of rules that this rule is the cause of."""
+
+    rules: list[RuleId] = Field(min_length=1)
+    by: Keys
+    within: Within = Within()
+    scope_wide: Flag = False
+
+
+class ContinuesEntry(Strict):
+    """`continues`: the rule whose trouble this one is the next stage of."""
+
+    rule: RuleId
+    by: Keys
+    within: Duration = 72 * 3600.0
+
+
+class ClearEntry(Strict):
+    """`clear`: when an alert is over."""
+
+    at_most: Count = 0
+    in_: Duration | None = Field(default=None, alias="in")
+    rules: list[RuleId] = []
+    quiet: Duration = 0.0
+
+
+class EscalateEntry(Strict):
+    """`escalate`: one step up in severity."""
+
+    to: Severity
+    when: Text
+
+
+class StepEntry(Strict):
+    """`runbook.fix`: one step."""
+
+    do: Text
+    where: Annotated[str, _one_of(PLACES)] | None = None
+    set: dict[str, str] = {}
+    also: dict[str, str] = {}
+    file: dict[str, str] = {}
+    run: list[str] = []
+    changes_state: Flag = False
+
+
+class RunbookEntry(Strict):
+    """`runbook`: what the reader is told."""
+
+    cause: Text
+    impact: Text
+    fix: list[StepEntry] = []
+    verify: list[str] = []
+    next_checks: list[Text] = []
+    references: list[Text] = []
+
+
+class TestEntry(Strict):
+    """`tests`: one case. `fires` lists captures (and labels) that the match or alert must have."""
+
+    __test__ = False  # not a pytest class
+
+    log: str | None = None
+    logs: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    fires: dict[str, str] | None = None
+    silent: Flag = False
+    fix: str | None = None
+    count: Count | None = None
+    severity: Severity | None = None
+
+
+class SoonerEntry(Strict):
+    """`correlation.sooner`: complaints that name the silent one."""
+
+    rules: list[RuleId] = Field(min_length=1)
+    naming: dict[str, str]
+    timespan: Duration = 60.0
+    back: list[RuleId] = []
+
+
+class UnlessEntry(Strict):
+    """`correlation.unless`: a planned stop."""
+
+    rules: list[RuleId] = Field(min_length=1)
+    within: Duration = 120.0
+    for_: Duration = Field(default=4 * 3600.0, alias="for")
+    naming: dict[str, str] = {}
+
+
+class CorrelationEntry(Strict):
+    """`correlation`: a rule over matches and time."""
+
+    type: Annotated[str, _one_of(CORRELATION_TYPES)]
+    rules: list[RuleId] = []
+    group_by: Keys = Field(default={"cluster": "cluster"}, alias="group-by")
+    timespan: Text
+    condition: Any = None
+    of: RuleId | None = None
+    sooner: SoonerEntry | None = None
+    unless: UnlessEntry | None = None
+
+
+class RuleFile(Strict):
+    """`rules/<component>/<id>.yml`."""
+
+    id: RuleId
+    title: Text
+    status: Annotated[str, _one_of(STATUSES)] = "experimental"
+    severity: Severity
+    component: Annotated[str, _one_of(COMPONENTS)]
+    versions: Versions = ()
+    detection: dict[str, Any] | None = None
+    correlation: CorrelationEntry | None = None
+    entity: Keys | None = None
+    collapse: Duration = 0.0
+    distinct: list[str] = []
+    clear: ClearEntry | None = None
+    for_: Duration = Field(default=0.0, alias="for")
+    escalate: list[EscalateEntry] = []
+    explains: list[ExplainsEntry] = []
+    continues: list[ContinuesEntry] = []
+    reopen_window: Duration = 3600.0
+    labels: dict[str, str] = {}
+    runbook: RunbookEntry | None = None
+    tests: list[TestEntry] = []
+    related: list[RuleId] = []
+    notes: Any = None
+
+
+class HeartbeatEntry(Strict):
+    """`heartbeats` of a component: a line printed unconditionally."""
+
+    log: Text
+    every: Duration
+    versions: Versions = ()
+
+
+class ComponentFile(Strict):
+    """`rules/components/<name>.yml`."""
+
+    name: RuleId
+    label: Text
+    names: list[str] = Field(min_length=1)
+    version: list[str] = []
+    heartbeats: list[HeartbeatEntry] = []
+    notes: Any = None
+
+
+class FormatFile(Strict):
+    """`rules/formats/<name>.yml`."""
+
+    name: RuleId
+    rank: Count = 100
+    header: Text
+    time: Annotated[str, _one_of(TIME_LAYOUTS)] = "iso"
+    labels: dict[str, str] = {}
+    carries: list[RuleId] = []
+    examples: list[Text] = []
+    notes: Any = None

@@ -1,0 +1,119 @@
+"""Templates of titles, causes and fixes: `{name}`, `{name:unit}`, `{name.max}` and `{= expression}` in plain text.
+
+Braces that are not exactly one of these are literal. Where a template is part of a command or a setting, every hole also
+carries the value type whose characters it may hold (`Hole.charset`), so that log text cannot become shell text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from engine.dsl.codes import Code
+from engine.dsl.document import TextNode
+from engine.dsl.grammar import ExpressionError, offset_of, parse
+from engine.dsl.report import Report, did_you_mean
+from engine.model.expressions import Binary, Call, Expression, Literal, Name, names
+from engine.model.rules import Hole, Template
+
+UNITS = ("human", "bytes", "ms")
+SUFFIXES = ("all", "min", "max", "first", "last", "sum")
+# what every template may use besides captures and labels: name -> value type
+CONTEXT: Mapping[str, str] = {
+    "count": "int",
+    "first_seen": "time",
+    "last_seen": "time",
+    "duration_s": "num",
+    "brokers": "list",
+    "bootstrap": "hosts",
+    "connect_url": "url",
+}
+EMPTY = Template(("",))
+
+_HOLE = re.compile(
+    r"\\[{}]"
+    r"|\{(?P<name>[a-z][a-z0-9_]*(?:\.(?:all|min|max|first|last|sum))?)(?::(?P<unit>human|bytes|ms))?\}"
+    r"|\{=(?P<expression>(?:'[^'\n]*'|\"[^\"\n]*\"|[^{}'\"])*)\}"
+)
+_ALMOST = re.compile(r"(?<![\\$])\{([a-z][A-Za-z0-9_]*)(?:[.:|][A-Za-z]+)?\}|\{=")
+
+
+def template(node: TextNode, report: Report, known: Mapping[str, str], command: bool = False) -> Template:
+    """Return the compiled template; what cannot be compiled is reported and left out.
+
+    Args:
+        known: value type by name of everything that may be filled in, without context values.
+        command: the text is part of a command, a setting or a file that a reader pastes.
+    """
+    parts: list[str | Hole] = []
+    position = 0
+    for found in _HOLE.finditer(node.value):
+        parts.append(node.value[position : found.start()] + (found[0][1:] if found[0][0] == "\\" else ""))
+        hole = _hole(found, node, report, {**CONTEXT, **known}, command) if found[0][0] == "{" else None
+        if hole is not None:
+            parts.append(hole)
+        position = found.end()
+    parts.append(node.value[position:])
+    _report_almost_holes(node, report)
+    return Template(_merged(parts))
+
+
+def _hole(found: re.Match[str], node: TextNode, report: Report, known: Mapping[str, str], command: bool) -> Hole | None:
+    text, start = (found["name"], found.start("name")) if found["name"] else (found["expression"], found.start("expression"))
+    try:
+        expression = Name(text) if found["name"] else parse(text)
+    except ExpressionError as error:
+        report.add(error.code, node, error.message, error.help, start + error.offset, error.length)
+        return None
+    report_unknown(expression, text, start, node, report, known, Code.UNFILLED_HOLE)
+    charset = _charset(expression, known) if command else ""
+    return Hole(expression, found["unit"] or "", charset, found[0])
+
+
+def report_unknown(
+    expression: Expression, text: str, start: int, node: TextNode, report: Report, known: Mapping[str, str], code: Code
+) -> None:
+    """Report each name of `expression` (spelled by `text`, which begins at character `start` of `node`) not in `known`."""
+    for name in sorted(names(expression)):
+        base = name.partition(".")[0]
+        if base not in known:
+            message = f"nothing fills `{base}`" if code is Code.UNFILLED_HOLE else f"`{base}` is neither an item nor a capture"
+            report.add(code, node, message, did_you_mean(base, known), start + offset_of(text, name), len(base))
+
+
+def _charset(expression: Expression, known: Mapping[str, str]) -> str:
+    match expression:
+        case Name(name):
+            base, _, suffix = name.partition(".")
+            return "list" if suffix == "all" else known.get(base, "word")
+        case Literal(str()) | Call("lower", _):
+            return "word"
+        case Call("reassignment", _):
+            return "json"
+        case Binary() | Literal() | Call():
+            return "num"
+    return "num"
+
+
+def _merged(parts: list[str | Hole]) -> tuple[str | Hole, ...]:
+    """Return `parts` with neighbouring texts joined and empty ones gone; never empty."""
+    joined: list[str | Hole] = []
+    for part in parts:
+        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += part
+        elif part:
+            joined.append(part)
+    return tuple(joined) or ("",)
+
+
+def _report_almost_holes(node: TextNode, report: Report) -> None:
+    for found in _ALMOST.finditer(node.value):
+        if _HOLE.match(node.value, found.start()):
+            continue
+        if found[1] is None:
+            help_line = "close it with `}`; inside it, braces may stand in quotes only"
+            report.add(Code.EXPRESSION_SYNTAX, node, "`{=` does not end as an expression", help_line, found.start(), 2)
+        else:
+            help_line = f"write {{name}}, {{name:{'|'.join(UNITS)}}} or {{name.{'|'.join(SUFFIXES)}}}; or \\{{ to mean the brace"
+            message = f"`{found[0]}` is not a hole and is taken literally"
+            report.add(Code.LOOKS_LIKE_HOLE, node, message, help_line, found.start(), len(found[0]))

@@ -1,0 +1,97 @@
+"""What one rule may know of the others: which ids exist, which names are captured or labelled where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engine.dsl.drafts import Draft
+from engine.model.rules import Component, Format
+
+# labels that layouts, wrappers and configurations give; components and formats add theirs
+LABELS = tuple(
+    "broker cluster connector container controller environment group host namespace node pod region source task topic worker".split()  # noqa: SIM905
+)
+_EVENT_GROUPS = ("time", "level", "logger", "thread", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything that was read, before rules refer to each other. `drafts` is by id."""
+
+    drafts: Mapping[str, Draft]
+    components: Mapping[str, Component]
+    formats: Sequence[Format]
+    labels: frozenset[str] = field(default_factory=frozenset)
+
+    def captures(self, id_: str) -> Mapping[str, str]:
+        """Return name -> type of what matches or alerts of `id_` carry; a correlation carries what its members do."""
+        return self._captures(id_, frozenset())
+
+    def _captures(self, id_: str, above: frozenset[str]) -> Mapping[str, str]:
+        draft = self.drafts.get(id_)
+        if draft is None or id_ in above:
+            return {}
+        if draft.file.correlation is None:
+            return draft.detection.captures
+        return _first_wins(self._captures(member, above | {id_}) for member in members(draft))
+
+    def visible(self, id_: str) -> Mapping[str, str]:
+        """Return name -> type of what a template of `id_` may use: its own captures, those of the rules that it explains
+        (an incident takes missing values from its symptoms) or continues, entity and labels."""
+        related = [id_, *self._below(id_)]
+        named = _first_wins(self.captures(other) for other in related)
+        entity = {name: "word" for other in related if other in self.drafts for name in entity_of(self.drafts[other])}
+        static = dict.fromkeys(self.drafts[id_].file.labels, "word") if id_ in self.drafts else {}
+        return {**dict.fromkeys(self.labels, "word"), **static, **entity, **named}
+
+    def _below(self, id_: str) -> Iterable[str]:
+        """Yield the rules that `id_` explains or continues, and theirs, each once."""
+        seen, waiting = {id_}, [id_]
+        while waiting:
+            draft = self.drafts.get(waiting.pop())
+            for other in _named_below(draft) if draft else ():
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+                    yield other
+
+
+def world(drafts: Mapping[str, Draft], components: Mapping[str, Component], formats: Sequence[Format]) -> World:
+    """Return the world of these files, with every label name they give."""
+    labels = {*LABELS, *(component.label for component in components.values())}
+    for each in formats:
+        labels |= {*each.labels, *_groups(each.header)} - {*_EVENT_GROUPS}
+    return World(drafts, components, formats, frozenset(labels))
+
+
+def members(draft: Draft) -> tuple[str, ...]:
+    """Return the rules whose matches a correlation works on (not `back` and `unless`, which only take back)."""
+    given = draft.file.correlation
+    if given is None:
+        return ()
+    return (*given.rules, *((given.of,) if given.of else ()), *(given.sooner.rules if given.sooner else ()))
+
+
+def entity_of(draft: Draft) -> Mapping[str, str]:
+    """Return label -> capture or label of the rule's entity: `group-by` of a correlation, else `entity`, else the cluster."""
+    if draft.file.correlation is not None:
+        return draft.file.correlation.group_by
+    return draft.file.entity or {"cluster": "cluster"}
+
+
+def _named_below(draft: Draft) -> tuple[str, ...]:
+    explained = tuple(rule for entry in draft.file.explains for rule in entry.rules)
+    return (*explained, *(entry.rule for entry in draft.file.continues))
+
+
+def _first_wins(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in maps:
+        for name, type_ in each.items():
+            found.setdefault(name, type_)
+    return found
+
+
+def _groups(header: str) -> Iterable[str]:
+    return (piece.partition(">")[0] for piece in header.split("(?P<")[1:])
