@@ -1,0 +1,106 @@
+"""Triage log files: what broke, since when, the cause, the proof, and the fix. Needs no Java."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import typer
+
+from engine.cli.answer import document
+from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
+from engine.cli.intake import Intake
+from engine.cli.overview import render_triage
+from engine.cli.terminal import show
+from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
+from engine.cli.triage import Triage, triage
+from engine.errors import UsageError
+
+app = typer.Typer()
+
+HELP = """\
+Read log files with the rules and tell what broke, since when, why, what proves it, and what to do.
+
+Takes plain, .gz and .zst files, directories (searched for logs; Markdown, YAML and hidden files are left out), and - for
+standard input. Logs of brokers, Connect, clients, `docker logs` and exports may be mixed: everything is placed at its own time.
+
+\b
+Examples:
+  tocsin scan server.log connect.log
+  tocsin scan /var/log/kafka --tz Asia/Seoul --roster 1,2,3
+  docker logs kafka-connect 2>&1 | tocsin scan -
+  tocsin scan logs/ --format json | jq '.incidents[].title'
+
+\b
+Exit codes: 0 nothing found, 1 incidents found, 2 usage or bad rules, 3 some
+input could not be read. With 2 and 3 the rest is read and reported all the same.
+"""
+
+
+class Format(str, Enum):
+    """How the answer is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@app.command(help=HELP)
+def scan(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, directories, or - for standard input.")],
+    rules: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="Further rules, beside the built-in ones.")] = None,
+    roster: Annotated[str, typer.Option(metavar="1,2,3", help="Broker ids that must be heard from.")] = "",
+    tz: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of stamps that name none.")] = "UTC",
+    format: Annotated[Format, typer.Option(help="A report to read, or JSON.")] = Format.TEXT,
+    label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label for every line.")] = None,
+) -> None:
+    """Triage the logs at `paths`; the help text is HELP."""
+    labels = _labels(label or ()) | {"timezone": _zone(tz)}
+    book = open_rulebook(rules or ())
+    plan = with_roster(book.plan, roster)
+    intake = Intake(paths, labels)
+    intake.notes += [f"{path}: not used; its rules have errors" for path in book.left_out]
+    answer = triage(intake.lines(), plan, intake.notes)
+    _complain(book, intake)
+    if format is Format.JSON:
+        print(json.dumps(document(answer), ensure_ascii=False, indent=2))
+    else:
+        show(lambda width: render_triage(answer, width))
+    raise typer.Exit(_exit_code(book, intake, answer))
+
+
+def _complain(book: Rulebook, intake: Intake) -> None:
+    """Tell everything that was wrong with what was asked for, in full, on stderr."""
+    for diagnostic in book.wrong:
+        print(diagnostic.render(), end="\n\n", file=sys.stderr)
+    for sentence in intake.refused:
+        print(f"tocsin: {sentence}", file=sys.stderr)
+
+
+def _exit_code(book: Rulebook, intake: Intake, answer: Triage) -> int:
+    """Return how to end: a scan that left something out never looks like a clean one."""
+    if book.wrong:
+        return BAD_REQUEST
+    if intake.refused:
+        return FAILURE
+    return FOUND if answer.incidents else NOTHING_FOUND
+
+
+def _labels(pairs: Sequence[str]) -> dict[str, str]:
+    """Return the labels of `key=value` pairs. Raises UsageError for anything else."""
+    bad = [pair for pair in pairs if not pair.partition("=")[0] or "=" not in pair]
+    if bad:
+        raise UsageError(f"--label takes key=value, not: {', '.join(bad)}")
+    return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def _zone(name: str) -> str:
+    """Return `name` when it is a time zone. Raises UsageError when it is none."""
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise UsageError(f"--tz takes a zone such as Europe/Berlin or UTC, not: {name}") from None

@@ -1,0 +1,79 @@
+"""Bounded input for a scan: every file in turn, with a progress bar on a terminal; what cannot be read is told, not fatal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from connectors.files import find, read_path, same_content
+from engine.errors import SourceError
+from engine.model.records import Labels, Progress, RawLine
+
+BAR_FROM_BYTES = 5_000_000  # smaller input is over before a bar could be read
+BAR_EVERY_LINES = 5_000
+
+Advance = Callable[[int], None]  # takes how many bytes are read so far
+
+
+class Intake:
+    """The files somebody named, read one after the other.
+
+    `notes` are sentences for the report and `refused` those among them that say what was asked for and could not be read; both
+    are complete once `lines` is exhausted.
+    """
+
+    def __init__(self, wanted: Sequence[str], labels: Labels) -> None:
+        found = find(wanted)
+        repeats = same_content(found.files)
+        self._labels = labels
+        self._files = [path for path in found.files if path not in repeats]
+        self.refused = [str(error) for error in found.errors]
+        self.notes = [*self.refused, *(f"{path}: same content as {first}; read once" for path, first in repeats.items())]
+
+    def lines(self) -> Iterator[RawLine | Progress]:
+        """Yield every line and progress of every file that can be read, in the order the files were named."""
+        sizes = {path: _size(path) for path in self._files}
+        behind = 0
+        with _progress_bar(sum(sizes.values())) as advance:
+            for path in self._files:
+                yield from _advancing(self._file(path), advance, behind, sizes[path])
+                behind += sizes[path]
+
+    def _file(self, path: str) -> Iterator[RawLine | Progress]:
+        empty = True
+        try:
+            for item in read_path(path, self._labels):
+                empty = empty and isinstance(item, Progress)
+                yield item
+        except SourceError as error:
+            self.refused.append(str(error))
+            self.notes.append(str(error))
+            return
+        if empty:
+            self.notes.append(f"{path}: is empty")
+
+
+def _advancing(items: Iterator[RawLine | Progress], advance: Advance, behind: int, size: int) -> Iterator[RawLine | Progress]:
+    for number, item in enumerate(items):
+        if number % BAR_EVERY_LINES == 0 and isinstance(item, RawLine):
+            advance(behind + min(item.offset, size))  # offsets count uncompressed bytes
+        yield item
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size if Path(path).exists() else 0
+
+
+@contextmanager
+def _progress_bar(total_bytes: int) -> Iterator[Advance]:
+    if total_bytes < BAR_FROM_BYTES or not sys.stderr.isatty():
+        yield lambda bytes_read: None
+        return
+    from rich.console import Console  # noqa: PLC0415  (loaded only where a bar is shown)
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Reading", total=total_bytes)
+        yield lambda bytes_read: bar.update(task, completed=bytes_read)

@@ -1,0 +1,54 @@
+"""The rules a scan runs: the built-in ones and the user's, without the files that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.dsl import builtin_rules, load, load_cached
+from engine.dsl.files import collect
+from engine.errors import RulesError, UsageError
+from engine.model.diagnostics import Diagnostic
+from engine.model.rules import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """What can be run; `wrong` says what is wrong with the files that were left out, and `left_out` names these and the files
+    that could not do without them."""
+
+    plan: Plan
+    wrong: tuple[Diagnostic, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def open_rulebook(folders: Sequence[Path]) -> Rulebook:
+    """Return the plan of the built-in rules and those of `folders`; a wrong file does not stop the others."""
+    paths = [builtin_rules(), *folders]
+    try:
+        return Rulebook(load_cached(paths))
+    except RulesError as error:
+        return _without_wrong_files(paths, error)
+
+
+def with_roster(plan: Plan, brokers: str) -> Plan:
+    """Return `plan` told to expect the brokers of a comma list. Raises UsageError when that is not a list of broker ids."""
+    if not brokers:
+        return plan
+    ids = [each.strip() for each in brokers.split(",")]
+    if not all(each.isdecimal() for each in ids):
+        raise UsageError(f"--roster takes broker ids such as 1,2,3, not: {brokers}")
+    return replace(plan, context={**plan.context, "brokers": ",".join(ids)})
+
+
+def _without_wrong_files(paths: Sequence[Path], error: RulesError) -> Rulebook:
+    """Load again without the files of the findings, until nothing is wrong: what leant on them goes too."""
+    first, left_out = error.diagnostics, dict.fromkeys(found.path for found in error.diagnostics)
+    while True:
+        try:
+            plan = load([source.path for source in collect(paths) if str(source.path) not in left_out])
+        except RulesError as more:
+            left_out |= dict.fromkeys(found.path for found in more.diagnostics)
+        else:
+            return Rulebook(plan, first, tuple(left_out))
