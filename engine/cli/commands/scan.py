@@ -16,8 +16,8 @@ from engine.cli.answer import document
 from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.intake import Intake
 from engine.cli.overview import render_triage
-from engine.cli.terminal import show
 from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
+from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage
 from engine.errors import UsageError
 
