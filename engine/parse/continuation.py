@@ -1,0 +1,37 @@
+"""What belongs to what when no header says so: continuation lines of bare text, and where a JSON document ends."""
+
+from __future__ import annotations
+
+import re
+
+_CONTINUES = re.compile(r"""\s|at [\w$.<]|Caused by: |Suppressed: |\.\.\. \d+ (?:more|common frames)|["'\]}),]""")
+_BRACES = re.compile(r'[{}"]|\\.')
+
+
+def continues(text: str) -> bool:
+    """Tell whether a line of bare text goes on with the line before it: a stack frame, a cause, an indented line, the rest of
+    a quoted or bracketed text."""
+    return _CONTINUES.match(text) is not None
+
+
+def opens_document(text: str) -> bool:
+    """Tell whether a JSON document begins at the first character of the line."""
+    return text.startswith("{")
+
+
+class Braces:
+    """Counts the braces of a document line by line. Braces inside strings do not count; a string may hold line ends."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._in_string = False
+
+    def read(self, line: str) -> bool:
+        """Take in the next line; return whether the document is complete: all its braces closed, or its last one alone at the
+        margin (an unescaped quote inside a string would otherwise hide the end)."""
+        for sign in _BRACES.findall(line):
+            if sign == '"':
+                self._in_string = not self._in_string
+            elif not self._in_string and sign in "{}":
+                self._depth += 1 if sign == "{" else -1
+        return self._depth <= 0 or line.rstrip() == "}"

@@ -1,0 +1,134 @@
+"""decode: blocks in, events out; header fields, time, exception chain, labels and identity are read. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from engine.model.records import Block, Labels, LogEvent, Progress, Record, Tick
+from engine.model.rules import Format
+from engine.parse.assembling import settle
+from engine.parse.continuation import opens_document
+from engine.parse.exceptions import exception_chain
+from engine.parse.headers import Header, HeaderBook, header_book, level_of
+from engine.parse.lines import clean
+from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
+from engine.parse.status import failed_parts
+from engine.parse.times import has_millis, parse_stamp, zone_of
+
+DEFAULT_CLUSTER = "default"
+UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # `at` of an event with neither a stamp nor an ingest time
+_ID_CHARS = 16
+_CUT = f"[cut: the event goes on beyond {BLOCK_LINES} lines or {BLOCK_BYTES // 1024} KiB]"
+
+
+def decode(blocks: Iterable[Block | Progress | Tick], formats: Sequence[Format]) -> Iterator[LogEvent | Progress | Tick]:
+    """Yield the events of each block, in order; progress and ticks pass through untouched."""
+    for item in blocks:
+        if isinstance(item, Block):
+            yield from decode_block(item, formats)
+        else:
+            yield item
+
+
+def decode_block(block: Block, formats: Sequence[Format]) -> list[LogEvent]:
+    """Return the events of one block: one; for a Connect status, one per failed part; for an unsettled block, those of the
+    blocks it divides into. Never empty, never fails."""
+    if block.unsettled:
+        done, still_open = settle(block, formats)
+        parts = done if still_open is None else (*done, still_open)
+        return [event for part in parts for event in decode_block(part, formats)]
+    return _events(block, header_book(formats))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """When an event says it happened; `exact` when to more than the second."""
+
+    time: datetime | None
+    exact: bool
+
+
+def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
+    first, text = block.records[0], _text(block)
+    failed = failed_parts(text) if opens_document(text) else ()
+    if failed and not any("connector" in part.labels for part in failed):
+        return [_event(block, None, unescape(text), failed[0].labels)]  # an alert: worker and state stay to be read
+    if failed:
+        return [_event(block, None, clean(part.trace), part.labels) for part in failed]
+    header = None if first.fields or not block.headed else book.read(first.text)
+    return [_event(block, header, unescape(text), {})]
+
+
+def _event(block: Block, header: Header | None, text: str, about: Labels) -> LogEvent:
+    first = block.records[0]
+    stamp = _stamp(first, header)
+    head, _, rest = text.partition("\n")
+    message = header.message if header is not None and head == first.text else head
+    fields = _fields(first, header)
+    return LogEvent(
+        event_id=_event_id(first, stamp, text if about else first.text),
+        source_id=first.source_id,
+        offset=first.offset,
+        number=first.number,
+        timestamp=stamp.time,
+        at=stamp.time or first.ingested_at or UNKNOWN_TIME,
+        text=text,
+        message=message,
+        level=fields["level"],
+        logger=fields["logger"],
+        thread=fields["thread"],
+        exception=exception_chain(f"{message}\n{rest}" if rest else message),
+        labels=_labels(first, header, about),
+        cut=block.cut or any(record.cut for record in block.records),
+    )
+
+
+def _text(block: Block) -> str:
+    """Return the lines of a block; the parts of a line that a container runtime split are put together again."""
+    pieces = [record.text if record.partial else record.text + "\n" for record in block.records]
+    text = "".join(pieces).rstrip()
+    return f"{text}\n{_CUT}" if block.cut else text
+
+
+def unescape(text: str) -> str:
+    r"""Return a trace whose line ends are printed as `\n\t` with real ones; any other text as it is."""
+    if "\\n\\tat " not in text and "\\nCaused by: " not in text and "\\n    at " not in text:
+        return text
+    return text.replace("\\r", "").replace("\\n", "\n").replace("\\t", "\t").rstrip()
+
+
+def _fields(first: Record, header: Header | None) -> Mapping[str, str]:
+    if header is not None:
+        return {"level": header.level, "logger": header.logger, "thread": header.thread}
+    given = first.fields
+    return {"level": level_of(given.get("level", "")), "logger": given.get("logger", ""), "thread": given.get("thread", "")}
+
+
+def _stamp(first: Record, header: Header | None) -> _Stamp:
+    """Return the header's stamp, the wrapper's when it has none that can be read."""
+    if header is not None and header.time:
+        time = parse_stamp(header.time, header.format.time, zone_of(first.labels.get("timezone", "")))
+        if time is not None:
+            return _Stamp(time, has_millis(header.time))
+    return _Stamp(first.at, first.at is not None and first.at.microsecond != 0)
+
+
+def _labels(first: Record, header: Header | None, about: Labels) -> Labels:
+    """Return the emitter's labels: what the layout and the text know, then what the source is configured with, which wins."""
+    known = {} if header is None else header.labels
+    given = {name: value for name, value in first.labels.items() if name != "timezone"}
+    return {"cluster": DEFAULT_CLUSTER, **known, **about, **given, "source": first.source_id}
+
+
+def _event_id(first: Record, stamp: _Stamp, head: str) -> str:
+    """Return the identity of an event: the same line of the same source at the same time is one event, wherever it lies.
+
+    A stamp to the second cannot tell two equal lines apart, so there the offset counts too.
+    """
+    time = stamp.time.isoformat() if stamp.time is not None else ""
+    place = "" if stamp.exact else str(first.offset)
+    identity = "\0".join((first.source_id, time, head, place))
+    return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:_ID_CHARS]

@@ -1,0 +1,41 @@
+"""The chain of exception classes in a stack trace, in its own lines or run together on one. Linear time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import re2
+
+_CLASS = r"(?:[a-zA-Z_]\w*\.)+[A-Z][\w$]*"
+_THROWN = r"(?:[a-zA-Z_]\w*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable|Failure|Problem)[\w$]*"
+_SIGNS = ("Exception", "Error", "Caused by", "exception", "Throwable", "Problem")
+_CHAIN = re2.compile(
+    rf"(?m)(?:^ *(?:Exception in thread \"[^\"]*\" )?|\b[Ee]xception ?: )({_THROWN})(?:[:;\s]|$)"
+    rf"|(?:^ *|[^\t\n])\b(?:Caused by:|nested exception is) ({_CLASS})"
+)
+_NAMED_NEXT = re2.compile(rf":? ({_THROWN})(?:[:;\s]|$)")
+_NAME_CHARS = 300  # no class name is longer
+
+
+def exception_chain(text: str) -> tuple[str, ...]:
+    """Return the exception classes of an event, outermost first, innermost cause last; a class named twice counts where it
+    stands last.
+
+    Classes count at the start of a line, after `Caused by:`, `nested exception is` or `exception :`; those that a tab precedes
+    are what a suppressed exception was caused by, and do not. `text` comes without its header.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        return ()
+    chain: dict[str, None] = {}
+    for found in _CHAIN.finditer(text):
+        for name in (found.group(1) or found.group(2), *_named_next(text, found.end())):
+            chain.pop(name, None)
+            chain[name] = None
+    return tuple(chain)
+
+
+def _named_next(text: str, start: int) -> Iterator[str]:
+    """Yield the classes that follow each other from `start`: `A: B: message` is B's message, passed on by A."""
+    while found := _NAMED_NEXT.match(text[start : start + _NAME_CHARS]):
+        yield found.group(1)
+        start += found.end()

@@ -1,0 +1,70 @@
+"""Kafka Connect REST documents: which tasks a status says have failed, and with what trace.
+
+Shapes: a connector's status (`/connectors/{name}/status`), many of them by name (`/connectors?expand=status`), one task's
+status (`/connectors/{name}/tasks/{id}/status`), which is also what alerts carry. Real line ends inside strings, which some
+alerts put there, are accepted. Source: org.apache.kafka.connect.runtime.rest.entities.ConnectorStateInfo.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.model.records import Labels
+
+_FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPart:
+    """A connector or a task that failed: its trace, and the labels connector, task and worker as far as they are known."""
+
+    trace: str
+    labels: Labels
+
+
+def failed_parts(text: str) -> tuple[FailedPart, ...]:
+    """Return what a Connect document says has failed, connectors before their tasks; nothing for any other text."""
+    if f'"{_FAILED}"' not in text or '"trace"' not in text:
+        return ()
+    try:
+        document = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(_of_document(document)) if isinstance(document, dict) else ()
+
+
+def _of_document(document: Mapping[str, Any]) -> Iterator[FailedPart]:
+    if isinstance(document.get("connector"), dict):
+        yield from _of_connector(document)
+    elif "state" in document:
+        yield from _of_part(document, {})
+    else:
+        for expanded in document.values():
+            if isinstance(expanded, dict) and isinstance(expanded.get("status"), dict):
+                yield from _of_connector(expanded["status"])
+
+
+def _of_connector(status: Mapping[str, Any]) -> Iterator[FailedPart]:
+    labels = {"connector": status["name"]} if isinstance(status.get("name"), str) else {}
+    tasks = status.get("tasks")
+    for part in (status.get("connector"), *(tasks if isinstance(tasks, list) else ())):
+        if isinstance(part, dict):
+            yield from _of_part(part, labels)
+
+
+def _of_part(part: Mapping[str, Any], labels: Labels) -> Iterator[FailedPart]:
+    trace = part.get("trace")
+    if part.get("state") != _FAILED or not isinstance(trace, str):
+        return
+    task = {"task": str(part["id"])} if isinstance(part.get("id"), int) else {}
+    worker = {"worker": _worker(part["worker_id"])} if isinstance(part.get("worker_id"), str) else {}
+    yield FailedPart(trace, {**labels, **task, **worker})
+
+
+def _worker(worker_id: str) -> str:
+    """Return the host of `host:port` when it is a name; workers that share an address differ by their port."""
+    host, _, _ = worker_id.rpartition(":")
+    return host if host and not host.replace(".", "").isdigit() and ":" not in host and host != "localhost" else worker_id

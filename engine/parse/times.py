@@ -1,0 +1,96 @@
+"""Stamps of log lines as aware UTC datetimes. Layouts are named as in the `time` key of rules/formats/*.yml.
+
+    iso       2022-10-05 17:05:39,869   T, blank or underscore between; up to 9 digits after , . or _; Z or an offset, if any
+    kibana    Apr 14, 2022 @ 03:14:15.000
+    epoch_ms  1664956976908, or seconds with a decimal point (1593460123.747)
+
+A stamp without an offset is read in the zone of its source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_MILLIS = re.compile(r"\d[.,_]\d{3}|\d{13}")
+_SECONDS_END = 19  # length of 2022-10-05 17:05:39
+
+
+def parse_stamp(text: str, layout: str, zone: tzinfo = UTC) -> datetime | None:
+    """Return the time that `text` says, in UTC; None when it is not a time of that layout."""
+    try:
+        return _LAYOUTS[layout](text, zone)
+    except (ValueError, KeyError, OverflowError, OSError):
+        return None
+
+
+def has_millis(text: str) -> bool:
+    """Tell whether a stamp of any layout says more than the second, so that it can tell two equal lines apart."""
+    return _MILLIS.search(text) is not None
+
+
+@lru_cache(maxsize=256)
+def zone_of(name: str) -> tzinfo:
+    """Return the zone of an IANA name; UTC for none, and for a name that does not exist."""
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ValueError, OSError, KeyError):
+        return UTC
+
+
+def _iso(text: str, zone: tzinfo) -> datetime:
+    micros, offset_at = _fraction(text)
+    offset = text[offset_at:].strip()
+    minute = _minute(text[:16], zone if not offset else UTC)
+    at = minute + timedelta(seconds=_second(text), microseconds=micros)
+    return at - _offset(offset) if offset else at
+
+
+@lru_cache(maxsize=4096)
+def _minute(text: str, zone: tzinfo) -> datetime:
+    """Return the start of a minute, `2022-10-05 17:05`, in UTC: most lines share it with the line before them."""
+    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
+    return datetime(year, month, day, int(text[11:13]), int(text[14:16]), tzinfo=zone).astimezone(UTC)
+
+
+def _second(text: str) -> int:
+    second = int(text[17:_SECONDS_END])
+    if second > 60:  # 60 is a leap second
+        raise ValueError(text)
+    return second
+
+
+def _fraction(text: str) -> tuple[int, int]:
+    """Return the microseconds of an iso stamp, and where its offset begins."""
+    if text[_SECONDS_END : _SECONDS_END + 1] not in (",", ".", "_"):
+        return 0, _SECONDS_END
+    end = start = _SECONDS_END + 1
+    while end < len(text) and text[end].isdigit():
+        end += 1
+    return int(text[start:end][:6].ljust(6, "0")), end
+
+
+def _offset(text: str) -> timedelta:
+    if text == "Z":
+        return timedelta(0)
+    digits = text[1:].replace(":", "")
+    size = timedelta(hours=int(digits[:2]), minutes=int(digits[2:4] or 0))
+    return -size if text[0] == "-" else size
+
+
+def _kibana(text: str, zone: tzinfo) -> datetime:
+    date, _, clock = text.partition(" @ ")
+    month, day, year = date.replace(",", "").split()
+    return _iso(f"{year}-{_MONTHS.index(month) // 3 + 1:02}-{int(day):02} {clock}", zone)
+
+
+def _epoch(text: str, _zone: tzinfo) -> datetime:
+    seconds = float(text) if "." in text else int(text) / 1000
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+_LAYOUTS: Mapping[str, Callable[[str, tzinfo], datetime]] = {"iso": _iso, "kibana": _kibana, "epoch_ms": _epoch}

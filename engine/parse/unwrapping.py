@@ -1,0 +1,52 @@
+"""unwrap: raw lines in, records out; container, viewer and JSON wrappers taken off. Pure, one line at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from engine.model.records import Progress, RawLine, Record, Tick
+from engine.model.rules import Format
+from engine.parse.headers import HeaderBook, header_book
+from engine.parse.lines import clean, decode_line
+from engine.parse.wrappers import by_first_character
+
+NESTING = 6  # wrappers around one line; Compose around docker's JSON around a program's JSON is three
+
+
+def unwrap(input: Iterable[RawLine | Progress | Tick], formats: Sequence[Format]) -> Iterator[Record | Progress | Tick]:
+    """Yield one record a line, in order; progress and ticks pass through untouched."""
+    book = header_book(formats)
+    for item in input:
+        yield _unwrapped(item, book) if isinstance(item, RawLine) else item
+
+
+def unwrap_line(raw: RawLine, formats: Sequence[Format]) -> Record:
+    """Return the record of one line. Never fails: what cannot be read as a wrapper is text.
+
+    A line that is in a layout of `formats` as it stands bears no wrapper, whatever it looks like.
+    """
+    return _unwrapped(raw, header_book(formats))
+
+
+def _unwrapped(raw: RawLine, book: HeaderBook) -> Record:
+    text, cut = decode_line(raw.value)
+    record = Record(raw.source_id, raw.offset, text, raw.number, ingested_at=raw.ingested_at, labels=raw.labels, cut=cut)
+    for _ in range(NESTING):
+        inner = _one_off(record, book)
+        if inner is None:
+            break
+        record = inner
+    return record
+
+
+def _one_off(record: Record, book: HeaderBook) -> Record | None:
+    """Return `record` with its outermost wrapper off; None when it bears none."""
+    wrappers = by_first_character().get(record.text[:1])
+    if wrappers is None or book.knows(record.text):
+        return None
+    for take_off in wrappers:
+        inner = take_off(record)
+        if inner is not None:
+            return replace(inner, text=clean(inner.text))
+    return None

@@ -1,0 +1,34 @@
+"""Docker Compose's prefix: `kafka_1  | <line>`. Each container becomes a source of its own, `<file>#kafka_1`.
+
+The name is padded with blanks; whatever stands after one blank behind the bar is the line, its indentation included. Compose's
+own `kafka_1 exited with code 137` is an event of that container.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from dataclasses import replace
+
+from engine.model.records import Record
+
+FIRST = string.ascii_letters
+ORDER = 40
+_PREFIX = re.compile(r"([A-Za-z][\w.-]{0,127})\s{1,200}\| ?")
+_EXIT = re.compile(r"([A-Za-z][\w.-]{0,127}) exited with code \d{1,3}(?: \(restarting\))?\s*$")
+
+
+def unwrap(record: Record) -> Record | None:
+    """Return the container's line in the container's source; a container's own lines are never taken for another's."""
+    if "#" in record.source_id:
+        return None
+    if prefix := _PREFIX.match(record.text):
+        return _inside(record, prefix[1], record.text[prefix.end() :])
+    if exited := _EXIT.match(record.text):
+        return replace(_inside(record, exited[1], record.text), starts=True)
+    return None
+
+
+def _inside(record: Record, container: str, text: str) -> Record:
+    labels = {**record.labels, "container": container}
+    return replace(record, source_id=f"{record.source_id}#{container}", text=text, labels=labels)

@@ -1,0 +1,26 @@
+"""The stamp that `docker logs -t` and container runtimes put before each line: always nine digits after the second.
+
+Docker: `2025-02-20T09:47:42.251096468Z <line>`; CRI log files: `2025-02-20T09:47:42.251096468Z stdout F <line>`, where P for F
+means that the next row goes on with the line. Source: Kubernetes, CRI logging design.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from engine.model.records import Record
+from engine.parse.times import parse_stamp
+
+FIRST = "12"
+ORDER = 20
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d))(?: (?:stdout|stderr) ([FP]))?(?: |$)")
+
+
+def unwrap(record: Record) -> Record | None:
+    """Return the line behind the stamp, with the stamp as the time it was taken."""
+    found = _STAMP.match(record.text)
+    if found is None:
+        return None
+    at = parse_stamp(found[1], "iso")
+    return replace(record, text=record.text[found.end() :], at=at or record.at, partial=found[2] == "P")

@@ -1,0 +1,32 @@
+r"""Docker's json-file logging driver: `{"log":"<line>\n","stream":"stdout","time":"2025-02-17T09:35:27.681757986Z"}`.
+
+A row whose `log` has no line end is a part of a line longer than 16 KiB; the next row goes on with it.
+Source: moby daemon/logger/jsonfilelog, and loggerutils for the 16 KiB.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from engine.model.records import Record
+from engine.parse.times import parse_stamp
+
+FIRST = "{"
+ORDER = 10
+_KEYS = {"log", "time"}
+
+
+def unwrap(record: Record) -> Record | None:
+    """Return the line that the container printed, with the time docker took it."""
+    if '"log"' not in record.text:
+        return None
+    try:
+        row = json.loads(record.text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(row, dict) or not row.keys() >= _KEYS or not isinstance(row["log"], str):
+        return None
+    line = row["log"]
+    at = parse_stamp(str(row["time"]), "iso")
+    return replace(record, text=line.rstrip("\r\n"), at=at or record.at, partial=not line.endswith("\n"))
