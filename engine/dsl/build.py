@@ -36,7 +36,8 @@ DEFAULT_CLEAR_S = 3600.0
 def signature(draft: Draft, world: World) -> Signature:
     """Return the signature of a draft with a detection; whatever is wrong goes to the draft's report."""
     found = draft.detection
-    return Signature(_rule(draft, world, DEFAULT_CLEAR_S), found.items, found.condition, draft.file.collapse, tuple(draft.file.distinct))
+    rule = _rule(draft, world, DEFAULT_CLEAR_S)
+    return Signature(rule, found.items, found.condition, draft.file.collapse, tuple(draft.file.distinct))
 
 
 def correlation(draft: Draft, world: World) -> Correlation | None:
@@ -65,9 +66,7 @@ def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
         runbook=_runbook(draft, visible),
         captures=dict(world.captures(draft.id)),
         labels=dict(file.labels),
-        explains=tuple(
-            Explains(tuple(e.rules), e.by, e.within.before, e.within.after, e.scope_wide) for e in file.explains
-        ),
+        explains=tuple(Explains(tuple(e.rules), e.by, e.within.before, e.within.after, e.scope_wide) for e in file.explains),
         continues=tuple(Continues(e.rule, e.by, e.within) for e in file.continues),
         clear=_clear(file.clear, clear_s),
         escalate=_escalations(draft, visible),
@@ -98,7 +97,7 @@ def _runbook(draft: Draft, visible: Mapping[str, str]) -> Runbook:
 
 
 def _step(draft: Draft, index: int, given: StepEntry, visible: Mapping[str, str]) -> Step:
-    at = ["runbook", "fix", index]
+    at: list[str | int] = ["runbook", "fix", index]
     return Step(
         do=_text(draft, [*at, "do"], visible),
         where=given.where or "",
@@ -156,7 +155,9 @@ def _timespan_s(draft: Draft, given: CorrelationEntry) -> float:
     try:
         return duration_s(given.timespan)
     except ValueError:
-        draft.report.add(Code.BAD_DURATION, node, f"`{given.timespan}` is not a duration", "for example: 30s, 10m, 1h; or heartbeat")
+        draft.report.add(
+            Code.BAD_DURATION, node, f"`{given.timespan}` is not a duration", "for example: 30s, 10m, 1h; or heartbeat"
+        )
         return 0.0
 
 
@@ -164,14 +165,15 @@ def _check_shape(draft: Draft, given: CorrelationEntry) -> None:
     absence = given.type == "absence"
     needed = ("of",) if absence else ("rules", "condition")
     refused = ("rules", "condition") if absence else ("of", "sooner", "unless")
-    at = draft.document.root.get("correlation") or draft.document.root
+    kind, example = f"a correlation of type {given.type}", _EXAMPLES[given.type]
     for key in needed:
         if not getattr(given, key):
-            draft.report.add(Code.CORRELATION_SHAPE, at, f"a correlation of type {given.type} needs `{key}`", _EXAMPLES[given.type])
+            here = draft.document.root.key("correlation") or draft.document.root
+            draft.report.add(Code.CORRELATION_SHAPE, here, f"{kind} needs `{key}`", example)
     for key in refused:
         if getattr(given, key):
-            place = draft.document.key(["correlation", key])
-            draft.report.add(Code.CORRELATION_SHAPE, place, f"a correlation of type {given.type} takes no `{key}`", _EXAMPLES[given.type])
+            at = draft.document.key(["correlation", key])
+            draft.report.add(Code.CORRELATION_SHAPE, at, f"{kind} takes no `{key}`", example)
 
 
 _EXAMPLES = {

@@ -17,7 +17,7 @@ def cached(digest: str, cache_dir: Path | None = None) -> Plan | None:
     """Return the plan stored under `digest`, None when there is none that can be read."""
     try:
         plan = loads(_file(digest, cache_dir).read_text("utf-8"), Plan)
-    except Exception:  # noqa: BLE001  (whatever a damaged or foreign file does, the rules themselves are at hand)
+    except Exception:  # whatever a damaged or foreign file does: the rules themselves are at hand
         return None
     return plan if plan.hash == digest else None
 

@@ -116,7 +116,8 @@ def _is_field(field: str) -> bool:
 
 def _unknown_field(field: str, key: TextNode, parent: MapNode, report: Report) -> None:
     """Report a key that is no field; a flow map or a key with blanks was probably meant as a pattern."""
-    if parent.flow and not field.isidentifier() or " " in field or (parent.flow and len(parent.entries) == 1 and ":" not in key.raw):
+    lone = parent.flow and parent.entries[0][1] == TextNode(parent.entries[0][1].mark, "", "")  # `{topic}` or `{size:bytes}`
+    if " " in field or lone:
         help_line = "put `>-` after the item's name and the pattern, indented, on the next line; or quote it"
         report.add(Code.YAML_PLAIN, parent, "YAML takes this unquoted pattern for a map", help_line)
         return
@@ -156,7 +157,9 @@ def _regex_test(field: str, node: TextNode, report: Report, nocase: bool) -> Gro
     too_long = len(node.value.encode()) > MAX_PATTERN_BYTES
     refused = f"longer than {MAX_PATTERN_BYTES} bytes" if too_long else compiled_by_re2(expression)
     if refused or not node.value:
-        report.add(Code.REGEX, node, f"RE2 does not take this: {refused or 'it is empty'}", "no look-around, no back references")
+        report.add(
+            Code.REGEX, node, f"RE2 does not take this: {refused or 'it is empty'}", "no look-around, no back references"
+        )
         return ()
     captures: tuple[Captured, ...] = named_groups(expression)
     return ((Test(field, "re", node.value, expression, (), captures, nocase),),)

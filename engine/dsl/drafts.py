@@ -74,7 +74,9 @@ def draft_component(document: Document, report: Report) -> Component | None:
     if file is None:
         return None
     _check_id(file.name, stem, document, report, "name")
-    heartbeats = [_heartbeat(index, entry.every, entry.versions, document, report) for index, entry in enumerate(file.heartbeats)]
+    heartbeats = [
+        _heartbeat(index, entry.every, entry.versions, document, report) for index, entry in enumerate(file.heartbeats)
+    ]
     return Component(
         file.name,
         file.label,
@@ -93,7 +95,9 @@ def draft_format(document: Document, report: Report) -> Format | None:
     _check_id(file.name, stem, document, report, "name")
     refused = compiled_by_re2(file.header)
     if refused:
-        report.add(Code.REGEX, document.find(["header"]), f"RE2 does not take this: {refused}", "no look-around, no back references")
+        report.add(
+            Code.REGEX, document.find(["header"]), f"RE2 does not take this: {refused}", "no look-around, no back references"
+        )
         return None
     header = re2.compile(file.header)
     for index, example in enumerate(file.examples):
@@ -106,7 +110,9 @@ def draft_format(document: Document, report: Report) -> Format | None:
 def _check_id(id_: str, stem: str, document: Document, report: Report, key: str = "id") -> None:
     if id_ != stem:
         message = f"the {key} is `{id_}` but the file is called `{stem}`"
-        report.add(Code.ID_NOT_FILE_NAME, document.find([key]), message, f"rename the file to {id_}.yml, or the {key} to {stem}")
+        report.add(
+            Code.ID_NOT_FILE_NAME, document.find([key]), message, f"rename the file to {id_}.yml, or the {key} to {stem}"
+        )
 
 
 def _check_parts(file: RuleFile, document: Document, report: Report) -> None:
@@ -114,7 +120,9 @@ def _check_parts(file: RuleFile, document: Document, report: Report) -> None:
     if (root.get("detection") is None) == (root.get("correlation") is None):
         at = root.key("correlation") or root
         message = "a rule has a detection or a correlation, not both" if root.get("detection") else "the rule detects nothing"
-        report.add(Code.DETECTION_OR_CORRELATION, at, message, "a detection looks at one event, a correlation at several over time")
+        report.add(
+            Code.DETECTION_OR_CORRELATION, at, message, "a detection looks at one event, a correlation at several over time"
+        )
     if file.runbook is None and file.severity != "info" and root.get("runbook") is None:
         help_line = "every rule that can open an incident says cause, impact and fix; only severity info may go without"
         report.add(Code.MISSING_KEY, root, "`runbook` is missing", help_line)
@@ -133,7 +141,17 @@ def _tests(file: RuleFile, document: Document, report: Report) -> tuple[RuleTest
             report.add(Code.TEST_SHAPE, node, "this test does not say what goes in or what comes out", help_line)
             continue
         _warn_of_cut_logs(node, report)
-        given = (file.id, document.path, node.mark.line, logs, entry.labels, entry.fires, entry.fix, entry.count, entry.severity)
+        given = (
+            file.id,
+            document.path,
+            node.mark.line,
+            logs,
+            entry.labels,
+            entry.fires,
+            entry.fix,
+            entry.count,
+            entry.severity,
+        )
         made.append(RuleTest(*given))
     return tuple(made)
 

@@ -57,7 +57,9 @@ def _under(path: Path) -> list[Path]:
     return [
         file
         for file in sorted(path.rglob("*"))
-        if file.suffix in SUFFIXES and file.is_file() and not any(p.startswith((".", "_")) for p in file.relative_to(path).parts)
+        if file.suffix in SUFFIXES
+        and file.is_file()
+        and not any(p.startswith((".", "_")) for p in file.relative_to(path).parts)
     ]
 
 

@@ -25,7 +25,15 @@ from engine.model.expressions import FUNCTIONS, Binary, Call, Expression, Litera
 
 MAX_DEPTH = 32
 MAX_LENGTH = 4096
-ARITY = {"ceil_pow2": (1, 1), "round_up": (2, 2), "min": (1, 16), "max": (1, 16), "len": (1, 1), "lower": (1, 1), "reassignment": (3, 3)}
+ARITY = {
+    "ceil_pow2": (1, 1),
+    "round_up": (2, 2),
+    "min": (1, 16),
+    "max": (1, 16),
+    "len": (1, 1),
+    "lower": (1, 1),
+    "reassignment": (3, 3),
+}
 _WORDS = ("and", "or", "not", "of", "true", "false")
 
 
@@ -59,7 +67,9 @@ def parse(text: str, items: Sequence[str] = ()) -> Expression:
     except pp.ParseBaseException as error:
         raise _syntax_error(text, error.loc) from None
     if depth > MAX_DEPTH:
-        raise ExpressionError(Code.EXPRESSION_TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels", help="split it into several items")
+        raise ExpressionError(
+            Code.EXPRESSION_TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels", help="split it into several items"
+        )
     return made
 
 
@@ -90,7 +100,9 @@ def _syntax_error(text: str, loc: int) -> ExpressionError:
         loc += 1
     rest = re.match(r"\w+|\S", text[loc:])
     if rest is None:
-        return ExpressionError(Code.EXPRESSION_SYNTAX, "the expression ends too early", max(0, len(text.rstrip()) - 1), help=_SYNTAX)
+        return ExpressionError(
+            Code.EXPRESSION_SYNTAX, "the expression ends too early", max(0, len(text.rstrip()) - 1), help=_SYNTAX
+        )
     return ExpressionError(Code.EXPRESSION_SYNTAX, f"`{rest[0]}` is not expected here", loc, len(rest[0]), _SYNTAX)
 
 
@@ -107,13 +119,17 @@ def _grammar() -> pp.ParserElement:
     word = rf"(?!(?:{reserved})\b)[a-z_][a-z0-9_]*"
     name = pp.Regex(rf"{word}(?:\.(?:all|min|max|first|last|sum)\b)?(?![\w.])").set_parse_action(lambda t: Name(str(t[0])))
     either = pp.Forward()
-    call = (pp.Regex(rf"{word}(?=\s*\()") + pp.Suppress("(") + pp.Optional(pp.DelimitedList(either)) + pp.Suppress(")")).set_parse_action(_call)
+    call = (
+        pp.Regex(rf"{word}(?=\s*\()") + pp.Suppress("(") + pp.Optional(pp.DelimitedList(either)) + pp.Suppress(")")
+    ).set_parse_action(_call)
     atom = number | string | boolean | call | name | (pp.Suppress("(") + either + pp.Suppress(")"))
     negative = (pp.ZeroOrMore(pp.Literal("-")) + atom).set_parse_action(_prefixed)
     product = _chain(negative, pp.one_of("* / %"))
     total = _chain(product, pp.one_of("+ -"))
     compared = (total + pp.Optional(pp.one_of("== != <= >= < >") + total)).set_parse_action(_left)
-    quantifier = pp.Regex(r"(?P<how>1|any|all)\s+of\s+(?P<glob>them\b|[a-z_][a-z0-9_]*\*|[a-z_][a-z0-9_]*)").set_parse_action(_quantifier)
+    quantifier = pp.Regex(r"(?P<how>1|any|all)\s+of\s+(?P<glob>them\b|[a-z_][a-z0-9_]*\*|[a-z_][a-z0-9_]*)").set_parse_action(
+        _quantifier
+    )
     negated = (pp.ZeroOrMore(pp.Keyword("not")) + (quantifier | compared)).set_parse_action(_prefixed)
     both = _joined(negated, pp.Keyword("and"))
     either <<= _joined(both, pp.Keyword("or"))

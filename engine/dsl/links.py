@@ -111,7 +111,7 @@ def _check_key(draft: Draft, name: str, loc: Loc, world: World, captures: Mappin
 
 def _check_explains(draft: Draft, world: World) -> None:
     for index, entry in enumerate(draft.file.explains):
-        loc = ["explains", index, "by"]
+        loc: Loc = ["explains", index, "by"]
         if not entry.scope_wide and set(entry.by) <= {"cluster"}:
             help_line = "join on one more key, such as broker or topic; or say scope_wide: true"
             draft.report.add(Code.EXPLAINS_WITHOUT_KEY, draft.document.find(loc), "only the cluster joins the two", help_line)

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from engine.dsl.build import correlation, plan_order, signature
 from engine.dsl.codes import Code
-from engine.dsl.drafts import Draft, RuleTest, draft_component, draft_format, draft_rule
 from engine.dsl.document import START, Document, MapNode, Mark
+from engine.dsl.drafts import Draft, RuleTest, draft_component, draft_format, draft_rule
 from engine.dsl.files import RuleSource, collect, fingerprint
 from engine.dsl.links import check_links
 from engine.dsl.reader import read
@@ -24,12 +24,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Everything that was read: the plan of what could be compiled, the tests by rule id, every finding (errors first met
-    first, by file). With errors in `diagnostics` the plan is not to be run."""
+    """Everything that was read: the plan of what could be compiled, the tests by rule id, every finding by file and place,
+    and the drafts by rule id, for closer looks at the files. With errors in `diagnostics` the plan is not to be run."""
 
     plan: Plan
     tests: Mapping[str, tuple[RuleTest, ...]]
     diagnostics: tuple[Diagnostic, ...]
+    drafts: Mapping[str, Draft] = field(default_factory=dict)
 
     def errors(self) -> tuple[Diagnostic, ...]:
         """Return the findings that stop loading."""
@@ -56,7 +57,8 @@ def load_pack(paths: Sequence[Path]) -> Pack:
     check_links(known)
     plan = _plan(known, fingerprint(sources))
     tests = {draft.id: draft.tests for draft in plan_order(found.drafts)}
-    return Pack(plan, tests, tuple(each for report in found.reports for each in report.all()))
+    findings = tuple(each for report in found.reports for each in report.all())
+    return Pack(plan, tests, findings, found.drafts)
 
 
 def _read(source: RuleSource, found: _Reading) -> None:
@@ -87,7 +89,9 @@ def _keep(id_: str, made: T | None, into: dict[str, T], document: Document, repo
         return
     if id_ in into:
         at = document.find(["id"] if document.root.get("id") else ["name"])
-        report.add(Code.DUPLICATE_ID, at, f"`{id_}` is defined in another file too", "give one of them another id, or override it")
+        report.add(
+            Code.DUPLICATE_ID, at, f"`{id_}` is defined in another file too", "give one of them another id, or override it"
+        )
         return
     into[id_] = made
 

@@ -41,7 +41,9 @@ TYPES = {
     "num": HoleType(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", meaning="a number, with a fraction or exponent"),
     "bytes": HoleType(r"[0-9]+", meaning="a whole number of bytes"),
     "ms": HoleType(r"[0-9]+", meaning="a whole number of milliseconds"),
-    "host": HoleType(r"[A-Za-z0-9\[](?:[A-Za-z0-9._:/%\[\]-]*[A-Za-z0-9\]])?", meaning="a host name, an address or both, with a port"),
+    "host": HoleType(
+        r"[A-Za-z0-9\[](?:[A-Za-z0-9._:/%\[\]-]*[A-Za-z0-9\]])?", meaning="a host name, an address or both, with a port"
+    ),
     "path": HoleType(
         r"""(?:[A-Za-z]:)?[/\\](?:[^\s'",;:()\[\]{}<>]*[^\s'",;:()\[\]{}<>.])?""", meaning="an absolute path without blanks"
     ),
@@ -100,10 +102,14 @@ def checked_pattern(node: TextNode, report: Report, nocase: bool = False) -> Pat
         help_line = "put `>-` after the key and the text, indented, on the next line; or quote it"
         report.add(Code.YAML_PLAIN, node, "YAML cuts this unquoted pattern at ` #`", help_line)
     if not node.value.strip():
-        report.add(Code.PATTERN_EMPTY, node, "the pattern is empty and would match every line", "write the fixed words of the line")
+        report.add(
+            Code.PATTERN_EMPTY, node, "the pattern is empty and would match every line", "write the fixed words of the line"
+        )
         return None
     if len(node.value.encode()) > MAX_PATTERN_BYTES:
-        report.add(Code.PATTERN_TOO_LONG, node, f"the pattern is longer than {MAX_PATTERN_BYTES} bytes", "keep its telling words")
+        report.add(
+            Code.PATTERN_TOO_LONG, node, f"the pattern is longer than {MAX_PATTERN_BYTES} bytes", "keep its telling words"
+        )
         return None
     _warn_of_almost_holes(node, report)
     pattern = compile_pattern(node.value)
@@ -191,7 +197,9 @@ def _warn_of_almost_holes(node: TextNode, report: Report) -> None:
         kind = found[2] or ""
         message = f"`{found[0]}` is not a hole and is taken literally"
         near = did_you_mean(kind, TYPES) if kind and kind not in TYPES else "a hole's name is lower case: {name} or {name:type}"
-        report.add(Code.LOOKS_LIKE_HOLE, node, message, f"{near}; write \\{{ to say that it is meant", found.start(), len(found[0]))
+        report.add(
+            Code.LOOKS_LIKE_HOLE, node, message, f"{near}; write \\{{ to say that it is meant", found.start(), len(found[0])
+        )
 
 
 def _almost_holes(text: str) -> Iterator[re.Match[str]]:

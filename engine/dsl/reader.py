@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 import yaml
 
@@ -109,7 +110,7 @@ class _Builder:
             self._report.add(Code.TAG, self._mark(event), message, f"quote the text, or {_BLOCK_HELP}")
 
     def _scalar(self, event: yaml.ScalarEvent | yaml.AliasEvent) -> TextNode:
-        start, end = event.start_mark.index, event.end_mark.index
+        start, end = self._mark(event).index, _place_of(event.end_mark).index
         style = getattr(event, "style", None) or ""
         cut = not style and _COMMENT_FOLLOWS.match(self._text, end) is not None
         return TextNode(self._mark(event), getattr(event, "value", ""), self._text[start:end], style, cut)
@@ -158,13 +159,15 @@ class _Builder:
             message = "YAML does not take this unquoted text as text"
             self._report.add(Code.YAML_PLAIN, place, message, _BLOCK_HELP, length=len(unquoted["text"]))
         else:
-            self._report.add(Code.YAML_SYNTAX, mark, problem, "check indentation, quotes and brackets of this and the line before")
+            self._report.add(
+                Code.YAML_SYNTAX, mark, problem, "check indentation, quotes and brackets of this and the line before"
+            )
 
     def _mark(self, event: yaml.Event) -> Mark:
         return _place_of(event.start_mark)
 
 
-def _place_of(mark: yaml.Mark | None) -> Mark:
+def _place_of(mark: Any) -> Mark:
     return Mark(mark.line + 1, mark.column + 1, mark.index) if mark else START
 
 

@@ -73,7 +73,9 @@ def _keyed(value: Any) -> Any:
 
 Flag = Annotated[bool, _typed(quantities.flag, Code.BAD_FLAG, "a yes-or-no value", "write true or false")]
 Count = Annotated[int, _typed(quantities.count, Code.BAD_NUMBER, "a whole number", "digits only, at most 19")]
-Duration = Annotated[float, _typed(quantities.duration_s, Code.BAD_DURATION, "a duration", "for example: 500ms, 30s, 10m, 2h, 3d")]
+Duration = Annotated[
+    float, _typed(quantities.duration_s, Code.BAD_DURATION, "a duration", "for example: 500ms, 30s, 10m, 2h, 3d")
+]
 Versions = Annotated[
     tuple[tuple[str, str], ...],
     _typed(quantities.versions, Code.BAD_VERSIONS, "a version range", 'for example: ">=2.1,<4.1"'),

@@ -42,7 +42,9 @@ def _say(document: Document, report: Report, model: type[BaseModel], detail: Err
     kind, loc = detail["type"], detail["loc"]
     context = detail.get("ctx", {})
     if kind.startswith("TOC"):
-        report.add(Code[context["code"]], document.find(loc), f"`{_label(loc)}` {_sentence(context['message'])}", context["help"])
+        report.add(
+            Code[context["code"]], document.find(loc), f"`{_label(loc)}` {_sentence(context['message'])}", context["help"]
+        )
     elif kind == "missing":
         report.add(Code.MISSING_KEY, document.find(loc[:-1]), f"`{_label(loc)}` is missing", _purpose(model, loc))
     elif kind == "extra_forbidden":

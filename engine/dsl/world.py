@@ -9,8 +9,9 @@ from engine.dsl.drafts import Draft
 from engine.model.rules import Component, Format
 
 # labels that layouts, wrappers and configurations give; components and formats add theirs
-LABELS = tuple(
-    "broker cluster connector container controller environment group host namespace node pod region source task topic worker".split()  # noqa: SIM905
+LABELS = (
+    *("broker", "cluster", "connector", "container", "controller", "environment", "group", "host"),
+    *("namespace", "node", "pod", "region", "source", "task", "topic", "worker"),
 )
 _EVENT_GROUPS = ("time", "level", "logger", "thread", "message")
 
