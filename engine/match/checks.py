@@ -1,0 +1,147 @@
+"""Tests of the rule language as functions: the fields of an event in, its captures out, None where the test does not hold."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+import re2
+
+from engine.match.fields import Fields, encoded, folded
+from engine.match.values import typed
+from engine.model.matches import Value
+from engine.model.rules import Captured, Test
+
+Captures = Mapping[str, Value]
+Check = Callable[[Fields], Captures | None]
+
+NOTHING: Captures = {}
+
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
+_AFFIX: Mapping[str, Callable[[bytes, bytes], bool]] = {
+    "contains": lambda value, wanted: wanted in value,
+    "startswith": bytes.startswith,
+    "endswith": bytes.endswith,
+}
+_EXPRESSION_MEMORY = 64 << 20
+
+
+def compile_check(test: Test) -> Check:
+    """Return the function that answers `test`. Raises ValueError for an operator that does not exist."""
+    if test.op in ("pattern", "re"):
+        return _search(test)
+    if test.op in _AFFIX:
+        return _affix(test)
+    if test.op in _COMPARE:
+        return _compare(test)
+    if test.op == "exists":
+        return _exists(test)
+    raise ValueError(f"no such operator: {test.op}")
+
+
+def all_of(checks: Sequence[Check]) -> Check:
+    """Return a check that holds when every one of `checks` does; the captures of earlier ones win."""
+    if len(checks) == 1:
+        return checks[0]
+
+    def check(fields: Fields) -> Captures | None:
+        together: dict[str, Value] = {}
+        for each in checks:
+            found = each(fields)
+            if found is None:
+                return None
+            together = {**found, **together}
+        return together
+
+    return check
+
+
+def any_of(checks: Sequence[Check]) -> Check:
+    """Return a check that answers like the first of `checks` that holds."""
+    if len(checks) == 1:
+        return checks[0]
+    return lambda fields: next((found for found in (each(fields) for each in checks) if found is not None), None)
+
+
+@cache
+def expression(regex: str, nocase: bool = False) -> re2._Regexp:
+    """Return the compiled RE2 expression; it searches bytes in linear time and never logs."""
+    options = re2.Options()
+    options.case_sensitive = not nocase
+    options.log_errors = False
+    options.max_mem = _EXPRESSION_MEMORY
+    return re2.compile(regex, options)
+
+
+def _search(test: Test) -> Check:
+    compiled = expression(test.regex, test.nocase)
+    literals = () if test.nocase else tuple(encoded(text) for text in test.literals)
+    field, captured = test.field, test.captures
+
+    def check(fields: Fields) -> Captures | None:
+        for value in fields.values(field):
+            if all(literal in value for literal in literals):
+                found = _first_consistent(compiled, value, captured)
+                if found is not None:
+                    return found
+        return None
+
+    return check
+
+
+def _first_consistent(compiled: re2._Regexp, value: bytes, captured: tuple[Captured, ...]) -> Captures | None:
+    """Return the captures of the first occurrence in which equal names hold equal text."""
+    if not captured:
+        return NOTHING if compiled.search(value) else None
+    found = (_captures(hit, captured) for hit in compiled.finditer(value))
+    return next((captures for captures in found if captures is not None), None)
+
+
+def _captures(hit: re2._Match, captured: tuple[Captured, ...]) -> Captures | None:
+    texts: dict[str, bytes] = {}
+    types: dict[str, str] = {}
+    for hole in captured:
+        text = hit.group(hole.group)
+        if text is None:
+            continue
+        if texts.setdefault(hole.name, text) != text:
+            return None
+        types.setdefault(hole.name, hole.type)
+    return {name: typed(text.decode("utf-8", "replace"), types[name]) for name, text in texts.items()}
+
+
+def _affix(test: Test) -> Check:
+    holds, field = _AFFIX[test.op], test.field
+    if test.nocase:
+        sought = folded(encoded(test.value))
+        return lambda fields: NOTHING if any(holds(value, sought) for value in fields.folded(field)) else None
+    wanted = encoded(test.value)
+    return lambda fields: NOTHING if any(holds(value, wanted) for value in fields.values(field)) else None
+
+
+def _compare(test: Test) -> Check:
+    holds, field, bound = _COMPARE[test.op], test.field, float(test.value)
+
+    def check(fields: Fields) -> Captures | None:
+        numbers = (_number(value) for value in fields.values(field))
+        return NOTHING if any(number is not None and holds(number, bound) for number in numbers) else None
+
+    return check
+
+
+def _exists(test: Test) -> Check:
+    wanted, field = test.value == "true", test.field
+    return lambda fields: NOTHING if bool(fields.values(field)) is wanted else None
+
+
+def _number(value: bytes) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None

@@ -1,0 +1,52 @@
+"""The fields of an event as tests see them: UTF-8 bytes, encoded once and only when asked for."""
+
+from __future__ import annotations
+
+from engine.model.records import LogEvent
+
+Values = tuple[bytes, ...]
+
+
+class Fields:
+    """The fields of one event by name: text, message, level, logger, thread, exception, labels, `labels.<name>`.
+
+    A field has several values only when it is a chain (exception: outermost first) or all `labels` (as name=value).
+    """
+
+    __slots__ = ("_cache", "_event", "text")
+
+    def __init__(self, event: LogEvent) -> None:
+        self._event = event
+        self.text = encoded(event.text)
+        self._cache: dict[str, Values] = {"text": (self.text,)}
+
+    def values(self, field: str) -> Values:
+        """Return the values of `field` that are present, none of them empty."""
+        found = self._cache.get(field)
+        if found is None:
+            found = self._cache[field] = tuple(encoded(text) for text in self._texts(field) if text)
+        return found
+
+    def folded(self, field: str) -> Values:
+        """Return the values of `field` case-folded, for comparisons that ignore case."""
+        return tuple(folded(value) for value in self.values(field))
+
+    def _texts(self, field: str) -> tuple[str, ...]:
+        labels = self._event.labels
+        if field == "exception":
+            return self._event.exception
+        if field == "labels":
+            return tuple(f"{name}={value}" for name, value in sorted(labels.items()))
+        if field.startswith("labels."):
+            return (labels.get(field.removeprefix("labels."), ""),)
+        return (getattr(self._event, field),)
+
+
+def encoded(text: str) -> bytes:
+    """Return `text` as UTF-8; what cannot be encoded (a lone surrogate) becomes `?`."""
+    return text.encode("utf-8", "replace")
+
+
+def folded(value: bytes) -> bytes:
+    """Return UTF-8 text case-folded."""
+    return value.decode("utf-8", "replace").casefold().encode()

@@ -1,0 +1,40 @@
+"""Who was heard from when: each source's event times coalesced into spans without a pause of SEEN_GAP_S."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from engine.model.matches import SEEN_GAP_S, Seen
+from engine.model.records import Labels, LogEvent
+
+_GAP = timedelta(seconds=SEEN_GAP_S)
+
+
+class Heard:
+    """The open span of each source. A span leaves when its source pauses, jumps back, or everything is closed."""
+
+    __slots__ = ("_open",)
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[datetime, datetime, Labels]] = {}
+
+    def event(self, event: LogEvent) -> Iterator[Seen]:
+        """Take one event; yield the span that it ends, if it does. Events without a stamp say nothing."""
+        at = event.timestamp
+        if at is None:
+            return
+        span = self._open.get(event.source_id)
+        if span is not None:
+            first, last, labels = span
+            if first - _GAP < at < last + _GAP:
+                self._open[event.source_id] = (min(first, at), max(last, at), labels)
+                return
+            yield Seen(event.source_id, first, last, labels)
+        self._open[event.source_id] = (at, at, event.labels)
+
+    def close(self) -> Iterator[Seen]:
+        """Yield every open span and forget it."""
+        for source_id, (first, last, labels) in self._open.items():
+            yield Seen(source_id, first, last, labels)
+        self._open = {}

@@ -1,0 +1,41 @@
+"""Captured text as typed values: int, bytes and ms are whole numbers, num is a float, everything else stays text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from engine.model.matches import Value
+
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_SIZE = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?)\s*([kmgt]?)i?b?(?:ytes)?", re.IGNORECASE)
+_MAX_DIGITS = 19
+
+
+def typed(text: str, type_: str) -> Value:
+    """Return `text` as a value of the hole type `type_`; the text itself when it does not read as one."""
+    convert = _CONVERT.get(type_)
+    if convert is None:
+        return text
+    try:
+        return convert(text)
+    except ValueError:
+        return text
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MAX_DIGITS + 1:
+        raise ValueError(text)
+    return int(text)
+
+
+def _size(text: str) -> int:
+    """Return bytes: "1048576", "1 MB", "2GiB"; units are powers of 1024, as Kafka means them."""
+    parts = _SIZE.fullmatch(text.strip())
+    if parts is None:
+        raise ValueError(text)
+    unit: int = 1024 ** _UNITS[parts[2].lower()]
+    return int(parts[1]) * unit if "." not in parts[1] else round(float(parts[1]) * unit)
+
+
+_CONVERT: Mapping[str, Callable[[str], Value]] = {"int": _whole, "ms": _whole, "num": float, "bytes": _size}
