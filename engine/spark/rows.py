@@ -1,0 +1,44 @@
+"""The rows that cross Spark: one schema for everything, the model as JSON in `body`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.codec import dumps, loads
+from engine.model.incidents import Blind, Evidence, Roster, Verdict
+from engine.model.matches import Match, Seen
+from engine.model.records import Progress, Tick
+from engine.spark.slices import Edges, Scanned
+
+SCHEMA = "scope string, kind string, body string"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Lines [lost_from, lost_to) of a source that were gone before they were read."""
+
+    source_id: str
+    lost_from: int
+    lost_to: int
+    why: str
+
+
+Item = Match | Seen | Edges | Progress | Tick | Scanned | Loss | Verdict | Evidence | Roster | Blind
+Row = tuple[str, str, str]
+
+_KINDS: Mapping[str, type[Any]] = {
+    kind.__name__: kind for kind in (Match, Seen, Edges, Progress, Tick, Scanned, Loss, Verdict, Evidence, Roster, Blind)
+}
+
+
+def row(scope: str, item: Item) -> Row:
+    """Return `item` as a row of SCHEMA."""
+    return scope, type(item).__name__, dumps(item)
+
+
+def item(kind: str, body: str) -> Item:
+    """Return what `row` was made of."""
+    made: Item = loads(body, _KINDS[kind])
+    return made

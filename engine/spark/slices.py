@@ -1,0 +1,160 @@
+"""Scanning one slice of a source: chunks in; matches, spans and what the slice cannot settle alone out. Pure.
+
+A slice may begin and end in the middle of an event. What it can decide alone is matched here, in the worker that read it; the
+records before its first header and the blocks still open at its end travel as Edges to the keyed state (engine/spark/streams),
+which joins them with the slices before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from engine.codec import loads
+from engine.match import Matcher
+from engine.match.heard import Heard
+from engine.model.matches import Match, Seen
+from engine.model.records import Block, RawLine, Record
+from engine.model.rules import Format, Plan
+from engine.parse import Assembler, decode_block, unwrap_line
+from engine.parse.headers import header_book
+from engine.ports import Chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """What slice [start, end) of the stream `parent_id` cannot settle alone.
+
+    `heads` are records in order, by source, that need what came before them. `moved_on` are the sources (the stream itself, or
+    containers printed into it) whose earlier open block is over after its head. `tail` is the Assembler's snapshot at the end.
+    """
+
+    parent_id: str
+    start: int
+    end: int
+    heads: tuple[Block, ...]
+    moved_on: tuple[str, ...]
+    tail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """How much a slice held."""
+
+    source_id: str
+    lines: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Stages:
+    """A plan with its matcher compiled: what a worker keeps between slices."""
+
+    plan: Plan
+    matcher: Matcher
+    takers: frozenset[str]  # formats whose lines take labels that an earlier line carries
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """The plan's formats, the same object each time: the parser finds its compiled form by it."""
+        return self.plan.formats
+
+
+def stages(plan: Plan) -> Stages:
+    """Compile `plan`."""
+    return Stages(plan, Matcher(plan), frozenset(name for format_ in plan.formats for name in format_.carries))
+
+
+@lru_cache(maxsize=2)
+def stages_of(plan_file: str) -> Stages:
+    """Return the stages of the plan stored at `plan_file` (its name holds the plan's hash); kept for the life of the process."""
+    return stages(loads(Path(plan_file).read_text(encoding="utf-8"), Plan))
+
+
+def scan(chunks: Iterable[Chunk], stages: Stages) -> Iterator[Match | Seen | Edges | Scanned]:
+    """Yield, stream by stream, every match of the events that lie wholly within the slice, then its spans and its edges."""
+    stream: _Stream | None = None
+    for chunk in chunks:
+        if stream is None or not stream.goes_on_with(chunk):
+            yield from stream.finish() if stream else ()
+            stream = _Stream(stages, chunk)
+        yield from stream.take(chunk)
+    yield from stream.finish() if stream else ()
+
+
+def raw_lines(chunk: Chunk) -> Iterator[RawLine]:
+    """Yield the lines of a chunk, as a file's reader would."""
+    offset, number = chunk.offset, chunk.number
+    for line in _split(chunk.data):
+        yield RawLine(chunk.source_id, offset, line.rstrip(b"\r\n"), number, chunk.ingested_at, chunk.labels)
+        offset += len(line)
+        number += 1 if number else 0
+
+
+class _Stream:
+    """One stream's part of a slice on its way through the stages."""
+
+    def __init__(self, stages: Stages, first: Chunk) -> None:
+        self._stages = stages
+        self._parent_id = first.source_id
+        self._start = self._end = first.offset
+        self._lines = 0
+        self._mid_stream = first.offset > 0
+        self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
+        self._heard = Heard()
+        self._heads: list[Block] = []
+        self._moved_on: dict[str, None] = {}
+        self._labelled: set[str] = set()  # sources whose carried labels are known in this slice
+
+    def goes_on_with(self, chunk: Chunk) -> bool:
+        return (chunk.source_id, chunk.offset) == (self._parent_id, self._end)
+
+    def take(self, chunk: Chunk) -> Iterator[Match | Seen]:
+        self._end += len(chunk.data)
+        for raw in raw_lines(chunk):
+            self._lines += 1
+            yield from self._record(unwrap_line(raw, self._stages.formats))
+
+    def finish(self) -> Iterator[Seen | Edges | Scanned]:
+        yield from self._heard.close()
+        yield self._edges()
+        yield Scanned(self._parent_id, self._lines, self._end - self._start)
+
+    def _record(self, record: Record) -> Iterator[Match | Seen]:
+        for block in self._assembler.push(record):
+            self._moved_on[block.records[0].source_id] = None
+            if block.unsettled or self._lacks_labels(block):
+                self._heads.append(block)
+            else:
+                yield from matched(block, self._stages, self._heard)
+
+    def _lacks_labels(self, block: Block) -> bool:
+        """Tell whether a line before this slice may have carried labels for `block`."""
+        source_id = block.records[0].source_id
+        if not self._mid_stream or not block.headed or source_id in self._labelled:
+            return False
+        found = header_book(self._stages.formats).find(block.records[0].text)
+        if found is not None and found.carries:
+            self._labelled.add(source_id)
+        return found is not None and found.name in self._stages.takers
+
+    def _edges(self) -> Edges:
+        opened = self._assembler.open_blocks()
+        unsettled = [block for block in opened.values() if block.unsettled]
+        moved_on = dict.fromkeys((*self._moved_on, *(source for source, block in opened.items() if not block.unsettled)))
+        heads = (*self._heads, *unsettled)
+        return Edges(self._parent_id, self._start, self._end, heads, tuple(moved_on), self._assembler.snapshot())
+
+
+def matched(block: Block, stages: Stages, heard: Heard) -> Iterator[Match | Seen]:
+    """Yield what is to be said of a finished block: its matches, and the spans of its source that it ends."""
+    for event in decode_block(block, stages.formats):
+        yield from heard.event(event)
+        yield from stages.matcher.match_event(event)
+
+
+def _split(data: bytes) -> list[bytes]:
+    *whole, last = data.split(b"\n")
+    return [line + b"\n" for line in whole] + ([last] if last else [])
