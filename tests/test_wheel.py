@@ -1,0 +1,43 @@
+"""What is shipped works by itself: the wheel carries the rules, and its command finds them far from the repository."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run(command, check=False, cwd=cwd, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the bin folder of a fresh virtual environment that holds the built wheel and nothing of the repository."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, cwd=ROOT)
+    (wheel,) = folder.glob("*.whl")
+    run(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
+    bin_ = folder / "venv" / "bin"
+    run(bin_ / "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wheel, cwd=folder)
+    return bin_
+
+
+def test_the_rules_come_with_it(installed: Path, tmp_path: Path) -> None:
+    shipped = {path.stem for path in (ROOT / "rules").rglob("*.yml") if path.parent.name not in ("components", "formats")}
+    listed = run(installed / "tocsin", "rules", "list", cwd=tmp_path)
+    assert shipped
+    assert {rule for rule in shipped if not rule.startswith("_") and rule not in listed} == set()
+
+
+def test_it_scans_without_spark(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "quiet.log").write_text("[2022-10-05 17:05:39,869] INFO Kafka version: 3.2.0 (org.apache.kafka.common.utils)\n")
+    assert "Nothing found." in run(installed / "tocsin", "scan", "quiet.log", cwd=tmp_path)

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from engine.cli import intake as module
+from engine.cli.intake import Intake
+from engine.model.records import RawLine
+
+
+def read(intake: Intake) -> list[tuple[str, bytes]]:
+    return [(item.source_id, item.value) for item in intake.lines() if isinstance(item, RawLine)]
+
+
+def test_what_is_good_is_read_and_what_is_bad_is_told(tmp_path: Path) -> None:
+    good, binary, empty = tmp_path / "good.log", tmp_path / "core", tmp_path / "empty.log"
+    good.write_bytes(b"one\ntwo \xff\xfe broken\n")
+    binary.write_bytes(b"\x7fELF\0\0")
+    empty.write_bytes(b"")
+    intake = Intake([str(tmp_path / "gone.log"), str(binary), str(empty), str(good)], {})
+    assert read(intake) == [(str(good), b"one"), (str(good), b"two \xff\xfe broken")]
+    assert intake.refused == [f"{tmp_path}/gone.log: there is no such file", f"{binary}: is not text (it holds NUL bytes)"]
+    assert intake.notes == [*intake.refused, f"{empty}: is empty"]
+
+
+def test_a_damaged_file_gives_what_can_be_read_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.log.gz"
+    path.write_bytes(gzip.compress(b"first line\n" * 10_000)[:-20])
+    intake = Intake([str(path)], {})
+    assert read(intake)[0] == (str(path), b"first line")
+    assert "damaged or ends early" in intake.refused[0]
+
+
+def test_the_same_content_is_read_once(tmp_path: Path) -> None:
+    first, again = tmp_path / "a.log", tmp_path / "b.log"
+    first.write_bytes(b"one\n")
+    again.write_bytes(b"one\n")
+    intake = Intake([str(first), str(again)], {})
+    assert read(intake) == [(str(first), b"one")]
+    assert intake.notes == [f"{again}: same content as {first}; read once"]
+    assert intake.refused == []
+
+
+def test_every_line_bears_the_labels(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"one\n")
+    (line,) = (item for item in Intake([str(path)], {"cluster": "prod"}).lines() if isinstance(item, RawLine))
+    assert line.labels["cluster"] == "prod"
+
+
+def test_large_input_shows_a_bar_on_a_terminal_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"line\n" * 20_000)
+    monkeypatch.setattr(module, "BAR_FROM_BYTES", 1000)
+    assert len(read(Intake([str(path)], {}))) == 20_000
+    assert capfd.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert len(read(Intake([str(path)], {}))) == 20_000
+    assert "Reading" in capfd.readouterr().err

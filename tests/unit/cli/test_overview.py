@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.cli.overview import render_triage
+from engine.cli.triage import Stats, Triage
+from engine.cli.unknown import UnknownLines
+from engine.model.incidents import Blind
+from tests.unit.cli.incidents import AT, TOO_LARGE, incident
+
+STATS = Stats(lines=12_345, events=11_000, matches=7, seconds=0.31)
+QUIET = Triage(incidents=(), pending=(), unknown=(), blind=(), notes=(), stats=STATS)
+SILENT = incident(
+    rule="broker-silent",
+    title="A broker fell silent",
+    pending=True,
+    labels={"cluster": "default", "broker": "1"},
+    severity="high",
+)
+FULL = Triage(
+    incidents=(TOO_LARGE, incident(severity="medium", title="Something else", fix=(), evidence=(), symptoms=(), references=())),
+    pending=(SILENT,),
+    unknown=tuple(UnknownLines(f"Error {'abcdefg'[n]} in <*>", 100 - n, "ERROR", "Error in x") for n in range(7)),
+    blind=(Blind("default", "broker 3", "its silence is not judged: no line at a fixed pace was seen"),),
+    notes=("empty.log: is empty",),
+    stats=STATS,
+)
+
+
+def test_the_report_of_a_scan(golden: Callable[[str, str], None]) -> None:
+    golden("scan_report.txt", render_triage(FULL).plain)
+
+
+def test_nothing_found_is_one_line() -> None:
+    assert render_triage(QUIET).plain == "Nothing found. 12,345 lines read in 0.3 s.\n"
+
+
+def test_what_is_pending_unknown_and_blind_takes_one_line_each() -> None:
+    text = render_triage(FULL, 60).plain
+    (pending,) = (line for line in text.splitlines() if line.startswith("Pending"))
+    assert "broker-silent" in pending
+    assert all(len(line) <= 60 for line in text.splitlines()[-10:])
+    assert "and 2 more; --format json lists them all" in text
+
+
+def test_log_text_in_the_short_lists_is_made_visible() -> None:
+    hostile = Triage((), (), (UnknownLines("a\x1b[31m\nb", 1, "ERROR", ""),), (), (f"n{AT}\u202e",), STATS)
+    text = render_triage(hostile).plain
+    assert "a\\x1b[31m b" in text
+    assert "\u202e" not in text

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.cli.rulebook import open_rulebook, with_roster
+from engine.errors import UsageError
+from engine.model.rules import Plan
+
+EMPTY = Plan((), (), (), ())
+
+GOOD = """\
+id: {id}
+title: Something happened
+status: experimental
+severity: low
+component: any
+detection:
+  it: {pattern}
+  condition: it
+entity: [cluster]
+runbook:
+  cause: It happened.
+  impact: None.
+  fix:
+    - do: Nothing
+tests:
+  - log: "{pattern}"
+    fires: {{}}
+  - log: all is well
+    silent: true
+"""
+
+
+def write(folder: Path, name: str, pattern: str = "the bell rang twice") -> Path:
+    path = folder / f"{name}.yml"
+    path.write_text(GOOD.format(id=name, pattern=pattern))
+    return path
+
+
+def test_a_users_rules_join_the_built_in_ones(tmp_path: Path) -> None:
+    write(tmp_path, "bell-rang")
+    book = open_rulebook([tmp_path])
+    ids = set(book.plan.rules())
+    assert book.wrong == ()
+    assert "bell-rang" in ids
+    assert ids - {"bell-rang"} == set(open_rulebook([]).plan.rules())
+
+
+def test_a_wrong_file_is_told_and_the_others_are_used(tmp_path: Path) -> None:
+    write(tmp_path, "bell-rang")
+    wrong = [tmp_path / f"wrong-{n}.yml" for n in range(10)]
+    for path in wrong:
+        path.write_text("id: [not, an, id]\n")
+    book = open_rulebook([tmp_path])
+    assert {found.path for found in book.wrong} == {str(path) for path in wrong}
+    assert set(book.left_out) == {str(path) for path in wrong}
+    assert "bell-rang" in book.plan.rules()
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    book = open_rulebook([tmp_path / "nowhere"])
+    assert [found.path for found in book.wrong] == [str(tmp_path / "nowhere")]
+    assert book.plan.rules()
+
+
+def test_a_roster_reaches_the_plan() -> None:
+    assert with_roster(EMPTY, "1, 2,3").context == {"brokers": "1,2,3"}
+    assert with_roster(EMPTY, "") == EMPTY
+
+
+@pytest.mark.parametrize("brokers", ["one,two", "1,,2", "1;2"])
+def test_a_roster_is_a_list_of_broker_ids(brokers: str) -> None:
+    with pytest.raises(UsageError, match="--roster takes broker ids"):
+        with_roster(EMPTY, brokers)
