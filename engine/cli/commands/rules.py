@@ -1,0 +1,220 @@
+"""The rules: list and show them, check their files, run the tests they carry."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from difflib import get_close_matches
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from engine.cli.exits import BAD_REQUEST, FOUND, NOTHING_FOUND
+from engine.cli.visible import visible
+from engine.dsl import builtin_rules, lint, load_pack
+from engine.dsl.document import plain
+from engine.dsl.drafts import Draft, RuleTest
+from engine.dsl.pack import Pack
+from engine.errors import RulesError, UsageError
+from engine.model.diagnostics import Diagnostic, Level
+from engine.model.rules import Plan, Rule
+
+BUILTIN = "builtin"
+
+HELP = """\
+List and show rules, check their files, and run the tests they carry.
+
+Without --rules these are the built-in rules; with it, those of the named folders (the word `builtin` stands for the built-in
+ones, so that `--rules builtin --rules ./mine` is both).
+
+\b
+Examples:
+  tocsin rules list
+  tocsin rules show connect-record-too-large-client
+  tocsin rules lint --rules ./mine --format json
+  tocsin rules test --rules ./mine my-rule
+
+\b
+Exit codes: 0 nothing wrong, 1 warnings or failed tests, 2 usage or bad rules.
+"""
+
+
+class Format(str, Enum):
+    """How the answer is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Folders = Annotated[
+    list[Path] | None, typer.Option("--rules", metavar="DIR", help="Rules to use instead of the built-in ones.")
+]
+Shape = Annotated[Format, typer.Option("--format", help="Text to read, or JSON.")]
+
+app = typer.Typer(help=HELP, no_args_is_help=True)
+
+
+@app.command("list")
+def list_rules(rules: Folders = None, format: Shape = Format.TEXT) -> None:
+    """List every rule: id, severity, component, status, title."""
+    pack = _sound(_paths(rules))
+    rows = [_row(pack, rule) for _, rule in sorted(pack.plan.rules().items())]
+    if format is Format.JSON:
+        _print_json(rows)
+        return
+    width = max((len(row["id"]) for row in rows), default=0)
+    for row in rows:
+        print(f"{row['id']:{width}}  {row['severity']:8}  {row['component']:15}  {row['status']:12}  {visible(row['title'])}")
+    print(f"\n{len(rows)} rules, {sum(row['tests'] for row in rows)} tests")
+
+
+@app.command("show")
+def show_rule(id: Annotated[str, typer.Argument(metavar="ID")], rules: Folders = None, format: Shape = Format.TEXT) -> None:
+    """Show one rule: what it captures, what explains it, and its file as written."""
+    pack = _sound(_paths(rules))
+    rule, draft = _one(pack, id)
+    causes = sorted(other.id for other in pack.plan.rules().values() for entry in other.explains if id in entry.rules)
+    if format is Format.JSON:
+        about = {"captures": dict(rule.captures), "explained_by": causes, "rule": plain(draft.document.root)}
+        _print_json({**_row(pack, rule), **about})
+        return
+    print(f"{rule.id}  ({rule.path})")
+    print(f"  captures: {', '.join(f'{name} ({type_})' for name, type_ in rule.captures.items()) or 'nothing'}")
+    print(f"  explained by: {', '.join(causes) or 'no other rule'}\n")
+    print("\n".join(visible(line) for line in draft.document.lines).rstrip())
+
+
+@app.command("lint")
+def lint_rules(rules: Folders = None, format: Shape = Format.TEXT) -> None:
+    """Check every file: errors, and advice such as missing near misses. Everything is told at once."""
+    found = lint(_paths(rules))
+    if format is Format.JSON:
+        _print_json([_as_json(each) for each in found])
+    else:
+        _print_findings(found)
+    raise typer.Exit(_lint_exit(found))
+
+
+@app.command("test")
+def test_rules(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Rules to test; all of them without.")] = None,
+    rules: Folders = None,
+    format: Shape = Format.TEXT,
+) -> None:
+    """Run the tests of the rules and tell what was expected and what came."""
+    pack = _sound(_paths(rules))
+    for id in ids or ():
+        _one(pack, id)
+    tests = [test for id in (ids or sorted(pack.tests)) for test in pack.tests[id]]
+    failed = _run(tests, _with_layouts(pack.plan), format)
+    raise typer.Exit(FOUND if failed else NOTHING_FOUND)
+
+
+def _paths(folders: Sequence[Path] | None) -> list[Path]:
+    return [builtin_rules() if str(folder) == BUILTIN else folder for folder in (folders or [Path(BUILTIN)])]
+
+
+def _sound(paths: Sequence[Path]) -> Pack:
+    """Return the pack at `paths`. Raises RulesError, with every error, when it has any."""
+    pack = load_pack(paths)
+    if pack.errors():
+        raise RulesError(pack.errors())
+    return pack
+
+
+def _one(pack: Pack, id: str) -> tuple[Rule, Draft]:
+    """Return the rule `id`. Raises UsageError, naming the nearest, when there is none."""
+    rules = pack.plan.rules()
+    if id not in rules:
+        near = get_close_matches(id, rules, n=1)
+        raise UsageError(f"there is no rule `{id}`" + (f"; did you mean `{near[0]}`?" if near else "; see tocsin rules list"))
+    return rules[id], pack.drafts[id]
+
+
+def _row(pack: Pack, rule: Rule) -> dict[str, Any]:
+    draft = pack.drafts[rule.id]
+    return {
+        "id": rule.id,
+        "title": draft.file.title,
+        "severity": rule.severity,
+        "status": rule.status,
+        "component": rule.component,
+        "kind": draft.file.correlation.type if draft.file.correlation else "signature",
+        "path": rule.path,
+        "tests": len(pack.tests[rule.id]),
+    }
+
+
+def _as_json(found: Diagnostic) -> dict[str, Any]:
+    fields = asdict(replace(found))
+    fields["level"] = found.level.value
+    names = ("code", "severity", "path", "line", "column", "message", "help")
+    return {name: fields["level" if name == "severity" else name] for name in names}
+
+
+def _print_findings(found: Sequence[Diagnostic]) -> None:
+    for each in found:
+        print(each.render(), end="\n\n")
+    errors = sum(each.level is Level.ERROR for each in found)
+    print(f"{errors} errors, {len(found) - errors} warnings")
+
+
+def _lint_exit(found: Sequence[Diagnostic]) -> int:
+    if any(each.level is Level.ERROR for each in found):
+        return BAD_REQUEST
+    return FOUND if found else NOTHING_FOUND
+
+
+def _with_layouts(plan: Plan) -> Plan:
+    """Return `plan` with the built-in formats and components where it brings none: log text is read as in a scan."""
+    if plan.formats and plan.components:
+        return plan
+    shipped = load_pack([builtin_rules()]).plan
+    return replace(plan, formats=plan.formats or shipped.formats, components=plan.components or shipped.components)
+
+
+def _run(tests: Sequence[RuleTest], plan: Plan, format: Format) -> int:
+    """Run `tests`, print the results, and return how many failed."""
+    from engine.cli.rule_tests import run_test  # noqa: PLC0415  (only this command needs the pipeline)
+
+    outcomes = [run_test(test, plan) for test in _with_progress(tests)]
+    failed = [outcome for outcome in outcomes if outcome.problems]
+    if format is Format.JSON:
+        _print_json([_outcome_json(o.test, o.problems) for o in outcomes])
+        return len(failed)
+    for outcome in failed:
+        print(f"FAILED {outcome.name}")
+        for expected, got in outcome.problems:
+            print(f"  expected  {_indented(expected)}\n  got       {_indented(got)}")
+        print()
+    rules = len({test.rule_id for test in tests})
+    print(f"{len(tests) - len(failed)} of {len(tests)} tests of {rules} rules passed")
+    return len(failed)
+
+
+def _outcome_json(test: RuleTest, problems: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    wrong = [{"expected": expected, "got": got} for expected, got in problems]
+    return {"rule": test.rule_id, "path": test.path, "line": test.line, "passed": not wrong, "problems": wrong}
+
+
+def _indented(text: str) -> str:
+    return "\n            ".join(visible(line) for line in text.split("\n"))
+
+
+def _with_progress(tests: Sequence[RuleTest]) -> Iterator[RuleTest]:
+    """Yield `tests`, with a bar on stderr when that is a terminal."""
+    if not sys.stderr.isatty():
+        yield from tests
+        return
+    from rich.console import Console  # noqa: PLC0415  (rich is slow to import)
+    from rich.progress import track  # noqa: PLC0415
+
+    yield from track(tests, "testing rules", console=Console(stderr=True), transient=True)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
