@@ -57,7 +57,7 @@ def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
     if failed and not any("connector" in part.labels for part in failed):
         return [_event(block, None, unescape(text), failed[0].labels)]  # an alert: worker and state stay to be read
     if failed:
-        return [_event(block, None, clean(part.trace), part.labels) for part in failed]
+        return [_event(block, None, clean(part.trace).rstrip(), part.labels) for part in failed]
     header = None if first.fields or not block.headed else book.read(first.text)
     return [_event(block, header, unescape(text), {})]
 

@@ -10,7 +10,7 @@ _CLASS = r"(?:[a-zA-Z_]\w*\.)+[A-Z][\w$]*"
 _THROWN = r"(?:[a-zA-Z_]\w*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable|Failure|Problem)[\w$]*"
 _SIGNS = ("Exception", "Error", "Caused by", "exception", "Throwable", "Problem")
 _CHAIN = re2.compile(
-    rf"(?m)(?:^ *(?:Exception in thread \"[^\"]*\" )?|\b[Ee]xception ?: )({_THROWN})(?:[:;\s]|$)"
+    rf"(?m)(?:^ *(?:Exception in thread \"[^\"]*\" )?|\b[Ee]xception ?: |\"trace\" ?: ?\")({_THROWN})(?:[:;\s]|$)"
     rf"|(?:^ *|[^\t\n])\b(?:Caused by:|nested exception is) ({_CLASS})"
 )
 _NAMED_NEXT = re2.compile(rf":? ({_THROWN})(?:[:;\s]|$)")
@@ -21,8 +21,8 @@ def exception_chain(text: str) -> tuple[str, ...]:
     """Return the exception classes of an event, outermost first, innermost cause last; a class named twice counts where it
     stands last.
 
-    Classes count at the start of a line, after `Caused by:`, `nested exception is` or `exception :`; those that a tab precedes
-    are what a suppressed exception was caused by, and do not. `text` comes without its header.
+    Classes count at the start of a line, after `Caused by:`, `nested exception is`, `exception :` or a quoted `"trace":`. Those
+    that a tab precedes are what a suppressed exception was caused by, and do not. `text` comes without its header.
     """
     if not any(sign in text for sign in _SIGNS):
         return ()

@@ -1,6 +1,7 @@
 """A JSON document a line: logstash-logback-encoder, ECS, Quarkus, and what log shippers write around a plain line.
 
-The message and the stack trace become the text. A document that names a level or a logger was written by the program itself
+The message and the stack trace become the text. Documents that were torn (a paste that lost its first brace or its end, a line
+over the bound) are read as far as they go. A document that names a level or a logger was written by the program itself
 and is one whole event; one that does not is a shipper's envelope, and its message is a plain line as any other.
 Source: ECS field reference (message, log.level, log.logger, process.thread.name, error.stack_trace); logstash-logback-encoder.
 """
@@ -8,6 +9,7 @@ Source: ECS field reference (message, log.level, log.logger, process.thread.name
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,16 +17,18 @@ from typing import Any
 from engine.model.records import Record
 from engine.parse.times import parse_stamp
 
-FIRST = "{"
+FIRST = '{"'
 ORDER = 50
 _TEXT = ("message", "msg", "short_message")
 _TRACE = ("stack_trace", "error.stack_trace", "exception.stacktrace", "stackTrace", "full_message", "exception")
 _TIME = ("@timestamp", "timestamp", "time", "ts")
+_TORN = ('{"@timestamp"', '"@timestamp"')
 _FIELDS = {
     "level": ("level", "log.level", "severity", "levelname", "loglevel"),
     "logger": ("logger_name", "log.logger", "logger", "loggerName"),
     "thread": ("thread_name", "process.thread.name", "thread", "threadName"),
 }
+_PAIR = re.compile(r'"([@\w.]{1,64})"\s{0,9}:\s{0,9}"([^"\\]*(?:\\.[^"\\]*)*)')
 
 
 def unwrap(record: Record) -> Record | None:
@@ -47,9 +51,23 @@ def _document(text: str) -> Mapping[str, Any] | None:
     try:
         loaded = json.loads(text)
     except (ValueError, RecursionError):
+        return _torn(text) if text.startswith(_TORN) else None
+    if not isinstance(loaded, dict):
         return None
     inner = loaded.get("_source", loaded)
     return inner if isinstance(inner, dict) else loaded
+
+
+def _torn(text: str) -> Mapping[str, Any]:
+    """Return the keys of a broken document whose values are text, nesting ignored."""
+    return {key: _unquoted(value) for key, value in reversed(_PAIR.findall(text))}
+
+
+def _unquoted(value: str) -> str:
+    try:
+        return str(json.loads(f'"{value}"', strict=False))
+    except ValueError:
+        return value
 
 
 def _first(document: Mapping[str, Any], keys: tuple[str, ...]) -> str:
