@@ -9,7 +9,7 @@ class Code(Enum):
     """A kind of finding. `value` is (code, one sentence); 6xx are warnings, all others errors.
 
     1xx: the file and its YAML. 2xx: its structure. 3xx: detections and patterns. 4xx: expressions and templates.
-    5xx: rules among each other. 6xx: advice of `rules lint`.
+    5xx: rules among each other. 6xx: advice of `rules lint`. 7xx: the configuration.
     """
 
     FILE_UNREADABLE = ("TOC101", "The file or folder cannot be read, or is not UTF-8 text.")
@@ -69,6 +69,12 @@ class Code(Enum):
     NO_LITERAL = ("TOC604", "A pattern has no literal word of three characters, so every line must be tried.")
     UNDECLARED_CHANGE = ("TOC605", "A command changes something without saying changes_state: true.")
     LOOKS_LIKE_HOLE = ("TOC606", "Braces look like a hole but are taken literally.")
+
+    NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
+    UNKNOWN_RECEIVER = ("TOC702", "A route names a receiver that does not exist.")
+    BAD_LABEL = ("TOC703", "A label of a source cannot be used.")
+    BAD_START = ("TOC704", "The start of a source is no time that it could start at.")
+    BAD_TIMEZONE = ("TOC705", "The time zone is not one of the IANA names.")
 
     @property
     def id(self) -> str:

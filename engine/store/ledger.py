@@ -39,12 +39,9 @@ class StoreLedger:
     def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
         """Return the alerts of `scope` by key, each ordered by time."""
         table = schema.verdicts
-        rows = self._connection.execute(
-            select(table.c.rule, table.c.entity, table.c.body)
-            .where(table.c.scope == scope)
-            .order_by(table.c.rule, table.c.entity)
-        )
-        return {_key(scope, rule, entity): loads(body, Verdict).alerts for rule, entity, body in rows}
+        rows = self._connection.execute(select(table.c.rule, table.c.entity, table.c.body).where(table.c.scope == scope))
+        found = {_key(scope, rule, entity): loads(body, Verdict).alerts for rule, entity, body in rows}
+        return dict(sorted(found.items()))
 
     def incidents(self, scope: str) -> Sequence[Incident]:
         """Return the last revision of every incident of `scope`, oldest first, merged ones included."""
@@ -91,7 +88,7 @@ class StoreLedger:
         table = schema.verdicts
         body = self._connection.scalar(select(table.c.body).filter_by(**place))
         earlier = loads(body, Verdict).alerts if body is not None else ()
-        self._put(table, [{**place, "body": dumps(Verdict(verdict.key, _replaced(earlier, verdict)))}])
+        self._put(table, [{**place, "body": dumps(Verdict(verdict.key, verdict.over(earlier)))}])
 
     def _replace_blinds(self, blinds: Sequence[Blind]) -> None:
         for scope in {blind.scope for blind in blinds}:
@@ -108,15 +105,6 @@ class StoreLedger:
             self._connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=values), rows)
         else:
             self._connection.execute(statement.on_conflict_do_nothing(index_elements=keys), rows)
-
-
-def _replaced(earlier: tuple[Alert, ...], verdict: Verdict) -> tuple[Alert, ...]:
-    """Return what a key's alerts are after `verdict`: its own, and the final ones that it does not repeat."""
-    if verdict.final_before is None:
-        return verdict.alerts
-    repeated = {alert.starts_at for alert in verdict.alerts}
-    final = [a for a in earlier if a.starts_at < verdict.final_before and a.starts_at not in repeated]
-    return tuple(sorted((*final, *verdict.alerts), key=lambda alert: alert.starts_at))
 
 
 def _entity_text(entity: tuple[tuple[str, str], ...]) -> str:
