@@ -40,8 +40,8 @@ bench: $(STAMP) ## the naive pipeline's lines per second, and the CPU of a small
 	@$(BIN)/python tests/bench/run.py
 
 accept: $(STAMP) ## write the golden files anew; review their diff
-	@TOCSIN_ACCEPT=1 $(BIN)/pytest -q -m "not spark and not server" tests/unit
-	@git diff --stat -- tests/golden docs
+	@TOCSIN_ACCEPT=1 $(BIN)/pytest -q -m "not spark and not server" tests/unit tests/test_readme.py
+	@git diff --stat -- tests/golden README.md
 
 clean: ## remove what running, testing and building left behind (.venv stays)
 	@rm -rf .tocsin .lab build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache

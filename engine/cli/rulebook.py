@@ -1,4 +1,4 @@
-"""The rules a scan runs: the built-in ones and the user's, without the files that are wrong."""
+"""The rules a command runs: the built-in ones or the user's, without the files that are wrong."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from engine.errors import RulesError, UsageError
 from engine.model.diagnostics import Diagnostic
 from engine.model.rules import Plan
 
+BUILTIN = "builtin"
+
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
@@ -23,13 +25,27 @@ class Rulebook:
     left_out: tuple[str, ...] = ()
 
 
-def open_rulebook(folders: Sequence[Path]) -> Rulebook:
-    """Return the plan of the built-in rules and those of `folders`; a wrong file does not stop the others."""
-    paths = [builtin_rules(), *folders]
+def rule_paths(folders: Sequence[Path] | None) -> list[Path]:
+    """Return the folders that `--rules` options stand for: none means the built-in rules, the word `builtin` too."""
+    return [builtin_rules() if str(folder) == BUILTIN else folder for folder in (folders or [Path(BUILTIN)])]
+
+
+def open_rulebook(folders: Sequence[Path] | None) -> Rulebook:
+    """Return the plan of `folders` (see `rule_paths`); a wrong file does not stop the others."""
+    paths = rule_paths(folders)
     try:
-        return Rulebook(load_cached(paths))
+        book = Rulebook(load_cached(paths))
     except RulesError as error:
-        return _without_wrong_files(paths, error)
+        book = _without_wrong_files(paths, error)
+    return replace(book, plan=with_layouts(book.plan))
+
+
+def with_layouts(plan: Plan) -> Plan:
+    """Return `plan` with the built-in formats and components where it brings none: rules alone can read no log."""
+    if plan.formats and plan.components:
+        return plan
+    shipped = load_cached([builtin_rules()])
+    return replace(plan, formats=plan.formats or shipped.formats, components=plan.components or shipped.components)
 
 
 def with_roster(plan: Plan, brokers: str) -> Plan:

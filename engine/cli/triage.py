@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from engine.cli.unknown import UnknownEvents, UnknownLines
 from engine.incident import MemoryLedger
 from engine.match import redact
-from engine.model.incidents import Blind, Evidence, Incident, Roster, Verdict
+from engine.model.incidents import Blind, Incident
 from engine.model.matches import Match
 from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.rules import SEVERITIES, Plan
@@ -40,25 +40,6 @@ class Triage:
     stats: Stats
 
 
-class _ScanLedger(MemoryLedger):
-    """The ledger of one scan; keeps what cannot be judged, by scope, for the report."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.blinds: dict[str, tuple[Blind, ...]] = {}
-
-    def put_findings(
-        self,
-        verdicts: Iterable[Verdict],
-        evidence: Iterable[Evidence],
-        rosters: Iterable[Roster],
-        blinds: Iterable[Blind],
-    ) -> None:
-        said = tuple(blinds)
-        self.blinds |= {scope: tuple(b for b in said if b.scope == scope) for scope in {b.scope for b in said}}
-        super().put_findings(verdicts, evidence, rosters, said)
-
-
 class _Counts:
     """Counts what passes and hands on what no rule knows."""
 
@@ -83,7 +64,7 @@ def triage(input: Iterable[RawLine | Progress], plan: Plan, notes: list[str]) ->
     Args:
         notes: sentences for the reader; `input` may add to them while it is read.
     """
-    began, counts, ledger = time.perf_counter(), _Counts(), _ScanLedger()
+    began, counts, ledger = time.perf_counter(), _Counts(), MemoryLedger()
     final = {i.id: i for i in replay(counts.lines_of(input), plan, ledger, counts.observe)}
     told = sorted((i for i in final.values() if i.status not in OVER), key=_worst_first)
     stats = Stats(counts.lines, counts.events, counts.matches, time.perf_counter() - began)
@@ -91,7 +72,7 @@ def triage(input: Iterable[RawLine | Progress], plan: Plan, notes: list[str]) ->
         incidents=tuple(i for i in told if not i.pending),
         pending=tuple(i for i in told if i.pending),
         unknown=counts.unknown.groups(),
-        blind=tuple(blind for said in ledger.blinds.values() for blind in said),
+        blind=tuple(ledger.blinds()),
         notes=tuple(notes),
         stats=stats,
     )

@@ -28,12 +28,14 @@ Read log files with the rules and tell what broke, since when, why, what proves 
 
 Takes plain, .gz and .zst files, directories (searched for logs; Markdown, YAML and hidden files are left out), and - for
 standard input. Logs of brokers, Connect, clients, `docker logs` and exports may be mixed: everything is placed at its own time.
+--rules may be given more than once; the word `builtin` stands for the built-in rules.
 
 \b
 Examples:
   tocsin scan server.log connect.log
   tocsin scan /var/log/kafka --tz Asia/Seoul --roster 1,2,3
   docker logs kafka-connect 2>&1 | tocsin scan -
+  tocsin scan server.log --rules builtin --rules ./my-rules
   tocsin scan logs/ --format json | jq '.incidents[].title'
 
 \b
@@ -52,7 +54,7 @@ class Format(str, Enum):
 @app.command(help=HELP)
 def scan(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, directories, or - for standard input.")],
-    rules: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="Further rules, beside the built-in ones.")] = None,
+    rules: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="Rules to use instead of the built-in ones.")] = None,
     roster: Annotated[str, typer.Option(metavar="1,2,3", help="Broker ids that must be heard from.")] = "",
     tz: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of stamps that name none.")] = "UTC",
     format: Annotated[Format, typer.Option(help="A report to read, or JSON.")] = Format.TEXT,
@@ -60,7 +62,7 @@ def scan(
 ) -> None:
     """Triage the logs at `paths`; the help text is HELP."""
     labels = _labels(label or ()) | {"timezone": _zone(tz)}
-    book = open_rulebook(rules or ())
+    book = open_rulebook(rules)
     plan = with_roster(book.plan, roster)
     intake = Intake(paths, labels)
     intake.notes += [f"{path}: not used; its rules have errors" for path in book.left_out]

@@ -41,11 +41,17 @@ def write(folder: Path, name: str, pattern: str = "the bell rang twice") -> Path
 
 def test_a_users_rules_join_the_built_in_ones(tmp_path: Path) -> None:
     write(tmp_path, "bell-rang")
-    book = open_rulebook([tmp_path])
-    ids = set(book.plan.rules())
+    builtin = open_rulebook(None).plan
+    book = open_rulebook([Path("builtin"), tmp_path])
     assert book.wrong == ()
-    assert "bell-rang" in ids
-    assert ids - {"bell-rang"} == set(open_rulebook([]).plan.rules())
+    assert set(book.plan.rules()) == {*builtin.rules(), "bell-rang"}
+
+
+def test_a_users_rules_alone_still_read_every_layout(tmp_path: Path) -> None:
+    write(tmp_path, "bell-rang")
+    builtin, own = open_rulebook(None).plan, open_rulebook([tmp_path]).plan
+    assert set(own.rules()) == {"bell-rang"}
+    assert (own.formats, own.components) == (builtin.formats, builtin.components)
 
 
 def test_a_wrong_file_is_told_and_the_others_are_used(tmp_path: Path) -> None:
@@ -60,7 +66,7 @@ def test_a_wrong_file_is_told_and_the_others_are_used(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    book = open_rulebook([tmp_path / "nowhere"])
+    book = open_rulebook([Path("builtin"), tmp_path / "nowhere"])
     assert [found.path for found in book.wrong] == [str(tmp_path / "nowhere")]
     assert book.plan.rules()
 

@@ -1,0 +1,106 @@
+"""The README's commands work and print what it shows; `make accept` puts the present output there.
+
+In a `console` block a line that starts with `$ ` is a command (it goes on while lines end in a backslash or a here-document is
+open), and the lines up to the next one are its output. `...` stands for any lines. Times taken may differ.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+HERE_DOCUMENT = re.compile(r"<<'?(\w+)'?")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of the README and the output shown below it."""
+
+    command: str
+    output: str
+
+
+def steps(text: str) -> list[Step]:
+    """Return every command of every console block, in order."""
+    return [step for block in BLOCK.findall(text) for step in _steps(block.splitlines())]
+
+
+def _steps(lines: list[str]) -> list[Step]:
+    found: list[Step] = []
+    while lines:
+        size = _command_size(lines)
+        command = "\n".join(lines[:size]).removeprefix("$ ")
+        rest = lines[size:]
+        shown = next((n for n, line in enumerate(rest) if line.startswith("$ ")), len(rest))
+        found.append(Step(command, "\n".join(rest[:shown])))
+        lines = rest[shown:]
+    return found
+
+
+def _command_size(lines: list[str]) -> int:
+    if end := HERE_DOCUMENT.search(lines[0]):
+        return lines.index(end[1]) + 1
+    return next(n for n, line in enumerate(lines, 1) if not line.endswith("\\"))
+
+
+STEPS = steps(README.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder like a fresh clone, in which all commands run one after the other."""
+    made = tmp_path_factory.mktemp("readme")
+    for name in ("samples", "rules"):
+        (made / name).symlink_to(ROOT / name)
+    return made
+
+
+@pytest.mark.parametrize(
+    "step", [s for s in STEPS if not s.command.startswith("make ")], ids=lambda s: s.command.split("\n")[0]
+)
+def test_a_command_prints_what_is_shown(step: Step, folder: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "80", "XDG_CACHE_HOME": str(folder / "cache")}
+    done = subprocess.run(
+        ["bash", "-c", step.command], check=False, cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode in (0, 1), done.stderr
+    if os.environ.get("TOCSIN_ACCEPT") == "1":
+        accept(step, done.stdout)
+    elif step.output:
+        assert re.fullmatch(pattern(step.output), done.stdout.strip("\n")), f"{step.command} now prints:\n{done.stdout}"
+
+
+@pytest.mark.parametrize("target", sorted({s.command.split()[1] for s in STEPS if s.command.startswith("make ")}))
+def test_a_make_target_is_there(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_links_lead_somewhere() -> None:
+    for page in (README, ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+        for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def pattern(shown: str) -> str:
+    """Return the expression that the output must match: `...` lines are any lines, and seconds may differ."""
+    parts = [r"(?:.*\n)*?.*" if line == "..." else re.escape(line) for line in shown.strip("\n").split("\n")]
+    return re.sub(r"\d+\\\.\d\\ s\b", r"[\\d.]+ s", "\n".join(parts))
+
+
+def accept(step: Step, printed: str) -> None:
+    """Put `printed` below its command in the README, unless only a part of it is shown there."""
+    if not step.output or "\n...\n" in f"\n{step.output}\n" or re.fullmatch(pattern(step.output), printed.strip("\n")):
+        return
+    text = README.read_text(encoding="utf-8")
+    old, new = f"$ {step.command}\n{step.output}", f"$ {step.command}\n{printed.strip(chr(10))}"
+    README.write_text(text.replace(old, new, 1), encoding="utf-8")
