@@ -49,6 +49,7 @@ class Alert:
     events: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     why: str = ""
+    sources: tuple[str, ...] = ()  # who printed its events: the first 10 source ids, sorted
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,14 @@ class Verdict:
     key: Key
     alerts: tuple[Alert, ...]
     final_before: datetime | None = None
+
+    def over(self, earlier: tuple[Alert, ...]) -> tuple[Alert, ...]:
+        """Return what the key's alerts are once this verdict replaces `earlier`: its own, and the final ones it leaves out."""
+        if self.final_before is None:
+            return self.alerts
+        repeated = {alert.starts_at for alert in self.alerts}
+        final = [a for a in earlier if a.starts_at < self.final_before and a.starts_at not in repeated]
+        return tuple(sorted((*final, *self.alerts), key=lambda alert: alert.starts_at))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,192 @@
+"""A trouble as an incident: labels and captures gathered, the runbook filled in, evidence and symptoms chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from engine.incident import render
+from engine.incident.troubles import Trouble
+from engine.model.expressions import Result
+from engine.model.incidents import Alert, Capture, Evidence, Incident, Roster, Symptom
+from engine.model.matches import Value
+from engine.model.rules import SEVERITIES, Plan, Rule
+
+MAX_VALUES = 10
+MAX_EVIDENCE = 8
+_NUMBERS = ("first", "last", "min", "max", "sum")
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What is known besides the alerts: the rules, who belongs to the scope."""
+
+    plan: Plan
+    rules: Mapping[str, Rule]
+    roster: Roster
+
+
+def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incident:
+    """Return the incident that tells of `trouble`; its revision is 0 and its evidence not yet looked up."""
+    root, rule = trouble.root, around.rules[trouble.root.key[1]]
+    stage = around.rules[trouble.stages[-1].key[1]] if trouble.stages else rule
+    symptoms = _symptoms(trouble, around)
+    captures = _merged_captures(trouble.alerts())
+    labels = {**_labels(trouble), **rule.labels}
+    told = (*trouble.told, *trouble.stages)
+    environment = _environment(trouble, around, captures, labels)
+    ended = [alert.ends_at for alert in told if alert.ends_at is not None]
+    over = len(ended) == len(told)
+    pending = all(alert.status == "pending" for alert in told)
+    return Incident(
+        id=incident_id,
+        key=root.key,
+        revision=0,
+        rule=rule.id,
+        title=render.prose(rule.title, environment),
+        severity=max((alert.severity for alert in told), key=SEVERITIES.index),
+        status="resolved" if over else "open",
+        component=rule.component,
+        labels=labels,
+        first_seen=min((alert.starts_at for alert in told if alert.dated), default=None),
+        last_seen=max((alert.last_seen for alert in trouble.alerts() if alert.dated), default=None),
+        resolved_at=max(ended) if over else None,
+        count=sum(alert.count for alert in trouble.told),
+        cause=_cause(rule, stage, environment),
+        impact=render.prose(stage.runbook.impact, environment),
+        fix=tuple(render.step(step, environment) for step in stage.runbook.fix),
+        verify=render.command(stage.runbook.verify, environment),
+        symptoms=symptoms,
+        captures={name: _single(capture) for name, capture in captures.items()},
+        also_possible=trouble.possible,
+        next_checks=tuple(render.prose(check, environment) for check in stage.runbook.next_checks),
+        references=stage.runbook.references,
+        stage=stage.id if stage is not rule else "",
+        why=trouble.stages[-1].why if trouble.stages else trouble.told[-1].why,
+        pending=pending,
+        alerts=trouble.keys(),
+        opened_at=root.starts_at,
+    )
+
+
+def evidence_ids(trouble: Trouble) -> tuple[str, ...]:
+    """Return the events that prove the trouble: the root's, then one of each stage and symptom, at most MAX_EVIDENCE."""
+    chosen = dict.fromkeys(event for alert in trouble.told for event in alert.evidence)
+    others = (alert.evidence[0] for alert in (*trouble.stages, *trouble.symptoms) if alert.evidence)
+    return tuple(dict.fromkeys((*list(chosen)[:6], *others)))[:MAX_EVIDENCE]
+
+
+def proven(incident: Incident, ids: Sequence[str], known: Mapping[str, Evidence]) -> tuple[Evidence, ...]:
+    """Return the evidence of `ids` in order of time."""
+    return tuple(sorted((known[i] for i in ids if i in known), key=lambda item: (item.at, item.source_id, item.number)))
+
+
+def _cause(rule: Rule, stage: Rule, environment: Mapping[str, Result]) -> str:
+    first = render.prose(rule.runbook.cause, environment)
+    return first if stage is rule else f"{first} Then: {render.prose(stage.runbook.cause, environment)}"
+
+
+def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:
+    """Return what the trouble explains, one entry per rule and entity; an event counts once, for the explaining rule."""
+    counted = {event for alert in (*trouble.told, *trouble.stages) for event in alert.events}
+    found: dict[tuple[str, tuple[tuple[str, str], ...]], Symptom] = {}
+    for alert in trouble.symptoms:
+        count = alert.count - len(counted & set(alert.events))
+        rule = around.rules.get(alert.key[1])
+        if count <= 0 or rule is None:
+            continue
+        labels = _named(alert)
+        title = render.prose(
+            rule.title, _environment_of((alert,), around, _merged_captures((alert,)), {**alert.labels, **labels})
+        )
+        earlier = found.get((rule.id, alert.key[2]))
+        seen = alert.starts_at if alert.dated else None
+        before = earlier.count if earlier else 0
+        first = earlier.first_seen if earlier and earlier.first_seen else seen
+        found[rule.id, alert.key[2]] = Symptom(rule.id, title, before + count, labels, first)
+    return tuple(found.values())
+
+
+def _named(alert: Alert) -> dict[str, str]:
+    return {name: value for name, value in alert.key[2] if not value.startswith("?")}
+
+
+def _labels(trouble: Trouble) -> dict[str, str]:
+    """Return the root's labels, and entity labels that only a stage or a symptom knows."""
+    known = dict(trouble.root.labels) | _named(trouble.root)
+    for alert in (*trouble.told, *trouble.stages, *trouble.symptoms):
+        known = {**_named(alert), **known}
+    return known
+
+
+def _merged_captures(alerts: Iterable[Alert]) -> dict[str, Capture]:
+    """Return every capture: values of the first alert that has any come first; numbers span all alerts of that alert's rule."""
+    merged: dict[str, Capture] = {}
+    for alert in alerts:
+        for name, capture in alert.captures.items():
+            merged[name] = _joined(merged[name], capture) if name in merged else capture
+    return merged
+
+
+def _joined(one: Capture, other: Capture) -> Capture:
+    values = tuple(dict.fromkeys((*one.values, *other.values)))[:MAX_VALUES]
+    if one.max is None or other.max is None or one.min is None or other.min is None:
+        return Capture(values, one.first, one.last, one.min, one.max, one.sum)
+    return Capture(
+        values, one.first, other.last, min(one.min, other.min), max(one.max, other.max), (one.sum or 0) + (other.sum or 0)
+    )
+
+
+def _environment(
+    trouble: Trouble, around: Circumstances, captures: Mapping[str, Capture], labels: Mapping[str, str]
+) -> dict[str, Result]:
+    return _environment_of((*trouble.told, *trouble.stages), around, captures, labels)
+
+
+def _environment_of(
+    told: Sequence[Alert], around: Circumstances, captures: Mapping[str, Capture], labels: Mapping[str, str]
+) -> dict[str, Result]:
+    """Return what templates may name: context, labels, captures and their aggregates; what is missing is not in it."""
+    scope = told[0].key[0]
+    environment: dict[str, Result] = {**dict(_configured(around.plan, scope)), **labels}
+    brokers = around.roster.members.get("broker", ())
+    if brokers:
+        environment["brokers"] = ",".join(brokers)
+    for name, capture in captures.items():
+        environment[name] = _single(capture)
+        environment[f"{name}.all"] = list(capture.values)
+        aggregates = ((each, getattr(capture, each)) for each in _NUMBERS)
+        environment.update((f"{name}.{each}", _whole(value)) for each, value in aggregates if value is not None)
+    return environment | dict(_times(told))
+
+
+def _configured(plan: Plan, scope: str) -> Iterator[tuple[str, str]]:
+    """Yield the configuration's values for a scope: `name` for all scopes, `<scope>.name` for one."""
+    for name, value in sorted(plan.context.items()):
+        cluster, _, own = name.rpartition(".")
+        if cluster in ("", scope):
+            yield own, value
+
+
+def _times(told: Sequence[Alert]) -> Iterator[tuple[str, Result]]:
+    yield "count", sum(alert.count for alert in told if alert.key == told[0].key)
+    dated = [alert for alert in told if alert.dated]
+    if dated:
+        first, last = min(a.starts_at for a in dated), max(a.ends_at or a.last_seen for a in dated)
+        yield "first_seen", _stamp(first)
+        yield "last_seen", _stamp(max(a.last_seen for a in dated))
+        yield "duration_s", (last - first).total_seconds()
+
+
+def _stamp(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _single(capture: Capture) -> Value:
+    """Return the one value that stands for a capture: the largest number, else the first text."""
+    return capture.values[0] if capture.max is None else _whole(capture.max)
+
+
+def _whole(number: float) -> int | float:
+    return int(number) if float(number).is_integer() else number

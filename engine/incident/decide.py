@@ -1,0 +1,107 @@
+"""The decision: from all alerts of a scope and the incidents there are, the incidents there should be. Pure (DESIGN 4.4)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from engine.incident.compose import Circumstances, compose, evidence_ids, proven
+from engine.incident.links import link
+from engine.incident.troubles import Trouble, ordered, troubles
+from engine.model.incidents import Alert, Evidence, Incident, Key, Roster
+from engine.model.rules import Plan
+
+Lookup = Callable[[Sequence[str]], Mapping[str, Evidence]]
+
+
+def decide(
+    alerts: Mapping[Key, tuple[Alert, ...]], incidents: Sequence[Incident], plan: Plan, roster: Roster, evidence: Lookup
+) -> list[Incident]:
+    """Return the new revisions of incidents, oldest trouble first; nothing for what stays as it is.
+
+    A trouble adopts the oldest incident that holds one of its alerts; other incidents that do become `merged` into it. An
+    incident none of whose alerts exist any longer is `retracted`.
+
+    Args:
+        incidents: last revisions, oldest first, merged ones included.
+        evidence: finds the evidence of event ids.
+    """
+    around = Circumstances(plan, plan.rules(), roster)
+    known = ordered({key: told for key, told in alerts.items() if key[1] in around.rules})
+    found = troubles(link(known, plan))
+    ids, merged = _identities(found, incidents, around)
+    before = {incident.id: incident for incident in incidents}
+    now = [_told(trouble, around, incident_id, evidence) for trouble, incident_id in zip(found, ids, strict=True)]
+    gone = _gone(incidents, {*ids, *merged})
+    folded = [replace(before[old], status="merged", merged_into=into, pending=False) for old, into in merged.items()]
+    return [*_changed((*now, *folded, *gone), before)]
+
+
+def new_id(root: Alert) -> str:
+    """Return the id of an incident that opens with `root`: fixed then, never recomputed."""
+    said = "\x00".join((*root.key[:2], *(f"{n}={v}" for n, v in root.key[2]), root.starts_at.astimezone(UTC).isoformat()))
+    return "inc-" + hashlib.sha256(said.encode()).hexdigest()[:10]
+
+
+def _told(trouble: Trouble, around: Circumstances, incident_id: str, evidence: Lookup) -> Incident:
+    incident = compose(trouble, around, incident_id)
+    ids = evidence_ids(trouble)
+    return replace(incident, evidence=proven(incident, ids, evidence(ids)))
+
+
+def _identities(
+    found: Sequence[Trouble], incidents: Sequence[Incident], around: Circumstances
+) -> tuple[list[str], dict[str, str]]:
+    """Return the id of each trouble, and the incidents that were folded into another: {id: surviving id}."""
+    taken: dict[int, str] = {}
+    claims: list[tuple[str, int]] = []
+    for incident in incidents:
+        if incident.status == "merged":
+            continue
+        holders = [n for n, trouble in enumerate(found) if _holds(incident, trouble, around)]
+        free = [n for n in holders if n not in taken]
+        if free:
+            taken[min(free, key=lambda n: (found[n].root.key != incident.key, n))] = incident.id
+        elif holders:
+            claims.append((incident.id, holders[0]))
+    ids = [taken.get(n, new_id(trouble.root)) for n, trouble in enumerate(found)]
+    return ids, {folded: ids[n] for folded, n in claims}
+
+
+def _holds(incident: Incident, trouble: Trouble, around: Circumstances) -> bool:
+    """Return whether an alert of `trouble` is one that `incident` was told for: same key, overlapping time."""
+    for alert in trouble.alerts():
+        if alert.key not in incident.alerts:
+            continue
+        window = timedelta(seconds=around.rules[alert.key[1]].reopen_window_s)
+        start, end = _span(incident)
+        if start is None or end is None or not alert.dated:
+            return True
+        if alert.starts_at - window <= end and start <= (alert.ends_at or alert.last_seen) + window:
+            return True
+    return False
+
+
+def _span(incident: Incident) -> tuple[datetime | None, datetime | None]:
+    return incident.first_seen, max((t for t in (incident.last_seen, incident.resolved_at) if t), default=None)
+
+
+def _gone(incidents: Sequence[Incident], kept: set[str]) -> Iterator[Incident]:
+    for incident in incidents:
+        if incident.id not in kept and incident.status not in ("merged", "retracted"):
+            yield replace(incident, status="retracted", pending=False, why="later lines contradict it")
+
+
+def _changed(now: Sequence[Incident], before: Mapping[str, Incident]) -> Iterator[Incident]:
+    for incident in now:
+        earlier = before.get(incident.id)
+        if earlier is None:
+            yield replace(incident, revision=1)
+            continue
+        kept = replace(incident, revision=earlier.revision, opened_at=earlier.opened_at)
+        if earlier.status == "acknowledged" and kept.status == "open":
+            kept = replace(kept, status="acknowledged")  # a person's word stands until the trouble is over
+        if kept != earlier:
+            yield replace(kept, revision=earlier.revision + 1)

@@ -1,0 +1,61 @@
+"""The ledger in memory: alerts and incidents as dictionaries, for `replay()`, `scan` and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
+
+
+class MemoryLedger:
+    """Keeps everything it is told; answers like the incident store (tests/contracts/test_ledgers.py)."""
+
+    def __init__(self) -> None:
+        self._alerts: dict[str, dict[Key, tuple[Alert, ...]]] = {}
+        self._incidents: dict[str, dict[str, Incident]] = {}
+        self._evidence: dict[str, Evidence] = {}
+        self._rosters: dict[str, Roster] = {}
+        self._blinds: dict[str, tuple[Blind, ...]] = {}
+
+    def put_findings(
+        self,
+        verdicts: Iterable[Verdict],
+        evidence: Iterable[Evidence],
+        rosters: Iterable[Roster],
+        blinds: Iterable[Blind],
+    ) -> None:
+        """Store what correlation said (see ports.Ledger)."""
+        for verdict in verdicts:
+            of_scope = self._alerts.setdefault(verdict.key[0], {})
+            of_scope[verdict.key] = verdict.over(of_scope.get(verdict.key, ()))
+        self._evidence.update((item.event_id, item) for item in evidence)
+        self._rosters.update((roster.scope, roster) for roster in rosters)
+        said = tuple(dict.fromkeys(blinds))
+        self._blinds |= {scope: tuple(b for b in said if b.scope == scope) for scope in {b.scope for b in said}}
+
+    def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return the alerts of `scope` by key, each ordered by time."""
+        return dict(sorted(self._alerts.get(scope, {}).items()))
+
+    def incidents(self, scope: str) -> Sequence[Incident]:
+        """Return the last revision of every incident of `scope`, oldest first, merged ones included."""
+        return list(self._incidents.get(scope, {}).values())
+
+    def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
+        """Return the evidence known under these ids."""
+        return {event_id: self._evidence[event_id] for event_id in event_ids if event_id in self._evidence}
+
+    def roster(self, scope: str) -> Roster:
+        """Return the members known in `scope` (empty when none are)."""
+        return self._rosters.get(scope, Roster(scope, {}))
+
+    def blinds(self, scope: str | None = None) -> Sequence[Blind]:
+        """Return what cannot be judged in `scope`, or anywhere when it is None."""
+        scopes = sorted(self._blinds) if scope is None else [scope]
+        found = (blind for name in scopes for blind in self._blinds.get(name, ()))
+        return sorted(found, key=lambda blind: (blind.scope, blind.what, blind.why))
+
+    def put_incidents(self, incidents: Iterable[Incident]) -> None:
+        """Store new revisions."""
+        for incident in incidents:
+            self._incidents.setdefault(incident.key[0], {})[incident.id] = incident

@@ -1,0 +1,178 @@
+"""Which alert causes, continues or repeats which: links between alerts, decided from rules, keys and times (DESIGN 4.4)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from engine.model.incidents import Alert, Key
+from engine.model.rules import Continues, Explains, Plan, Rule
+
+_EVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """`root` explains the alert it is listed for, with `keys` equal keys."""
+
+    root: int
+    keys: int
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Alerts by position, and what ties them.
+
+    `parent`: the cause chosen for an alert; `others`: causes that were possible too. `same`: pairs that are one trouble
+    (a refiring, or the same thing told with fewer names). `stage`: pairs (earlier, later stage).
+    """
+
+    alerts: Sequence[Alert]
+    parent: Mapping[int, int]
+    others: Mapping[int, tuple[int, ...]]
+    same: Sequence[tuple[int, int]]
+    stage: Sequence[tuple[int, int]]
+
+
+def link(alerts: Sequence[Alert], plan: Plan) -> Links:
+    """Return the links between `alerts` (of one scope); the order of `alerts` does not matter to what is linked."""
+    rules = plan.rules()
+    silences = {c.rule.id for c in plan.correlations if c.absence is not None}
+    ends = [_reach(alert, alert.key[1] in silences) for alert in alerts]
+    by_rule: dict[str, list[int]] = defaultdict(list)
+    for position, alert in enumerate(alerts):
+        by_rule[alert.key[1]].append(position)
+    causes = {p: ranked for p in range(len(alerts)) if (ranked := _causes(p, alerts, ends, by_rule, rules))}
+    return Links(
+        alerts,
+        parent={position: ranked[0].root for position, ranked in causes.items()},
+        others={position: tuple(cause.root for cause in ranked[1:]) for position, ranked in causes.items()},
+        same=[*_refirings(alerts, rules), *_retold(alerts, by_rule)],
+        stage=[*_stages(alerts, by_rule, rules)],
+    )
+
+
+def keyed(alert: Alert, name: str) -> frozenset[str]:
+    """Return every value that `alert` has for the key `name`: of its entity, else captures, else labels; empty when missing."""
+    entity = dict(alert.key[2])
+    if name in entity:
+        return frozenset() if entity[name].startswith("?") else frozenset((entity[name],))
+    if name in alert.captures:
+        return frozenset(str(value) for value in alert.captures[name].values)
+    if name == "source":
+        return frozenset(alert.sources)
+    return frozenset((alert.labels[name],)) if name in alert.labels else frozenset()
+
+
+def _causes(
+    position: int,
+    alerts: Sequence[Alert],
+    ends: Sequence[datetime],
+    by_rule: Mapping[str, list[int]],
+    rules: Mapping[str, Rule],
+) -> list[Cause]:
+    """Return the possible causes of an alert, the best first: most equal keys, then earliest, then key."""
+    symptom = alerts[position]
+    best: dict[int, int] = {}
+    for root, entry in _explainers(symptom.key[1], by_rule, rules):
+        cause = alerts[root]
+        if root == position or cause.status == "pending" or not _equal(cause, symptom, entry.by):
+            continue
+        if _in_time(cause, ends[root], symptom, entry):
+            best[root] = max(best.get(root, 0), len(entry.by))
+    ranked = [Cause(root, keys) for root, keys in best.items()]
+    return sorted(ranked, key=lambda cause: (-cause.keys, alerts[cause.root].starts_at, alerts[cause.root].key))
+
+
+def _explainers(
+    symptom_rule: str, by_rule: Mapping[str, list[int]], rules: Mapping[str, Rule]
+) -> Iterator[tuple[int, Explains]]:
+    for rule_id, positions in by_rule.items():
+        for entry in rules[rule_id].explains if rule_id in rules else ():
+            if symptom_rule in entry.rules:
+                yield from ((position, entry) for position in positions)
+
+
+def _equal(root: Alert, other: Alert, by: Mapping[str, str]) -> bool:
+    return all(keyed(root, mine) & keyed(other, theirs) for mine, theirs in by.items())
+
+
+def _in_time(root: Alert, end: datetime, symptom: Alert, entry: Explains) -> bool:
+    if not (root.dated and symptom.dated):
+        return True
+    after_start = symptom.starts_at >= root.starts_at - timedelta(seconds=entry.before_s)
+    return after_start and (end == _EVER or symptom.starts_at <= end + timedelta(seconds=entry.after_s))
+
+
+def _reach(alert: Alert, silence: bool) -> datetime:
+    """Return until when an alert is the cause of others: a silence that nothing has ended goes on for ever."""
+    if alert.ends_at is not None:
+        return alert.ends_at
+    return _EVER if silence else alert.last_seen
+
+
+def _refirings(alerts: Sequence[Alert], rules: Mapping[str, Rule]) -> Iterator[tuple[int, int]]:
+    """Yield neighbouring alerts of one key with no more than the rule's reopen_window between them."""
+    for positions in _by_key(alerts).values():
+        ordered = sorted(positions, key=lambda position: alerts[position].starts_at)
+        for earlier, later in zip(ordered, ordered[1:], strict=False):
+            rule = rules.get(alerts[later].key[1])
+            window = timedelta(seconds=rule.reopen_window_s if rule else 0)
+            over = alerts[earlier].ends_at or alerts[earlier].last_seen
+            if not (alerts[earlier].dated and alerts[later].dated) or alerts[later].starts_at - over <= window:
+                yield earlier, later
+
+
+def _retold(alerts: Sequence[Alert], by_rule: Mapping[str, list[int]]) -> Iterator[tuple[int, int]]:
+    """Yield (fuller, vaguer) pairs of one rule: the vaguer lacks entity values (a bare trace) and contradicts nothing."""
+    for positions in by_rule.values():
+        for vague in positions:
+            if not any(value.startswith("?") for _, value in alerts[vague].key[2]):
+                continue
+            fuller = [p for p in positions if p != vague and _covers(alerts[p], alerts[vague])]
+            if fuller:
+                yield min(fuller, key=lambda p: (-_shared(alerts[p], alerts[vague]), alerts[p].starts_at, alerts[p].key)), vague
+
+
+def _covers(full: Alert, vague: Alert) -> bool:
+    """Return whether `full` names all that `vague` names and more, with no number or time between them that differs."""
+    known = dict(full.key[2])
+    if any(value.startswith("?") for value in known.values()):
+        return False
+    if any(known.get(name) != value for name, value in vague.key[2] if not value.startswith("?")):
+        return False
+    together = set(full.captures) & set(vague.captures)
+    agree = all(set(full.captures[name].values) & set(vague.captures[name].values) for name in together)
+    undated = not (full.dated and vague.dated)
+    return agree and bool(together) and (undated or full.starts_at <= vague.starts_at <= (full.ends_at or full.last_seen))
+
+
+def _shared(full: Alert, vague: Alert) -> int:
+    return len(set(full.captures) & set(vague.captures))
+
+
+def _stages(alerts: Sequence[Alert], by_rule: Mapping[str, list[int]], rules: Mapping[str, Rule]) -> Iterator[tuple[int, int]]:
+    """Yield (earlier, later) where the later alert's rule continues the earlier's."""
+    for position, alert in enumerate(alerts):
+        for entry in rules[alert.key[1]].continues if alert.key[1] in rules else ():
+            before = [p for p in by_rule.get(entry.rule, ()) if _is_next(alerts[p], alert, entry)]
+            if before:
+                yield max(before, key=lambda p: (alerts[p].starts_at, alerts[p].key)), position
+
+
+def _is_next(earlier: Alert, later: Alert, entry: Continues) -> bool:
+    if not _equal(later, earlier, entry.by):
+        return False
+    if not (earlier.dated and later.dated):
+        return True
+    within = timedelta(seconds=entry.within_s)
+    return timedelta(0) <= later.starts_at - earlier.starts_at and later.starts_at - earlier.last_seen <= within
+
+
+def _by_key(alerts: Iterable[Alert]) -> Mapping[Key, list[int]]:
+    found: dict[Key, list[int]] = defaultdict(list)
+    for position, alert in enumerate(alerts):
+        found[alert.key].append(position)
+    return found

@@ -1,0 +1,112 @@
+"""Linked alerts as troubles: a tree with one root, its refirings, its later stages and its symptoms."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.incident.links import Links
+from engine.model.incidents import Alert, Key
+from engine.model.rules import SEVERITIES
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Alerts that make one incident. `root` and its refirings (`told`, by time, root first), later `stages` by time,
+    everything else is a symptom. `possible`: rules that could have been the cause as well."""
+
+    root: Alert
+    told: tuple[Alert, ...]
+    stages: tuple[Alert, ...]
+    symptoms: tuple[Alert, ...]
+    possible: tuple[str, ...]
+
+    def alerts(self) -> tuple[Alert, ...]:
+        """Return every alert of the trouble: told, stages, symptoms."""
+        return (*self.told, *self.stages, *self.symptoms)
+
+    def keys(self) -> tuple[Key, ...]:
+        """Return the keys of its alerts, the root's first, each once."""
+        return tuple(dict.fromkeys(alert.key for alert in self.alerts()))
+
+
+def troubles(links: Links) -> list[Trouble]:
+    """Return every group of linked alerts as a Trouble, by start; groups whose root only informs are left out."""
+    found = [_trouble(positions, links) for positions in _groups(links)]
+    worth_telling = [trouble for trouble in found if trouble.root.severity != "info"]
+    return sorted(worth_telling, key=lambda trouble: (trouble.root.starts_at, trouble.root.key))
+
+
+def _groups(links: Links) -> Iterator[list[int]]:
+    """Yield the connected groups of positions."""
+    group_of = list(range(len(links.alerts)))
+
+    def find(position: int) -> int:
+        while group_of[position] != position:
+            group_of[position] = group_of[group_of[position]]
+            position = group_of[position]
+        return position
+
+    for one, other in (*links.parent.items(), *links.same, *links.stage):
+        group_of[find(one)] = find(other)
+    members: dict[int, list[int]] = defaultdict(list)
+    for position in range(len(links.alerts)):
+        members[find(position)].append(position)
+    yield from members.values()
+
+
+def _trouble(positions: Sequence[int], links: Links) -> Trouble:
+    alerts = links.alerts
+    root = _root(positions, links)
+    retold = {vague for full, vague in links.same if alerts[vague].key != alerts[full].key}  # adds nothing to the fuller one
+    told = [p for p in positions if alerts[p].key == alerts[root].key]
+    stages = [p for p in _later_stages(root, positions, links) if p not in told]
+    rest = [p for p in positions if p not in told and p not in stages and p not in retold]
+    return Trouble(
+        root=alerts[root],
+        told=tuple(_by_time(told, alerts)),
+        stages=tuple(_by_time(stages, alerts)),
+        symptoms=tuple(_by_time(rest, alerts)),
+        possible=_possible(positions, root, links),
+    )
+
+
+def _root(positions: Sequence[int], links: Links) -> int:
+    """Return the alert that nothing in its group explains or precedes: the most severe, then earliest, then by key."""
+    below = {later for _, later in links.stage} | {vague for _, vague in links.same} | set(links.parent)
+    tops = [p for p in positions if p not in below] or list(positions)
+    causes = set(links.parent.values())
+    return min(tops, key=lambda p: (p not in causes, -_rank(links.alerts[p]), links.alerts[p].starts_at, links.alerts[p].key))
+
+
+def _later_stages(root: int, positions: Sequence[int], links: Links) -> set[int]:
+    """Return the alerts that continue the root's trouble: they alone change the fix."""
+    reached = {p for p in positions if links.alerts[p].key == links.alerts[root].key}
+    grown = True
+    while grown:
+        more = {later for earlier, later in links.stage if earlier in reached} - reached
+        grown = bool(more)
+        reached |= more
+    return {p for p in reached if links.alerts[p].key != links.alerts[root].key}
+
+
+def _possible(positions: Sequence[int], root: int, links: Links) -> tuple[str, ...]:
+    chosen = links.alerts[root].key[1]
+    rules = {links.alerts[other].key[1] for p in positions for other in links.others.get(p, ())}
+    inside = {links.alerts[p].key[1] for p in positions if p in links.parent or p == root}
+    return tuple(sorted(rules - inside - {chosen}))
+
+
+def _by_time(positions: Sequence[int], alerts: Sequence[Alert]) -> list[Alert]:
+    return sorted((alerts[p] for p in positions), key=lambda alert: (not alert.dated, alert.starts_at, alert.key))
+
+
+def _rank(alert: Alert) -> int:
+    return SEVERITIES.index(alert.severity)
+
+
+def ordered(alerts: Mapping[Key, tuple[Alert, ...]]) -> list[Alert]:
+    """Return all alerts of a ledger's answer in one order that depends on nothing but themselves; retracted ones left out."""
+    every = [alert for key in sorted(alerts) for alert in alerts[key] if alert.status != "retracted"]
+    return sorted(every, key=lambda alert: (alert.starts_at, alert.key))
