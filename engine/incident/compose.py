@@ -97,14 +97,12 @@ def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:
         if count <= 0 or rule is None:
             continue
         labels = _named(alert)
-        title = render.prose(
-            rule.title, _environment_of((alert,), around, _merged_captures((alert,)), {**alert.labels, **labels})
-        )
+        environment = _environment_of((alert,), around, alert.captures, {**alert.labels, **labels})
         earlier = found.get((rule.id, alert.key[2]))
         seen = alert.starts_at if alert.dated else None
         before = earlier.count if earlier else 0
         first = earlier.first_seen if earlier and earlier.first_seen else seen
-        found[rule.id, alert.key[2]] = Symptom(rule.id, title, before + count, labels, first)
+        found[rule.id, alert.key[2]] = Symptom(rule.id, render.prose(rule.title, environment), before + count, labels, first)
     return tuple(found.values())
 
 

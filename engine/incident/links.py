@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from engine.model.incidents import Alert, Key
 from engine.model.rules import Continues, Explains, Plan, Rule
@@ -117,7 +118,7 @@ def _refirings(alerts: Sequence[Alert], rules: Mapping[str, Rule]) -> Iterator[t
     """Yield neighbouring alerts of one key with no more than the rule's reopen_window between them."""
     for positions in _by_key(alerts).values():
         ordered = sorted(positions, key=lambda position: alerts[position].starts_at)
-        for earlier, later in zip(ordered, ordered[1:], strict=False):
+        for earlier, later in pairwise(ordered):
             rule = rules.get(alerts[later].key[1])
             window = timedelta(seconds=rule.reopen_window_s if rule else 0)
             over = alerts[earlier].ends_at or alerts[earlier].last_seen

@@ -91,8 +91,8 @@ class LogEvent:
 
     `text` is the whole event as printed, lines joined by newlines; `message` the first line without its header; `exception`
     the chain of exception classes, outermost first, innermost cause last. `timestamp` is None where the text bears none;
-    `at` then is the ingest time. Labels describe the emitter; they always hold `source` and `cluster`. `cut`: a bound on lines or
-    bytes left part of it out; the text says so too.
+    `at` then is the ingest time. Labels describe the emitter; they always hold `source` and `cluster`. `cut`: a bound on
+    lines or bytes left part of it out; the text says so too.
     """
 
     event_id: str
