@@ -1,0 +1,221 @@
+"""Wrappers: each comes off by itself and inside others, and a line that bears none is left alone."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from engine.model.records import Progress, RawLine, Record, Tick
+from engine.parse import unwrap, unwrap_line
+from engine.parse.wrappers import by_first_character
+from tests.unit.parse.reading import FORMATS, event, events
+
+BROKER = "[2022-10-05 17:05:39,869] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)"
+
+
+def one(text: str, **labels: str) -> Record:
+    return unwrap_line(RawLine("f.log", 7, text.encode(), 3, labels=labels), FORMATS)
+
+
+def docker(line: str, time: str = "2025-02-17T09:35:27.681757986Z") -> str:
+    return json.dumps({"log": line, "stream": "stdout", "time": time})
+
+
+def test_a_plain_line_keeps_everything() -> None:
+    assert one(BROKER, cluster="c") == Record("f.log", 7, BROKER, 3, labels={"cluster": "c"})
+
+
+def test_wrappers_are_found_by_scanning_their_folder() -> None:
+    modules = {unwrap.__module__.rpartition(".")[2] for found in by_first_character().values() for unwrap in found}
+    assert {
+        "compose",
+        "connect_status",
+        "container_stamp",
+        "desktop_stamp",
+        "docker_json",
+        "kibana",
+        "structured_json",
+    } <= modules
+
+
+def test_dockers_json_file() -> None:
+    record = one(docker(BROKER + "\n"))
+    assert (record.text, record.partial) == (BROKER, False)
+    assert record.at == datetime(2025, 2, 17, 9, 35, 27, 681757, tzinfo=UTC)
+
+
+def test_a_line_that_docker_split_is_one_again() -> None:
+    long = "[2022-10-05 17:05:39,869] WARN " + "x" * 40_000 + " (kafka.server.X)"
+    rows = [docker(long[:16384]), docker(long[16384:32768]), docker(long[32768:] + "\n"), docker(BROKER + "\n")]
+    first, second = events("\n".join(rows))
+    assert first.text == long
+    assert second.text == BROKER
+
+
+def test_docker_logs_with_stamps() -> None:
+    record = one(f"2025-02-20T09:47:42.251096468Z {BROKER}")
+    assert record.text == BROKER
+    assert record.at == datetime(2025, 2, 20, 9, 47, 42, 251096, tzinfo=UTC)
+
+
+def test_container_runtime_files_mark_partial_lines() -> None:
+    assert one(f"2025-02-20T09:47:42.251096468Z stdout F {BROKER}").text == BROKER
+    assert one("2025-02-20T09:47:42.251096468Z stderr P begin").partial
+
+
+def test_spring_boots_own_stamp_is_no_wrapper() -> None:
+    line = "2024-05-25T13:14:17.891123456Z  INFO 6 --- [main] o.a.k.Client : up"
+    assert one(line).text == line
+
+
+def test_a_desktop_stamp_comes_off_only_before_another_stamp_or_a_trace() -> None:
+    assert one(f"2024-12-30 23:29:07 {BROKER}").text == BROKER
+    trace = "org.apache.kafka.common.InvalidRecordException: One or more records have been rejected"
+    assert one(f"2024-12-30 23:29:07 {trace}").text == trace
+    own = "2021-07-06 21:53:51 INFO  AbstractOperator:255 - Reconciliation is in progress"
+    assert one(own).text == own
+
+
+def test_a_container_of_compose_is_a_source_of_its_own() -> None:
+    record = one(f"kafka_1           | {BROKER}", cluster="c")
+    assert (record.source_id, record.text) == ("f.log#kafka_1", BROKER)
+    assert record.labels == {"cluster": "c", "container": "kafka_1"}
+
+
+def test_indentation_behind_composes_bar_is_kept() -> None:
+    assert one("kafka-1  |     Cleaned 0.0 MB").text == "    Cleaned 0.0 MB"
+    assert one("\x1b[36mkafka-1  |\x1b[0m up").text == "up"
+
+
+def test_interleaved_containers_do_not_mix() -> None:
+    pasted = "\n".join(
+        [
+            f"a_1  | {BROKER}",
+            f"b_1  | {BROKER.replace('id=1', 'id=2')}",
+            "a_1  | java.io.IOException: No space left on device",
+            "b_1  | \tat kafka.Log.append(Log.scala:1)",
+            "no prefix",
+        ]
+    )
+    by_source = {e.source_id: e.text.split("\n")[-1] for e in events(pasted)}
+    assert by_source == {
+        "server.log#a_1": "java.io.IOException: No space left on device",
+        "server.log#b_1": "\tat kafka.Log.append(Log.scala:1)",
+        "server.log": "no prefix",
+    }
+
+
+def test_an_exit_is_an_event_of_its_container() -> None:
+    started, exited = events(f"kafka_1  | {BROKER}\nkafka_1 exited with code 137\n")
+    assert (exited.source_id, exited.text) == (started.source_id, "kafka_1 exited with code 137")
+    assert exited.labels["container"] == "kafka_1"
+
+
+@pytest.mark.parametrize("line", ["[main | x] text", "%7|159|X| y", "orders | 0 | 12 in a container"])
+def test_a_bar_in_a_line_is_not_always_composes(line: str) -> None:
+    inside = unwrap_line(RawLine("f.log#kafka_1", 0, line.encode()), FORMATS)
+    assert (inside.source_id, inside.text) == ("f.log#kafka_1", line)
+
+
+def test_a_kibana_row_starts_an_event_and_its_own_stamp_wins() -> None:
+    row = "Apr 14, 2022 @ 03:14:15.000 2022-04-14 03:14:15.332  INFO 1 --- [ntainer#1-0-C-1] o.s.k.C : g: partitions assigned: [t-1]"
+    assert one(row).starts
+    assert event(row).timestamp == datetime(2022, 4, 14, 3, 14, 15, 332000, tzinfo=UTC)
+
+
+def test_a_kibana_row_without_a_stamp_of_its_own_has_the_rows() -> None:
+    row = "Apr 14, 2022 @ 03:43:58.000 Caused by: org.apache.kafka.clients.consumer.CommitFailedException: Offset commit"
+    found = event(row, timezone="Asia/Seoul")
+    assert found.timestamp == datetime(2022, 4, 13, 18, 43, 58, tzinfo=UTC)
+    assert found.exception == ("org.apache.kafka.clients.consumer.CommitFailedException",)
+    assert "timezone" not in found.labels
+
+
+def test_rows_in_any_order_are_the_same_events() -> None:
+    rows = [
+        f"Apr 14, 2022 @ 03:14:{s}.000 2022-04-14 03:14:{s}.332 INFO 1 --- [c-1] o.s.k.C : revoked {s}" for s in (13, 14, 15)
+    ]
+    forward, backward = events("\n".join(rows)), events("\n".join(reversed(rows)))
+    assert {e.event_id for e in forward} == {e.event_id for e in backward}
+
+
+LOGSTASH = {
+    "@timestamp": "2022-06-14T15:59:11.165Z",
+    "message": "Consumer exception",
+    "logger_name": "dev.example.Consumer",
+    "thread_name": "vert.x-0",
+    "level": "ERROR",
+    "stack_trace": "org.apache.kafka.clients.consumer.CommitFailedException: Offset commit\n\tat a.B.c(B.java:1)\n",
+}
+
+
+def test_a_logstash_document_is_a_whole_event() -> None:
+    found = event(json.dumps(LOGSTASH))
+    assert (
+        found.text
+        == "Consumer exception\norg.apache.kafka.clients.consumer.CommitFailedException: Offset commit\n\tat a.B.c(B.java:1)"
+    )
+    assert (found.message, found.level, found.logger, found.thread) == (
+        "Consumer exception",
+        "ERROR",
+        "dev.example.Consumer",
+        "vert.x-0",
+    )
+    assert found.timestamp == datetime(2022, 6, 14, 15, 59, 11, 165000, tzinfo=UTC)
+    assert found.exception == ("org.apache.kafka.clients.consumer.CommitFailedException",)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_an_ecs_document_dotted_or_nested(nested: bool) -> None:
+    flat = {
+        "@timestamp": "2022-06-14T15:59:11.165Z",
+        "message": "m",
+        "log.level": "warn",
+        "log.logger": "a.B",
+        "error.stack_trace": "a.b.CError: x",
+    }
+    deep = {
+        "@timestamp": flat["@timestamp"],
+        "message": "m",
+        "log": {"level": "warn", "logger": "a.B"},
+        "error": {"stack_trace": "a.b.CError: x"},
+    }
+    found = event(json.dumps(deep if nested else flat))
+    assert (found.level, found.logger, found.text) == ("WARN", "a.B", "m\na.b.CError: x")
+
+
+def test_a_shippers_envelope_leaves_lines_to_be_joined() -> None:
+    trace = [BROKER, "java.io.IOException: No space left on device", "\tat a.B.c(B.java:1)"]
+    found = event("\n".join(json.dumps({"@timestamp": "2022-10-05T17:05:40Z", "message": line}) for line in trace))
+    assert found.text == "\n".join(trace)
+    assert found.level == "INFO"
+
+
+def test_a_torn_document_is_read_as_far_as_it_goes() -> None:
+    whole = json.dumps(LOGSTASH)
+    assert event(whole[1:]).message == "Consumer exception"
+    cut = event(whole[: whole.index("Offset commit") + 6])
+    assert cut.exception == ("org.apache.kafka.clients.consumer.CommitFailedException",)
+    assert cut.timestamp is not None
+
+
+def test_wrappers_nest() -> None:
+    inner = json.dumps({"@timestamp": "2022-10-05T17:05:40Z", "message": BROKER})
+    found = event(f"kafka_1  | {docker(inner + chr(10))}")
+    assert found.text == BROKER
+    assert found.source_id == "server.log#kafka_1"
+    assert found.timestamp == datetime(2022, 10, 5, 17, 5, 39, 869000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "{}", '{"log":1,"time":2}', '{"message":[]}', '{"log":', "[1]", '{"message":' * 5000, '{"_source":{}}']
+)
+def test_documents_of_other_shapes_are_text(text: str) -> None:
+    assert one(text).text == text
+
+
+def test_progress_and_ticks_pass_through() -> None:
+    others = [Progress("f.log", 1, 1, True), Tick(datetime(2022, 1, 1, tzinfo=UTC))]
+    assert list(unwrap(others, FORMATS)) == others
