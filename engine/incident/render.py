@@ -29,7 +29,7 @@ _CHARSETS: Mapping[str, re.Pattern[str]] = {
     "host": re.compile(r"[A-Za-z0-9.\[:][A-Za-z0-9.\-:_\]]*"),
     "hosts": re.compile(r"[A-Za-z0-9.\[][A-Za-z0-9.\-:_,\[\]]*"),
     "url": re.compile(r"https?://[A-Za-z0-9.\-_:/\[\]~%]+"),
-    "list": re.compile(r"[\w.][\w.\-:, ]*"),
+    "list": re.compile(r"[\w.][\w.\-:,]*"),
     "time": re.compile(r"[0-9T:.\-+Z]+"),
 }
 _MEBI = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))

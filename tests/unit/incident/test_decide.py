@@ -1,0 +1,241 @@
+"""One incident per trouble: which alert is the root, what it explains, and which incident lives on when that changes."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.incident import MemoryLedger, group
+from engine.model.incidents import Alert, Evidence, Incident, Roster, Verdict
+from engine.model.rules import Continues, Plan, Step
+from tests.unit.incident.scene import alert, explains, hole, minute, number, plan, rule, text
+
+TOO_LARGE = rule(
+    "too-large",
+    "critical",
+    explains=[explains("task-killed", connector="connector", task="task")],
+    fix=[Step(text("grow"), "worker", {"producer.max.request.size": text(hole("size", charset="int"))})],
+)
+REFUSED = rule(
+    "refused-by-broker",
+    "critical",
+    explains=[explains("task-killed", connector="connector", task="task")],
+    continues=[Continues("too-large", {"connector": "connector", "task": "task"}, 72 * 3600)],
+    fix=[Step(text("let the topic take it"), "topic")],
+)
+KILLED = rule("task-killed", "high")
+SILENT = rule("broker-silent", "critical", explains=[explains("peer-complains", broker="node")])
+COMPLAINS = rule("peer-complains", "medium")
+LOOP = rule("rebalance-loop", explains=[explains("rebalanced", group="group")])
+COMMIT = rule("commit-failed", "critical", explains=[explains("rebalanced rebalance-loop", before_m=35, source="source")])
+REBALANCED = rule("rebalanced", "info")
+STOPPING = rule("stopping", "info", explains=[explains("peer-complains", broker="node")])
+EVERYTHING = plan(TOO_LARGE, REFUSED, KILLED, SILENT, COMPLAINS, LOOP, COMMIT, REBALANCED, STOPPING, silences=["broker-silent"])
+
+
+def told(*alerts: Alert, ledger: MemoryLedger | None = None, rules: Plan = EVERYTHING) -> list[Incident]:
+    """Tell the ledger what the keys of `alerts` are now; return the incidents that are not merged or retracted."""
+    ledger = ledger or MemoryLedger()
+    keys = {a.key: tuple(b for b in alerts if b.key == a.key) for a in alerts}
+    list(group([Verdict(key, of_key) for key, of_key in keys.items()], rules, ledger))
+    return [i for i in ledger.incidents("prod") if i.status not in ("merged", "retracted")]
+
+
+def test_a_cause_swallows_what_it_explains_and_counts_only_itself() -> None:
+    [incident] = told(
+        alert("too-large", 0, severity="critical", connector="cdc", task="0", captures={"size": number(1125872)}),
+        alert("task-killed", 1, connector="cdc", task="0"),
+    )
+    assert (incident.rule, incident.severity, incident.count) == ("too-large", "critical", 1)
+    assert [(s.rule, s.count) for s in incident.symptoms] == [("task-killed", 1)]
+    assert incident.fix[0].set == {"producer.max.request.size": "1125872"}
+
+
+def test_another_connector_is_another_trouble() -> None:
+    incidents = told(alert("too-large", 0, connector="cdc", task="0"), alert("task-killed", 1, connector="jdbc", task="0"))
+    assert [i.rule for i in incidents] == ["too-large", "task-killed"]
+
+
+def test_what_starts_too_long_after_is_not_explained() -> None:
+    ten = told(alert("too-large", 0, connector="a", task="0"), alert("task-killed", 10, connector="a", task="0"))
+    eleven = told(alert("too-large", 0, connector="a", task="0"), alert("task-killed", 10.1, connector="a", task="0"))
+    assert (len(ten), len(eleven)) == (1, 2)
+
+
+def test_a_silence_that_nothing_ended_explains_complaints_hours_later() -> None:
+    [incident] = told(alert("broker-silent", 0, broker="1"), alert("peer-complains", 200, captures={"node": "1"}, broker="2"))
+    assert incident.rule == "broker-silent"
+
+
+def test_an_event_that_two_rules_saw_counts_for_the_cause_only() -> None:
+    [incident] = told(
+        alert("too-large", 0, connector="cdc", task="0", events=["e1", "e2"]),
+        alert("task-killed", 0, connector="cdc", task="0", events=["e2"]),
+    )
+    assert incident.symptoms == ()
+
+
+def test_the_next_stage_fifteen_hours_later_reopens_the_incident_and_changes_its_fix() -> None:
+    ledger = MemoryLedger()
+    first = alert("too-large", 0, over=True, connector="cdc", task="0")
+    [before] = told(first, ledger=ledger)
+    [after] = told(first, alert("refused-by-broker", 15 * 60, connector="cdc", task="0"), ledger=ledger)
+    assert before.status == "resolved"
+    assert (after.id, after.status, after.rule, after.stage) == (before.id, "open", "too-large", "refused-by-broker")
+    assert [step.do for step in after.fix] == ["let the topic take it"]
+    assert after.cause == "cause of too-large Then: cause of refused-by-broker"
+
+
+def test_a_stage_after_the_limit_is_a_new_trouble() -> None:
+    incidents = told(
+        alert("too-large", 0, over=True, connector="a", task="0"),
+        alert("refused-by-broker", 72 * 60 + 1, connector="a", task="0"),
+    )
+    assert len(incidents) == 2
+
+
+def test_a_late_root_takes_over_the_oldest_incident_and_the_others_are_merged() -> None:
+    ledger = MemoryLedger()
+    complaints = [alert("peer-complains", n, captures={"node": "1"}, broker=str(n + 2)) for n in (0, 1)]
+    one, two = told(*complaints, ledger=ledger)
+    [left] = told(*complaints, alert("broker-silent", -1, broker="1"), ledger=ledger)
+    assert (left.id, left.rule) == (one.id, "broker-silent")
+    assert len(left.symptoms) == 2
+    merged = next(i for i in ledger.incidents("prod") if i.id == two.id)
+    assert (merged.status, merged.merged_into) == ("merged", one.id)
+
+
+def test_an_informing_root_opens_nothing_and_silences_what_it_explains() -> None:
+    assert told(alert("rebalanced", 0, severity="info", group="g")) == []
+    complaint = alert("peer-complains", 1, captures={"node": "1"}, broker="2")
+    assert told(alert("stopping", 0, severity="info", captures={"node": "1"}, broker="1"), complaint) == []
+
+
+def test_missing_names_are_taken_from_what_is_explained() -> None:
+    [incident] = told(
+        alert("commit-failed", 30, group="?export.txt", sources=["export.txt"]),
+        alert("rebalanced", 0, severity="info", group="eastglow", count=3, sources=["export.txt"]),
+    )
+    assert (incident.rule, incident.labels["group"]) == ("commit-failed", "eastglow")
+    assert [(s.rule, s.count) for s in incident.symptoms] == [("rebalanced", 3)]
+
+
+def test_chains_lead_to_the_top_root() -> None:
+    [incident] = told(
+        alert("commit-failed", 30, group="g", sources=["app.log"]),
+        alert("rebalance-loop", 10, group="g", sources=["app.log"]),
+        alert("rebalanced", 9.5, severity="info", group="g", sources=["broker.log"]),
+    )
+    assert incident.rule == "commit-failed"
+    assert {s.rule for s in incident.symptoms} == {"rebalance-loop", "rebalanced"}
+
+
+def test_the_cause_with_more_equal_keys_wins_and_the_other_is_also_possible() -> None:
+    near = rule("near", explains=[explains("hurt", a="a", b="b")])
+    far = rule("far", explains=[explains("hurt", a="a")])
+    incidents = told(
+        alert("far", 0, a="1"), alert("near", 0.5, a="1", b="2"), alert("hurt", 1, a="1", b="2"),
+        rules=plan(near, far, rule("hurt")),
+    )  # fmt: skip
+    [hurt] = [i for i in incidents if i.symptoms]
+    assert (hurt.rule, hurt.also_possible) == ("near", ("far",))
+
+
+def test_the_same_again_within_the_window_reopens_and_after_it_is_new() -> None:
+    first = alert("task-killed", 0, over=True, connector="a", task="0")
+    again = alert("task-killed", 60, connector="a", task="0")
+    later = alert("task-killed", 61, connector="a", task="0")
+    [reopened] = told(first, again)
+    assert (reopened.status, reopened.count) == ("open", 2)
+    assert [i.status for i in told(first, later)] == ["resolved", "open"]
+
+
+def test_a_vaguer_telling_of_the_same_trouble_is_not_another_incident() -> None:
+    full = alert("too-large", 0, connector="cdc", task="0", captures={"size": number(1125872)})
+    trace = alert("too-large", 9000, dated=False, connector="?t.txt", task="?t.txt", captures={"size": number(1125872)})
+    other = alert("too-large", 9000, dated=False, connector="?t.txt", task="?t.txt", captures={"size": number(5)})
+    assert [i.labels["connector"] for i in told(full, trace)] == ["cdc"]
+    assert len(told(full, other)) == 2
+
+
+def test_an_alert_that_later_lines_contradict_is_retracted_with_its_incident() -> None:
+    ledger = MemoryLedger()
+    silent = alert("broker-silent", 0, broker="1")
+    [opened] = told(silent, ledger=ledger)
+    list(group([Verdict(silent.key, ())], EVERYTHING, ledger))
+    [incident] = ledger.incidents("prod")
+    assert (incident.id, incident.status) == (opened.id, "retracted")
+
+
+def test_pending_is_not_open_and_explains_nothing_yet() -> None:
+    pending = alert("broker-silent", 0, status="pending", broker="1")
+    incidents = told(pending, alert("peer-complains", 1, captures={"node": "1"}, broker="2"))
+    assert [(i.rule, i.pending) for i in incidents] == [("broker-silent", True), ("peer-complains", False)]
+
+
+def test_nothing_new_makes_no_revision_and_a_persons_word_stays() -> None:
+    ledger = MemoryLedger()
+    killed = alert("task-killed", 0, connector="a", task="0")
+    told(killed, ledger=ledger)
+    assert list(group([Verdict(killed.key, (killed,))], EVERYTHING, ledger)) == []
+    [opened] = ledger.incidents("prod")
+    ledger.put_incidents([replace(opened, status="acknowledged", revision=2)])
+    [grown] = told(replace(killed, count=2), ledger=ledger)
+    assert (grown.status, grown.revision, grown.count) == ("acknowledged", 3, 2)
+
+
+def test_a_missing_time_is_no_time() -> None:
+    [incident] = told(alert("task-killed", 0, dated=False, connector="a", task="0"))
+    assert incident.first_seen is None
+    assert incident.last_seen is None
+
+
+def test_evidence_is_the_roots_then_one_of_each_symptom() -> None:
+    ledger = MemoryLedger()
+    cause = alert("too-large", 0, connector="a", task="0", events=["c1", "c2"])
+    killed = alert("task-killed", 1, connector="a", task="0", events=["k1", "k2"])
+    lines = [Evidence(name, "worker.log", n, minute(n), name) for n, name in enumerate(["c1", "c2", "k1", "k2"], 1)]
+    list(group([*lines, Verdict(cause.key, (cause,)), Verdict(killed.key, (killed,))], EVERYTHING, ledger))
+    assert [e.event_id for e in ledger.incidents("prod")[0].evidence] == ["c1", "c2", "k1"]
+
+
+def test_the_roster_and_the_configuration_fill_templates() -> None:
+    fix = Step(text(hole("brokers")), run=(text("x"), text(hole("bootstrap", charset="hosts"))))
+    configured = replace(plan(rule("r", fix=[fix])), context={"prod.bootstrap": "k1:9092,k2:9092", "other.bootstrap": "no"})
+    ledger = MemoryLedger()
+    one = alert("r", 0)
+    list(group([Roster("prod", {"broker": ("1", "2", "3")}), Verdict(one.key, (one,))], configured, ledger))
+    [incident] = ledger.incidents("prod")
+    assert (incident.fix[0].do, incident.fix[0].run) == ("1,2,3", "x k1:9092,k2:9092")
+
+
+HISTORY = [
+    alert("too-large", 0, over=True, connector="a", task="0"),
+    alert("task-killed", 1, connector="a", task="0"),
+    alert("refused-by-broker", 400, connector="a", task="0"),
+    alert("broker-silent", 20, broker="1"),
+    alert("peer-complains", 21, captures={"node": "1"}, broker="2"),
+    alert("peer-complains", 22, captures={"node": "1"}, broker="3"),
+    alert("rebalanced", 50, severity="info", group="g", sources=["a"]),
+    alert("commit-failed", 60, group="?a", sources=["a"]),
+    alert("task-killed", 300, connector="b", task="1"),
+]
+
+
+def final(incidents: list[Incident]) -> list[object]:
+    return sorted(
+        (i.key, i.status, i.first_seen, i.last_seen, i.count, i.stage, sorted(s.rule for s in i.symptoms)) for i in incidents
+    )
+
+
+@given(st.randoms(use_true_random=False), st.integers(min_value=1, max_value=9))
+def test_the_order_and_the_cut_of_the_findings_do_not_matter(chance: random.Random, size: int) -> None:
+    shuffled = chance.sample(HISTORY, len(HISTORY))
+    ledger = MemoryLedger()
+    for at in range(0, len(shuffled), size):
+        list(group([Verdict(a.key, (a,)) for a in shuffled[at : at + size]], EVERYTHING, ledger))
+    left = [i for i in ledger.incidents("prod") if i.status not in ("merged", "retracted")]
+    assert final(left) == final(told(*HISTORY))

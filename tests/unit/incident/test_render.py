@@ -1,0 +1,98 @@
+"""What people read has numbers in it; what a shell reads holds nothing that log text could have smuggled in."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.incident.render import command, human_bytes, human_ms, prose, setting
+from engine.model.expressions import Call, Name
+from engine.model.rules import Hole, Template
+from tests.unit.incident.scene import hole, text
+
+ENV = {"size": 1125872, "limit_ms": 300000, "topic": "AAAA.BBBB-C", "offsets.all": [3, 4], "connect_url": "http://c:8083"}
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        (text("needs ", hole("size", "human"), " (", hole("size", "bytes"), ")"), "needs 1.07 MiB (1,125,872)"),
+        (text("after ", hole("limit_ms", "ms")), "after 5 min"),
+        (text("on ", hole("topic"), " at ", hole("offsets.all")), "on AAAA.BBBB-C at 3, 4"),
+        (text("by ", hole("nobody")), "by ?"),
+    ],
+)
+def test_prose(template: Template, said: str) -> None:
+    assert prose(template, ENV) == said
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(512, "512 B"), (1048576, "1 MiB"), (1536, "1.5 KiB"), (5 * 2**30, "5 GiB"), (0, "0 B")]
+)
+def test_sizes(number: int, said: str) -> None:
+    assert human_bytes(number) == said
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(530, "530 ms"), (60000, "60 s"), (600000, "10 min"), (8_103_689, "2 h 15 min"), (7_200_000, "2 h"), (1018, "1.02 s")],
+)
+def test_durations(number: int, said: str) -> None:
+    assert human_ms(number) == said
+
+
+def test_settings_are_plain_and_show_what_is_missing() -> None:
+    assert setting(text(Hole(Call("ceil_pow2", (Name("size"),)), charset="num")), ENV) == "2097152"
+    assert setting(text(hole("nothing", charset="int")), ENV) == "${nothing:?}"
+
+
+def test_a_command_is_one_line_and_a_missing_value_stops_the_shell() -> None:
+    line = command([text("kafka-topics.sh"), text("--topic"), text(hole("table", charset="word"))], ENV)
+    assert line == "kafka-topics.sh --topic ${table:?}"
+    ran = subprocess.run(["/bin/sh", "-c", f"echo {line}"], capture_output=True, text=True, check=False)
+    assert ran.returncode != 0
+    assert "table" in ran.stderr
+
+
+def test_parts_of_an_address_are_percent_encoded() -> None:
+    url = text(hole("connect_url", charset="url"), "/connectors/", hole("name", charset="word"), "/status")
+    assert command([url], {**ENV, "name": "a/b+c"}) == "http://c:8083/connectors/a%2Fb%2Bc/status"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "a'b",
+        'a"b',
+        "$(id)",
+        "`id`",
+        "a b",
+        "a\nb",
+        "-rf",
+        "--alter",
+        "a;b",
+        "a|b",
+        "a&b",
+        "a>b",
+        "a\\b",
+        "",
+        "x" * 250,
+        "a\u202eb",
+        "\x1b[0m",
+    ],
+)
+@pytest.mark.parametrize("charset", ["word", "tp", "path", "host", "quoted", "rest", "list", "int", "url", ""])
+def test_hostile_values_never_enter_a_command(hostile: str, charset: str) -> None:
+    line = command([text("rm"), text(hole("v", charset=charset))], {"v": hostile})
+    assert line == "rm ${v:?}"
+
+
+@given(st.text(max_size=60), st.sampled_from(["word", "tp", "path", "host", "list", "quoted", "rest", "int"]))
+def test_a_rendered_command_has_exactly_the_words_of_its_argv(value: str, charset: str) -> None:
+    words = shlex.split(command([text("tool"), text("--name=", hole("v", charset=charset))], {"v": value}))
+    assert len(words) == 2
+    assert words[1] in (f"--name={value}", "--name=${v:?}")
