@@ -69,7 +69,7 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
     message = header.message if header is not None and head == first.text else head
     fields = _fields(first, header)
     return LogEvent(
-        event_id=_event_id(first, stamp, text if about else first.text),
+        event_id=_event_id(first, stamp, about),
         source_id=first.source_id,
         offset=first.offset,
         number=first.number,
@@ -123,12 +123,13 @@ def _labels(first: Record, header: Header | None, about: Labels) -> Labels:
     return {"cluster": DEFAULT_CLUSTER, **known, **about, **given, "source": first.source_id}
 
 
-def _event_id(first: Record, stamp: _Stamp, head: str) -> str:
+def _event_id(first: Record, stamp: _Stamp, about: Labels) -> str:
     """Return the identity of an event: the same line of the same source at the same time is one event, wherever it lies.
 
-    A stamp to the second cannot tell two equal lines apart, so there the offset counts too.
+    A stamp to the second cannot tell two equal lines apart, so there the offset counts too; nor can one line the several parts
+    of a status, so what an event is `about` counts.
     """
     time = stamp.time.isoformat() if stamp.time is not None else ""
     place = "" if stamp.exact else str(first.offset)
-    identity = "\0".join((first.source_id, time, head, place))
+    identity = "\0".join((first.source_id, time, first.text, place, *about.values()))
     return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:_ID_CHARS]

@@ -30,11 +30,9 @@ def test_a_layout_is_called_as_its_file_and_has_examples(name: str) -> None:
 
 
 def test_a_broker_line() -> None:
-    header = read(
-        "[2022-10-05 17:05:39,869] INFO [GroupMetadataManager brokerId=1] Removed 0 (kafka.coordinator.group.GroupMetadataManager)"
-    )
+    header = read("[2022-10-05 17:05:39,869] INFO [GroupMetadataManager brokerId=1] Removed 0 (kafka.coordinator.group.GMM)")
     assert (header.time, header.level) == ("2022-10-05 17:05:39,869", "INFO")
-    assert header.logger == "kafka.coordinator.group.GroupMetadataManager"
+    assert header.logger == "kafka.coordinator.group.GMM"
     assert header.message == "[GroupMetadataManager brokerId=1] Removed 0"
 
 
@@ -59,15 +57,13 @@ def test_words_in_parentheses_at_the_end_are_no_logger() -> None:
 
 
 def test_spring_boot_old_and_new() -> None:
-    old = read(
-        "2022-04-14 03:14:15.332  INFO 1 --- [ntainer#1-0-C-1] o.s.k.l.KafkaMessageListenerContainer : g: partitions assigned: [t-0]"
-    )
+    old = read("2022-04-14 03:14:15.332  INFO 1 --- [ntainer#1-0-C-1] o.s.k.l.Container : g: partitions assigned: [t-0]")
     new = read(
-        "2024-04-14T03:14:15.332+09:00  INFO 1 --- [orders] [ntainer#1-0-C-1] o.s.k.l.KafkaMessageListenerContainer    : g: partitions assigned: [t-0]"
+        "2024-04-14T03:14:15.332+09:00  INFO 1 --- [orders] [ntainer#1-0-C-1] o.s.k.l.Container  : g: partitions assigned: [t-0]"
     )
     for header in (old, new):
         assert header.thread == "ntainer#1-0-C-1"
-        assert header.logger == "o.s.k.l.KafkaMessageListenerContainer"
+        assert header.logger == "o.s.k.l.Container"
         assert header.message == "g: partitions assigned: [t-0]"
 
 
