@@ -143,7 +143,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         print("tocsin: this is a defect of tocsin itself; please report it with the lines above", file=sys.stderr)
         return FAILURE
-    return NOTHING_FOUND
 
 
 def _reader_gone() -> int:

@@ -19,7 +19,7 @@ from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 
 MARGIN = 10  # columns of the left-hand words (Cause, Fix ...)
 EVIDENCE_EVENTS = 3
-EVIDENCE_LINES = 4
+EVIDENCE_LINES = 3
 SEVERITY_STYLES: Mapping[str, str] = {
     "critical": "bold white on red",
     "high": "bold red",
@@ -41,8 +41,8 @@ def render_incident(incident: Incident, width: int = 80) -> Text:
     for number, step in enumerate(incident.fix, 1):
         _step(page, number, step, width)
     _block(page, "Verify", _command_lines(incident.verify, width - MARGIN), "green")
-    for event in incident.evidence[:EVIDENCE_EVENTS]:
-        _proof(page, event, width)
+    for number, event in enumerate(incident.evidence[:EVIDENCE_EVENTS]):
+        _proof(page, "Proof" if number == 0 else "", event, width)
     hidden = incident.count - min(len(incident.evidence), EVIDENCE_EVENTS)
     if incident.evidence and hidden > 0:
         _prose(page, "", f"and {hidden:,} more", width)
@@ -135,9 +135,9 @@ def _step(page: Text, number: int, step: RenderedStep, width: int) -> None:
     _block(page, "", [f"   {line}" for line in _command_lines(step.run, width - MARGIN - 3)], "green")
 
 
-def _proof(page: Text, event: Evidence, width: int) -> None:
+def _proof(page: Text, name: str, event: Evidence, width: int) -> None:
     place = f"{event.source_id}:{event.number}" if event.number else event.source_id
-    _block(page, "Proof", [visible(place)], "cyan")
+    _block(page, name, [visible(place)], "cyan")
     lines = event.text.splitlines() or [""]
     told = [line for line in lines if not _FRAME.match(line)] or lines
     for line in told[:EVIDENCE_LINES]:
