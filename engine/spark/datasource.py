@@ -94,7 +94,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
         """Return the slices of a batch, and what the source says at its end."""
-        slices = list(self._source.partitions(start, end, self._parallelism)) or [None]
+        slices: list[Mapping[str, Any] | None] = [*self._source.partitions(start, end, self._parallelism)] or [None]
         said = [row(self._scope, progress) for progress in self._source.progress(end)]
         return [InputPartition((slice_, said if at == 0 else [])) for at, slice_ in enumerate(slices)]
 

@@ -19,6 +19,7 @@ from engine.model.matches import Match, Seen
 from engine.model.records import Block, RawLine, Record
 from engine.model.rules import Format, Plan
 from engine.parse import Assembler, decode_block, unwrap_line
+from engine.parse.assembling import Snapshot
 from engine.parse.headers import header_book
 from engine.ports import Chunk
 
@@ -27,8 +28,9 @@ from engine.ports import Chunk
 class Edges:
     """What slice [start, end) of the stream `parent_id` cannot settle alone.
 
-    `heads` are records in order, by source, that need what came before them. `moved_on` are the sources (the stream itself, or
-    containers printed into it) whose earlier open block is over after its head. `tail` is the Assembler's snapshot at the end.
+    `heads` hold records, each source's in order, that need what came before them. `moved_on` are the sources (the stream
+    itself, or containers printed into it) that went on with another event behind them. `tail` is what was open at the end and
+    does not need what came before, with the labels that lines of the slice carry on.
     """
 
     parent_id: str
@@ -36,7 +38,7 @@ class Edges:
     end: int
     heads: tuple[Block, ...]
     moved_on: tuple[str, ...]
-    tail: str
+    tail: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def stages(plan: Plan) -> Stages:
 
 @lru_cache(maxsize=2)
 def stages_of(plan_file: str) -> Stages:
-    """Return the stages of the plan stored at `plan_file` (its name holds the plan's hash); kept for the life of the process."""
+    """Return the stages of the plan in `plan_file` (its name holds the plan's hash), kept for the life of the process."""
     return stages(loads(Path(plan_file).read_text(encoding="utf-8"), Plan))
 
 
@@ -105,7 +107,7 @@ class _Stream:
         self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
         self._heard = Heard()
         self._heads: list[Block] = []
-        self._moved_on: dict[str, None] = {}
+        self._moved_on: set[str] = set()
         self._labelled: set[str] = set()  # sources whose carried labels are known in this slice
 
     def goes_on_with(self, chunk: Chunk) -> bool:
@@ -124,7 +126,7 @@ class _Stream:
 
     def _record(self, record: Record) -> Iterator[Match | Seen]:
         for block in self._assembler.push(record):
-            self._moved_on[block.records[0].source_id] = None
+            self._moved_on.add(source_of(block))
             if block.unsettled or self._lacks_labels(block):
                 self._heads.append(block)
             else:
@@ -132,7 +134,7 @@ class _Stream:
 
     def _lacks_labels(self, block: Block) -> bool:
         """Tell whether a line before this slice may have carried labels for `block`."""
-        source_id = block.records[0].source_id
+        source_id = source_of(block)
         if not self._mid_stream or not block.headed or source_id in self._labelled:
             return False
         found = header_book(self._stages.formats).find(block.records[0].text)
@@ -141,11 +143,19 @@ class _Stream:
         return found is not None and found.name in self._stages.takers
 
     def _edges(self) -> Edges:
-        opened = self._assembler.open_blocks()
-        unsettled = [block for block in opened.values() if block.unsettled]
-        moved_on = dict.fromkeys((*self._moved_on, *(source for source, block in opened.items() if not block.unsettled)))
-        heads = (*self._heads, *unsettled)
-        return Edges(self._parent_id, self._start, self._end, heads, tuple(moved_on), self._assembler.snapshot())
+        snapshot = loads(self._assembler.snapshot(), Snapshot)
+        needy = [block for block in snapshot.open if block.unsettled or self._lacks_labels(block)]
+        tail = tuple(block for block in snapshot.open if block not in needy)
+        moved_on = {*self._moved_on, *map(source_of, tail)} - set(map(source_of, needy))
+        heads = (*self._heads, *needy)
+        return Edges(
+            self._parent_id, self._start, self._end, heads, tuple(sorted(moved_on)), Snapshot(tail, carried=snapshot.carried)
+        )
+
+
+def source_of(block: Block) -> str:
+    """Return the source whose records `block` holds."""
+    return block.records[0].source_id
 
 
 def matched(block: Block, stages: Stages, heard: Heard) -> Iterator[Match | Seen]:

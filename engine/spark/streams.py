@@ -1,0 +1,140 @@
+"""Joining the edges of slices: what each stream still had open when it was last read. Pure.
+
+The slices of one batch come in order and contiguous for each stream; a gap between them (lost lines) ends whatever was open.
+An open event may be matched before its end is known (its source is quiet, or the input is bounded); should it go on after
+all, those matches are taken back first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from engine.codec import dumps
+from engine.match.heard import Heard
+from engine.model.matches import Match, Seen
+from engine.model.records import Block
+from engine.parse import Assembler
+from engine.parse.assembling import Snapshot
+from engine.spark.slices import Edges, Stages, matched, source_of
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """These matches were said too early: forget them; what is right follows."""
+
+    matches: tuple[Match, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An open block that was matched when it had this many records, and its matches."""
+
+    records: int
+    matches: tuple[Match, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """Where a stream stands: read up to `end`, with `open` blocks.
+
+    `said` are the blocks matched already, by source. `waiting` are the sources whose open block was there at the last tick.
+    """
+
+    end: int
+    open: Snapshot
+    said: Mapping[str, Said] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()
+
+
+Told = Match | Seen | TakenBack
+
+
+class Streams:
+    """The streams of one scope. Every method yields what there is to say and updates `states`; `changed` says which."""
+
+    def __init__(self, stages: Stages, states: Mapping[str, StreamState]) -> None:
+        self._stages = stages
+        self.states = dict(states)
+        self.changed: set[str] = set()
+
+    def join(self, edges: Iterable[Edges]) -> Iterator[Told]:
+        """Take in the edges of slices, in any order."""
+        for edge in sorted(edges, key=lambda edge: (edge.parent_id, edge.start)):
+            state = self.states.get(edge.parent_id)
+            if state is not None and state.end != edge.start:
+                yield from self.close(edge.parent_id)
+                state = None
+            yield from self._joined(edge, state or StreamState(edge.start, Snapshot()))
+
+    def settle(self, parent_id: str) -> Iterator[Told]:
+        """Match what is open as if nothing more came; it stays open, and is taken back should it go on."""
+        state = self.states.get(parent_id)
+        if state is None:
+            return
+        said = dict(state.said)
+        for block in state.open.open:
+            if source_of(block) not in said:
+                found = list(self._matched([block]))
+                yield from found
+                said[source_of(block)] = Said(len(block.records), tuple(item for item in found if isinstance(item, Match)))
+        self._put(parent_id, replace(state, said=said, waiting=()))
+
+    def close(self, parent_id: str) -> Iterator[Told]:
+        """Match what is open: nothing more comes, or what comes does not follow it."""
+        yield from self.settle(parent_id)
+        state = self.states.get(parent_id)
+        if state is not None:
+            self._put(parent_id, StreamState(state.end, Snapshot(carried=state.open.carried)))
+
+    def tick(self) -> Iterator[Told]:
+        """Match what was open at the last tick already and has not changed since."""
+        for parent_id, state in list(self.states.items()):
+            unsaid = tuple(source for block in state.open.open if (source := source_of(block)) not in state.said)
+            if unsaid and set(unsaid) <= set(state.waiting):
+                yield from self.settle(parent_id)
+            elif unsaid != state.waiting:
+                self._put(parent_id, replace(state, waiting=unsaid))
+
+    def _joined(self, edge: Edges, state: StreamState) -> Iterator[Told]:
+        assembler = Assembler(self._stages.formats)
+        assembler.restore(dumps(state.open))
+        done = [block for head in edge.heads for record in head.records for block in assembler.push(record)]
+        opened = assembler.open_blocks()
+        done += [block for source, block in opened.items() if source in edge.moved_on]
+        kept = [block for source, block in opened.items() if source not in edge.moved_on]
+        news = [block for block in done if not _is_said(block, state)]
+        moved = {source_of(block) for block in done} | {source_of(block) for block in kept if not _is_said(block, state)}
+        yield from (TakenBack(said.matches) for source, said in state.said.items() if self._grown(source, said, done, kept))
+        yield from self._matched(news)
+        self._put(
+            edge.parent_id,
+            StreamState(
+                edge.end,
+                Snapshot((*kept, *edge.tail.open), carried={**state.open.carried, **edge.tail.carried}),
+                {source: said for source, said in state.said.items() if source not in moved},
+                tuple(source for source in state.waiting if source not in moved),
+            ),
+        )
+
+    def _grown(self, source: str, said: Said, done: list[Block], kept: list[Block]) -> bool:
+        """Tell whether the block that was matched too early has gone on."""
+        now = next((block for block in (*done, *kept) if source_of(block) == source), None)
+        return now is not None and len(now.records) != said.records and bool(said.matches)
+
+    def _matched(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
+        heard = Heard()
+        for block in blocks:
+            yield from matched(block, self._stages, heard)
+        yield from heard.close()
+
+    def _put(self, parent_id: str, state: StreamState) -> None:
+        if self.states.get(parent_id) != state:
+            self.states[parent_id] = state
+            self.changed.add(parent_id)
+
+
+def _is_said(block: Block, state: StreamState) -> bool:
+    """Tell whether exactly this block was matched already: it starts its source's part of the state and has not grown."""
+    said = state.said.get(source_of(block))
+    return said is not None and block in state.open.open and len(block.records) == said.records

@@ -1,0 +1,174 @@
+"""A stream cut into slices anywhere says the same as the stream in one piece: matches, spans, nothing lost, nothing twice."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connectors.files import find, read_path
+from engine.codec import dumps, loads
+from engine.dsl import builtin_rules, load
+from engine.match.heard import Heard
+from engine.model.matches import SEEN_GAP_S, Match, Seen
+from engine.model.records import Block, RawLine
+from engine.parse import assemble, unwrap
+from engine.ports import Chunk
+from engine.spark.slices import Edges, Scanned, Stages, matched, raw_lines, scan, stages
+from engine.spark.streams import Streams, StreamState, TakenBack
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+INGESTED = datetime(2022, 10, 6, tzinfo=UTC)
+ERROR = "[2022-10-05 17:05:01,@@@] ERROR [ReplicaManager broker=1] Error processing append operation on partition a-0 (k.R)"
+LINES = [  # @@@ becomes the line's number: equal lines at equal times would be one event
+    ERROR,
+    "[2022-10-05 17:07:03,@@@] INFO [GroupMetadataManager brokerId=1] Removed 0 expired offsets in 0 milliseconds. (k.c.g)",
+    "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set(0) is insufficient to satisfy"
+    " the min.isr requirement of 2 for partition a-0",
+    "\tat kafka.server.ReplicaManager.append(ReplicaManager.scala:1)",
+    "Caused by: java.lang.IllegalStateException: no",
+    "plain words",
+    "",
+    '{"name": "c", "connector": {"state": "RUNNING", "worker_id": "w:8083"},',
+    ' "tasks": [{"id": 0, "state": "FAILED", "worker_id": "w:8083", "trace": "java.lang.Error: x\\n\\tat a.b(C.java:1)"}]}',
+    "worker-1  | [2022-10-05 17:05:04,@@@] ERROR [c|task-0] WorkerSourceTask{id=c-0} failed to send record to t: (o.a.k.c)",
+    "worker-1  | org.apache.kafka.common.errors.RecordTooLargeException: The message is 11 bytes when serialized which is"
+    " larger than 10, which is the value of the max.request.size configuration.",
+    "Dumping /var/lib/kafka/account_event-0/00000000000000000000.log",
+    "baseOffset: 7 lastOffset: 7 count: 1 baseSequence: -1 lastSequence: -1 producerId: -1 producerEpoch: -1"
+    " partitionLeaderEpoch: 0 isTransactional: false isControl: false position: 0 CreateTime: 1664956976908"
+    " size: 80 magic: 2 compresscodec: none crc: 1 isvalid: true",
+    "| offset: 7 CreateTime: 1664956976908 keySize: -1 valueSize: 12 sequence: -1 headerKeys: []",
+]
+
+
+@cache
+def shipped() -> Stages:
+    return stages(load([builtin_rules()]))
+
+
+def whole(data: bytes) -> list[Match | Seen]:
+    """What the reference pipeline says of `data`."""
+    formats, heard = shipped().formats, Heard()
+    blocks = assemble(unwrap(raw_lines(Chunk("x.log", 0, data, 1, INGESTED)), formats), formats)
+    said = [item for block in blocks if isinstance(block, Block) for item in matched(block, shipped(), heard)]
+    return [*said, *heard.close()]
+
+
+def cut(data: bytes, places: Sequence[int]) -> list[Chunk]:
+    """The same lines as chunks that begin at these line numbers (0-based)."""
+    lines = data.splitlines(keepends=True)
+    borders = sorted({0, len(lines), *(place % (len(lines) + 1) for place in places)})
+    offsets = [sum(map(len, lines[:at])) for at in borders]
+    ranges = zip(pairwise(borders), offsets, strict=False)
+    return [Chunk("x.log", offset, b"".join(lines[start:end]), start + 1, INGESTED) for (start, end), offset in ranges]
+
+
+def joined(batches: Iterable[Sequence[Chunk]], settle: bool = False) -> list[Match | Seen]:
+    """What slices say, one chunk a slice, the slices of a batch in any order; the state survives as JSON only."""
+    said: list[Match | Seen] = []
+    states: dict[str, StreamState] = {}
+    for batch in batches:
+        items = [item for chunk in batch for item in scan([chunk], shipped())]
+        streams = Streams(shipped(), {name: loads(dumps(state), StreamState) for name, state in states.items()})
+        edges = [loads(dumps(item), Edges) for item in items if isinstance(item, Edges)]
+        said += [item for item in items if isinstance(item, Match | Seen)]
+        for told in streams.join(edges):
+            _hear(said, told)
+        if settle:
+            for told in streams.settle("x.log"):
+                _hear(said, told)
+        states = streams.states
+    for told in Streams(shipped(), states).close("x.log"):
+        _hear(said, told)
+    return said
+
+
+def _hear(said: list[Match | Seen], told: Match | Seen | TakenBack) -> None:
+    if isinstance(told, TakenBack):
+        said[:] = [item for item in said if not (isinstance(item, Match) and item in told.matches)]
+    else:
+        said.append(told)
+
+
+def matches(items: Iterable[Match | Seen]) -> list[Match]:
+    return sorted(
+        (item for item in items if isinstance(item, Match)), key=lambda m: (m.source_id, m.number, m.rule_id, m.event_id)
+    )
+
+
+def spans(items: Iterable[Match | Seen]) -> list[tuple[str, datetime, datetime]]:
+    """The union of all spans: those less than SEEN_GAP_S apart are one."""
+    merged: list[tuple[str, datetime, datetime]] = []
+    for one in sorted((s.source_id, s.first, s.last) for s in items if isinstance(s, Seen)):
+        if merged and merged[-1][0] == one[0] and (one[1] - merged[-1][2]).total_seconds() < SEEN_GAP_S:
+            merged[-1] = (one[0], merged[-1][1], max(merged[-1][2], one[2]))
+        else:
+            merged.append(one)
+    return merged
+
+
+def assert_same(data: bytes, found: list[Match | Seen]) -> None:
+    expected = whole(data)
+    assert matches(found) == matches(expected)
+    assert spans(found) == spans(expected)
+
+
+def text(lines: Sequence[str]) -> bytes:
+    return "".join(line.replace("@@@", f"{number:03}") + "\n" for number, line in enumerate(lines)).encode()
+
+
+texts = st.lists(st.sampled_from(LINES), min_size=1, max_size=25).map(text)
+places = st.lists(st.integers(0, 25), max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts, places, st.randoms(use_true_random=False))
+def test_slices_of_one_batch_join_in_any_order(data: bytes, where: list[int], chance: random.Random) -> None:
+    chunks = cut(data, where)
+    chance.shuffle(chunks)
+    assert_same(data, joined([chunks]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts, places, st.booleans())
+def test_slices_of_many_batches_join_even_if_open_ends_were_matched_too_early(
+    data: bytes, where: list[int], settle: bool
+) -> None:
+    assert_same(data, joined([[chunk] for chunk in cut(data, where)], settle))
+
+
+@pytest.mark.parametrize("path", find([str(SAMPLES)]).files, ids=lambda path: str(Path(path).relative_to(SAMPLES)))
+def test_every_sample_says_the_same_in_slices_of_seven_lines(path: str) -> None:
+    data = b"".join(line.value + b"\n" for line in read_path(path) if isinstance(line, RawLine))
+    assert_same(data, joined([[chunk] for chunk in cut(data, range(0, data.count(b"\n"), 7))], settle=True))
+
+
+def test_lost_lines_end_what_was_open() -> None:
+    first, _, last = cut(text([ERROR, "lost", LINES[2]]), [1, 2])
+    found = joined([[first], [last]])
+    assert [m.number for m in matches(found)] == [m.number for m in matches([*whole(first.data), *joined([[last]])])]
+
+
+def test_an_open_end_is_matched_at_the_second_tick_and_once() -> None:
+    streams = Streams(shipped(), {})
+    (chunk,) = cut(text([ERROR, LINES[2]]), [])
+    list(streams.join(edges(scan([chunk], shipped()))))
+    assert list(streams.tick()) == []
+    assert matches(streams.tick()) != []
+    assert list(streams.tick()) == []
+    assert list(streams.close("x.log")) == []
+
+
+def test_a_slice_counts_what_it_read() -> None:
+    (chunk,) = cut(b"a\nb\n", [])
+    assert [item for item in scan([chunk], shipped()) if isinstance(item, Scanned)] == [Scanned("x.log", 2, 4)]
+
+
+def edges(items: Iterator[Match | Seen | Edges | Scanned]) -> list[Edges]:
+    return [item for item in items if isinstance(item, Edges)]
