@@ -1,0 +1,170 @@
+"""What `tocsin scan` promises: one answer for good and bad input together, one sentence for each fault, the right exit code."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from engine.cli.main import main
+from tests.unit.cli.test_rulebook import write
+
+TROUBLE = b"""\
+[2023-02-03 02:05:02,285] ERROR [cdc-source|task-0] WorkerSourceTask{id=cdc-source-0} failed to send record to A.B.C:  \
+(org.apache.kafka.connect.runtime.AbstractWorkerSourceTask:406)
+org.apache.kafka.common.errors.RecordTooLargeException: The message is 1125872 bytes when serialized which is larger than \
+1048576, which is the value of the max.request.size configuration.
+"""
+QUIET = b"[2023-02-03 02:05:02,285] INFO nothing to see (x.Y)\n"
+UNKNOWN = b"[2023-02-03 02:05:02,285] ERROR the flux of node 17 is inverted (x.Y)\n"
+RULE = "connect-record-too-large-client"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "connect.log"
+    path.write_bytes(TROUBLE)
+    return path
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, dict[str, Any], str]:
+    """Run a scan and return its exit code, its JSON and what it said on stderr."""
+    code = main(["scan", *map(str, arguments), "--format", "json"])
+    out, err = capsys.readouterr()
+    return code, json.loads(out), err
+
+
+def rules_of(document: dict[str, Any]) -> list[str]:
+    return [incident["rule"] for incident in document["incidents"]]
+
+
+def test_an_incident_is_found_and_the_exit_code_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, document, err = answer(capsys, log)
+    assert (code, err) == (1, "")
+    (incident,) = document["incidents"]
+    assert incident["rule"] == RULE
+    assert incident["first_seen"] == "2023-02-03T02:05:02.285Z"
+    assert incident["captures"]["size"] == 1125872
+    assert incident["evidence"][0]["source"] == str(log)
+    assert incident["evidence"][0]["line"] == 1
+    assert document["stats"]["lines"] == 2
+    assert document["stats"]["events"] == 1
+
+
+def test_nothing_found_is_exit_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.log").write_bytes(QUIET)
+    code, document, _ = answer(capsys, tmp_path)
+    assert (code, document["incidents"], document["pending"]) == (0, [], [])
+
+
+def test_the_text_report_of_the_same(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", str(log)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("1 incident: 1 critical. 2 lines read in ")
+    assert "producer.max.request.size=2097152" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor().compress, bytes], ids=["gz", "zst", "plain"])
+def test_compressed_files_are_read(tmp_path: Path, pack: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    name = {gzip.compress: "a.log.gz", bytes: "a.log"}.get(pack, "a.log.zst")
+    (tmp_path / name).write_bytes(pack(TROUBLE))
+    assert rules_of(answer(capsys, tmp_path)[1]) == [RULE]
+
+
+def test_standard_input_is_a_file(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(TROUBLE))))  # type: ignore[arg-type]
+    _, document, _ = answer(capsys, "-")
+    assert document["incidents"][0]["evidence"][0]["source"] == "stdin"
+
+
+def test_bad_input_is_told_each_in_a_sentence_and_the_good_is_read(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "core").write_bytes(b"\x7fELF\0\0\0")
+    (tmp_path / "empty.log").write_bytes(b"")
+    (tmp_path / "broken.log").write_bytes(b"\xfa\xfb is no UTF-8\n" + QUIET)
+    (tmp_path / "long.log").write_bytes(b"x" * 5_000_000 + b"\n" + QUIET)
+    code, document, err = answer(capsys, tmp_path, tmp_path / "gone.log")
+    assert code == 3
+    assert rules_of(document) == [RULE]
+    assert document["stats"]["lines"] == 2 + 2 + 2
+    assert sorted(document["notes"]) == [
+        f"{tmp_path}/core: is not text (it holds NUL bytes)",
+        f"{tmp_path}/empty.log: is empty",
+        f"{tmp_path}/gone.log: there is no such file",
+    ]
+    assert sorted(err.splitlines()) == [
+        f"tocsin: {tmp_path}/core: is not text (it holds NUL bytes)",
+        f"tocsin: {tmp_path}/gone.log: there is no such file",
+    ]
+
+
+def test_a_file_without_permission_is_told(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    locked = tmp_path / "locked.log"
+    locked.write_bytes(QUIET)
+    opened = Path.open
+
+    def refuse(path: Path, *arguments: Any, **options: Any) -> Any:
+        if path == locked:
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)  # the superuser is refused nothing
+    code, document, err = answer(capsys, tmp_path)
+    assert code == 3
+    assert f"{locked}: no permission to read it" in err
+    assert rules_of(document) == [RULE]
+
+
+def test_wrong_rules_are_all_told_and_the_rest_is_used(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    write(mine, "nothing-to-see", "INFO nothing to see")
+    for number in range(10):
+        (mine / f"wrong-{number}.yml").write_text(f"id: wrong-{number}\nseverity: dire\n")
+    code, document, err = answer(capsys, log, "--rules", "builtin", "--rules", mine)
+    assert code == 2
+    assert all(f"{mine}/wrong-{number}.yml:" in err for number in range(10))
+    assert rules_of(document) == [RULE]
+    assert f"{mine}/wrong-0.yml: not used; its rules have errors" in document["notes"]
+
+
+def test_errors_that_no_rule_knows_are_grouped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(UNKNOWN + UNKNOWN.replace(b"17", b"18"))
+    _, document, _ = answer(capsys, path)
+    (group,) = document["unknown"]
+    assert (group["count"], group["level"]) == (2, "ERROR")
+    assert group["template"].startswith("the flux of node <*> is inverted")
+    assert "node 17" in group["sample"]
+
+
+def test_the_zone_and_the_labels_of_the_command_line_count(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, document, _ = answer(capsys, log, "--tz", "Asia/Seoul", "--label", "cluster=prod")
+    (incident,) = document["incidents"]
+    assert incident["first_seen"] == "2023-02-02T17:05:02.285Z"
+    assert incident["labels"]["cluster"] == "prod"
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        (("--tz", "Seoul"), "--tz takes a zone such as"),
+        (("--label", "prod"), "--label takes key=value, not: prod"),
+        (("--roster", "a"), "--roster takes broker ids"),
+        (("--format", "xml"), "--format"),
+    ],
+)
+def test_a_wrong_option_is_exit_2(
+    log: Path, option: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["scan", str(log), *option]) == 2
+    assert sentence in capsys.readouterr().err
