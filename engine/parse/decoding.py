@@ -52,21 +52,22 @@ class _Stamp:
 
 
 def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
-    first, text = block.records[0], _text(block)
+    text = _text(block)
     failed = failed_parts(text) if opens_document(text) else ()
     if failed and not any("connector" in part.labels for part in failed):
         return [_event(block, None, unescape(text), failed[0].labels)]  # an alert: worker and state stay to be read
     if failed:
         return [_event(block, None, clean(part.trace).rstrip(), part.labels) for part in failed]
-    header = None if first.fields or not block.headed else book.read(first.text)
-    return [_event(block, header, unescape(text), {})]
+    text = unescape(text)
+    plain = block.headed and not block.records[0].fields  # a program that names its fields prints no header
+    return [_event(block, book.read(_first_line(text)) if plain else None, text, {})]
 
 
 def _event(block: Block, header: Header | None, text: str, about: Labels) -> LogEvent:
     first = block.records[0]
     stamp = _stamp(first, header)
-    head, _, rest = text.partition("\n")
-    message = header.message if header is not None and head == first.text else head
+    head = _first_line(text)
+    message = head if header is None else header.message
     fields = _fields(first, header)
     return LogEvent(
         event_id=_event_id(first, stamp, about),
@@ -80,7 +81,7 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
         level=fields["level"],
         logger=fields["logger"],
         thread=fields["thread"],
-        exception=exception_chain(f"{message}\n{rest}" if rest else message),
+        exception=exception_chain(message + text[len(head) :]),
         labels=_labels(first, header, about),
         cut=block.cut or any(record.cut for record in block.records),
     )
@@ -91,6 +92,10 @@ def _text(block: Block) -> str:
     pieces = [record.text if record.partial else record.text + "\n" for record in block.records]
     text = "".join(pieces).rstrip()
     return f"{text}\n{_CUT}" if block.cut else text
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def unescape(text: str) -> str:

@@ -35,6 +35,11 @@ def test_an_event_as_printed_with_its_fields() -> None:
     assert (found.source_id, found.offset, found.number) == ("server.log", 0, 1)
 
 
+def test_blanks_at_the_end_of_a_line_change_nothing() -> None:
+    assert event(LINE + "  ").message == event(LINE).message
+    assert event("[2022-10-05 17:05:39,869] INFO ProducerConfig values: ").message == "ProducerConfig values:"
+
+
 def test_a_cluster_is_always_there_and_the_time_zone_never() -> None:
     found = event(LINE, timezone="Asia/Seoul")
     assert found.labels == {"cluster": "default", "source": "server.log"}

@@ -50,7 +50,7 @@ EXCERPTS: dict[str, tuple[str, list[tuple[str, bool, str]]]] = {
         [("ERROR", True, ""), ("", False, "kafka.common.StateChangeFailedException")],
     ),
     "compose without the blank behind the bar": (
-        "kafka-1  |[2025-09-05 10:35:26,072] INFO [kafka-log-cleaner-thread-0]: \nkafka-1  |      Log cleaner thread 0 cleaned\n",
+        "kafka-1  |[2025-09-05 10:35:26,072] INFO [kafka-log-cleaner-thread-0]: \nkafka-1  |      Log cleaner cleaned\n",
         [("INFO", True, "")],
     ),
     "a panel's stamps before the broker's": (

@@ -35,6 +35,7 @@ def test_wrappers_are_found_by_scanning_their_folder() -> None:
         "container_stamp",
         "desktop_stamp",
         "docker_json",
+        "journal",
         "kibana",
         "structured_json",
     } <= modules
@@ -51,6 +52,7 @@ def test_a_line_that_docker_split_is_one_again() -> None:
     rows = [docker(long[:16384]), docker(long[16384:32768]), docker(long[32768:] + "\n"), docker(BROKER + "\n")]
     first, second = events("\n".join(rows))
     assert first.text == long
+    assert first.logger == "kafka.server.X"
     assert second.text == BROKER
 
 
@@ -76,6 +78,20 @@ def test_a_desktop_stamp_comes_off_only_before_another_stamp_or_a_trace() -> Non
     assert one(f"2024-12-30 23:29:07 {trace}").text == trace
     own = "2021-07-06 21:53:51 INFO  AbstractOperator:255 - Reconciliation is in progress"
     assert one(own).text == own
+
+
+@pytest.mark.parametrize("stamp", ["Oct  5 17:05:40", "Oct 15 17:05:40", "2022-10-05T17:05:40.123456+00:00"])
+def test_the_journal_of_a_machine_names_the_host(stamp: str) -> None:
+    found = event(f"{stamp} broker-1 kafka-server-start.sh[4711]: {BROKER}")
+    assert found.text == BROKER
+    assert found.labels["host"] == "broker-1"
+    assert found.timestamp == datetime(2022, 10, 5, 17, 5, 39, 869000, tzinfo=UTC)
+
+
+def test_the_journals_stamp_counts_where_it_has_a_year() -> None:
+    trace = "broker-1 kafka[4711]: java.lang.OutOfMemoryError: Java heap space"
+    assert event(f"Oct  5 17:05:40 {trace}").timestamp is None
+    assert event(f"2022-10-05T17:05:40+00:00 {trace}").timestamp == datetime(2022, 10, 5, 17, 5, 40, tzinfo=UTC)
 
 
 def test_a_container_of_compose_is_a_source_of_its_own() -> None:
