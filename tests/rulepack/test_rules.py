@@ -1,0 +1,48 @@
+"""Every shipped rule passes its own tests, and carries what a reader needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+
+from engine.cli.rule_tests import run_test
+from engine.dsl import builtin_rules, lint, load_pack
+from engine.dsl.drafts import RuleTest
+from engine.dsl.pack import Pack
+from engine.model.rules import Rule
+from tests.rulepack.playing import plan
+
+
+@cache
+def pack() -> Pack:
+    return load_pack([builtin_rules()])
+
+
+def rules() -> Sequence[Rule]:
+    return tuple(plan().rules().values())
+
+
+def test_nothing_is_wrong_or_advised_against() -> None:
+    assert [found.one_line() for found in lint([builtin_rules()])] == []
+
+
+@pytest.mark.parametrize("rule_id", sorted(pack().tests))
+def test_a_rule_passes_its_own_tests(rule_id: str) -> None:
+    outcomes = [run_test(test, pack().plan) for test in pack().tests[rule_id]]
+    assert [(outcome.name, outcome.problems) for outcome in outcomes if outcome.problems] == []
+
+
+def test_every_rule_proves_that_it_fires_and_that_it_stays_silent() -> None:
+    def proves(tests: Sequence[RuleTest]) -> bool:
+        return any(test.fires is not None for test in tests) and any(test.fires is None for test in tests)
+
+    assert [rule_id for rule_id, tests in pack().tests.items() if not proves(tests)] == []
+
+
+@pytest.mark.parametrize("rule", [rule for rule in rules() if rule.severity != "info"], ids=lambda rule: rule.id)
+def test_a_rule_that_speaks_up_says_what_to_do_and_where(rule: Rule) -> None:
+    assert rule.runbook.fix
+    assert rule.runbook.references
+    assert all(step.where for step in rule.runbook.fix)
