@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from engine.match.checks import expression
-from engine.match.fields import encoded
 from engine.model.expressions import UNKNOWN, Expression, evaluate
 from engine.model.rules import Item, Test
 
@@ -38,7 +37,7 @@ class Gate:
 
     __slots__ = ("_expression",)
 
-    def __init__(self, literals: Iterable[str]) -> None:
+    def __init__(self, literals: Iterable[bytes]) -> None:
         wanted = sorted(set(literals))
         self._expression = expression("|".join(_quoted(text) for text in wanted)) if wanted else None
 
@@ -47,8 +46,6 @@ class Gate:
         return self._expression is not None and self._expression.search(text) is not None
 
 
-def _quoted(text: str) -> str:
-    """Return an RE2 expression for exactly `text`: every byte that is not a letter or digit as its own escape."""
-    if not text.isascii():
-        return "".join(_quoted(char) if char.isascii() else char for char in text)
-    return "".join(chr(byte) if chr(byte).isalnum() else f"\\x{byte:02x}" for byte in encoded(text))
+def _quoted(text: bytes) -> str:
+    """Return an RE2 expression for exactly `text`, a whole number of characters of UTF-8."""
+    return "".join(char if char.isalnum() or not char.isascii() else f"\\x{ord(char):02x}" for char in text.decode())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
-from engine.match.fields import Fields
+from engine.match.fields import Fields, encoded
 from engine.match.gate import Gate, literals_of, required_literals
 from engine.match.redact import cut, redact, redact_captures
 from engine.model.expressions import Expression, evaluate, names
@@ -17,11 +17,15 @@ from engine.model.rules import Component, Heartbeat, Item, Plan, Signature, Test
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """Something looked for in every event: a rule id, how to tell, and the literals without which it cannot be there."""
+    """Something looked for in every event: a rule id, how to tell, and texts of which one must be there (none: unknown)."""
 
     rule_id: str
     check: Check
-    literals: tuple[str, ...]
+    literals: tuple[bytes, ...]
+
+    def possible(self, text: bytes) -> bool:
+        """Return whether an event of this text may hold what is looked for."""
+        return not self.literals or any(literal in text for literal in self.literals)
 
 
 class Matcher:
@@ -35,7 +39,8 @@ class Matcher:
     def match_event(self, event: LogEvent) -> list[Match]:
         """Return the matches of `event`, at most one a rule, in the order of the plan; text and captures are redacted."""
         fields = Fields(event)
-        sought = self._all if self._gate.found(fields.text) else self._always
+        text = fields.text
+        sought = [each for each in self._all if each.possible(text)] if self._gate.found(text) else self._always
         hits = [(each.rule_id, found) for each in sought if (found := each.check(fields)) is not None]
         return _matches(event, hits) if hits else []
 
@@ -69,7 +74,8 @@ def _signature(signature: Signature) -> _Sought:
     decisive = names(condition)
     deciding = tuple((item.name, _item_check(item)) for item in items if item.name in decisive)
     adding = tuple(_item_check(item) for item in items if item.name not in decisive)
-    return _Sought(signature.rule.id, _condition_check(condition, deciding, adding), required_literals(items, condition))
+    check = _condition_check(condition, deciding, adding)
+    return _Sought(signature.rule.id, check, _encoded(required_literals(items, condition)))
 
 
 def _condition_check(condition: Expression, deciding: Sequence[tuple[str, Check]], adding: Sequence[Check]) -> Check:
@@ -109,8 +115,12 @@ def _kinds(component: Component) -> tuple[tuple[str, tuple[Test, ...]], ...]:
     return (("names", component.names), ("version", component.version))
 
 
-def _any(tests: Sequence[Test]) -> tuple[Check, tuple[str, ...]]:
-    return any_of([compile_check(test) for test in tests]), literals_of((test,) for test in tests)
+def _any(tests: Sequence[Test]) -> tuple[Check, tuple[bytes, ...]]:
+    return any_of([compile_check(test) for test in tests]), _encoded(literals_of((test,) for test in tests))
+
+
+def _encoded(texts: Sequence[str]) -> tuple[bytes, ...]:
+    return tuple(encoded(text) for text in texts)
 
 
 def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:
@@ -118,4 +128,4 @@ def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:
     said: Captures = {"beat": index, "every_s": beat.every_s}
     holds = compile_check(beat.test)
     check: Check = lambda fields: said if holds(fields) is not None else None  # noqa: E731
-    return _Sought(f"component:{component.name}/heartbeat", check, literals_of(((beat.test,),)))
+    return _Sought(f"component:{component.name}/heartbeat", check, _encoded(literals_of(((beat.test,),))))

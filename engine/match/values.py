@@ -1,4 +1,7 @@
-"""Captured text as typed values: int, bytes and ms are whole numbers, num is a float, everything else stays text."""
+"""Captured text as typed values: int, bytes and ms are whole numbers, num is a float, everything else stays text.
+
+A topic-partition is written `<topic>-<partition>`, however the log spelled it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from engine.model.matches import Value
 
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _SIZE = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?)\s*([kmgt]?)i?b?(?:ytes)?", re.IGNORECASE)
+_TOPIC_PARTITION = re.compile(r"([A-Za-z0-9._-]+)(?:-|, ?|'?, partition ?= ?)([0-9]+)")
 _MAX_DIGITS = 19
 
 
@@ -38,4 +42,15 @@ def _size(text: str) -> int:
     return int(parts[1]) * unit if "." not in parts[1] else round(float(parts[1]) * unit)
 
 
-_CONVERT: Mapping[str, Callable[[str], Value]] = {"int": _whole, "ms": _whole, "num": float, "bytes": _size}
+def _topic_partition(text: str) -> str:
+    parts = _TOPIC_PARTITION.fullmatch(text)
+    return f"{parts[1]}-{parts[2]}" if parts else text
+
+
+_CONVERT: Mapping[str, Callable[[str], Value]] = {
+    "int": _whole,
+    "ms": _whole,
+    "num": float,
+    "bytes": _size,
+    "tp": _topic_partition,
+}

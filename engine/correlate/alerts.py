@@ -1,0 +1,65 @@
+"""Episodes as alerts: severity, labels, captures, evidence. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from engine.correlate.episodes import Episode
+from engine.correlate.logic import known_labels
+from engine.correlate.tally import Tally, total
+from engine.model.expressions import evaluate
+from engine.model.incidents import Alert, Capture, Key
+from engine.model.rules import SEVERITIES, Rule
+
+
+def alert_of(key: Key, rule: Rule, episode: Episode, complete_until: datetime | None, dated: bool) -> Alert | None:
+    """Return the alert of an episode; None when it was over before it had lasted for the rule's `for`."""
+    confirmed = episode.held_until(complete_until) >= episode.since + timedelta(seconds=rule.for_s)
+    if not confirmed and episode.ending is not None:
+        return None
+    summed = total(part for entry in episode.entries for part in entry.parts)
+    count = sum(entry.weight for entry in episode.entries)
+    over = "resolved" if episode.ending else "firing"
+    return described(
+        Alert(
+            key=key,
+            status=over if confirmed else "pending",
+            severity=escalated(rule, count, summed),
+            starts_at=summed.first,
+            last_seen=summed.last,
+            ends_at=episode.ending.at if episode.ending else None,
+            count=count,
+            dated=dated,
+            why=episode.ending.why if episode.ending else "",
+        ),
+        summed,
+    )
+
+
+def described(alert: Alert, summed: Tally) -> Alert:
+    """Return `alert` with the labels, captures, events and sources of the matches it is made of."""
+    return replace(
+        alert,
+        labels=dict(sorted({**summed.labels, **known_labels(alert.key[2])}.items())),
+        captures=summed.captured(),
+        events=summed.events(),
+        evidence=summed.evidence(),
+        sources=tuple(summed.sources),
+    )
+
+
+def escalated(rule: Rule, count: int, summed: Tally) -> str:
+    """Return the severity: the rule's, or the highest that one of its escalations asks for."""
+    if not rule.escalate:
+        return rule.severity
+    lasting = (summed.last - summed.first).total_seconds()
+    known = {**_values(summed.captured()), "count": count, "lasting": lasting}
+    reached = [step.to for step in rule.escalate if evaluate(step.when, known) is True]
+    return max((rule.severity, *reached), key=SEVERITIES.index)
+
+
+def _values(captures: Mapping[str, Capture]) -> dict[str, str | float]:
+    """Return one value for each capture: of numbers the largest, else the earliest."""
+    return {name: capture.values[0] if capture.max is None else capture.max for name, capture in captures.items()}

@@ -1,0 +1,141 @@
+"""Who speaks: which member of which component each source is, and in what version (DESIGN 4.1).
+
+A source is bound by a label of the configuration, else by a line in which it names itself, once two such lines agree: two of
+its own, or one of its own and one of another source of that member (the next file of a rotation). A source that names two members
+twice each is bound to neither. Everything here is a function of the set of lines seen, not of their order.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from engine.model.matches import Match
+from engine.model.records import Labels
+from engine.model.rules import Component
+
+SIGHTINGS = 2
+_MAX_MEMBERS = 4
+_MAX_VERSIONS = 20
+
+
+@dataclass(slots=True)
+class Identity:
+    """What one source has said of itself, by component: members -> ids of naming lines; stamped versions; labels it bears."""
+
+    named: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    versions: dict[str, list[tuple[datetime, str]]] = field(default_factory=dict)
+    labelled: dict[str, list[str]] = field(default_factory=dict)
+
+
+class Bindings:
+    """The identities of the sources of one scope. `revision` grows whenever an answer may have changed."""
+
+    def __init__(self, components: Iterable[Component], identities: Mapping[str, Identity] | None = None) -> None:
+        self._components = {component.name: component for component in components}
+        self._labels = frozenset(component.label for component in self._components.values())
+        self.identities = dict(identities or {})
+        self.revision = 0
+        self._agreed: dict[tuple[str, str], list[str]] = {}  # component and member -> ids of lines of any source
+        for identity in self.identities.values():
+            for name, members in identity.named.items():
+                for member, ids in members.items():
+                    self._agree(name, member, ids)
+
+    def labels(self, source_id: str, labels: Labels) -> None:
+        """Take the labels of one of the source's items."""
+        for label in self._labels:
+            value = labels.get(label)
+            if value and _note(self._identity(source_id).labelled.setdefault(label, []), value, _MAX_MEMBERS):
+                self.revision += 1
+
+    def line(self, match: Match) -> None:
+        """Take a `component:<name>/names` or `/version` line."""
+        name, _, kind = match.rule_id.removeprefix("component:").partition("/")
+        if kind == "names" and "member" in match.captures:
+            self._named(match, name, str(match.captures["member"]))
+        elif kind == "version" and "version" in match.captures:
+            self._version(match, name, str(match.captures["version"]))
+
+    def member(self, source_id: str, component: str) -> str | None:
+        """Return the member of `component` that `source_id` is, if that is known."""
+        identity, known = self.identities.get(source_id), self._components.get(component)
+        if identity is None or known is None:
+            return None
+        labelled = identity.labelled.get(known.label, [])
+        if labelled:
+            return labelled[0] if len(labelled) == 1 else None
+        named = identity.named.get(component, {})
+        sure = [member for member, ids in named.items() if len(ids) >= SIGHTINGS]
+        likely = sure or [member for member in named if len(self._agreed[component, member]) >= SIGHTINGS]
+        return likely[0] if len(likely) == 1 else None
+
+    def value(self, source_id: str, label: str) -> str | None:
+        """Return the member of any component whose members go into `label`."""
+        members = (self.member(source_id, name) for name, component in self._components.items() if component.label == label)
+        return next((member for member in members if member is not None), None)
+
+    def version(self, source_id: str, component: str, at: datetime) -> str | None:
+        """Return the version of `component` that ran behind `source_id` at `at`: the last one printed before, or the first."""
+        identity = self.identities.get(source_id)
+        printed = identity.versions.get(component) if identity else None
+        if not printed:
+            return None
+        return printed[max(0, bisect_right(printed, at, key=lambda stamped: stamped[0]) - 1)][1]
+
+    def members(self, component: str) -> dict[str, list[str]]:
+        """Return the sources bound to each member of `component`, both sorted."""
+        found: dict[str, list[str]] = {}
+        for source_id in sorted(self.identities):
+            member = self.member(source_id, component)
+            if member is not None:
+                found.setdefault(member, []).append(source_id)
+        return {member: found[member] for member in sorted(found, key=natural)}
+
+    def bound(self, source_id: str) -> bool:
+        """Return whether `source_id` is a known member of anything."""
+        return any(self.member(source_id, name) is not None for name in self._components)
+
+    def roster(self) -> dict[str, tuple[str, ...]]:
+        """Return the members known of each component that has any."""
+        rosters = ((name, tuple(self.members(name))) for name in self._components)
+        return {name: members for name, members in rosters if members}
+
+    def _identity(self, source_id: str) -> Identity:
+        return self.identities.setdefault(source_id, Identity())
+
+    def _named(self, match: Match, component: str, member: str) -> None:
+        members = self._identity(match.source_id).named.setdefault(component, {})
+        if member not in members and len(members) >= _MAX_MEMBERS:
+            return
+        if _note(members.setdefault(member, []), match.event_id, SIGHTINGS):
+            self._agree(component, member, [match.event_id])
+            self.revision += 1
+
+    def _agree(self, component: str, member: str, event_ids: Iterable[str]) -> None:
+        agreed = self._agreed.setdefault((component, member), [])
+        for event_id in event_ids:
+            _note(agreed, event_id, SIGHTINGS)
+
+    def _version(self, match: Match, component: str, version: str) -> None:
+        printed = self._identity(match.source_id).versions.setdefault(component, [])
+        stamped = (match.at, version)
+        if stamped in printed or len(printed) >= _MAX_VERSIONS:
+            return
+        insort(printed, stamped)
+        self.revision += 1
+
+
+def natural(member: str) -> tuple[int, str]:
+    """Sort key under which 2 comes before 10."""
+    return (len(member), member) if member.isdigit() else (1 << 30, member)
+
+
+def _note(known: list[str], value: str, most: int) -> bool:
+    """Add `value` to `known` unless it is there or there are `most`; return whether it was added."""
+    if value in known or len(known) >= most:
+        return False
+    insort(known, value)
+    return True

@@ -1,0 +1,145 @@
+"""Clocks: how far each source has come in event time, and what that allows to be judged (DESIGN 4.2).
+
+Event time only. Ticks, where there are any, merely tell which sources have stopped moving; the end of bounded input
+advances nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from engine.correlate.spans import Spans, union
+from engine.model.matches import SEEN_GAP_S
+from engine.model.records import Progress, Tick, parent_id
+
+LATENESS = timedelta(seconds=30)
+LEAVES_AFTER = timedelta(minutes=2)
+GAP = timedelta(seconds=SEEN_GAP_S)
+# tick time stands in for peers only while they are heard from: never in a replay of old logs
+_LIVE_WITHIN = timedelta(minutes=10)
+
+
+@dataclass(slots=True)
+class ClockState:
+    """A source as it is stored: its spans, its last progress, and the tick at which its newest time last moved."""
+
+    spans: list[tuple[datetime, datetime]] = field(default_factory=list)
+    progress: Progress | None = None
+    moved: datetime | None = None
+
+
+class _Source:
+    __slots__ = ("moved", "progress", "spans")
+
+    def __init__(self, state: ClockState | None = None) -> None:
+        self.spans = Spans(GAP, state.spans if state else ())
+        self.progress = state.progress if state else None
+        self.moved = state.moved if state else None
+
+
+class Clocks:
+    """The clocks of one scope's sources. `revision` grows whenever an answer may have changed."""
+
+    def __init__(self, states: Mapping[str, ClockState] | None = None, tick: datetime | None = None) -> None:
+        self._sources = {source_id: _Source(state) for source_id, state in (states or {}).items()}
+        self.tick = tick
+        self.revision = 0
+
+    def states(self) -> dict[str, ClockState]:
+        """Return what `Clocks(states, tick)` continues from."""
+        return {
+            source_id: ClockState(list(source.spans), source.progress, source.moved)
+            for source_id, source in self._sources.items()
+        }
+
+    def heard(self, source_id: str, first: datetime, last: datetime) -> None:
+        """Note that `source_id` spoke at `first`, at `last`, and without a pause between."""
+        source = self._sources.get(source_id)
+        if source is None:
+            source = self._sources[source_id] = _Source()
+        moves = not source.spans or last > source.spans.last
+        if source.spans.add(first, last):
+            self.revision += 1
+        if moves:
+            source.moved = self.tick
+
+    def progress(self, progress: Progress) -> None:
+        """Note how far a source, or the file that holds several of them, has been read."""
+        source = self._sources.setdefault(progress.source_id, _Source())
+        if source.progress != progress:
+            source.progress = progress
+            self.revision += 1
+
+    def ticked(self, tick: Tick) -> None:
+        """Note processing time; it never goes back."""
+        if self.tick is not None and tick.at <= self.tick:
+            return
+        self.tick = tick.at
+        self.revision += 1
+        for source in self._sources.values():
+            source.moved = source.moved or tick.at
+
+    def sources(self) -> list[str]:
+        """Return the sources that have printed dated events, sorted."""
+        return sorted(source_id for source_id, source in self._sources.items() if source.spans)
+
+    def spans(self, source_ids: Iterable[str]) -> Spans:
+        """Return when any of `source_ids` was heard from."""
+        known = (self._sources[source_id].spans for source_id in source_ids if source_id in self._sources)
+        return union(known, GAP)
+
+    def newest(self, source_id: str) -> datetime | None:
+        """Return the newest event time of `source_id`, None when it printed nothing dated."""
+        source = self._sources.get(source_id)
+        return source.spans.last if source is not None and source.spans else None
+
+    def progress_of(self, source_id: str) -> Progress | None:
+        """Return the last progress of `source_id`, or of the file it is printed into."""
+        for name in (source_id, parent_id(source_id)):
+            source = self._sources.get(name)
+            if source is not None and source.progress is not None:
+                return source.progress
+        return None
+
+    def caught_up(self, source_id: str) -> bool:
+        """Return whether `source_id` is known to have been read to its end."""
+        progress = self.progress_of(source_id)
+        return progress is not None and progress.caught_up
+
+    def complete_until(self) -> datetime | None:
+        """Return the time before which nothing more is expected: the slowest live source's newest time, less the lateness.
+
+        A source leaves the reckoning when it has been read to an end that is final, or has not moved for two minutes of
+        ticks, if others remain.
+        """
+        speaking = [source_id for source_id, source in self._sources.items() if source.spans]
+        open_ended = [source_id for source_id in speaking if not self._finished(source_id)] or speaking
+        live = [source_id for source_id in open_ended if not self._stopped(source_id)] or open_ended
+        slowest = min((self._sources[source_id].spans.last for source_id in live), default=None)
+        return None if slowest is None else slowest - LATENESS
+
+    def peer_time(self, others: Iterable[datetime]) -> datetime | None:
+        """Return the time that a member's peers, by their newest times, agree has come: the second newest, or the only one.
+
+        Live, with every source caught up, the tick stands in for peers that have nothing to say.
+        """
+        ranked = sorted(others, reverse=True)
+        if not ranked:
+            return None
+        agreed = ranked[min(1, len(ranked) - 1)]
+        if self.tick is not None and agreed < self.tick <= ranked[0] + _LIVE_WITHIN and self._all_caught_up():
+            return self.tick
+        return agreed
+
+    def _all_caught_up(self) -> bool:
+        return all(self.caught_up(source_id) for source_id, source in self._sources.items() if source.spans)
+
+    def _finished(self, source_id: str) -> bool:
+        progress = self.progress_of(source_id)
+        return progress is not None and progress.closed and progress.caught_up
+
+    def _stopped(self, source_id: str) -> bool:
+        moved = self._sources[source_id].moved
+        return self.tick is not None and moved is not None and self.tick - moved >= LEAVES_AFTER

@@ -1,0 +1,197 @@
+"""The correlator of one scope: gives every item to the clocks, the bindings and the logics that listen, and says what changed.
+
+Its state is a mapping of text to text: the key "head" for what all logics share, one key for each rule that has seen
+something. A logic is restored when it is first needed, and stored only when it has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from engine.codec import dumps, loads
+from engine.correlate.bindings import Bindings, Identity
+from engine.correlate.clocks import Clocks, ClockState
+from engine.correlate.logic import Facts, Logic, Unjudged, correlation_types
+from engine.correlate.types.event_count import bare
+from engine.model.incidents import Blind, Evidence, Finding, Roster, Verdict
+from engine.model.matches import Match, Seen
+from engine.model.records import Progress, Tick
+from engine.model.rules import Plan
+
+HEAD = "head"
+UNBOUND = "not known whose log it is: its silence is not judged"
+
+
+@dataclass(slots=True)
+class _Head:
+    """What is stored for the scope as a whole. `deadlines`: when a stored logic must be asked though no match came."""
+
+    clocks: dict[str, ClockState] = field(default_factory=dict)
+    tick: datetime | None = None
+    identities: dict[str, Identity] = field(default_factory=dict)
+    bindings_revision: int = 0
+    deadlines: dict[str, datetime | None] = field(default_factory=dict)
+    unjudged: dict[str, list[Unjudged]] = field(default_factory=dict)
+    told_roster: str = ""
+    told_blinds: str = ""
+
+
+class Correlator:
+    """Correlates what happens in one scope.
+
+    What is said depends on the set of items observed, not on their order, and not on when `flush` was called; a correlator over
+    the mapping of an earlier one continues where that was flushed last. Without a mapping nothing is kept.
+    """
+
+    def __init__(self, plan: Plan, scope: str, state: MutableMapping[str, str] | None = None) -> None:
+        self._state = state
+        head = state.get(HEAD) if state is not None else None
+        self._head = loads(head, _Head) if head else _Head()
+        clocks = Clocks(self._head.clocks, self._head.tick)
+        bindings = Bindings(plan.components, self._head.identities)
+        bindings.revision = self._head.bindings_revision
+        self._facts = Facts(scope, clocks, bindings, plan.context)
+        self._logics = {logic.rule_id: logic for logic in _logics(plan)}
+        self._listeners = _listeners(self._logics.values())
+        self._judges_silence = any(logic.follows_clocks for logic in self._logics.values())
+        self._restored: set[str] = set()
+        self._touched: set[str] = set()
+        self._texts: dict[str, Match] = {}
+        self._clocks_seen = clocks.revision
+        self._bindings_seen = bindings.revision
+        self._observed = False
+
+    def observe(self, item: Match | Seen | Progress | Tick) -> None:
+        """Take one item of this scope."""
+        self._observed = True
+        if isinstance(item, Match):
+            self._match(item)
+        elif isinstance(item, Seen):
+            self._facts.clocks.heard(item.source_id, item.first, item.last)
+            self._facts.bindings.labels(item.source_id, item.labels)
+        elif isinstance(item, Progress):
+            self._facts.clocks.progress(item)
+        else:
+            self._facts.clocks.ticked(item)
+
+    def retract(self, match: Match) -> None:
+        """Take back a match that was observed: its event goes on, and its matches will be observed anew."""
+        self._observed = True
+        self._texts.pop(match.event_id, None)
+        for rule_id in self._listeners.get(match.rule_id, ()):
+            self._logic(rule_id).on_retract(match, self._facts)
+
+    def flush(self) -> list[Finding]:
+        """Return what has changed since the last flush, evidence before the alerts it proves; store the state."""
+        if not self._observed:
+            return []
+        changed = [finding for rule_id in self._due() for finding in self._ask(rule_id)]
+        verdicts = [finding for finding in changed if isinstance(finding, Verdict)]
+        evidence = {e.event_id: e for e in changed if isinstance(e, Evidence)} | self._evidence(verdicts)
+        found: list[Finding] = [*self._roster(), *evidence.values(), *verdicts, *self._blinds()]
+        self._texts = {}
+        self._touched, self._observed = set(), False
+        self._clocks_seen, self._bindings_seen = self._facts.clocks.revision, self._facts.bindings.revision
+        self._store()
+        return found
+
+    def _match(self, match: Match) -> None:
+        if match.dated:
+            self._facts.clocks.heard(match.source_id, match.at, match.at)
+        self._facts.bindings.labels(match.source_id, match.labels)
+        if match.rule_id.startswith("component:"):
+            self._facts.bindings.line(match)
+        listeners = self._listeners.get(match.rule_id, ())
+        for rule_id in listeners:
+            self._logic(rule_id).on_match(match, self._facts)
+        if listeners:
+            self._texts[match.event_id] = match
+
+    def _logic(self, rule_id: str) -> Logic:
+        """Return a logic to change or ask, restored if it was stored."""
+        logic = self._logics[rule_id]
+        if rule_id not in self._restored:
+            self._restored.add(rule_id)
+            stored = self._state.get(rule_id) if self._state is not None and rule_id in self._head.deadlines else None
+            if stored:
+                logic.restore(stored)
+        self._touched.add(rule_id)
+        return logic
+
+    def _due(self) -> list[str]:
+        """Return the rules that may have something to say, in the order of the plan."""
+        complete_until = self._facts.clocks.complete_until()
+        rebound = self._facts.bindings.revision != self._bindings_seen
+        moved = rebound or self._facts.clocks.revision != self._clocks_seen
+        due = {
+            rule_id
+            for rule_id, deadline in self._head.deadlines.items()
+            if rebound or (deadline is not None and complete_until is not None and deadline <= complete_until)
+        }
+        followers = {rule_id for rule_id, logic in self._logics.items() if moved and logic.follows_clocks}
+        return [rule_id for rule_id in self._logics if rule_id in self._touched | due | followers]
+
+    def _ask(self, rule_id: str) -> Iterator[Verdict | Evidence]:
+        logic = self._logic(rule_id)
+        logic.on_progress(self._facts)
+        yield from logic.findings(self._facts)
+        self._head.deadlines[rule_id] = logic.next_deadline()
+        self._head.unjudged[rule_id] = sorted(logic.unjudged(self._facts))
+
+    def _evidence(self, verdicts: Iterable[Verdict]) -> dict[str, Evidence]:
+        """Return the evidence of alerts among the matches observed since the last flush."""
+        wanted = {event_id: None for verdict in verdicts for alert in verdict.alerts for event_id in alert.evidence}
+        matches = (self._texts[event_id] for event_id in wanted if event_id in self._texts)
+        return {m.event_id: Evidence(m.event_id, m.source_id, m.number, m.at, m.text) for m in matches}
+
+    def _roster(self) -> Iterator[Roster]:
+        roster = Roster(self._facts.scope, self._facts.bindings.roster())
+        said = _digest(roster)
+        if roster.members and said != self._head.told_roster:
+            self._head.told_roster = said
+            yield roster
+
+    def _blinds(self) -> list[Blind]:
+        """Return everything that cannot be judged, when that has changed."""
+        unjudged = [each for rule_id in sorted(self._head.unjudged) for each in self._head.unjudged[rule_id]]
+        if self._judges_silence:
+            sources = self._facts.clocks.sources()
+            unjudged += [(source_id, UNBOUND) for source_id in sources if not self._facts.bindings.bound(source_id)]
+        blinds = [Blind(self._facts.scope, what, why) for what, why in dict.fromkeys(unjudged)]
+        said = _digest(blinds)
+        if said == self._head.told_blinds:
+            return []
+        self._head.told_blinds = said
+        return blinds
+
+    def _store(self) -> None:
+        if self._state is None:
+            return
+        head, facts = self._head, self._facts
+        head.clocks, head.tick = facts.clocks.states(), facts.clocks.tick
+        head.identities, head.bindings_revision = facts.bindings.identities, facts.bindings.revision
+        self._state[HEAD] = dumps(head)
+        for rule_id in sorted(self._restored):
+            if self._logics[rule_id].dirty:
+                self._state[rule_id] = self._logics[rule_id].snapshot()
+
+
+def _logics(plan: Plan) -> Iterator[Logic]:
+    types = correlation_types()
+    yield from (bare(signature) for signature in plan.signatures)
+    yield from (types[correlation.type].logic(correlation, plan) for correlation in plan.correlations)
+
+
+def _listeners(logics: Iterable[Logic]) -> Mapping[str, list[str]]:
+    listeners: dict[str, list[str]] = {}
+    for logic in logics:
+        for rule_id in sorted(logic.listens):
+            listeners.setdefault(rule_id, []).append(logic.rule_id)
+    return listeners
+
+
+def _digest(value: Roster | list[Blind]) -> str:
+    return hashlib.sha256(repr(value).encode("utf-8", "replace")).hexdigest()[:16]

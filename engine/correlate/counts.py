@@ -1,0 +1,279 @@
+"""The logic of counting: series of matches by entity, re-evaluated into alerts when something was added or time has come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from engine.codec import dumps, loads
+from engine.correlate.alerts import alert_of
+from engine.correlate.entries import Entry, Part, entries, newest, placed
+from engine.correlate.episodes import Counting, Episode, Holds, Signal, episodes
+from engine.correlate.logic import Entity, Facts, Unjudged, fingerprint, word_value
+from engine.correlate.series import Series
+from engine.correlate.tally import Occurrence, occurrence
+from engine.correlate.versions import Bounds, within, written
+from engine.model.incidents import Alert, Verdict
+from engine.model.matches import Match
+from engine.model.rules import Rule
+
+MAX_SERIES = 20_000  # of one rule in one scope
+FORGOTTEN_AFTER = timedelta(hours=24)
+_SWEPT_EVERY = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A rule whose matches are counted, with what its signature says of them."""
+
+    rule_id: str
+    collapse_s: float = 0.0
+    distinct: tuple[str, ...] = ()
+    component: str = "any"
+    versions: Bounds = ()
+
+
+class Place(NamedTuple):
+    """Where a match is kept: `values` are its entity's, by sorted label, None where missing. `source_id` is set only where the
+    answer may depend on it: for a missing value, or a rule of some versions."""
+
+    rule_id: str
+    source_id: str
+    dated: bool
+    values: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    place: Place
+    entity: Entity
+    series: Series
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    rows: list[_Row] = field(default_factory=list)
+    told: list[tuple[Entity, str]] = field(default_factory=list)
+    due: list[tuple[Entity, datetime | None]] = field(default_factory=list)
+    final_before: datetime | None = None
+    swept: datetime | None = None
+    refused: int = 0
+    bindings_seen: int = -1
+
+
+class EventCount:
+    """Counts occurrences by entity (see Logic). Signals of the rule's `clear` are kept beside them."""
+
+    follows_clocks = False
+
+    def __init__(self, rule: Rule, counted: Sequence[Counted], holds: Holds, timespan_s: float) -> None:
+        self.rule_id = rule.id
+        self._rule = rule
+        self._counted = {each.rule_id: each for each in counted}
+        self.listens = frozenset((*self._counted, *rule.clear.rules))
+        self._counting = Counting(holds, timedelta(seconds=timespan_s), rule.clear)
+        self._words = sorted(rule.entity.items())
+        self._by_source = frozenset(each.rule_id for each in counted if each.versions or rule.versions)
+        self.dirty = False
+        self._series: dict[Place, Series] = {}
+        self._entity_of: dict[Place, Entity] = {}
+        self._places: dict[Entity, set[Place]] = {}
+        self._told: dict[Entity, str] = {}
+        self._due: dict[Entity, datetime | None] = {}  # entities whose last episode goes on
+        self._outside: dict[Place, str] = {}
+        self._final_before: datetime | None = None
+        self._swept: datetime | None = None
+        self._refused = 0
+        self._asked: set[Entity] = set()
+        self._bindings_seen = -1
+
+    def on_match(self, match: Match, facts: Facts) -> None:
+        """Take a match."""
+        place = self._place(match, facts.scope)
+        series = self._series.get(place)
+        if series is None:
+            if len(self._series) >= MAX_SERIES:
+                self._refused += 1
+                return
+            counted = self._counted.get(match.rule_id)
+            series = self._series[place] = Series(counted.distinct if counted else ())
+            self._keep(place, self._entity(place, facts))
+        series.touched = facts.clocks.tick
+        self.dirty = True
+        if series.add(occurrence(match)):
+            self._asked.add(self._entity_of[place])
+
+    def on_retract(self, match: Match, facts: Facts) -> None:
+        """Take a match back."""
+        place = self._place(match, facts.scope)
+        if place in self._series and self._series[place].retract(match.event_id):
+            self._asked.add(self._entity_of[place])
+            self.dirty = True
+
+    def on_progress(self, facts: Facts) -> None:
+        """Take note of new bindings, and of ends that have come."""
+        if facts.bindings.revision != self._bindings_seen:
+            self._bindings_seen = facts.bindings.revision
+            self._rebind(facts)
+        complete_until = facts.clocks.complete_until()
+        if complete_until is not None:
+            self._asked |= {entity for entity, due in self._due.items() if due is not None and due <= complete_until}
+        self._sweep(facts.clocks.tick)
+
+    def next_deadline(self) -> datetime | None:
+        """Return when the first episode may be over."""
+        return min((due for due in self._due.values() if due is not None), default=None)
+
+    def findings(self, facts: Facts) -> Iterator[Verdict]:
+        """Yield the verdicts of the entities whose alerts have changed."""
+        for entity in sorted(self._asked):
+            alerts = self._alerts(entity, facts)
+            told = fingerprint(alerts) if alerts else ""
+            if self._told.get(entity, "") == told:
+                continue
+            self.dirty = True
+            self._told[entity] = told
+            if not alerts and entity not in self._places:
+                del self._told[entity]
+            yield Verdict((facts.scope, self.rule_id, entity), alerts, self._final_before)
+        self._asked = set()
+
+    def unjudged(self, facts: Facts) -> list[Unjudged]:
+        """Return the rules left out for their versions, and how many matches were more than can be kept."""
+        found = [
+            (place.rule_id, f"is for {written(self._bounds(place.rule_id))}; {place.source_id} runs {version}")
+            for place, version in self._outside.items()
+        ]
+        if self._refused:
+            found.append((self.rule_id, f"{self._refused} matches of more than {MAX_SERIES} entities were not counted"))
+        return found
+
+    def snapshot(self) -> str:
+        """Return everything as JSON."""
+        self.dirty = False
+        rows = [_Row(place, self._entity_of[place], series) for place, series in self._series.items()]
+        told, due = list(self._told.items()), list(self._due.items())
+        return dumps(_State(rows, told, due, self._final_before, self._swept, self._refused, self._bindings_seen))
+
+    def restore(self, text: str) -> None:
+        """Continue from a snapshot."""
+        state = loads(text, _State)
+        self._series = {row.place: row.series for row in state.rows}
+        self._bindings_seen = state.bindings_seen
+        for row in state.rows:
+            self._keep(row.place, row.entity)
+        self._told, self._due = dict(state.told), dict(state.due)
+        self._final_before, self._swept, self._refused = state.final_before, state.swept, state.refused
+
+    def _place(self, match: Match, scope: str) -> Place:
+        values = tuple(word_value(match, label, word, scope) for label, word in self._words)
+        by_source = None in values or match.rule_id in self._by_source
+        return Place(match.rule_id, match.source_id if by_source else "", match.dated, values)
+
+    def _keep(self, place: Place, entity: Entity) -> None:
+        self._entity_of[place] = entity
+        self._places.setdefault(entity, set()).add(place)
+
+    def _entity(self, place: Place, facts: Facts) -> Entity:
+        """Return the entity of a place: missing values from what its source is bound to, else the source stands in."""
+        named = zip(self._words, place.values, strict=True)
+        return tuple((label, value or self._missing(word, place.source_id, facts)) for (label, word), value in named)
+
+    def _missing(self, word: str, source_id: str, facts: Facts) -> str:
+        return facts.bindings.value(source_id, word) or f"?{source_id}"
+
+    def _rebind(self, facts: Facts) -> None:
+        """Find the entity of every place anew, and ask again for those whose sources may have become known."""
+        before = self._entity_of
+        self._entity_of, self._places = {}, {}
+        for place in self._series:
+            self._keep(place, self._entity(place, facts))
+            if place.source_id:
+                self._asked |= {self._entity_of[place], before.get(place, self._entity_of[place])}
+
+    def _alerts(self, entity: Entity, facts: Facts) -> tuple[Alert, ...]:
+        counted, signals = self._inputs(entity, facts)
+        complete_until = facts.clocks.complete_until()
+        found = episodes(counted, signals, self._counting, complete_until)
+        self._note_due(entity, found, complete_until)
+        dated = any(place.dated for place in self._places.get(entity, ()) if place.rule_id in self._counted)
+        key = (facts.scope, self.rule_id, entity)
+        alerts = (alert_of(key, self._rule, episode, complete_until, dated) for episode in found)
+        return tuple(alert for alert in alerts if alert is not None)
+
+    def _inputs(self, entity: Entity, facts: Facts) -> tuple[list[Entry], list[Signal]]:
+        """Return what is counted for `entity`, and the signals of its end, both in order of time."""
+        dated: dict[str, list[Part]] = {}
+        undated: dict[str, list[Part]] = {}
+        for place in sorted(self._places.get(entity, ()), key=repr):
+            by_rule = dated if place.dated else undated
+            by_rule.setdefault(place.rule_id, []).extend(self._applicable(place, facts))
+        last = newest(part for rule_id, parts in dated.items() if rule_id in self._counted for part in parts)
+        counted: list[Entry] = []
+        for rule_id, each in self._counted.items():
+            parts = [*dated.get(rule_id, ()), *placed(undated.get(rule_id, ()), last)]
+            counted += entries(parts, each.collapse_s)
+        counted.sort(key=lambda entry: (entry.at, entry.first))
+        return counted, self._signals(dated)
+
+    def _signals(self, dated: dict[str, list[Part]]) -> list[Signal]:
+        rules = self._rule.clear.rules
+        return sorted((at, rule) for rule in rules for part in dated.get(rule, ()) if (at := newest((part,))) is not None)
+
+    def _applicable(self, place: Place, facts: Facts) -> list[Part]:
+        """Return what is kept at `place`, without matches of versions that its rule is not for."""
+        parts = list(self._series[place].parts())
+        if place.rule_id not in self._by_source:
+            return parts
+        kept = [part for part in parts if not self._outside_version(place, part, facts)]
+        if len(kept) == len(parts):
+            self._outside.pop(place, None)
+        return kept
+
+    def _outside_version(self, place: Place, part: Part, facts: Facts) -> bool:
+        at = part.at if isinstance(part, Occurrence) else part.first
+        for component, bounds in ((self._rule.component, self._rule.versions), self._of_signature(place.rule_id)):
+            version = facts.bindings.version(place.source_id, component, at) if bounds else None
+            if version is not None and not within(version, bounds):
+                self._outside[place] = version
+                return True
+        return False
+
+    def _of_signature(self, rule_id: str) -> tuple[str, Bounds]:
+        counted = self._counted[rule_id]
+        return counted.component, counted.versions
+
+    def _bounds(self, rule_id: str) -> Bounds:
+        return self._rule.versions or self._counted[rule_id].versions
+
+    def _note_due(self, entity: Entity, found: Sequence[Episode], complete_until: datetime | None) -> None:
+        """Remember when the last episode of `entity` has to be looked at again though no match came."""
+        self._due.pop(entity, None)
+        if not found or found[-1].ending is not None:
+            return
+        held = found[-1].since + timedelta(seconds=self._rule.for_s)
+        waits = [when for when in (held, found[-1].due) if when and (complete_until is None or when > complete_until)]
+        self._due[entity] = min(waits, default=None)
+
+    def _sweep(self, tick: datetime | None) -> None:
+        """Forget entities whose trouble is over and that nothing was heard of for a day of ticks; their alerts are final."""
+        if tick is None or (self._swept is not None and tick - self._swept < _SWEPT_EVERY):
+            return
+        self._swept, self.dirty = tick, True
+        for entity, places in list(self._places.items()):
+            for place in places:
+                self._series[place].touched = self._series[place].touched or tick
+            idle = all(tick - (self._series[place].touched or tick) >= FORGOTTEN_AFTER for place in places)
+            if idle and entity not in self._due and entity not in self._asked:
+                self._forget(entity, places)
+
+    def _forget(self, entity: Entity, places: set[Place]) -> None:
+        last = newest(part for place in places for part in self._series[place].parts())
+        self._final_before = max(filter(None, (self._final_before, last)), default=None)
+        for place in places:
+            del self._series[place], self._entity_of[place]
+            self._outside.pop(place, None)
+        del self._places[entity]
+        self._told.pop(entity, None)

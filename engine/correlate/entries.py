@@ -1,0 +1,72 @@
+"""Entries: what a rule counts, in order of time, made of the matches of one entity: collapsed, each distinct thing once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from engine.correlate.tally import Occurrence, Tally
+
+Part = Occurrence | Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something counted `weight` times at `at`, made of `parts` that lie between `first` and `last`."""
+
+    first: datetime
+    at: datetime
+    last: datetime
+    weight: int
+    parts: tuple[Part, ...]
+
+
+def entries(parts: Iterable[Part], collapse_s: float) -> list[Entry]:
+    """Return what the matches of one rule count for; with `collapse_s`, matches within it of the first of an entry join that.
+
+    Sums count for as many entries as can lie between their ends.
+    """
+    collapse = timedelta(seconds=collapse_s)
+    sums = [_of_sum(part, collapse) for part in parts if isinstance(part, Tally)]
+    singles = sorted((part for part in parts if isinstance(part, Occurrence)), key=lambda each: (each.at, each.event_id))
+    if not collapse:
+        return [*sums, *(Entry(each.at, each.at, each.at, 1, (each,)) for each in singles)]
+    return [*sums, *_collapsed(singles, collapse)]
+
+
+def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
+    """Yield undated matches moved to `at`, the last dated one of their entity; left at ingest time when there is none."""
+    for part in parts:
+        if at is None:
+            yield part
+        elif isinstance(part, Occurrence):
+            yield replace(part, at=at)
+        else:
+            head, tail = ([(at, event_id) for _, event_id in stamps] for stamps in (part.head, part.tail))
+            yield replace(part, first=at, last=at, head=head, tail=tail)
+
+
+def newest(parts: Iterable[Part]) -> datetime | None:
+    """Return the time of the last of `parts`."""
+    return max((part.at if isinstance(part, Occurrence) else part.last for part in parts), default=None)
+
+
+def _of_sum(part: Tally, collapse: timedelta) -> Entry:
+    weight = min(part.count, 1 + (part.last - part.first) // collapse) if collapse else part.count
+    return Entry(part.first, part.last, part.last, weight, (part,))
+
+
+def _collapsed(singles: Iterable[Occurrence], collapse: timedelta) -> Iterator[Entry]:
+    group: list[Occurrence] = []
+    for each in singles:
+        if group and each.at - group[0].at > collapse:
+            yield _of_group(group)
+            group = []
+        group.append(each)
+    if group:
+        yield _of_group(group)
+
+
+def _of_group(group: list[Occurrence]) -> Entry:
+    return Entry(group[0].at, group[0].at, group[-1].at, 1, tuple(group))

@@ -1,0 +1,148 @@
+"""Episodes: when a counting rule begins to hold for an entity, and when it is over. Pure: entries and clocks in, episodes out.
+
+A window is (t - timespan, t]: what lies exactly `timespan` back is out. An end is judged at complete_until, so that lines of
+slower sources are not missed; what comes at the very moment of an end still belongs to the episode.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from engine.correlate.entries import Entry
+from engine.model.rules import Clear
+
+Holds = Callable[[int], bool]
+Signal = tuple[datetime, str]  # time and rule of a match that says that the trouble is over
+
+QUIET = "quiet, not confirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """An end at `at`, known for certain once everything up to `known` has been read."""
+
+    at: datetime
+    known: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """The entries from the first one counted on; `since`: when the condition began to hold.
+
+    `ending` is set when the episode is over; `due` when it would be over, or its waiting be done, if nothing more came.
+    """
+
+    entries: tuple[Entry, ...]
+    since: datetime
+    ending: Ending | None
+    due: datetime | None
+
+    @property
+    def last(self) -> datetime:
+        """Return the time of the last of its matches."""
+        return max(entry.last for entry in self.entries)
+
+    def held_until(self, complete_until: datetime | None) -> datetime:
+        """Return until when the condition is known to have held."""
+        if self.ending is not None:
+            return self.ending.at
+        return self.last if complete_until is None else max(self.last, complete_until)
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """When a rule holds and when it is over: the condition on the count in a window of `timespan`, and its `clear`."""
+
+    holds: Holds
+    timespan: timedelta
+    clear: Clear
+
+
+def episodes(
+    entries: Sequence[Entry], signals: Sequence[Signal], counting: Counting, complete_until: datetime | None
+) -> list[Episode]:
+    """Return the episodes of one entity in order of time.
+
+    Args:
+        entries: what is counted, in order of `at`.
+        signals: matches of the rules of `clear`, in order of time.
+    """
+    found: list[Episode] = []
+    free = 0
+    while (opened := _opening(entries, free, counting)) is not None:
+        begin, opening = opened
+        episode, free = _run(entries, begin, opening, signals, counting.clear, complete_until)
+        found.append(episode)
+    return found
+
+
+def _opening(entries: Sequence[Entry], free: int, counting: Counting) -> tuple[int, int] | None:
+    """Return the first entry of the first window from `free` on in which the condition holds, and the entry that made it so."""
+    begin, count = free, 0
+    for position in range(free, len(entries)):
+        count += entries[position].weight
+        while entries[begin].at <= entries[position].at - counting.timespan:
+            count -= entries[begin].weight
+            begin += 1
+        if counting.holds(count):
+            return begin, position
+    return None
+
+
+def _run(
+    entries: Sequence[Entry],
+    begin: int,
+    opening: int,
+    signals: Sequence[Signal],
+    clear: Clear,
+    complete_until: datetime | None,
+) -> tuple[Episode, int]:
+    """Follow the episode that opens at `opening`; return it and the position after its last entry."""
+    last = max(entry.last for entry in entries[begin : opening + 1])
+    for position in range(opening, len(entries)):
+        last = max(last, entries[position].last)
+        following = entries[position + 1].first if position + 1 < len(entries) else None
+        ending = _ending(entries, begin, position, last, signals, clear)
+        undisturbed = ending is not None and (following is None or following > ending.known)
+        over = undisturbed and ending is not None and complete_until is not None and ending.known <= complete_until
+        if over or following is None:
+            members = tuple(entries[begin : position + 1])
+            due = ending.known if ending else None
+            return Episode(members, entries[opening].at, ending if over else None, due), position + 1
+    raise IndexError(opening)
+
+
+def _ending(
+    entries: Sequence[Entry], begin: int, position: int, last: datetime, signals: Sequence[Signal], clear: Clear
+) -> Ending | None:
+    """Return the earliest end that follows if nothing is counted after `position`."""
+    ends = [end for end in (_quiet(entries, begin, position, last, clear), _signalled(last, signals, clear)) if end]
+    return min(ends, key=lambda end: end.known, default=None)
+
+
+def _quiet(entries: Sequence[Entry], begin: int, position: int, last: datetime, clear: Clear) -> Ending | None:
+    """Return the end by falling to `at_most` in `in_s`: when the entry that makes it one too many has left the window."""
+    if clear.in_s <= 0:
+        return None
+    within = timedelta(seconds=clear.in_s)
+    count, at = 0, position
+    while at >= begin:
+        count += entries[at].weight
+        if count > clear.at_most:
+            over = max(last, entries[at].last + within)
+            return Ending(over, over, QUIET)
+        at -= 1
+    return Ending(last, last, QUIET)
+
+
+def _signalled(last: datetime, signals: Sequence[Signal], clear: Clear) -> Ending | None:
+    """Return the end by the first signal that is not followed by anything counted, confirmed after `quiet_s` without any."""
+    position = bisect_left(signals, (last, ""))
+    if position == len(signals):
+        return None
+    at, rule_id = signals[position]
+    return Ending(at, max(at, last + timedelta(seconds=clear.quiet_s)), f"{rule_id} seen")

@@ -1,0 +1,107 @@
+"""What a correlation type is: a logic object that is told of matches, and says verdicts. No clock, no I/O, no threads.
+
+Adding a type is adding a module to `engine/correlate/types`: it names its `TYPE` and makes a logic of a Correlation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Protocol
+
+from engine.correlate import types
+from engine.correlate.bindings import Bindings
+from engine.correlate.clocks import Clocks
+from engine.model.incidents import Alert, Evidence, Verdict
+from engine.model.matches import Match, Value
+from engine.model.records import Labels
+from engine.model.rules import Correlation, Plan
+
+Entity = tuple[tuple[str, str], ...]
+Unjudged = tuple[str, str]  # what cannot be judged, and why
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What every logic of a scope may ask: how far time has come, who speaks, and what the configuration says."""
+
+    scope: str
+    clocks: Clocks
+    bindings: Bindings
+    context: Mapping[str, str]
+
+
+class Logic(Protocol):
+    """The state of one rule in one scope, and its evaluation.
+
+    Matches may come in any order and more than once: what is said depends on the set of them alone.
+    """
+
+    rule_id: str
+    listens: frozenset[str]  # ids of the rules whose matches it is told of
+    follows_clocks: bool  # whether it has to be asked whenever any source has moved
+    dirty: bool  # whether `snapshot` differs from what was restored or snapshotted last
+
+    def on_match(self, match: Match, facts: Facts) -> None:
+        """Take a match of one of the rules it listens to."""
+
+    def on_retract(self, match: Match, facts: Facts) -> None:
+        """Take back a match: its event turned out to be longer, and is matched anew."""
+
+    def on_progress(self, facts: Facts) -> None:
+        """Take note that time or what is known of the sources has moved; called before `findings`."""
+
+    def next_deadline(self) -> datetime | None:
+        """Return the complete_until at which it has to be asked again though no match came; None: never."""
+
+    def findings(self, facts: Facts) -> Iterator[Verdict | Evidence]:
+        """Yield what has changed since the last call."""
+
+    def unjudged(self, facts: Facts) -> Iterable[Unjudged]:
+        """Return what this rule cannot judge."""
+
+    def snapshot(self) -> str:
+        """Return everything it knows as JSON."""
+
+    def restore(self, text: str) -> None:
+        """Continue from a snapshot; called at most once, before anything else."""
+
+
+class CorrelationType(Protocol):
+    """A module of `engine/correlate/types`."""
+
+    TYPE: str
+    logic: Callable[[Correlation, Plan], Logic]
+
+
+@cache
+def correlation_types() -> Mapping[str, CorrelationType]:
+    """Return every correlation type there is, by the name that rules use."""
+    names = sorted(module.name for module in pkgutil.iter_modules(types.__path__))
+    modules = (importlib.import_module(f"{types.__name__}.{name}") for name in names)
+    return {module.TYPE: module for module in modules}
+
+
+def word_value(match: Match, label: str, word: str, scope: str) -> str | None:
+    """Return the value of an entity's label, read from `word`: the match's captures first, then its labels; None if missing."""
+    if label == "cluster":
+        return scope
+    value: Value | None = match.captures.get(word)
+    if value is None or value == "":
+        value = match.labels.get(word)
+    return None if value is None or value == "" else str(value)
+
+
+def known_labels(entity: Entity) -> Labels:
+    """Return the entity as labels, without what stands in for a missing value."""
+    return {label: value for label, value in entity if not value.startswith("?")}
+
+
+def fingerprint(alerts: tuple[Alert, ...]) -> str:
+    """Return a short text that differs when `alerts` do."""
+    return hashlib.sha256(repr(alerts).encode("utf-8", "replace")).hexdigest()[:16]

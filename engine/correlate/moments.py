@@ -1,0 +1,38 @@
+"""Moments: when something was said, the earliest of each second, bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from engine.correlate.tally import Stamped
+
+MAX_MOMENTS = 1000
+_SLACK = 200
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Moments:
+    """Times with their events: of each second the earliest, of all the newest MAX_MOMENTS, whatever the order of adding."""
+
+    __slots__ = ("_by_second",)
+
+    def __init__(self, stamps: Iterable[Stamped] = ()) -> None:
+        self._by_second: dict[int, Stamped] = {}
+        for at, event_id in stamps:
+            self.add(at, event_id)
+
+    def add(self, at: datetime, event_id: str) -> None:
+        """Add one."""
+        second = (at - _EPOCH).days * 86400 + (at - _EPOCH).seconds
+        stamp = (at, event_id)
+        self._by_second[second] = min(stamp, self._by_second.get(second, stamp))
+        if len(self._by_second) > MAX_MOMENTS + _SLACK:
+            self._by_second = {second: self._by_second[second] for second in self._newest()}
+
+    def stamps(self) -> list[Stamped]:
+        """Return the moments in order of time."""
+        return [self._by_second[second] for second in self._newest()]
+
+    def _newest(self) -> list[int]:
+        return sorted(self._by_second)[-MAX_MOMENTS:]

@@ -1,0 +1,76 @@
+"""Runs: stamped things joined as long as less than `gap` lies between two neighbours; of each run only its ends are kept."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Generic, Protocol, TypeVar
+
+MAX_RUNS = 200
+
+
+class Stamped(Protocol):
+    """Anything with a time and the id of its event."""
+
+    @property
+    def at(self) -> datetime:
+        """Return when it happened."""
+
+    @property
+    def event_id(self) -> str:
+        """Return the id of its event."""
+
+
+T = TypeVar("T", bound=Stamped)
+Ends = tuple[T, T]  # the earliest and the latest of a run
+
+
+class Runs(Generic[T]):
+    """A sorted set of runs; the same things added in any order, any number of times, give the same runs.
+
+    Beyond MAX_RUNS the two oldest are joined.
+    """
+
+    __slots__ = ("_gap", "_runs")
+
+    def __init__(self, gap: timedelta, runs: Iterable[Ends[T]] = ()) -> None:
+        self._gap = gap
+        self._runs: list[Ends[T]] = []
+        for first, last in runs:
+            self._insert(first, last)
+
+    def __iter__(self) -> Iterator[Ends[T]]:
+        return iter(self._runs)
+
+    def add(self, item: T) -> None:
+        """Add one thing."""
+        self._insert(item, item)
+
+    def merge(self, other: Runs[T]) -> None:
+        """Add everything that `other` holds."""
+        for first, last in other:
+            self._insert(first, last)
+
+    def pauses(self) -> Iterator[Ends[T]]:
+        """Yield the last of each run with the first of the next."""
+        for (_, last), (first, _) in pairwise(self._runs):
+            yield last, first
+
+    def last_before(self, at: datetime) -> T | None:
+        """Return the latest known thing that is not after `at`."""
+        ends = [end for run in self._runs for end in run if end.at <= at]
+        return ends[-1] if ends else None
+
+    def _insert(self, first: T, last: T) -> None:
+        low = bisect_right(self._runs, first.at - self._gap, key=lambda run: run[1].at)
+        high = bisect_left(self._runs, last.at + self._gap, key=lambda run: run[0].at)
+        joined = [first, last, *(end for run in self._runs[low:high] for end in run)]
+        self._runs[low:high] = [(min(joined, key=_when), max(joined, key=_when))]
+        if len(self._runs) > MAX_RUNS:
+            self._runs[:2] = [(self._runs[0][0], self._runs[1][1])]
+
+
+def _when(item: Stamped) -> tuple[datetime, str]:
+    return item.at, item.event_id

@@ -1,0 +1,126 @@
+"""Series: the time-ordered set of matches of one rule and entity, bounded without losing the count.
+
+The newest KEPT are kept one by one. Older ones are folded into sums over stretches of time laid on a fixed grid; so what is
+folded, and into what, depends on the set of matches alone and not on the order in which they came.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from engine.correlate.tally import Occurrence, Stamped, Tally, tally
+
+KEPT = 500
+STRETCHES = 200
+KNOWN = 4096  # names of folded matches that are remembered, so that one that comes again is not counted again
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_GRID = timedelta(minutes=1)
+
+
+def _when(occurrence: Occurrence) -> Stamped:
+    return occurrence.at, occurrence.event_id
+
+
+@dataclass(slots=True)
+class Series:
+    """Matches of one rule for one entity. `distinct`: captures whose every tuple of values counts once (empty: the event).
+
+    `folded` maps the number of a stretch of `width` to the sum of its matches before `horizon`. `touched` is the newest tick
+    at which something was added.
+    """
+
+    distinct: tuple[str, ...] = ()
+    kept: list[Occurrence] = field(default_factory=list)
+    folded: dict[int, Tally] = field(default_factory=dict)
+    width: int = 1  # in minutes
+    horizon: datetime | None = None
+    known: list[str] = field(default_factory=list)
+    touched: datetime | None = None
+    _names: dict[str, Occurrence] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._names = {self._name(each): each for each in self.kept}
+
+    def add(self, occurrence: Occurrence) -> bool:
+        """Add a match; return whether it is new. Of two with the same distinct values the earlier one counts."""
+        name = self._name(occurrence)
+        same = self._names.get(name)
+        if same is not None:
+            if _when(same) <= _when(occurrence):
+                return False
+            self._drop(same)
+        self._names[name] = occurrence
+        if not self.kept or _when(self.kept[-1]) < _when(occurrence):
+            self.kept.append(occurrence)
+        else:
+            insort(self.kept, occurrence, key=_when)
+        if len(self.kept) > 4 * KEPT:
+            self.fold()
+        return True
+
+    def retract(self, event_id: str) -> bool:
+        """Take back what one event added; return whether it was still kept one by one."""
+        found = next((each for each in reversed(self.kept) if each.event_id == event_id), None)
+        if found is None:
+            return False
+        self._drop(found)
+        del self._names[self._name(found)]
+        return True
+
+    def fold(self) -> None:
+        """Fold all but the newest KEPT, whole minutes at a time."""
+        self._fold_before_horizon()
+        if len(self.kept) <= KEPT:
+            return
+        reached = self.kept[-KEPT - 1].at
+        self.horizon = _EPOCH + ((reached - _EPOCH) // _GRID + 1) * _GRID
+        self._fold_before_horizon()
+        while len(self.folded) > STRETCHES:
+            self._widen()
+
+    def parts(self) -> Iterable[Occurrence | Tally]:
+        """Return everything, folded to its bounds: sums in order of time, then single matches in order of time."""
+        self.fold()
+        return (*(self.folded[stretch] for stretch in sorted(self.folded)), *self.kept)
+
+    def _name(self, occurrence: Occurrence) -> str:
+        values = [occurrence.captures.get(name) for name in self.distinct]
+        return repr(values) if values and None not in values else occurrence.event_id
+
+    def _drop(self, occurrence: Occurrence) -> None:
+        position = bisect_left(self.kept, _when(occurrence), key=_when)
+        while self.kept[position] is not occurrence:
+            position += 1
+        del self.kept[position]
+
+    def _fold_before_horizon(self) -> None:
+        if self.horizon is None or not self.kept or self.kept[0].at >= self.horizon:
+            return
+        border = bisect_left(self.kept, (self.horizon, ""), key=_when)
+        known = set(self.known)
+        by_stretch: dict[int, list[Occurrence]] = {}
+        for each in self.kept[:border]:
+            name = self._name(each)
+            del self._names[name]
+            if name not in known:
+                known.add(name)
+                by_stretch.setdefault((each.at - _EPOCH) // (_GRID * self.width), []).append(each)
+        del self.kept[:border]
+        self.known = sorted(known)[:KNOWN]
+        for stretch, some in by_stretch.items():
+            self._sum(stretch, tally(some))
+
+    def _widen(self) -> None:
+        before, self.folded, self.width = self.folded, {}, self.width * 2
+        for stretch, summed in before.items():
+            self._sum(stretch // 2, summed)
+
+    def _sum(self, stretch: int, summed: Tally) -> None:
+        if stretch in self.folded:
+            self.folded[stretch].merge(summed)
+        else:
+            self.folded[stretch] = summed

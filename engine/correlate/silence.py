@@ -1,0 +1,105 @@
+"""Silence: is a pause in what a member prints a failure? Pure: what is known of the pause in, a verdict out (DESIGN 4.3)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from engine.correlate.spans import Gap, Spans
+from engine.model.rules import Absence, Sooner
+
+WITNESSES = 2  # other members that must go on
+CRITICAL_AFTER = timedelta(minutes=3)
+
+PLANNED = "planned stop, not back"
+ENDED = "no line since; or its log was collected earlier"
+COMPLAINED = "others cannot reach it"
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A member's silence and what is known around it.
+
+    `timespan`: how long it may be silent, None when never armed. Complaints, their takings back and planned stops are sorted
+    times. `others`: when each other member was heard from; `peer_time`: the time they agree has come. `read`: the member's
+    sources have been read to their ends. `border`: its log ends where a file was rotated away. `told`: this silence was told
+    of before.
+    """
+
+    gap: Gap
+    timespan: timedelta | None
+    complaints: Sequence[datetime]
+    taken_back: Sequence[datetime]
+    stops: Sequence[datetime]
+    others: Sequence[Spans]
+    peer_time: datetime | None
+    read: bool
+    border: bool
+    told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A verdict: silent from the pause's beginning to `until` (None: still), certain at `certain`."""
+
+    certain: datetime
+    until: datetime | None
+    severity: str
+    why: str
+    complained: datetime | None = None
+
+
+def judge(pause: Pause, absence: Absence, severity: str) -> Silence | None:
+    """Return the verdict on a pause; None while there is none.
+
+    While a source has not been read to its end, a silence that lasts begins no verdict, and ends none that was told.
+    """
+    if pause.gap.until is None and not (pause.read or pause.told):
+        return None
+    unless = absence.unless
+    if unless is not None and _near(pause.stops, pause.gap.since, timedelta(seconds=unless.within_s)):
+        return _outlasted(pause, timedelta(seconds=unless.for_s), "medium", PLANNED)
+    complained = _complained(pause, absence.sooner) if absence.sooner is not None else None
+    outlasted = None if pause.timespan is None else _outlasted(pause, pause.timespan, severity, ENDED)
+    if outlasted is None or complained is None:
+        return outlasted or complained
+    return Silence(min(outlasted.certain, complained.certain), outlasted.until, severity, COMPLAINED, complained.complained)
+
+
+def _outlasted(pause: Pause, timespan: timedelta, severity: str, why: str) -> Silence | None:
+    """Return the verdict when the pause lasted for `timespan` and at least two others went on beyond that."""
+    gap, deadline = pause.gap, pause.gap.since + timespan
+    if pause.border or (gap.until is not None and gap.until < deadline):
+        return None
+    witnesses = sum(spans.heard_between(deadline, gap.until) for spans in pause.others)
+    return Silence(deadline, gap.until, severity, why) if witnesses >= WITNESSES else None
+
+
+def _complained(pause: Pause, sooner: Sooner) -> Silence | None:
+    """Return the verdict on the first complaint within the pause that was not taken back in time."""
+    gap, patience = pause.gap, timedelta(seconds=sooner.timespan_s)
+    for complaint in pause.complaints[bisect_left(pause.complaints, gap.since) :]:
+        if gap.until is not None and complaint >= gap.until:
+            return None
+        certain, back = complaint + patience, _first_from(pause.taken_back, complaint)
+        if back is not None and back <= certain:
+            continue
+        silent_until = gap.until or pause.peer_time
+        if silent_until is None or silent_until < certain:
+            return None
+        until = min((end for end in (gap.until, back) if end is not None), default=None)
+        grave = (until or silent_until) >= complaint + CRITICAL_AFTER
+        return Silence(certain, until, "critical" if grave else "high", COMPLAINED, complaint)
+    return None
+
+
+def _first_from(times: Sequence[datetime], at: datetime) -> datetime | None:
+    position = bisect_left(times, at)
+    return times[position] if position < len(times) else None
+
+
+def _near(times: Sequence[datetime], at: datetime, within: timedelta) -> bool:
+    following = _first_from(times, at - within)
+    return following is not None and following <= at + within

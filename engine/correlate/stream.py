@@ -1,0 +1,74 @@
+"""`correlate`: the stage of the pipeline between matching and grouping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from engine.correlate.correlator import Correlator
+from engine.model.incidents import Finding
+from engine.model.matches import Match, Seen
+from engine.model.records import Progress, Tick, parent_id
+from engine.model.rules import Plan
+
+FLUSH_EVERY = 1000  # matches
+DEFAULT_SCOPE = "default"
+
+
+def correlate(items: Iterable[Match | Seen | Progress | Tick], plan: Plan) -> Iterator[Finding]:
+    """Yield what the rules say of each scope, every FLUSH_EVERY matches and at the end.
+
+    A scope is a cluster, by the label of matches and spans. Progress goes to the scopes in which its source was heard of, a
+    tick to all of them.
+    """
+    scopes = _Scopes(plan)
+    matches = 0
+    for item in items:
+        scopes.observe(item)
+        matches += isinstance(item, Match)
+        if matches >= FLUSH_EVERY:
+            matches = 0
+            yield from scopes.flush()
+    yield from scopes.flush()
+
+
+class _Scopes:
+    """The correlators by scope, and which sources were heard of in each."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._correlators: dict[str, Correlator] = {}
+        self._scopes_of: dict[str, set[str]] = {}
+        self._progress: dict[str, Progress] = {}
+        self._tick: Tick | None = None
+
+    def observe(self, item: Match | Seen | Progress | Tick) -> None:
+        if isinstance(item, Match | Seen):
+            self._correlator(item).observe(item)
+        elif isinstance(item, Progress):
+            self._progress[item.source_id] = item
+            for scope in self._scopes_of.get(item.source_id, ()):
+                self._correlators[scope].observe(item)
+        else:
+            self._tick = item
+            for correlator in self._correlators.values():
+                correlator.observe(item)
+
+    def flush(self) -> Iterator[Finding]:
+        for correlator in self._correlators.values():
+            yield from correlator.flush()
+
+    def _correlator(self, item: Match | Seen) -> Correlator:
+        """Return the correlator of the item's scope, told of what the item's source and the clock have said before."""
+        scope = item.labels.get("cluster", DEFAULT_SCOPE)
+        correlator = self._correlators.get(scope)
+        if correlator is None:
+            correlator = self._correlators[scope] = Correlator(self._plan, scope)
+            if self._tick is not None:
+                correlator.observe(self._tick)
+        for source_id in (item.source_id, parent_id(item.source_id)):
+            scopes = self._scopes_of.setdefault(source_id, set())
+            if scope not in scopes:
+                scopes.add(scope)
+                if source_id in self._progress:
+                    correlator.observe(self._progress[source_id])
+        return correlator

@@ -1,0 +1,179 @@
+"""Tallies: what is remembered of many matches once they are no longer kept one by one.
+
+A tally is a commutative sum: adding the same matches in any order, in any grouping, gives the same tally.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from engine.model.incidents import Capture
+from engine.model.matches import Match, Value
+from engine.model.records import Labels
+
+MAX_VALUES = 10
+MAX_SOURCES = 10
+MAX_EVENTS = 25  # of the earliest, and of the latest
+
+# they tell where a line was read, not what it is about
+_NOT_OF_THE_EMITTER = frozenset(("source", "timezone"))
+
+Stamped = tuple[datetime, str]  # time and id of an event
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One match as correlation keeps it. `labels` are the emitter's, without where the line was read."""
+
+    at: datetime
+    event_id: str
+    source_id: str
+    captures: Mapping[str, Value] = field(default_factory=dict)
+    labels: Labels = field(default_factory=dict)
+
+
+def occurrence(match: Match) -> Occurrence:
+    """Return what correlation keeps of `match`."""
+    labels = {name: value for name, value in match.labels.items() if name not in _NOT_OF_THE_EMITTER}
+    return Occurrence(match.at, match.event_id, match.source_id, match.captures, labels)
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The values captured under one name: the distinct ones by their earliest time, and figures of those that are numbers."""
+
+    values: list[tuple[datetime, Value]] = field(default_factory=list)
+    first: tuple[datetime, float] | None = None
+    last: tuple[datetime, float] | None = None
+    low: float = 0.0
+    high: float = 0.0
+    total: float = 0.0
+
+    def add(self, at: datetime, value: Value) -> None:
+        """Add one value."""
+        self._note(at, value)
+        if not isinstance(value, str):
+            self._figure((at, value), (at, value), value, value, value)
+
+    def merge(self, other: Gathered) -> None:
+        """Add everything `other` gathered."""
+        for at, value in other.values:
+            self._note(at, value)
+        if other.first is not None and other.last is not None:
+            self._figure(other.first, other.last, other.low, other.high, other.total)
+
+    def capture(self) -> Capture:
+        """Return what an alert says of these values."""
+        values = tuple(value for _, value in self.values)
+        if self.first is None or self.last is None:
+            return Capture(values)
+        return Capture(values, self.first[1], self.last[1], self.low, self.high, self.total)
+
+    def _figure(
+        self, first: tuple[datetime, float], last: tuple[datetime, float], low: float, high: float, total: float
+    ) -> None:
+        if self.first is None or self.last is None:
+            self.first, self.last, self.low, self.high, self.total = first, last, low, high, total
+            return
+        self.first, self.last = min(self.first, first), max(self.last, last)
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        self.total += total
+
+    def _note(self, at: datetime, value: Value) -> None:
+        for position, (known_at, known) in enumerate(self.values):
+            if known == value:
+                if known_at <= at:
+                    return
+                del self.values[position]
+                break
+        else:
+            if len(self.values) >= MAX_VALUES and self.values[-1][0] < at:
+                return
+        self.values.append((at, value))
+        self.values.sort(key=lambda stamped: (stamped[0], str(stamped[1])))
+        del self.values[MAX_VALUES:]
+
+
+@dataclass(slots=True)
+class Tally:
+    """The sum of matches: how many, from when to when, labels on which all agree, captures, sources, outermost events."""
+
+    count: int
+    first: datetime
+    last: datetime
+    labels: dict[str, str] = field(default_factory=dict)
+    captures: dict[str, Gathered] = field(default_factory=dict)
+    sources: list[str] = field(default_factory=list)
+    head: list[Stamped] = field(default_factory=list)
+    tail: list[Stamped] = field(default_factory=list)
+
+    def merge(self, other: Tally) -> None:
+        """Add everything `other` counted."""
+        self.count += other.count
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+        self._agree(other.labels)
+        for name, gathered in other.captures.items():
+            self.captures.setdefault(name, Gathered()).merge(gathered)
+        self._came_from(other.sources)
+        self._bound(other.head, other.tail)
+
+    def events(self) -> tuple[str, ...]:
+        """Return the ids of the outermost events, by time."""
+        return tuple(event_id for _, event_id in sorted({*self.head, *self.tail}))
+
+    def evidence(self) -> tuple[str, ...]:
+        """Return the ids of the first three and the last three events, by time."""
+        return tuple(event_id for _, event_id in sorted({*self.head[:3], *self.tail[-3:]}))
+
+    def captured(self) -> dict[str, Capture]:
+        """Return what an alert says was captured, by name."""
+        return {name: self.captures[name].capture() for name in sorted(self.captures)}
+
+    def _add(self, occurrence: Occurrence) -> None:
+        for name, value in occurrence.captures.items():
+            gathered = self.captures.get(name)
+            if gathered is None:
+                gathered = self.captures[name] = Gathered()
+            gathered.add(occurrence.at, value)
+        if occurrence.labels != self.labels:
+            self._agree(occurrence.labels)
+
+    def _agree(self, labels: Labels) -> None:
+        self.labels = {name: value for name, value in self.labels.items() if labels.get(name) == value}
+
+    def _came_from(self, sources: Iterable[str]) -> None:
+        self.sources = sorted({*self.sources, *sources})[:MAX_SOURCES]
+
+    def _bound(self, head: Iterable[Stamped], tail: Iterable[Stamped]) -> None:
+        self.head = sorted([*self.head, *head])[:MAX_EVENTS]
+        self.tail = sorted([*self.tail, *tail])[-MAX_EVENTS:]
+
+
+def tally(occurrences: Iterable[Occurrence]) -> Tally:
+    """Return the sum of `occurrences`. Raises ValueError when there are none."""
+    ordered = sorted(occurrences, key=lambda each: (each.at, each.event_id))
+    if not ordered:
+        raise ValueError("nothing to sum up")
+    made = Tally(len(ordered), ordered[0].at, ordered[-1].at, dict(ordered[0].labels))
+    for each in ordered:
+        made._add(each)
+    stamps = [(each.at, each.event_id) for each in (*ordered[:MAX_EVENTS], *ordered[-MAX_EVENTS:])]
+    made._came_from({each.source_id for each in ordered})
+    made._bound(stamps[:MAX_EVENTS], stamps[-MAX_EVENTS:])
+    return made
+
+
+def total(parts: Iterable[Occurrence | Tally]) -> Tally:
+    """Return the sum of single occurrences and earlier sums. Raises ValueError when there are none."""
+    every = list(parts)
+    singles = [part for part in every if isinstance(part, Occurrence)]
+    sums = [part for part in every if isinstance(part, Tally)]
+    if not sums:
+        return tally(singles)
+    first, *others = [*([tally(singles)] if singles else []), *sums]
+    made = Tally(0, first.first, first.last, dict(first.labels))
+    for each in (first, *others):
+        made.merge(each)
+    return made

@@ -1,0 +1,21 @@
+"""absence: something expected is missing, be it a member of a component or the matches of a signature."""
+
+from __future__ import annotations
+
+from engine.correlate.logic import Logic
+from engine.correlate.members import MemberSilence
+from engine.correlate.pauses import Pauses
+from engine.model.rules import Correlation, Plan
+
+TYPE = "absence"
+
+
+def logic(correlation: Correlation, plan: Plan) -> Logic:
+    """Return the logic of a correlation of this type. Raises ValueError when it does not say what is expected."""
+    absence = correlation.absence
+    if absence is None:
+        raise ValueError(f"{correlation.rule.id}: an absence needs `of`")
+    component = next((each for each in plan.components if each.name == absence.of), None)
+    if component is None:
+        return Pauses(correlation, absence.of, absence.timespan_s or correlation.timespan_s)
+    return MemberSilence(correlation.rule, absence, component)

@@ -1,0 +1,46 @@
+"""Versions: does the version that a component printed lie in the range a rule is written for?"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+Bounds = Sequence[tuple[str, str]]
+
+_NUMBERS = re.compile(r"\d{1,9}")
+_LEADING = re.compile(r"\D*(\d+(?:\.\d+)*)")
+_HOLDS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def within(version: str, bounds: Bounds) -> bool:
+    """Return whether `version` meets every bound; one that holds no number (a build name) is not held against a rule.
+
+    Only as many parts are compared as the bound has: 2.6.1 meets `<=2.6` and `==2.6`, not `>2.6`.
+    """
+    leading = _LEADING.match(version)
+    if leading is None:
+        return True
+    parts = _parts(leading[1])
+    return all(_meets(parts, op, _parts(bound)) for op, bound in bounds)
+
+
+def written(bounds: Bounds) -> str:
+    """Return bounds as a rule writes them: `>=2.1,<4.1`."""
+    return ",".join(f"{op}{bound}" for op, bound in bounds)
+
+
+def _meets(parts: tuple[int, ...], op: str, bound: tuple[int, ...]) -> bool:
+    padded = (*parts, *(0,) * len(bound))[: len(bound)]
+    return _HOLDS[op](padded, bound)
+
+
+def _parts(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in _NUMBERS.findall(text))
