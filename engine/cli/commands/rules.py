@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from difflib import get_close_matches
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from engine.cli.exits import BAD_REQUEST, FOUND, NOTHING_FOUND
+from engine.cli.output import Format, FormatOption, print_json
+from engine.cli.rulebook import rule_paths, with_layouts
 from engine.cli.visible import visible
-from engine.dsl import builtin_rules, lint, load_pack
+from engine.dsl import lint, load_pack
 from engine.dsl.document import plain
 from engine.dsl.drafts import Draft, RuleTest
 from engine.dsl.pack import Pack
 from engine.errors import RulesError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Plan, Rule
-
-BUILTIN = "builtin"
 
 HELP = """\
 List and show rules, check their files, and run the tests they carry.
@@ -43,28 +41,20 @@ Exit codes: 0 nothing wrong, 1 warnings or failed tests, 2 usage or bad rules.
 """
 
 
-class Format(str, Enum):
-    """How the answer is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 Folders = Annotated[
     list[Path] | None, typer.Option("--rules", metavar="DIR", help="Rules to use instead of the built-in ones.")
 ]
-Shape = Annotated[Format, typer.Option("--format", help="Text to read, or JSON.")]
 
 app = typer.Typer(help=HELP, no_args_is_help=True)
 
 
 @app.command("list")
-def list_rules(rules: Folders = None, format: Shape = Format.TEXT) -> None:
+def list_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> None:
     """List every rule: id, severity, component, status, title."""
-    pack = _sound(_paths(rules))
+    pack = _sound(rule_paths(rules))
     rows = [_row(pack, rule) for _, rule in sorted(pack.plan.rules().items())]
     if format is Format.JSON:
-        _print_json(rows)
+        print_json(rows)
         return
     width = max((len(row["id"]) for row in rows), default=0)
     for row in rows:
@@ -73,14 +63,16 @@ def list_rules(rules: Folders = None, format: Shape = Format.TEXT) -> None:
 
 
 @app.command("show")
-def show_rule(id: Annotated[str, typer.Argument(metavar="ID")], rules: Folders = None, format: Shape = Format.TEXT) -> None:
+def show_rule(
+    id: Annotated[str, typer.Argument(metavar="ID")], rules: Folders = None, format: FormatOption = Format.TEXT
+) -> None:
     """Show one rule: what it captures, what explains it, and its file as written."""
-    pack = _sound(_paths(rules))
+    pack = _sound(rule_paths(rules))
     rule, draft = _one(pack, id)
     causes = sorted(other.id for other in pack.plan.rules().values() for entry in other.explains if id in entry.rules)
     if format is Format.JSON:
         about = {"captures": dict(rule.captures), "explained_by": causes, "rule": plain(draft.document.root)}
-        _print_json({**_row(pack, rule), **about})
+        print_json({**_row(pack, rule), **about})
         return
     print(f"{rule.id}  ({rule.path})")
     print(f"  captures: {', '.join(f'{name} ({type_})' for name, type_ in rule.captures.items()) or 'nothing'}")
@@ -89,11 +81,11 @@ def show_rule(id: Annotated[str, typer.Argument(metavar="ID")], rules: Folders =
 
 
 @app.command("lint")
-def lint_rules(rules: Folders = None, format: Shape = Format.TEXT) -> None:
+def lint_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> None:
     """Check every file: errors, and advice such as missing near misses. Everything is told at once."""
-    found = lint(_paths(rules))
+    found = lint(rule_paths(rules))
     if format is Format.JSON:
-        _print_json([_as_json(each) for each in found])
+        print_json([_as_json(each) for each in found])
     else:
         _print_findings(found)
     raise typer.Exit(_lint_exit(found))
@@ -103,19 +95,15 @@ def lint_rules(rules: Folders = None, format: Shape = Format.TEXT) -> None:
 def test_rules(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Rules to test; all of them without.")] = None,
     rules: Folders = None,
-    format: Shape = Format.TEXT,
+    format: FormatOption = Format.TEXT,
 ) -> None:
     """Run the tests of the rules and tell what was expected and what came."""
-    pack = _sound(_paths(rules))
+    pack = _sound(rule_paths(rules))
     for id in ids or ():
         _one(pack, id)
     tests = [test for id in (ids or sorted(pack.tests)) for test in pack.tests[id]]
-    failed = _run(tests, _with_layouts(pack.plan), format)
+    failed = _run(tests, with_layouts(pack.plan), format)
     raise typer.Exit(FOUND if failed else NOTHING_FOUND)
-
-
-def _paths(folders: Sequence[Path] | None) -> list[Path]:
-    return [builtin_rules() if str(folder) == BUILTIN else folder for folder in (folders or [Path(BUILTIN)])]
 
 
 def _sound(paths: Sequence[Path]) -> Pack:
@@ -169,14 +157,6 @@ def _lint_exit(found: Sequence[Diagnostic]) -> int:
     return FOUND if found else NOTHING_FOUND
 
 
-def _with_layouts(plan: Plan) -> Plan:
-    """Return `plan` with the built-in formats and components where it brings none: log text is read as in a scan."""
-    if plan.formats and plan.components:
-        return plan
-    shipped = load_pack([builtin_rules()]).plan
-    return replace(plan, formats=plan.formats or shipped.formats, components=plan.components or shipped.components)
-
-
 def _run(tests: Sequence[RuleTest], plan: Plan, format: Format) -> int:
     """Run `tests`, print the results, and return how many failed."""
     from engine.cli.rule_tests import run_test  # noqa: PLC0415  (only this command needs the pipeline)
@@ -184,7 +164,7 @@ def _run(tests: Sequence[RuleTest], plan: Plan, format: Format) -> int:
     outcomes = [run_test(test, plan) for test in _with_progress(tests)]
     failed = [outcome for outcome in outcomes if outcome.problems]
     if format is Format.JSON:
-        _print_json([_outcome_json(o.test, o.problems) for o in outcomes])
+        print_json([_outcome_json(o.test, o.problems) for o in outcomes])
         return len(failed)
     for outcome in failed:
         print(f"FAILED {outcome.name}")
@@ -214,7 +194,3 @@ def _with_progress(tests: Sequence[RuleTest]) -> Iterator[RuleTest]:
     from rich.progress import track  # noqa: PLC0415
 
     yield from track(tests, "testing rules", console=Console(stderr=True), transient=True)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))

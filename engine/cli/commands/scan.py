@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -15,6 +13,7 @@ import typer
 from engine.cli.answer import document
 from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.intake import Intake
+from engine.cli.output import Format, FormatOption, print_json
 from engine.cli.overview import render_triage
 from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
 from engine.cli.terminal import show
@@ -44,20 +43,13 @@ input could not be read. With 2 and 3 the rest is read and reported all the same
 """
 
 
-class Format(str, Enum):
-    """How the answer is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 @app.command(help=HELP)
 def scan(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, directories, or - for standard input.")],
     rules: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="Rules to use instead of the built-in ones.")] = None,
     roster: Annotated[str, typer.Option(metavar="1,2,3", help="Broker ids that must be heard from.")] = "",
     tz: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of stamps that name none.")] = "UTC",
-    format: Annotated[Format, typer.Option(help="A report to read, or JSON.")] = Format.TEXT,
+    format: FormatOption = Format.TEXT,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label for every line.")] = None,
 ) -> None:
     """Triage the logs at `paths`; the help text is HELP."""
@@ -69,7 +61,7 @@ def scan(
     answer = triage(intake.lines(), plan, intake.notes)
     _complain(book, intake)
     if format is Format.JSON:
-        print(json.dumps(document(answer), ensure_ascii=False, indent=2))
+        print_json(document(answer))
     else:
         show(lambda width: render_triage(answer, width))
     raise typer.Exit(_exit_code(book, intake, answer))

@@ -1,0 +1,24 @@
+"""The two shapes of an answer: text to read, and JSON."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+
+class Format(str, Enum):
+    """How an answer is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="Text to read, or JSON.")]
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON value for people and programs: indented, in UTF-8."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))
