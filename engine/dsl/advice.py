@@ -62,7 +62,8 @@ def _advise(draft: Draft) -> Sequence[Diagnostic]:
     for pattern in _patterns(draft.document.root.get("detection")):
         _want_holes(pattern, logs, report)
         _want_literal(pattern, report)
-    for index, step in enumerate(draft.file.runbook.fix if draft.file.runbook else []):
+    steps = draft.file.runbook.fix if draft.file.runbook else []
+    for index, step in enumerate(steps if draft.document.whole(["runbook", "fix"], steps) else []):
         changing = changes_state(step.run)
         if changing and not step.changes_state:
             at = draft.document.find(["runbook", "fix", index, "run"])
@@ -73,6 +74,8 @@ def _advise(draft: Draft) -> Sequence[Diagnostic]:
 
 def _want_tests(draft: Draft, report: Report) -> None:
     at = draft.document.root.key("tests") or draft.document.root
+    if not draft.document.whole(["tests"], draft.tests):
+        return  # some were wrong, and that has been said
     if not any(test.fires is not None for test in draft.tests):
         report.add(Code.NO_FIRING_TEST, at, f"`{draft.id}` has no test that fires", "add a real log text with `fires: {...}`")
     if not any(test.fires is None for test in draft.tests):

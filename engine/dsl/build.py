@@ -89,11 +89,17 @@ def _runbook(draft: Draft, visible: Mapping[str, str]) -> Runbook:
     return Runbook(
         cause=_text(draft, ["runbook", "cause"], visible),
         impact=_text(draft, ["runbook", "impact"], visible),
-        fix=tuple(_step(draft, index, step, visible) for index, step in enumerate(given.fix)),
+        fix=_fix(draft, given.fix, visible),
         verify=_texts(draft, ["runbook", "verify"], len(given.verify), visible, command=True),
         next_checks=_texts(draft, ["runbook", "next_checks"], len(given.next_checks), visible),
         references=tuple(given.references),
     )
+
+
+def _fix(draft: Draft, steps: Sequence[StepEntry], visible: Mapping[str, str]) -> tuple[Step, ...]:
+    if not draft.document.whole(["runbook", "fix"], steps):
+        return ()
+    return tuple(_step(draft, index, step, visible) for index, step in enumerate(steps))
 
 
 def _step(draft: Draft, index: int, given: StepEntry, visible: Mapping[str, str]) -> Step:
@@ -124,7 +130,9 @@ def _text(draft: Draft, loc: Loc, visible: Mapping[str, str], command: bool = Fa
 
 def _escalations(draft: Draft, visible: Mapping[str, str]) -> tuple[Escalation, ...]:
     known = {**CONTEXT, **visible, "lasting": "num"}
-    made = []
+    made: list[Escalation] = []
+    if not draft.document.whole(["escalate"], draft.file.escalate):
+        return ()
     for index, entry in enumerate(draft.file.escalate):
         condition = _expression(draft, ["escalate", index, "when"], known)
         if condition is not None:

@@ -91,6 +91,11 @@ class Document:
         found = parent.key(str(loc[-1])) if loc and isinstance(parent, MapNode) else None
         return found or self.find(loc)
 
+    def whole(self, loc: Loc, entries: Sequence[object]) -> bool:
+        """Say whether `entries`, read from the list at `loc`, are all of it: those with errors were left out."""
+        node = self.find(loc)
+        return len(node.items) == len(entries) if isinstance(node, ListNode) else not entries
+
     def line(self, number: int) -> str:
         """Return line `number` (1-based), empty when there is none."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""

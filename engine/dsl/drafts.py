@@ -11,10 +11,10 @@ import re2
 
 from engine.dsl.codes import Code
 from engine.dsl.detection import Detection, captures_of, detection
-from engine.dsl.document import Document, ListNode, MapNode, TextNode
+from engine.dsl.document import Document, ListNode, MapNode, Node, TextNode, plain
 from engine.dsl.patterns import checked_pattern, compiled_by_re2
 from engine.dsl.report import Report
-from engine.dsl.schema import ComponentFile, FormatFile, RuleFile
+from engine.dsl.schema import ComponentFile, FormatFile, RuleFile, TestEntry
 from engine.dsl.structure import check
 from engine.model.expressions import Literal
 from engine.model.rules import Component, Format, Heartbeat, Test
@@ -74,15 +74,12 @@ def draft_component(document: Document, report: Report) -> Component | None:
     if file is None:
         return None
     _check_id(file.name, stem, document, report, "name")
-    heartbeats = [
-        _heartbeat(index, entry.every, entry.versions, document, report) for index, entry in enumerate(file.heartbeats)
-    ]
     return Component(
         file.name,
         file.label,
         _patterns("names", "member", document, report),
         _patterns("version", "version", document, report),
-        tuple(heartbeat for heartbeat in heartbeats if heartbeat),
+        _heartbeats(file, document, report),
     )
 
 
@@ -130,34 +127,28 @@ def _check_parts(file: RuleFile, document: Document, report: Report) -> None:
 
 def _tests(file: RuleFile, document: Document, report: Report) -> tuple[RuleTest, ...]:
     """Return the cases; a wrong one is reported and left out. Empty when the list has entries that could not be read."""
-    nodes = document.root.get("tests")
-    if not isinstance(nodes, ListNode) or len(nodes.items) != len(file.tests):
+    if not document.whole(["tests"], file.tests):
         return ()
     made = []
-    for node, entry in zip(nodes.items, file.tests, strict=True):
+    for index, entry in enumerate(file.tests):
+        node = document.find(["tests", index])
+        _check_test(node, entry, report)
         logs = {**({"log": entry.log} if entry.log is not None else {}), **entry.logs}
-        if not logs or (entry.fires is not None) == entry.silent:
-            help_line = "write `log: text` and either `fires: {capture: value}` or `silent: true`"
-            report.add(Code.TEST_SHAPE, node, "this test does not say what goes in or what comes out", help_line)
-            continue
-        _warn_of_cut_logs(node, report)
-        given = (
-            file.id,
-            document.path,
-            node.mark.line,
-            logs,
-            entry.labels,
-            entry.fires,
-            entry.fix,
-            entry.count,
-            entry.severity,
-        )
-        made.append(RuleTest(*given))
+        if logs and (entry.fires is not None or entry.silent):
+            rest = (entry.fires, entry.fix, entry.count, entry.severity)
+            made.append(RuleTest(file.id, document.path, node.mark.line, logs, entry.labels, *rest))
     return tuple(made)
 
 
-def _warn_of_cut_logs(node: object, report: Report) -> None:
-    log = node.get("log") if isinstance(node, MapNode) else None
+def _check_test(node: Node, entry: TestEntry, report: Report) -> None:
+    if not isinstance(node, MapNode):
+        return
+    outcomes = [key for key in ("fires", "silent") if node.get(key) is not None]
+    denied = entry.silent is False and node.get("silent") is not None and plain(node.get("silent") or node) == "false"
+    if len(outcomes) != 1 or denied or not (node.get("log") or node.get("logs")):
+        help_line = "write `log: text` and either `fires: {capture: value}` or `silent: true`"
+        report.add(Code.TEST_SHAPE, node, "this test does not say what goes in or what comes out", help_line)
+    log = node.get("log")
     if isinstance(log, TextNode) and log.cut:
         report.add(Code.YAML_PLAIN, log, "YAML cuts this unquoted log at ` #`", "quote it, or put `|` before it")
 
@@ -165,12 +156,12 @@ def _warn_of_cut_logs(node: object, report: Report) -> None:
 def _patterns(key: str, hole: str, document: Document, report: Report) -> tuple[Test, ...]:
     nodes = document.root.get(key)
     items = nodes.items if isinstance(nodes, ListNode) else ()
-    tests = [_text_test(item, report) for item in items if isinstance(item, TextNode)]
-    for node, test in zip(items, tests, strict=False):
+    made = [(item, _text_test(item, report)) for item in items if isinstance(item, TextNode)]
+    for node, test in made:
         if test and hole not in captures_of((test,)):
             help_line = f"mark where it stands, for example {{{hole}:int}} or {{{hole}}}"
             report.add(Code.MISSING_HOLE, node, f"the pattern has no hole {{{hole}}}", help_line)
-    return tuple(test for test in tests if test)
+    return tuple(test for _, test in made if test)
 
 
 def _text_test(node: TextNode, report: Report) -> Test | None:
@@ -178,9 +169,13 @@ def _text_test(node: TextNode, report: Report) -> Test | None:
     return Test("text", "pattern", made.source, made.regex, made.literals, made.captures) if made else None
 
 
-def _heartbeat(
-    index: int, every_s: float, versions: tuple[tuple[str, str], ...], document: Document, report: Report
-) -> Heartbeat | None:
-    node = document.find(["heartbeats", index, "log"])
-    test = _text_test(node, report) if isinstance(node, TextNode) else None
-    return Heartbeat(test, every_s, versions) if test else None
+def _heartbeats(file: ComponentFile, document: Document, report: Report) -> tuple[Heartbeat, ...]:
+    if not document.whole(["heartbeats"], file.heartbeats):
+        return ()
+    made = []
+    for index, entry in enumerate(file.heartbeats):
+        node = document.find(["heartbeats", index, "log"])
+        test = _text_test(node, report) if isinstance(node, TextNode) else None
+        if test is not None:
+            made.append(Heartbeat(test, entry.every, entry.versions))
+    return tuple(made)

@@ -126,7 +126,7 @@ def _grammar() -> pp.ParserElement:
     negative = (pp.ZeroOrMore(pp.Literal("-")) + atom).set_parse_action(_prefixed)
     product = _chain(negative, pp.one_of("* / %"))
     total = _chain(product, pp.one_of("+ -"))
-    compared = (total + pp.Optional(pp.one_of("== != <= >= < >") + total)).set_parse_action(_left)
+    compared = (total + pp.Optional(pp.one_of("== != <= >= < >") - total)).set_parse_action(_left)
     quantifier = pp.Regex(r"(?P<how>1|any|all)\s+of\s+(?P<glob>them\b|[a-z_][a-z0-9_]*\*|[a-z_][a-z0-9_]*)").set_parse_action(
         _quantifier
     )
@@ -137,11 +137,11 @@ def _grammar() -> pp.ParserElement:
 
 
 def _chain(operand: pp.ParserElement, operator: pp.ParserElement) -> pp.ParserElement:
-    return (operand + pp.ZeroOrMore(operator + operand)).set_parse_action(_left)
+    return (operand + pp.ZeroOrMore(operator - operand)).set_parse_action(_left)
 
 
 def _joined(operand: pp.ParserElement, operator: pp.ParserElement) -> pp.ParserElement:
-    return (operand + pp.ZeroOrMore(operator + operand)).set_parse_action(_balanced)
+    return (operand + pp.ZeroOrMore(operator - operand)).set_parse_action(_balanced)
 
 
 def _number(text: str) -> Literal:

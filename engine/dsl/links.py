@@ -110,13 +110,14 @@ def _check_key(draft: Draft, name: str, loc: Loc, world: World, captures: Mappin
 
 
 def _check_explains(draft: Draft, world: World) -> None:
-    for index, entry in enumerate(draft.file.explains):
+    explains, continues = draft.file.explains, draft.file.continues
+    for index, entry in enumerate(explains if draft.document.whole(["explains"], explains) else ()):
         loc: Loc = ["explains", index, "by"]
         if not entry.scope_wide and set(entry.by) <= {"cluster"}:
             help_line = "join on one more key, such as broker or topic; or say scope_wide: true"
             draft.report.add(Code.EXPLAINS_WITHOUT_KEY, draft.document.find(loc), "only the cluster joins the two", help_line)
         _check_join(draft, entry.by, entry.rules, loc, world)
-    for index, stage in enumerate(draft.file.continues):
+    for index, stage in enumerate(continues if draft.document.whole(["continues"], continues) else ()):
         _check_join(draft, stage.by, [stage.rule], ["continues", index, "by"], world)
 
 

@@ -22,6 +22,7 @@ MAX_NESTING = 16
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _COMMENT_FOLLOWS = re.compile(r"[ \t]+#")
 _UNQUOTED = re.compile(r"""^\s*(?:- )?(?:[\w.|-]+:\s+|- )(?P<text>[^\s'"|>].*)$""")
+_NO_KEY = TextNode(START, "", "")
 _BLOCK_HELP = "put `>-` after the key and the text, indented, on the next line"
 
 
@@ -113,7 +114,8 @@ class _Builder:
         start, end = self._mark(event).index, _place_of(event.end_mark).index
         style = getattr(event, "style", None) or ""
         cut = not style and _COMMENT_FOLLOWS.match(self._text, end) is not None
-        return TextNode(self._mark(event), getattr(event, "value", ""), self._text[start:end], style, cut)
+        value = getattr(event, "value", self._text[start:end])  # an alias has none: it stands for its own text
+        return TextNode(self._mark(event), value, self._text[start:end], style, cut)
 
     def _close(self, opened: _Open) -> Node:
         mark, flow = self._mark(opened.event), bool(opened.event.flow_style)
@@ -139,9 +141,11 @@ class _Builder:
         if isinstance(node, TextNode):
             return node
         self._report.add(Code.KEY_NOT_TEXT, node, "a key must be text, not a list or a map", "quote the text before the colon")
-        return TextNode(node.mark, "", "")
+        return _NO_KEY
 
     def _enter(self, parent: _Open, key: TextNode, value: Node) -> None:
+        if key is _NO_KEY:
+            return
         first = parent.entries.get(key.value)
         if first is not None:
             message = f"`{key.value}` stands twice; the first is in line {first[0].mark.line}"
@@ -151,6 +155,8 @@ class _Builder:
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> None:
         mark = _place_of(error.problem_mark or error.context_mark)
+        if error.context_mark and not any(self._report.document.lines[mark.line - 1 :]):
+            mark = _place_of(error.context_mark)  # what is missing at the end of the file began there
         unquoted = _UNQUOTED.match(self._report.document.line(mark.line))
         problem = f"not valid YAML: {error.problem or error.context or 'cannot be read'}"
         if unquoted and _looks_like_text(unquoted["text"]):

@@ -24,6 +24,7 @@ CONTEXT: Mapping[str, str] = {
     "first_seen": "time",
     "last_seen": "time",
     "duration_s": "num",
+    "duration": "word",
     "brokers": "list",
     "bootstrap": "hosts",
     "connect_url": "url",

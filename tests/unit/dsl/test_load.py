@@ -1,0 +1,185 @@
+"""What callers of engine.dsl rely on: plans, the cache, overrides, checks between rules."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.codec import dumps, loads
+from engine.dsl import Override, builtin_rules, lint, load, load_cached, load_pack
+from engine.errors import RulesError, UsageError
+from engine.model.expressions import Binary, Literal, Name
+from engine.model.rules import Clear, Hole, Plan, Sooner
+from tests.unit.dsl.writing import SEEN, codes, rule, write
+
+COUNTED = """\
+correlation:
+  type: event_count
+  rules: [seen-once]
+  group-by: [cluster, topic]
+  timespan: 10m
+  condition: {gte: 4, lt: 9}
+"""
+SILENT = """\
+correlation:
+  type: absence
+  of: broker
+  group-by: {broker: broker}
+  timespan: heartbeat
+  sooner: {rules: [seen-once], naming: {broker: topic}, timespan: 90s}
+  unless: {rules: [seen-once]}
+"""
+WITH_TOPIC = 'detection: {seen: "something bad in {topic}, {size:bytes} bytes", condition: seen}\nentity: [topic]'
+BROKER = """\
+name: broker
+label: broker
+names: ['[KafkaServer id={member:int}]']
+heartbeats: [{log: 'Removed {n:int} offsets', every: 10m}]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "components").mkdir()
+    (tmp_path / "components" / "broker.yml").write_text(BROKER)
+    return write(tmp_path, seen_once=rule("seen-once", WITH_TOPIC), many=rule("many", COUNTED), gone=rule("gone", SILENT))
+
+
+def test_a_plan_holds_every_kind_of_file(folder: Path) -> None:
+    plan = load([folder])
+    assert [signature.rule.id for signature in plan.signatures] == ["seen-once"]
+    assert [correlation.rule.id for correlation in plan.correlations] == ["gone", "many"]
+    assert plan.components[0].heartbeats[0].every_s == 600
+    assert plan.rules()["seen-once"].entity == {"topic": "topic"}
+
+
+def test_a_count_compiles_its_limits_and_takes_over_the_captures_of_its_members(folder: Path) -> None:
+    many = next(c for c in load([folder]).correlations if c.rule.id == "many")
+    low, high = (Binary(op, Name("count"), Literal(n)) for op, n in ((">=", 4), ("<", 9)))
+    assert many.condition == Binary("and", low, high)
+    assert many.rule.captures == {"topic": "word", "size": "bytes"}
+    assert many.rule.clear == Clear(in_s=600)
+
+
+def test_an_absence_compiles_what_makes_it_sooner(folder: Path) -> None:
+    gone = next(c for c in load([folder]).correlations if c.rule.id == "gone")
+    assert gone.absence is not None
+    assert gone.timespan_s == 0
+    assert gone.absence.sooner == Sooner(("seen-once",), {"broker": "topic"}, 90)
+    assert gone.absence.unless is not None
+    assert (gone.absence.unless.within_s, gone.absence.unless.for_s) == (120, 4 * 3600)
+
+
+def test_every_error_of_every_file_is_told_at_once(folder: Path) -> None:
+    write(folder, bad_one=rule("bad-one", "detection: {}", severity="hgih"), bad_two=rule("bad-two", "entity: [topik]"))
+    with pytest.raises(RulesError) as caught:
+        load([folder])
+    assert {Path(found.path).name for found in caught.value.diagnostics} == {"bad-one.yml", "bad-two.yml"}
+    assert len(caught.value.diagnostics) >= 4
+
+
+def test_a_missing_folder_is_an_error_too(tmp_path: Path) -> None:
+    with pytest.raises(RulesError, match="no such file"):
+        load([tmp_path / "nowhere"])
+
+
+def test_hidden_and_underscored_files_are_left_out(folder: Path) -> None:
+    (folder / "_terms.yml").write_text("not: a rule")
+    (folder / ".draft.yml").write_text("not: a rule")
+    load([folder])
+
+
+def test_a_file_named_twice_is_read_once(folder: Path) -> None:
+    assert load([folder, folder / "seen-once.yml"]).rules().keys() == load([folder]).rules().keys()
+
+
+def test_templates_may_use_what_an_explained_rule_captures(folder: Path) -> None:
+    explains = "explains: [{rules: [seen-once], by: {broker: topic}}]"
+    write(folder, cause=rule("cause", f"{SEEN}\n{explains}", title="{topic} lost {size:human} since {first_seen}"))
+    title = load([folder]).rules()["cause"].title
+    assert [part.source for part in title.parts if isinstance(part, Hole)] == ["{topic}", "{size:human}", "{first_seen}"]
+
+
+def test_a_circle_over_three_rules_is_told_once(tmp_path: Path) -> None:
+    chain = {"a1": "b1", "b1": "c1", "c1": "a1", "d1": "a1"}
+    texts = {me: rule(me, f"{SEEN}\nexplains: [{{rules: [{it}], by: [topic]}}]") for me, it in chain.items()}
+    found = load_pack([write(tmp_path, **texts)]).errors()
+    assert codes(found) == ["TOC503"]
+    assert "a1 -> b1 -> c1 -> a1" in found[0].message
+
+
+def test_a_plan_survives_its_way_through_json(folder: Path) -> None:
+    plan = load([folder])
+    assert loads(dumps(plan), Plan) == plan
+
+
+def test_the_cache_answers_the_same_as_loading(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    cache = tmp_path_factory.mktemp("cache")
+    assert load_cached([folder], cache) == load_cached([folder], cache) == load([folder])
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_a_changed_rule_is_compiled_anew(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    cache = tmp_path_factory.mktemp("cache")
+    load_cached([folder], cache)
+    write(folder, seen_once=rule("seen-once", WITH_TOPIC, severity="low"))
+    assert load_cached([folder], cache).rules()["seen-once"].severity == "low"
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"hash": "x"}', "null"])
+def test_a_damaged_cache_is_no_error(folder: Path, tmp_path_factory: pytest.TempPathFactory, damage: str) -> None:
+    cache = tmp_path_factory.mktemp("cache")
+    plan = load_cached([folder], cache)
+    for file in cache.iterdir():
+        file.write_text(damage)
+    assert load_cached([folder], cache) == plan
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(folder: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "a-file"
+    blocked.write_text("")
+    assert load_cached([folder], blocked / "cache") == load([folder])
+
+
+def test_the_cache_keeps_only_the_newest_plans(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    cache = tmp_path_factory.mktemp("cache")
+    for number in range(10):
+        write(folder, seen_once=rule("seen-once", WITH_TOPIC, title=f"Title {number}"))
+        load_cached([folder], cache)
+    assert len(list(cache.iterdir())) == 8
+
+
+def test_a_cached_plan_needs_no_compiler(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    cache = tmp_path_factory.mktemp("cache")
+    load_cached([folder], cache)
+    script = (
+        "import sys; from pathlib import Path; from engine.dsl import load_cached; "
+        f"load_cached([Path({str(folder)!r})], Path({str(cache)!r})); "
+        "sys.exit(bool({'yaml', 'pydantic', 'pyparsing', 're2'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False, cwd=Path(__file__).parents[3]).returncode == 0
+
+
+def test_overrides_disable_weigh_and_label(folder: Path) -> None:
+    plan = load([folder], {"many": Override(disabled=True), "seen-once": Override(severity="low", labels={"team": "data"})})
+    assert "many" not in plan.rules()
+    assert (plan.rules()["seen-once"].severity, plan.rules()["seen-once"].labels) == ("low", {"team": "data"})
+    assert plan.hash != load([folder]).hash
+
+
+@pytest.mark.parametrize("overrides", [{"no-such-rule": Override()}, {"many": Override(severity="huge")}])
+def test_a_wrong_override_is_told(folder: Path, overrides: dict[str, Override]) -> None:
+    with pytest.raises(UsageError, match="overrides"):
+        load([folder], overrides)
+
+
+def test_the_plan_does_not_depend_on_the_order_of_folders(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = write(tmp_path_factory.mktemp("more"), extra=rule("extra"))
+    assert load([folder, other]) == load([other, folder])
+
+
+def test_the_shipped_rules_load_without_a_finding() -> None:
+    assert [found.one_line() for found in lint([builtin_rules()])] == []
