@@ -32,8 +32,8 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
     root, rule = trouble.root, around.rules[trouble.root.key[1]]
     stage = around.rules[trouble.stages[-1].key[1]] if trouble.stages else rule
     symptoms = _symptoms(trouble, around)
-    captures = _merged_captures(trouble.alerts())
-    labels = {**_labels(trouble), **rule.labels}
+    captures = _captures(trouble)
+    labels = _labels(trouble, rule)
     told = (*trouble.told, *trouble.stages)
     environment = _environment(trouble, around, captures, labels)
     ended = [alert.ends_at for alert in told if alert.ends_at is not None]
@@ -77,9 +77,9 @@ def evidence_ids(trouble: Trouble) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*list(chosen)[:6], *others)))[:MAX_EVIDENCE]
 
 
-def proven(incident: Incident, ids: Sequence[str], known: Mapping[str, Evidence]) -> tuple[Evidence, ...]:
-    """Return the evidence of `ids` in order of time."""
-    return tuple(sorted((known[i] for i in ids if i in known), key=lambda item: (item.at, item.source_id, item.number)))
+def proven(ids: Sequence[str], known: Mapping[str, Evidence]) -> tuple[Evidence, ...]:
+    """Return the evidence of `ids` that is known, in their order."""
+    return tuple(known[event_id] for event_id in ids if event_id in known)
 
 
 def _cause(rule: Rule, stage: Rule, environment: Mapping[str, Result]) -> str:
@@ -93,6 +93,7 @@ def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:
     found: dict[tuple[str, tuple[tuple[str, str], ...]], Symptom] = {}
     for alert in trouble.symptoms:
         count = alert.count - len(counted & set(alert.events))
+        counted |= set(alert.events)
         rule = around.rules.get(alert.key[1])
         if count <= 0 or rule is None:
             continue
@@ -110,20 +111,33 @@ def _named(alert: Alert) -> dict[str, str]:
     return {name: value for name, value in alert.key[2] if not value.startswith("?")}
 
 
-def _labels(trouble: Trouble) -> dict[str, str]:
-    """Return the root's labels, and entity labels that only a stage or a symptom knows."""
-    known = dict(trouble.root.labels) | _named(trouble.root)
+def _labels(trouble: Trouble, rule: Rule) -> dict[str, str]:
+    """Return the root's labels; names of its entity that it lacks come from the first stage or symptom that has them."""
+    known, entity = {**trouble.root.labels, **_named(trouble.root)}, dict(trouble.root.key[2])
     for alert in (*trouble.told, *trouble.stages, *trouble.symptoms):
-        known = {**_named(alert), **known}
-    return known
+        known = {**{name: value for name, value in _named(alert).items() if name in entity}, **known}
+    return {**known, **rule.labels}
+
+
+def _captures(trouble: Trouble) -> dict[str, Capture]:
+    """Return the captures of the trouble; what the root is named by is never overruled by what a symptom captured."""
+    own = _merged_captures((*trouble.told, *trouble.stages))
+    fixed = _named(trouble.root).keys() - own.keys()
+    every = _merged_captures(trouble.alerts())
+    return {name: capture for name, capture in every.items() if name not in fixed}
 
 
 def _merged_captures(alerts: Iterable[Alert]) -> dict[str, Capture]:
-    """Return every capture: values of the first alert that has any come first; numbers span all alerts of that alert's rule."""
+    """Return every capture: a name belongs to the first alert that has it, and spans the alerts of that one's rule.
+
+    Other rules may use the same word for something else, so theirs are not mixed in.
+    """
     merged: dict[str, Capture] = {}
+    owner: dict[str, str] = {}
     for alert in alerts:
         for name, capture in alert.captures.items():
-            merged[name] = _joined(merged[name], capture) if name in merged else capture
+            if owner.setdefault(name, alert.key[1]) == alert.key[1]:
+                merged[name] = _joined(merged[name], capture) if name in merged else capture
     return merged
 
 
@@ -131,9 +145,8 @@ def _joined(one: Capture, other: Capture) -> Capture:
     values = tuple(dict.fromkeys((*one.values, *other.values)))[:MAX_VALUES]
     if one.max is None or other.max is None or one.min is None or other.min is None:
         return Capture(values, one.first, one.last, one.min, one.max, one.sum)
-    return Capture(
-        values, one.first, other.last, min(one.min, other.min), max(one.max, other.max), (one.sum or 0) + (other.sum or 0)
-    )
+    total = (one.sum or 0) + (other.sum or 0)
+    return Capture(values, one.first, other.last, min(one.min, other.min), max(one.max, other.max), total)
 
 
 def _environment(
@@ -145,9 +158,12 @@ def _environment(
 def _environment_of(
     told: Sequence[Alert], around: Circumstances, captures: Mapping[str, Capture], labels: Mapping[str, str]
 ) -> dict[str, Result]:
-    """Return what templates may name: context, labels, captures and their aggregates; what is missing is not in it."""
+    """Return what templates may name: context, captures and their aggregates, labels; what is missing is not in it.
+
+    Labels win: they say whom the alert is about, while a symptom may have captured somebody else under the same name.
+    """
     scope = told[0].key[0]
-    environment: dict[str, Result] = {**dict(_configured(around.plan, scope)), **labels}
+    environment: dict[str, Result] = dict(_configured(around.plan, scope))
     brokers = around.roster.members.get("broker", ())
     if brokers:
         environment["brokers"] = ",".join(brokers)
@@ -156,7 +172,7 @@ def _environment_of(
         environment[f"{name}.all"] = list(capture.values)
         aggregates = ((each, getattr(capture, each)) for each in _NUMBERS)
         environment.update((f"{name}.{each}", _whole(value)) for each, value in aggregates if value is not None)
-    return environment | dict(_times(told))
+    return {**environment, **labels, **dict(_times(told))}
 
 
 def _configured(plan: Plan, scope: str) -> Iterator[tuple[str, str]]:
@@ -175,6 +191,7 @@ def _times(told: Sequence[Alert]) -> Iterator[tuple[str, Result]]:
         yield "first_seen", _stamp(first)
         yield "last_seen", _stamp(max(a.last_seen for a in dated))
         yield "duration_s", (last - first).total_seconds()
+        yield "duration", render.human_ms((last - first).total_seconds() * 1000)
 
 
 def _stamp(at: datetime) -> str:

@@ -48,7 +48,7 @@ def new_id(root: Alert) -> str:
 def _told(trouble: Trouble, around: Circumstances, incident_id: str, evidence: Lookup) -> Incident:
     incident = compose(trouble, around, incident_id)
     ids = evidence_ids(trouble)
-    return replace(incident, evidence=proven(incident, ids, evidence(ids)))
+    return replace(incident, evidence=proven(ids, evidence(ids)))
 
 
 def _identities(

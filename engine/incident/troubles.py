@@ -14,7 +14,7 @@ from engine.model.rules import SEVERITIES
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """Alerts that make one incident. `root` and its refirings (`told`, by time, root first), later `stages` by time,
-    everything else is a symptom. `possible`: rules that could have been the cause as well."""
+    everything else is a symptom, causes before what they explain. `possible`: rules that could have been the cause as well."""
 
     root: Alert
     told: tuple[Alert, ...]
@@ -67,7 +67,7 @@ def _trouble(positions: Sequence[int], links: Links) -> Trouble:
         root=alerts[root],
         told=tuple(_by_time(told, alerts)),
         stages=tuple(_by_time(stages, alerts)),
-        symptoms=tuple(_by_time(rest, alerts)),
+        symptoms=tuple(_causes_first(rest, links)),
         possible=_possible(positions, root, links),
     )
 
@@ -96,6 +96,18 @@ def _possible(positions: Sequence[int], root: int, links: Links) -> tuple[str, .
     rules = {links.alerts[other].key[1] for p in positions for other in links.others.get(p, ())}
     inside = {links.alerts[p].key[1] for p in positions if p in links.parent or p == root}
     return tuple(sorted(rules - inside - {chosen}))
+
+
+def _causes_first(positions: Sequence[int], links: Links) -> list[Alert]:
+    """Return the alerts so that each comes after what explains it; else by time."""
+    depth: dict[int, int] = {}
+    for position in positions:
+        chain = [position]
+        while chain[-1] in links.parent:
+            chain.append(links.parent[chain[-1]])
+        depth[position] = len(chain)
+    levels = sorted(set(depth.values()))
+    return [alert for level in levels for alert in _by_time([p for p in positions if depth[p] == level], links.alerts)]
 
 
 def _by_time(positions: Sequence[int], alerts: Sequence[Alert]) -> list[Alert]:

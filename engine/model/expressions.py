@@ -79,11 +79,13 @@ def round_up(number: float, step: float) -> int:
     return math.ceil(number / step) * int(step)
 
 
-def reassignment(topic: str, partitions: Any, brokers: Any) -> str:
-    """Return the JSON that kafka-reassign-partitions takes: every partition of `topic` on all of `brokers`.
+def reassignment(topics: Any, partitions: Any, brokers: Any) -> str:
+    """Return the JSON that kafka-reassign-partitions takes: every one of `partitions` of one topic on all of `brokers`.
 
-    `partitions` is one number or a list; `brokers` a list or comma-separated text.
+    `topics` and `partitions` are one value or a list, `brokers` a list or comma-separated text. Raises ValueError for several
+    topics: which partition belongs to which cannot be told.
     """
+    [topic] = topics if isinstance(topics, list | tuple) else [topics]
     ids = [int(b) for b in (brokers.split(",") if isinstance(brokers, str) else brokers)]
     numbers = {int(p) for p in (partitions if isinstance(partitions, list | tuple) else [partitions])}
     rows = [{"topic": topic, "partition": p, "replicas": ids} for p in sorted(numbers)]
