@@ -113,8 +113,9 @@ class RouteEntry(Strict):
 
 
 class ClusterEntry(Strict):
-    """a cluster: what fixes say of it"""
+    """a cluster: who must be heard from, and what fixes say of it"""
 
+    brokers: list[Count] = Field(default=[])
     bootstrap: str = ""
     connect_url: str = ""
 
@@ -134,6 +135,7 @@ class SparkEntry(Strict):
     partitions: Count = 1
     heap: Text = "1g"
     trigger: Duration = 1.0
+    batch_lines: Count = 500_000
     checkpoint: Text | None = None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,7 +46,7 @@ class Settings:
     sources: tuple[SourceSettings, ...]
     rules: tuple[Path | None, ...]
     overrides: Mapping[str, Override]
-    contexts: Mapping[str, Mapping[str, str]]  # by cluster: bootstrap, connect_url
+    context: Mapping[str, str]  # `<cluster>.bootstrap`, `.connect_url`, `.brokers` (a comma list)
     receiver: str
     store: str
     checkpoint: Path
@@ -54,6 +54,7 @@ class Settings:
     partitions: int
     heap: str
     trigger_s: float
+    batch_lines: int
 
 
 def load(path: Path, label_check: LabelCheck = lambda _: None) -> Settings:
@@ -104,10 +105,7 @@ def _settings(found: ConfigFile, folder: Path) -> Settings:
         overrides={
             rule: Override(entry.disabled, entry.severity or "", entry.labels) for rule, entry in found.overrides.items()
         },
-        contexts={
-            name: {key: value for key, value in cluster.model_dump().items() if value}
-            for name, cluster in found.clusters.items()
-        },
+        context={name: value for cluster, entry in found.clusters.items() for name, value in _context(cluster, entry)},
         receiver=found.route.receiver if found.route else receivers[0],
         store=store,
         checkpoint=folder / spark.checkpoint if spark.checkpoint else _beside(store),
@@ -115,11 +113,14 @@ def _settings(found: ConfigFile, folder: Path) -> Settings:
         partitions=max(1, spark.partitions),
         heap=spark.heap,
         trigger_s=spark.trigger,
+        batch_lines=max(1, spark.batch_lines),
     )
 
 
-def _given(cluster: ClusterEntry) -> Mapping[str, str]:
-    return {name: value for name, value in cluster.model_dump().items() if value}
+def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
+    brokers = ",".join(str(id_) for id_ in entry.brokers)
+    values = {"bootstrap": entry.bootstrap, "connect_url": entry.connect_url, "brokers": brokers}
+    yield from ((f"{cluster}.{name}", value) for name, value in values.items() if value)
 
 
 def _source(entry: FilesEntry, folder: Path) -> SourceSettings:

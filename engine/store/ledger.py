@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Table, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.codec import dumps, loads
+from engine.errors import DataLoss
 from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
 from engine.store import schema
 
@@ -78,6 +79,11 @@ class StoreLedger:
             opening = {"id": incident.id, "number": self._next_number(), **row}
             statement = insert(schema.incidents).values(opening).on_conflict_do_update(index_elements=["id"], set_=row)
             self._connection.execute(statement)
+
+    def put_losses(self, losses: Iterable[DataLoss]) -> None:
+        """Remember lines that were gone before they were read; a loss told again is the same loss."""
+        names = {"source": "source_id", "lost_from": "lost_from", "lost_to": "lost_to", "why": "why"}
+        self._put(schema.losses, [{column: getattr(loss, name) for column, name in names.items()} for loss in losses])
 
     def _next_number(self) -> int:
         return 1 + (self._connection.scalar(select(func.max(schema.incidents.c.number))) or 0)

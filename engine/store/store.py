@@ -105,13 +105,6 @@ class Store:
             rows = connection.execute(select(table.c.scope, table.c.what, table.c.why).order_by(*table.primary_key))
             return [Blind(*row) for row in rows]
 
-    def put_losses(self, losses: Sequence[DataLoss]) -> None:
-        """Remember lines that were gone before they were read; a loss told again is the same loss."""
-        with self._begin() as connection:
-            for loss in losses:
-                row = {"source": loss.source_id, "lost_from": loss.lost_from, "lost_to": loss.lost_to, "why": loss.why}
-                connection.execute(upsert(schema.losses).values(row).on_conflict_do_nothing())
-
     def losses(self) -> Sequence[DataLoss]:
         """Return every loss known, by source."""
         table = schema.losses

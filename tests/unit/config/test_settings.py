@@ -11,7 +11,7 @@ from engine.errors import ConfigError, UsageError
 
 FULL = r"""
 clusters:
-  prod: {bootstrap: "kafka-1:9092", connect_url: "http://connect:8083"}
+  prod: {brokers: [1, 2, 3], bootstrap: "kafka-1:9092", connect_url: "http://connect:8083"}
 sources:
   - {type: files, paths: ["logs/broker-*/server.log*", /var/log/kafka], labels: {cluster: prod, broker: "{path:broker-(\\d+)}"}}
   - {type: files, paths: [connect.log], timezone: Asia/Seoul, start: 2h}
@@ -56,7 +56,11 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert (connect.labels, connect.start) == ({"timezone": "Asia/Seoul"}, "2h")
     assert settings.rules == (None, tmp_path / "my-rules")
     assert settings.overrides == {"broker-silent": Override(severity="low"), "other": Override(disabled=True)}
-    assert settings.contexts == {"prod": {"bootstrap": "kafka-1:9092", "connect_url": "http://connect:8083"}}
+    assert settings.context == {
+        "prod.bootstrap": "kafka-1:9092",
+        "prod.connect_url": "http://connect:8083",
+        "prod.brokers": "1,2,3",
+    }
     assert settings.receiver == "screen"
     assert settings.store == f"sqlite:///{tmp_path}/state/tocsin.db"
     assert settings.checkpoint == tmp_path / "state/tocsin.checkpoint"

@@ -101,8 +101,10 @@ def test_a_receiver_is_told_once_and_again_only_of_what_matters(store: Store) ->
 
 
 def test_a_loss_told_twice_is_one_loss(store: Store) -> None:
-    store.put_losses([DataLoss("a.log", 4, 8, "the file is gone")])
-    store.put_losses([DataLoss("a.log", 4, 8, "the file is gone")])
+    for batch in (0, 1):
+        with store.batch(BatchId("query", batch)) as ledger:
+            assert ledger is not None
+            ledger.put_losses([DataLoss("a.log", 4, 8, "the file is gone")])
     assert [str(loss) for loss in store.losses()] == ["a.log: offsets 4 to 8 are gone (the file is gone)"]
 
 

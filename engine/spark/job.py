@@ -1,0 +1,180 @@
+"""The main job: sources and ticks, keyed by scope, through the same stages as `replay()`, into the incident store.
+
+A batch is one transaction: its findings, the incidents decided from them, and its id. Spark may hand a batch over again after a
+crash; one whose id is in is skipped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.codec import dumps
+from engine.errors import DataLoss, SourceError, TocsinError
+from engine.incident import group
+from engine.model.incidents import Blind, Evidence, Roster, Verdict
+from engine.model.rules import Plan
+from engine.spark.rows import SCHEMA, Item, Loss, item
+from engine.spark.slices import Scanned
+from engine.store import Store
+from engine.store.store import BatchId
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A source for the job: `opener` (`module:function`) makes it of `settings` (JSON) in any process; see engine/ports."""
+
+    opener: str
+    settings: Mapping[str, Any]
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """What one batch read and decided. `repeated`: it was in the store already."""
+
+    batch: int
+    lines: int
+    incidents: int
+    losses: Sequence[DataLoss] = ()
+    repeated: bool = False
+
+
+def _ignore(report: BatchReport) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything a run needs.
+
+    `bounded`: read what is there, take open ends as final, and end. Otherwise run until `stop` is set, a batch every
+    `trigger_s`. `on_batch` is called after each batch is in the store. `checkpoint` belongs to this set of sources: what was
+    read is not read again; changed rules go on where the old ones stood.
+    """
+
+    sources: Sequence[SourceSpec]
+    plan: Plan
+    store: Store
+    checkpoint: Path
+    bounded: bool
+    trigger_s: float = 1.0
+    max_lines: int | None = None
+    parallelism: int = 1
+    on_batch: Callable[[BatchReport], None] = _ignore
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+def log_of(checkpoint: Path) -> Path:
+    """Return where Spark's own messages go."""
+    return checkpoint / "spark.log"
+
+
+def run(job: Job, spark: SparkSession) -> None:
+    """Run `job` to its end. Raises the TocsinError behind a failure."""
+    batches = _Batches(job)
+    query = _started(job, spark, batches)
+    try:
+        while not query.awaitTermination(POLL_S):
+            if job.stop.is_set():
+                query.stop()
+                break
+    except Exception as error:
+        raise batches.failure or _explained(error, log_of(job.checkpoint)) from error
+
+
+def plan_file(plan: Plan, folder: Path) -> Path:
+    """Write `plan` to `folder` for the workers, under a name that holds its hash, and return the path."""
+    text = dumps(plan)
+    path = folder / f"plan-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(path)  # another process sees all of it or nothing
+    return path
+
+
+def _started(job: Job, spark: SparkSession, batches: _Batches) -> StreamingQuery:
+    plan = str(plan_file(job.plan, job.checkpoint))
+    rows = _input(job, spark, plan)
+    from engine.spark.processor import ScopeProcessor  # noqa: PLC0415  (needs pyspark, as everything from here on)
+
+    findings = rows.groupBy("scope").transformWithState(ScopeProcessor(plan, job.bounded), SCHEMA, "Update", "None")
+    writer = findings.writeStream.outputMode("update").option("checkpointLocation", str(_offsets(job)))
+    trigger = {"availableNow": True} if job.bounded else {"processingTime": f"{round(job.trigger_s * 1000)} milliseconds"}
+    return writer.trigger(**trigger).foreachBatch(batches.take).start()
+
+
+def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
+    """Return the rows of all sources, and ticks when the input has no end."""
+    from engine.spark import datasource  # noqa: PLC0415
+
+    spark.dataSource.register(datasource.SourceStream)
+    spark.dataSource.register(datasource.TickStream)
+    limits = {"parallelism": job.parallelism} | ({"max_lines": job.max_lines} if job.max_lines else {})
+    frames = []
+    for source in job.sources:
+        options = datasource.source_options(source.opener, source.settings, source.scope, plan, **limits)
+        frames.append(spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load())
+    if not job.bounded:
+        scopes = json.dumps(sorted({source.scope for source in job.sources}))
+        frames.append(spark.readStream.format(datasource.TICK_FORMAT).option("scopes", scopes).load())
+    whole, *others = frames
+    for frame in others:
+        whole = whole.unionAll(frame)
+    return whole
+
+
+class _Batches:
+    """Puts batches into the store; keeps the error of one that failed, which Spark would only quote."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.failure: TocsinError | None = None
+
+    def take(self, frame: DataFrame, batch: int) -> None:
+        items = [item(row.kind, row.body) for row in frame.collect()]
+        try:
+            self._job.on_batch(self._put(items, batch))
+        except TocsinError as error:
+            self.failure = error
+            raise
+
+    def _put(self, items: Sequence[Item], batch: int) -> BatchReport:
+        lines = sum(each.lines for each in items if isinstance(each, Scanned))
+        losses = [DataLoss(each.source_id, each.lost_from, each.lost_to, each.why) for each in items if isinstance(each, Loss)]
+        findings = [each for each in items if isinstance(each, Verdict | Evidence | Roster | Blind)]
+        query = json.loads((_offsets(self._job) / "metadata").read_text(encoding="utf-8"))["id"]
+        with self._job.store.batch(BatchId(query, batch), self._job.plan.hash) as ledger:
+            if ledger is None:
+                return BatchReport(batch, lines, 0, repeated=True)
+            revisions = list(group(findings, self._job.plan, ledger))
+            ledger.put_losses(losses)
+        return BatchReport(batch, lines, len({incident.id for incident in revisions}), losses)
+
+
+def _offsets(job: Job) -> Path:
+    return job.checkpoint / "query"
+
+
+def _explained(error: Exception, log: Path) -> TocsinError:
+    """Return the sentence of an error of ours that was raised in a worker, else what Spark says and where the rest is."""
+    text = str(error)
+    ours = re.findall(r"^engine\.errors\.\w+: (.+)$", text, re.MULTILINE)
+    if ours:
+        return SourceError(ours[-1])
+    return TocsinError(f"the Spark job failed: {text.strip().partition(chr(10))[0]} (see {log})")

@@ -1,0 +1,80 @@
+"""One scope's part of a batch: streams are joined, what they say is correlated. Pure; the state is a mapping of text.
+
+Within a batch the order of rows means nothing: matches and spans come first, then what the edges add, then progress and ticks,
+which speak of everything read before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, MutableMapping
+from typing import TypeVar
+
+from engine.codec import dumps, loads
+from engine.correlate import Correlator
+from engine.model.incidents import Finding
+from engine.model.matches import Match, Seen
+from engine.model.records import Progress, Tick
+from engine.spark.rows import Item, Loss
+from engine.spark.slices import Edges, Scanned, Stages
+from engine.spark.streams import Streams, StreamState, TakenBack, Told
+
+_STREAM = "stream:"  # rules have no colon in their ids, so streams and rules share one mapping
+_STREAMS = "streams"
+
+T = TypeVar("T")
+
+
+class ScopeState:
+    """Takes the items of one scope batch by batch.
+
+    Args:
+        state: what an earlier ScopeState left there; read and written key by key, as needed.
+        bounded: the input ends when it is read to its end, so that what is open then is final.
+    """
+
+    def __init__(self, stages: Stages, scope: str, state: MutableMapping[str, str], bounded: bool) -> None:
+        self._state, self._bounded = state, bounded
+        names = loads(state.get(_STREAMS, "[]"), list[str])
+        self._streams = Streams(stages, {name: loads(state[_STREAM + name], StreamState) for name in names})
+        self._correlator = Correlator(stages.plan, scope, state)
+
+    def take(self, items: Iterable[Item]) -> list[Finding | Scanned | Loss]:
+        """Take all items of a batch; return the findings, and what is only passed on. The state then holds the batch."""
+        batch = list(items)
+        for said in _of(batch, Match) + _of(batch, Seen):
+            self._correlator.observe(said)
+        self._tell(self._streams.join(_of(batch, Edges)))
+        for progress in _of(batch, Progress):
+            self._tell(self._ended(progress))
+            self._correlator.observe(progress)
+        for tick in _of(batch, Tick):
+            self._tell(self._streams.tick())
+            self._correlator.observe(tick)
+        found = self._correlator.flush()
+        self._store()
+        return [*_of(batch, Scanned), *_of(batch, Loss), *found]
+
+    def _ended(self, progress: Progress) -> Iterator[Told]:
+        """Say what is open in a stream that is read to its end, when that end is final."""
+        if progress.closed and progress.caught_up:
+            yield from self._streams.close(progress.source_id)
+        elif self._bounded and progress.caught_up:
+            yield from self._streams.settle(progress.source_id)
+
+    def _tell(self, said: Iterable[Told]) -> None:
+        for item in said:
+            if isinstance(item, TakenBack):
+                for match in item.matches:
+                    self._correlator.retract(match)
+            else:
+                self._correlator.observe(item)
+
+    def _store(self) -> None:
+        for name in sorted(self._streams.changed):
+            self._state[_STREAM + name] = dumps(self._streams.states[name])
+        if self._streams.changed:
+            self._state[_STREAMS] = dumps(sorted(self._streams.states))
+
+
+def _of(items: Iterable[Item], kind: type[T]) -> list[T]:
+    return [item for item in items if isinstance(item, kind)]
