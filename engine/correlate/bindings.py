@@ -1,8 +1,8 @@
 """Who speaks: which member of which component each source is, and in what version (DESIGN 4.1).
 
 A source is bound by a label of the configuration, else by a line in which it names itself, once two such lines agree: two of
-its own, or one of its own and one of another source of that member (the next file of a rotation). A source that names two members
-twice each is bound to neither. Everything here is a function of the set of lines seen, not of their order.
+its own, or one of its own and one of another source of that member (the next file of a rotation). A source that names two
+members twice each is bound to neither. Everything here is a function of the set of lines seen, not of their order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.model.matches import Match
-from engine.model.records import Labels
+from engine.model.records import Labels, log_of
 from engine.model.rules import Component
 
 SIGHTINGS = 2
@@ -38,6 +38,9 @@ class Bindings:
         self._labels = frozenset(component.label for component in self._components.values())
         self.identities = dict(identities or {})
         self.revision = 0
+        self._logs: dict[str, set[str]] = {}
+        for source_id in self.identities:
+            self._logs.setdefault(log_of(source_id), set()).add(source_id)
         self._agreed: dict[tuple[str, str], list[str]] = {}  # component and member -> ids of lines of any source
         for identity in self.identities.values():
             for name, members in identity.named.items():
@@ -103,7 +106,14 @@ class Bindings:
         rosters = ((name, tuple(self.members(name))) for name in self._components)
         return {name: members for name, members in rosters if members}
 
+    def _sightings(self, source_id: str, component: str, member: str) -> int:
+        """Return how many lines of the rotated log that `source_id` is a file of name `member`."""
+        files = (self.identities[file] for file in self._logs[log_of(source_id)])
+        return sum(len(file.named.get(component, {}).get(member, ())) for file in files)
+
     def _identity(self, source_id: str) -> Identity:
+        if source_id not in self.identities:
+            self._logs.setdefault(log_of(source_id), set()).add(source_id)
         return self.identities.setdefault(source_id, Identity())
 
     def _named(self, match: Match, component: str, member: str) -> None:

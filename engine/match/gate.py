@@ -5,31 +5,44 @@ It may let events through that match nothing; it never holds back one that match
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from engine.match.certain import certain_texts, either, most_telling
 from engine.match.checks import expression
-from engine.model.expressions import UNKNOWN, Expression, evaluate
+from engine.model.expressions import Binary, Expression, Name
 from engine.model.rules import Item, Test
 
 
 def required_literals(items: Sequence[Item], condition: Expression) -> tuple[str, ...]:
-    """Return texts of which at least one must occur in an event's text for `condition` to hold; empty: no such set is known."""
-    by_item = {item.name: literals_of(item.any_of) for item in items}
-    none_holds = {name: False if literals else UNKNOWN for name, literals in by_item.items()}
-    if evaluate(condition, none_holds) is not False:
-        return ()
-    return tuple(dict.fromkeys(literal for literals in by_item.values() for literal in literals))
+    """Return texts of which at least one must occur in an event's text for `condition` to hold; empty: no such set is known.
+
+    Of two conditions that must both hold the more telling one is asked for.
+    """
+    return _required({item.name: literals_of(item.any_of) for item in items}, condition)
 
 
 def literals_of(groups: Iterable[Sequence[Test]]) -> tuple[str, ...]:
-    """Return one literal for each group of tests, its longest; empty when a group has none in the text of the event."""
-    chosen = [_longest(tests) for tests in groups]
-    return tuple(chosen) if chosen and all(chosen) else ()
+    """Return texts of which one must occur in an event's text for one of the groups of tests to hold; empty: not known."""
+    return either(most_telling(_certain(test) for test in tests) for tests in groups)
 
 
-def _longest(tests: Sequence[Test]) -> str:
-    literals = [text for test in tests if test.field == "text" and not test.nocase for text in test.literals]
-    return max(literals, key=len, default="")
+def _required(literals: Mapping[str, tuple[str, ...]], condition: Expression) -> tuple[str, ...]:
+    match condition:
+        case Name(name):
+            return literals.get(name, ())
+        case Binary("and", left, right):
+            return most_telling((_required(literals, left), _required(literals, right)))
+        case Binary("or", left, right):
+            return either((_required(literals, left), _required(literals, right)))
+    return ()
+
+
+def _certain(test: Test) -> tuple[str, ...]:
+    if test.field != "text" or test.nocase:
+        return ()
+    if test.literals:
+        return (max(test.literals, key=len),)
+    return certain_texts(test.regex) if test.op in ("pattern", "re") else ()
 
 
 class Gate:

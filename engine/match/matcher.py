@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
 from engine.match.fields import Fields, encoded
@@ -23,26 +24,37 @@ class _Sought:
     check: Check
     literals: tuple[bytes, ...]
 
-    def possible(self, text: bytes) -> bool:
-        """Return whether an event of this text may hold what is looked for."""
-        return not self.literals or any(literal in text for literal in self.literals)
-
 
 class Matcher:
     """Applies every signature of a plan to events. Holds no state between events: safe to share and to build anywhere."""
 
     def __init__(self, plan: Plan) -> None:
-        self._all = tuple(_sought(plan))
-        self._always = tuple(sought for sought in self._all if not sought.literals)
-        self._gate = Gate(literal for sought in self._all for literal in sought.literals)
+        self._sought = tuple(_sought(plan))
+        self._always = frozenset(number for number, sought in enumerate(self._sought) if not sought.literals)
+        self._by_literal = _by_literal(self._sought)
+        self._gate = Gate(literal for literal, _ in self._by_literal)
 
     def match_event(self, event: LogEvent) -> list[Match]:
         """Return the matches of `event`, at most one a rule, in the order of the plan; text and captures are redacted."""
         fields = Fields(event)
-        text = fields.text
-        sought = [each for each in self._all if each.possible(text)] if self._gate.found(text) else self._always
-        hits = [(each.rule_id, found) for each in sought if (found := each.check(fields)) is not None]
-        return _matches(event, hits) if hits else []
+        possible = ((number, self._sought[number]) for number in self._possible(fields.text))
+        hits = [(number, each.rule_id, found) for number, each in possible if (found := each.check(fields)) is not None]
+        return _matches(event, [(rule_id, found) for _, rule_id, found in sorted(hits, key=itemgetter(0))]) if hits else []
+
+    def _possible(self, text: bytes) -> frozenset[int]:
+        """Return the numbers of what an event of this text may hold."""
+        if not self._gate.found(text):
+            return self._always
+        return self._always.union(*[numbers for literal, numbers in self._by_literal if literal in text])
+
+
+def _by_literal(sought: Sequence[_Sought]) -> tuple[tuple[bytes, frozenset[int]], ...]:
+    """Return each literal with the numbers of those for which it may be the sign."""
+    found: dict[bytes, set[int]] = {}
+    for number, each in enumerate(sought):
+        for literal in each.literals:
+            found.setdefault(literal, set()).add(number)
+    return tuple((literal, frozenset(found[literal])) for literal in sorted(found))
 
 
 def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Match]:

