@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
 from engine.match.fields import Fields, encoded
@@ -37,9 +36,9 @@ class Matcher:
     def match_event(self, event: LogEvent) -> list[Match]:
         """Return the matches of `event`, at most one a rule, in the order of the plan; text and captures are redacted."""
         fields = Fields(event)
-        possible = ((number, self._sought[number]) for number in self._possible(fields.text))
-        hits = [(number, each.rule_id, found) for number, each in possible if (found := each.check(fields)) is not None]
-        return _matches(event, [(rule_id, found) for _, rule_id, found in sorted(hits, key=itemgetter(0))]) if hits else []
+        possible = [self._sought[number] for number in sorted(self._possible(fields.text))]
+        hits = [(each.rule_id, found) for each in possible if (found := each.check(fields)) is not None]
+        return _matches(event, hits) if hits else []
 
     def _possible(self, text: bytes) -> frozenset[int]:
         """Return the numbers of what an event of this text may hold."""
