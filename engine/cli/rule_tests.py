@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from engine.dsl.drafts import RuleTest
+from engine.incident import MemoryLedger
 from engine.match import match
 from engine.model.incidents import Alert, Capture, Incident
 from engine.model.matches import Match, Value
 from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.rules import Correlation, Plan, Rule, Signature
 from engine.parse import assemble, decode, unwrap
+from engine.pipeline import replay
 
 INGESTED_AT = datetime(2024, 1, 1, tzinfo=UTC)  # stands in for the time of lines without a stamp; any fixed time does
 
@@ -107,9 +109,6 @@ def _matched(test: RuleTest, plan: Plan) -> _Seen:
 
 
 def _replayed(test: RuleTest, plan: Plan) -> _Seen:
-    from engine.incident import MemoryLedger  # noqa: PLC0415
-    from engine.pipeline import replay  # noqa: PLC0415
-
     ledger, matches, final = MemoryLedger(), list[Match](), dict[str, Incident]()
 
     def observe(_: LogEvent, found: list[Match]) -> None:

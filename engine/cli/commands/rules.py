@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
@@ -138,10 +137,15 @@ def _row(pack: Pack, rule: Rule) -> dict[str, Any]:
 
 
 def _as_json(found: Diagnostic) -> dict[str, Any]:
-    fields = asdict(replace(found))
-    fields["level"] = found.level.value
-    names = ("code", "severity", "path", "line", "column", "message", "help")
-    return {name: fields["level" if name == "severity" else name] for name in names}
+    return {
+        "code": found.code,
+        "severity": found.level.value,
+        "path": found.path,
+        "line": found.line,
+        "column": found.column,
+        "message": found.message,
+        "help": found.help,
+    }
 
 
 def _print_findings(found: Sequence[Diagnostic]) -> None:
