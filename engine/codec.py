@@ -6,11 +6,13 @@ One converter (cattrs); times as ISO 8601 UTC text; unions of expressions tagged
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from cattrs import Converter
+from cattrs.cols import is_namedtuple
 from cattrs.strategies import configure_tagged_union
 
 from engine.model.expressions import Expression
@@ -31,7 +33,14 @@ def converter() -> Converter:
         made.register_unstructure_hook(union, lambda value: value)
     made.register_structure_hook(str | Hole, lambda part, _: part if isinstance(part, str) else made.structure(part, Hole))
     configure_tagged_union(Expression, made, tag_name="is")
+    made.register_structure_hook_factory(is_namedtuple, lambda kind: _named_tuple(kind, made))
     return made
+
+
+def _named_tuple(kind: type[Any], made: Converter) -> Callable[[Any, Any], Any]:
+    """Return how a named tuple is read back; cattrs' own way does not resolve annotations that are text."""
+    types = get_type_hints(kind).values()
+    return lambda values, _: kind(*(made.structure(value, type_) for value, type_ in zip(values, types, strict=True)))
 
 
 def dumps(value: Any) -> str:
