@@ -69,11 +69,12 @@ class FilesSource:
         return _offset(Positions(dict(sorted(streams.items()))))
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
-        """Return how far can be read now: at line ends, every stream by its share of `max_lines`, compressed files whole."""
+        """Return how far can be read now: at line ends, unread files by their share of `max_lines`, compressed ones whole."""
         before = _positions(start)
         disk = self._disk(before.streams.values())
         streams = self._followed(before, disk)
-        share = None if max_lines is None else max(1, max_lines // max(1, len(streams)))
+        unread = sum(position.at < position.size for position in streams.values())
+        share = None if max_lines is None else max(1, max_lines // max(1, unread))
         streams = {name: self._advanced(position, share) for name, position in sorted(streams.items())}
         retired = _retired(before, streams, disk)
         return _offset(Positions(streams, retired))

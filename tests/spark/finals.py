@@ -1,0 +1,55 @@
+"""What two runs over the same logs must agree on, and the reference to agree with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from connectors.files import find, read_path
+from engine.dsl import builtin_rules, load
+from engine.model.incidents import Incident
+from engine.model.records import Progress, RawLine
+from engine.model.rules import Plan
+from engine.pipeline import replay
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+STORIES = sorted(path for path in SAMPLES.iterdir() if path.is_dir() and path.name != "goodlog")
+HEALTHY = sorted(path for path in (SAMPLES / "goodlog").iterdir() if path.is_dir())
+
+
+@cache
+def plan() -> Plan:
+    return load([builtin_rules()])
+
+
+def labels(folder: Path) -> Mapping[str, str]:
+    return {"cluster": folder.name, "timezone": "Asia/Seoul"}
+
+
+def lines(folder: Path) -> Iterator[RawLine | Progress]:
+    for path in find([str(folder)]).files:
+        yield from read_path(path, labels(folder))
+
+
+@cache
+def reference(folder: Path) -> list[Any]:
+    """The final incidents of `replay()` over a folder."""
+    return finals({incident.id: incident for incident in replay(lines(folder), plan())}.values())
+
+
+def references(folders: Iterable[Path]) -> list[Any]:
+    return sorted(final for folder in folders for final in reference(folder))
+
+
+def finals(incidents: Iterable[Incident]) -> list[Any]:
+    """Everything about incidents but their ids and revisions; those that went into others are no incidents."""
+    return sorted(_final(incident) for incident in incidents if incident.status not in ("merged", "retracted"))
+
+
+def _final(incident: Incident) -> Any:
+    bare = replace(incident, id="", revision=0, opened_at=None, symptoms=(), alerts=())
+    symptoms = sorted(repr(symptom) for symptom in incident.symptoms)
+    return incident.key, repr(bare), symptoms, sorted(incident.alerts)
