@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
@@ -35,7 +34,8 @@ class Counted:
     versions: Bounds = ()
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Place:
     """Where a match is kept: `values` are its entity's, by sorted label, None where missing. `source_id` is set only where the
     answer may depend on it: for a missing value, or a rule of some versions."""
 

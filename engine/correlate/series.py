@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 
 from engine.correlate.tally import Occurrence, Stamped, Tally, tally
 
-KEPT = 500
-STRETCHES = 200
+KEPT = 100
+STRETCHES = 100
 KNOWN = 4096  # names of folded matches that are remembered, so that one that comes again is not counted again
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
