@@ -1,8 +1,8 @@
-"""Stories for the tests of the rule pack: sample folders as texts, changed at will, and played through the reference pipeline."""
+"""Stories for the tests of the rule pack: sample folders as texts, changed at will, played through the reference pipeline."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -45,10 +45,17 @@ class Story:
 
     def lines(self, wanted: Callable[[str, str], bool]) -> Story:
         """Return the story with those lines of each file for which `wanted(file, line)`."""
-        kept = {
-            name: [line for line in text.splitlines(keepends=True) if wanted(name, line)] for name, text in self.logs.items()
-        }
+        cut = {name: text.splitlines(keepends=True) for name, text in self.logs.items()}
+        kept = {name: [line for line in lines if wanted(name, line)] for name, lines in cut.items()}
         return replace(self, logs={name: "".join(lines) for name, lines in kept.items() if lines})
+
+    def before(self, mark: str) -> Story:
+        """Return the story with each log cut off before the first occurrence of `mark`."""
+        return replace(self, logs={name: text.partition(mark)[0] for name, text in self.logs.items()})
+
+    def since(self, mark: str) -> Story:
+        """Return the story with what each log holds from the first occurrence of `mark` on."""
+        return replace(self, logs={name: text[text.index(mark) :] for name, text in self.logs.items() if mark in text})
 
     def with_log(self, name: str, text: str) -> Story:
         """Return the story with one more file, or another text in it."""
@@ -74,9 +81,12 @@ def story(folder: Path) -> Story:
     return Story(logs, labels)
 
 
-def play(told: Story) -> list[Incident]:
-    """Return the final state of every incident of `told` that is a finding of its own, pending ones included."""
-    final = {incident.id: incident for incident in replay(_input(told), plan())}
+def play(told: Story, times: int = 1) -> list[Incident]:
+    """Return the final state of every incident of `told` that is a finding of its own, pending ones included.
+
+    `times`: how often every line is delivered, one reading after the other.
+    """
+    final = {incident.id: incident for incident in replay(_input(told) * times, plan())}
     return [incident for incident in final.values() if incident.status not in ("merged", "retracted")]
 
 
@@ -102,31 +112,38 @@ def fix_text(incident: Incident) -> str:
 
 def differences(incident: Incident, wanted: Mapping[str, Any]) -> list[str]:
     """Return what is not as wanted, one sentence each."""
-    found = [
-        f"{name} is {getattr(incident, name)!r}, not {wanted[name]!r}"
-        for name in ("severity", "status", "count", "stage")
-        if name in wanted and getattr(incident, name) != wanted[name]
-    ]
+    return [*_wrong_fields(incident, wanted), *_wrong_symptoms(incident, wanted), *_missing_texts(incident, wanted)]
+
+
+def _wrong_fields(incident: Incident, wanted: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("severity", "status", "count", "stage"):
+        have = getattr(incident, name)
+        if have != wanted.get(name, have):
+            yield f"{name} is {have!r}, not {wanted[name]!r}"
     for kind in ("labels", "captures"):
-        have = getattr(incident, kind)
-        found += [
-            f"{kind}.{k} is {have.get(k)!r}, not {v!r}" for k, v in wanted.get(kind, {}).items() if str(have.get(k)) != str(v)
-        ]
-    symptoms = sorted({symptom.rule for symptom in incident.symptoms})
-    if "symptoms" in wanted and symptoms != sorted({symptom["rule"] for symptom in wanted["symptoms"]}):
-        found.append(f"symptoms are {symptoms}")
-    for symptom in wanted.get("symptoms", ()):
-        counted = sum(each.count for each in incident.symptoms if each.rule == symptom["rule"])
-        if counted != symptom.get("count", counted):
-            found.append(f"{symptom['rule']} counts {counted}, not {symptom['count']}")
+        known: Mapping[str, object] = getattr(incident, kind)
+        for name, value in wanted.get(kind, {}).items():
+            if str(known.get(name)) != str(value):
+                yield f"{kind}.{name} is {known.get(name)!r}, not {value!r}"
+
+
+def _wrong_symptoms(incident: Incident, wanted: Mapping[str, Any]) -> Iterator[str]:
+    listed = wanted.get("symptoms")
+    have = {symptom.rule for symptom in incident.symptoms}
+    if listed is not None and have != {each["rule"] for each in listed}:
+        yield f"symptoms are {sorted(have)}"
+    for each in listed or ():
+        counted = sum(symptom.count for symptom in incident.symptoms if symptom.rule == each["rule"])
+        if counted != each.get("count", counted):
+            yield f"{each['rule']} counts {counted}, not {each['count']}"
+
+
+def _missing_texts(incident: Incident, wanted: Mapping[str, Any]) -> Iterator[str]:
     texts = {"fix_contains": fix_text(incident), "cause_contains": incident.cause, "impact_contains": incident.impact}
-    found += [
-        f"{kind}: {part!r} is not in: {text}"
-        for kind, text in texts.items()
-        for part in wanted.get(kind, ())
-        if part not in text
-    ]
-    return found
+    for kind, text in texts.items():
+        for part in wanted.get(kind, ()):
+            if part not in text:
+                yield f"{kind}: {part!r} is not in: {text}"
 
 
 def _input(told: Story) -> list[RawLine | Progress]:
