@@ -49,7 +49,11 @@ class _Reading:
 
 def load_pack(paths: Sequence[Path]) -> Pack:
     """Return everything at or under `paths`; never raises for what a file holds."""
-    sources = collect(paths)
+    return compile_sources(collect(paths))
+
+
+def compile_sources(sources: Sequence[RuleSource]) -> Pack:
+    """Return everything in files already read; never raises for what they hold."""
     found = _Reading()
     for source in sources:
         _read(source, found)

@@ -152,7 +152,11 @@ def _print_findings(found: Sequence[Diagnostic]) -> None:
     for each in found:
         print(each.render(), end="\n\n")
     errors = sum(each.level is Level.ERROR for each in found)
-    print(f"{errors} errors, {len(found) - errors} warnings")
+    print(f"{_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _lint_exit(found: Sequence[Diagnostic]) -> int:

@@ -109,7 +109,7 @@ def test_lint_tells_every_finding_with_its_place(folder: Path, capsys: pytest.Ca
     code, out, _ = run(capsys, "lint", "--rules", str(folder))
     assert code == 2
     assert "3 | severity: hgih\n  |           ^^^^\n" in out
-    assert "1 errors, 0 warnings" in out
+    assert "1 error, 0 warnings" in out
 
 
 def test_lint_ends_with_1_for_advice_only(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.dsl.grammar import MAX_DEPTH, ExpressionError, parse
@@ -83,6 +83,7 @@ WORDS = ["a", "sent_a", "and", "or", "not", "(", ")", "1", "10m", "'x'", "==", "
 TOKENS = st.sampled_from([*WORDS, *FUNCTIONS, "1 of sent_*", "all of them"])
 
 
+@settings(deadline=None)
 @given(st.lists(TOKENS, max_size=30).map(" ".join) | st.text(max_size=60))
 def test_any_text_gives_an_expression_or_an_expression_error(text: str) -> None:
     try:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 import re2
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.dsl.patterns import MAX_PATTERN_BYTES, TYPES, checked_pattern, compile_pattern, compiled_by_re2
@@ -102,6 +102,7 @@ def test_nocase_asks_for_no_literals() -> None:
     assert re2.search(made.regex, "SOMETHING bad")
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(blacklist_categories=("Cs",)), max_size=60))
 def test_any_text_compiles_for_re2(text: str) -> None:
     assert compiled_by_re2(compile_pattern(text).regex) == ""
@@ -115,6 +116,7 @@ PIECES = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=8).map("".join), st.text("abc 01-[],'\"/{}\n", max_size=80))
 def test_literals_are_necessary(pattern: str, text: str) -> None:
     made = compile_pattern(pattern)
@@ -122,6 +124,7 @@ def test_literals_are_necessary(pattern: str, text: str) -> None:
         assert all(literal in text for literal in made.literals)
 
 
+@settings(deadline=None)
 @given(st.text("abc.*+?()[]|^$-=:,'\"\\ {}\n", max_size=40))
 def test_a_pattern_without_holes_matches_its_own_text(text: str) -> None:
     made = compile_pattern(text)

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import string
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.dsl import builtin_rules
+from engine.dsl.advice import advise
 from engine.dsl.document import TextNode, place, plain
-from engine.dsl.drafts import draft_component, draft_format, draft_rule
+from engine.dsl.files import RuleSource
+from engine.dsl.pack import compile_sources
 from engine.dsl.reader import MAX_FILE_BYTES, read
 from tests.unit.dsl.writing import codes, read_map
 
@@ -71,19 +75,39 @@ def as_yaml(tree: object) -> str:
     return "'" + str(tree).replace("'", "''") + "'"
 
 
-def compile_everything(data: bytes) -> None:
-    for draft in (draft_rule, draft_component, draft_format):
-        document, report = read("x.yml", data)
-        if document.root.entries:
-            draft(document, report)
-        report.all()
+def compile_everything(*files: bytes) -> None:
+    """Compile each file as a rule, a component and a format, beside the others, and take every advice."""
+    kinds = ("rule", "component", "format")
+    sources = [RuleSource(Path(f"{kind}{index}.yml"), kind, data) for kind in kinds for index, data in enumerate(files)]
+    advise(compile_sources(sources))
 
 
+def rules_and_samples() -> list[str]:
+    golden = Path(__file__).parents[2] / "golden" / "diagnostics"
+    shipped = sorted(builtin_rules().rglob("*.yml"))[::5]
+    return [file.read_text("utf-8", "replace") for file in (*sorted(golden.rglob("*.yml")), *shipped)]
+
+
+TEXTS = rules_and_samples()
+
+
+@settings(deadline=None)
 @given(st.binary(max_size=200) | YAML_LIKE.map(str.encode))
 def test_arbitrary_bytes_give_findings_and_no_exception(data: bytes) -> None:
     compile_everything(data)
 
 
-@given(st.dictionaries(KEYS, TREES, max_size=8))
-def test_arbitrary_structure_gives_findings_and_no_exception(tree: object) -> None:
-    compile_everything(as_yaml(tree).encode())
+@settings(deadline=None)
+@given(st.lists(st.dictionaries(KEYS, TREES, max_size=8), min_size=1, max_size=2))
+def test_arbitrary_structure_gives_findings_and_no_exception(trees: list[object]) -> None:
+    compile_everything(*(as_yaml(tree).encode() for tree in trees))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_rule_with_damage_gives_findings_and_no_exception(data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from(TEXTS))
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 40)))
+    middle = data.draw(YAML_LIKE | VALUES | st.sampled_from(TEXTS).map(lambda other: other[start:end]))
+    compile_everything((text[:start] + middle + text[end:]).encode(), data.draw(st.sampled_from(TEXTS)).encode())
