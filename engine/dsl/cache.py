@@ -24,8 +24,8 @@ def cached(digest: str, cache_dir: Path | None = None) -> Plan | None:
 
 def store(plan: Plan, cache_dir: Path | None = None) -> None:
     """Write `plan` under its hash in one step, and drop all but the newest files; does nothing where it may not write."""
-    file = _file(plan.hash, cache_dir)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home folder
+        file = _file(plan.hash, cache_dir)
         file.parent.mkdir(parents=True, exist_ok=True)
         _write(file, dumps(plan))
         _prune(file.parent)
