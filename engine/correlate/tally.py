@@ -159,10 +159,13 @@ def tally(occurrences: Iterable[Occurrence]) -> Tally:
     made = Tally(len(ordered), ordered[0].at, ordered[-1].at, dict(ordered[0].labels))
     for each in ordered:
         made._add(each)
-    stamps = [(each.at, each.event_id) for each in (*ordered[:MAX_EVENTS], *ordered[-MAX_EVENTS:])]
     made._came_from({each.source_id for each in ordered})
-    made._bound(stamps[:MAX_EVENTS], stamps[-MAX_EVENTS:])
+    made._bound(map(_stamp, ordered[:MAX_EVENTS]), map(_stamp, ordered[-MAX_EVENTS:]))
     return made
+
+
+def _stamp(occurrence: Occurrence) -> Stamped:
+    return occurrence.at, occurrence.event_id
 
 
 def total(parts: Iterable[Occurrence | Tally]) -> Tally:
