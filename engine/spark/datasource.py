@@ -1,4 +1,4 @@
-"""The one adapter that makes any ports.Source a streaming Python data source, and the tick source beside it.
+"""The one adapter that makes sources (ports.Source) a streaming Python data source, and the tick source beside it.
 
 `read()` runs in Spark's Python workers: it fetches a slice and scans it there, so raw lines never enter the JVM. What a source
 says of itself (progress) is a function of its end offset and travels with the first partition of a batch.
@@ -10,48 +10,35 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import import_module
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from engine.codec import dumps, loads
 from engine.errors import DataLoss
 from engine.model.records import Tick
-from engine.ports import Chunk, Source
-from engine.spark.rows import SCHEMA, Loss, Row, row
+from engine.ports import Chunk, Offset
+from engine.spark.rows import SCHEMA, Item, Loss, Row, row
 from engine.spark.slices import scan, stages_of
+from engine.spark.sources import SourceSpec
 
 SOURCE_FORMAT = "tocsin-source"
 TICK_FORMAT = "tocsin-tick"
 
 
-def source_options(opener: str, settings: Mapping[str, Any], scope: str, plan_file: str, **limits: int) -> dict[str, str]:
-    """Return the options of SOURCE_FORMAT.
-
-    Args:
-        opener: `module:function` that makes the source of `settings` (JSON), importable in the workers.
-        scope: what the source's lines are correlated in.
-        limits: `max_lines` of a batch and `parallelism`, when they are bounded.
-    """
+def source_options(sources: Sequence[SourceSpec], plan_file: str, parallelism: int, max_lines: int | None) -> dict[str, str]:
+    """Return the options of SOURCE_FORMAT; `max_lines` bounds what each source gives to a batch."""
     return {
-        "opener": opener,
-        "settings": json.dumps(settings),
-        "scope": scope,
+        "sources": dumps(list(sources)),
         "planFile": plan_file,
-        **{name: str(limit) for name, limit in limits.items()},
+        "parallelism": str(parallelism),
+        "maxLines": str(max_lines or 0),
     }
 
 
-def open_source(opener: str, settings: Mapping[str, Any]) -> Source:
-    """Return the source that `opener` (`module:function`) makes of `settings`."""
-    module, _, function = opener.partition(":")
-    made: Source = getattr(import_module(module), function)(settings)
-    return made
-
-
 class SourceStream(DataSource):  # type: ignore[misc]
-    """Any source of lines, as rows of SCHEMA."""
+    """All sources of a job as one stream of rows of SCHEMA: a task and a planner more would cost more than they help."""
 
     @classmethod
     def name(cls) -> str:
@@ -68,18 +55,20 @@ class SourceStream(DataSource):  # type: ignore[misc]
 
 
 class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Plans in the driver's planner process, reads in the workers."""
+    """Plans in the driver's planner process, reads in the workers. Its offset holds each source's offset by name."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         lowered = {name.lower(): value for name, value in options.items()}
-        self._source = open_source(lowered["opener"], json.loads(lowered["settings"]))
-        self._scope, self._plan_file = lowered["scope"], lowered["planfile"]
-        self._max_lines = int(lowered.get("max_lines", 0)) or None
-        self._parallelism = int(lowered.get("parallelism", 1))
+        specs = loads(lowered["sources"], list[SourceSpec])
+        self._scopes = {spec.name: spec.scope for spec in specs}
+        self._sources = {spec.name: spec.open() for spec in specs}
+        self._plan_file = lowered["planfile"]
+        self._parallelism = int(lowered["parallelism"])
+        self._max_lines = int(lowered["maxlines"])
 
     def initialOffset(self) -> Mapping[str, Any]:  # noqa: N802
         """Return where a first run starts."""
-        return self._source.initial()
+        return self._initial({})
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Do nothing: a source that is opened for bounded input bounds itself."""
@@ -89,24 +78,37 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         return ReadMaxRows(self._max_lines) if self._max_lines else ReadAllAvailable()
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> Mapping[str, Any]:  # noqa: N802
-        """Return how far the next batch reaches."""
-        return self._source.latest(start, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+        """Return how far the next batch reaches; a source that is gone from the configuration stays where it was."""
+        lines = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        ends = {name: source.latest(start[name], lines) for name, source in self._sources.items() if name in start}
+        return {**self._initial(start), **start, **ends}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """Return the slices of a batch, and what the source says at its end."""
-        slices: list[Mapping[str, Any] | None] = [*self._source.partitions(start, end, self._parallelism)] or [None]
-        said = [row(self._scope, progress) for progress in self._source.progress(end)]
-        return [InputPartition((slice_, said if at == 0 else [])) for at, slice_ in enumerate(slices)]
+        """Return the slices of a batch, and what the sources say at its end."""
+        tasks: list[list[Any]] = [[] for _ in range(self._parallelism)]
+        said: list[Row] = []
+        for name, source in self._sources.items():
+            if name not in start or name not in end:
+                continue  # new in the configuration: it starts with the next batch
+            for at, slice_ in enumerate(source.partitions(start[name], end[name], self._parallelism)):
+                tasks[at % self._parallelism].append((name, slice_))
+            said += [row(self._scopes[name], progress) for progress in source.progress(end[name])]
+        return [InputPartition((slices, said if at == 0 else [])) for at, slices in enumerate(tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[Row]:
-        """Yield the rows of one slice; lines that are gone become a row too, so that the job goes on."""
-        slice_, said = partition.value
-        losses: list[DataLoss] = []
-        if slice_ is not None:
-            for item in scan(_up_to_loss(self._source.chunks(slice_), losses), stages_of(self._plan_file)):
-                yield row(self._scope, item)
-        yield from (row(self._scope, Loss(loss.source_id, loss.lost_from, loss.lost_to, loss.why)) for loss in losses)
+        """Yield the rows of some slices; lines that are gone become a row too, so that the job goes on."""
+        slices, said = partition.value
+        for name, slice_ in slices:
+            yield from (row(self._scopes[name], item) for item in self._items(name, slice_))
         yield from said
+
+    def _items(self, name: str, slice_: Mapping[str, Any]) -> Iterator[Item]:
+        losses: list[DataLoss] = []
+        yield from scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages_of(self._plan_file))
+        yield from (Loss(loss.source_id, loss.lost_from, loss.lost_to, loss.why) for loss in losses)
+
+    def _initial(self, known: Mapping[str, Any]) -> Mapping[str, Offset]:
+        return {name: source.initial() for name, source in self._sources.items() if name not in known}
 
 
 def _up_to_loss(chunks: Iterator[Chunk], losses: list[DataLoss]) -> Iterator[Chunk]:

@@ -11,10 +11,10 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.codec import dumps
 from engine.errors import DataLoss, SourceError, TocsinError
@@ -23,6 +23,7 @@ from engine.model.incidents import Blind, Evidence, Roster, Verdict
 from engine.model.rules import Plan
 from engine.spark.rows import SCHEMA, Item, Loss, item
 from engine.spark.slices import Scanned
+from engine.spark.sources import SourceSpec
 from engine.store import Store
 from engine.store.store import BatchId
 
@@ -31,15 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 POLL_S = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSpec:
-    """A source for the job: `opener` (`module:function`) makes it of `settings` (JSON) in any process; see engine/ports."""
-
-    opener: str
-    settings: Mapping[str, Any]
-    scope: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +117,12 @@ def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
 
     spark.dataSource.register(datasource.SourceStream)
     spark.dataSource.register(datasource.TickStream)
-    limits = {"parallelism": job.parallelism} | ({"max_lines": job.max_lines} if job.max_lines else {})
-    frames = []
-    for source in job.sources:
-        options = datasource.source_options(source.opener, source.settings, source.scope, plan, **limits)
-        frames.append(spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load())
-    if not job.bounded:
-        scopes = json.dumps(sorted({source.scope for source in job.sources}))
-        frames.append(spark.readStream.format(datasource.TICK_FORMAT).option("scopes", scopes).load())
-    whole, *others = frames
-    for frame in others:
-        whole = whole.unionAll(frame)
-    return whole
+    options = datasource.source_options(job.sources, plan, job.parallelism, job.max_lines)
+    rows = spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
+    if job.bounded:
+        return rows
+    scopes = json.dumps(sorted({source.scope for source in job.sources}))
+    return rows.unionAll(spark.readStream.format(datasource.TICK_FORMAT).option("scopes", scopes).load())
 
 
 class _Batches:

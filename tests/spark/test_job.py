@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.spark.job import BatchReport, Job, SourceSpec, run
+from engine.spark.job import BatchReport, Job, run
+from engine.spark.sources import SourceSpec
 from engine.store import Store
 from tests.spark.finals import HEALTHY, STORIES, finals, labels, plan, references
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def files(folder: Path) -> SourceSpec:
     settings = {"paths": [str(folder)], "labels": labels(folder), "final": True}
-    return SourceSpec("connectors.files:open_source", settings, folder.name)
+    return SourceSpec(folder.name, "connectors.files:open_source", settings, folder.name)
 
 
 def streamed(spark: SparkSession, sources: Sequence[SourceSpec], at: Path, **how: Any) -> tuple[list[Any], list[BatchReport]]:
@@ -55,6 +56,6 @@ def test_lost_lines_are_reported_and_the_job_goes_on(spark: SparkSession, tmp_pa
     log = tmp_path / "old.log.gz"
     log.write_bytes(b"\x1f\x8b\x08\x00damaged")
     (tmp_path / "new.log").write_text("fine\n")
-    source = SourceSpec("connectors.files:open_source", {"paths": [str(tmp_path / "*.log*")], "final": True}, "default")
+    source = SourceSpec("logs", "connectors.files:open_source", {"paths": [str(tmp_path / "*.log*")], "final": True}, "default")
     _, reports = streamed(spark, [source], tmp_path / "state")
     assert sum(report.lines for report in reports) == 1

@@ -27,9 +27,10 @@ from engine.errors import SourceError, SourceMissing
 from engine.model.incidents import Incident
 from engine.model.rules import Plan
 from engine.ports import Receiver
-from engine.spark.job import BatchReport, Job, SourceSpec, log_of
+from engine.spark.job import BatchReport, Job, log_of
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start
+from engine.spark.sources import SourceSpec
 from engine.store import Store
 
 app = typer.Typer()
@@ -139,10 +140,12 @@ def _start(start: str) -> str:
 
 
 def _specs(settings: Sequence[SourceSettings], sources: Sequence[FilesSource]) -> list[SourceSpec]:
-    return [
-        SourceSpec(OPENERS[said.type], {"paths": s.paths, "labels": s.labels, "start": s.start, "final": s.final}, said.scope)
-        for said, s in zip(settings, sources, strict=True)
-    ]
+    specs = []
+    for said, source in zip(settings, sources, strict=True):
+        opening = {"paths": source.paths, "labels": source.labels, "start": source.start, "final": source.final}
+        name = f"{said.type} {said.scope} {' '.join(said.paths)}"
+        specs.append(SourceSpec(name, OPENERS[said.type], opening, said.scope))
+    return specs
 
 
 def _check(sources: Sequence[FilesSource], once: bool) -> list[SourceError]:
