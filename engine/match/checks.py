@@ -80,13 +80,13 @@ def expression(regex: str, nocase: bool = False) -> re2._Regexp:
 
 
 def _search(test: Test) -> Check:
-    compiled = expression(test.regex, test.nocase)
     literals = () if test.nocase else tuple(encoded(text) for text in test.literals)
-    field, captured = test.field, test.captures
+    field, captured, regex, nocase = test.field, test.captures, test.regex, test.nocase
 
     def check(fields: Fields) -> Captures | None:
         for value in fields.values(field):
             if all(literal in value for literal in literals):
+                compiled = expression(regex, nocase)  # compiled when first needed: most rules never see their literals
                 found = _first_consistent(compiled, value, captured)
                 if found is not None:
                     return found
