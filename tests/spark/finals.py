@@ -25,19 +25,19 @@ def plan() -> Plan:
     return load([builtin_rules()])
 
 
-def labels(folder: Path) -> Mapping[str, str]:
-    return {"cluster": folder.name, "timezone": "Asia/Seoul"}
+def labels(cluster: str) -> Mapping[str, str]:
+    return {"cluster": cluster, "timezone": "Asia/Seoul"}
 
 
-def lines(folder: Path) -> Iterator[RawLine | Progress]:
+def lines(folder: Path, cluster: str) -> Iterator[RawLine | Progress]:
     for path in find([str(folder)]).files:
-        yield from read_path(path, labels(folder))
+        yield from read_path(path, labels(cluster))
 
 
 @cache
 def reference(folder: Path) -> list[Any]:
     """The final incidents of `replay()` over a folder."""
-    return finals({incident.id: incident for incident in replay(lines(folder), plan())}.values())
+    return finals({incident.id: incident for incident in replay(lines(folder, folder.name), plan())}.values())
 
 
 def references(folders: Iterable[Path]) -> list[Any]:

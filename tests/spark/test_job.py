@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def files(folder: Path) -> SourceSpec:
-    settings = {"paths": [str(folder)], "labels": labels(folder), "final": True}
+    settings = {"paths": [str(folder)], "labels": labels(folder.name), "final": True}
     return SourceSpec(folder.name, "connectors.files:open_source", settings, folder.name)
 
 

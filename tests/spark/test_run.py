@@ -1,0 +1,158 @@
+"""`tocsin run` as its user runs it: a process that may be killed, ended, and run again."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StoreError
+from engine.model.incidents import Incident
+from engine.store import Store
+from tests.spark.finals import STORIES, finals, lines, plan, replay
+
+BROKER = next(folder for folder in STORIES if folder.name.startswith("3-"))
+WITHIN_S = 240
+
+
+def configured(folder: Path, batch_lines: int = 500_000, **source: str) -> Path:
+    """Write a configuration that reads `folder`/logs into `folder`/state.db."""
+    extra = "".join(f", {name}: {value}" for name, value in source.items())
+    labels = f"{{cluster: {BROKER.name}}}"
+    path = folder / "tocsin.yml"
+    path.write_text(
+        f"sources:\n  - {{type: files, paths: [logs], labels: {labels}, timezone: Asia/Seoul{extra}}}\n"
+        f"store: sqlite:///state.db\nspark: {{batch_lines: {batch_lines}, trigger: 200ms}}\n"
+    )
+    return path
+
+
+@contextmanager
+def tocsin(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """Start the command in a process group of its own; nothing of it is left behind."""
+    command = [sys.executable, "-m", "engine.cli.main", "run", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def finished(*arguments: object) -> tuple[int, str, str]:
+    with tocsin(*arguments) as process:
+        out, err = process.communicate(timeout=WITHIN_S)
+        return process.returncode, out, err
+
+
+def wait(process: subprocess.Popen[str], store: Path, holds: Callable[[Store], bool]) -> None:
+    """Look at the store until `holds`; fails when the process ends before, or takes too long."""
+    until = time.monotonic() + WITHIN_S
+    while time.monotonic() < until:
+        assert process.poll() is None, process.communicate()[1]
+        if store.exists() and _looked(store, holds):
+            return
+        time.sleep(0.05)
+    pytest.fail("nothing came within the time")
+
+
+def _looked(path: Path, holds: Callable[[Store], bool]) -> bool:
+    try:
+        store = Store.open(f"sqlite:///{path}")
+    except StoreError:  # being created
+        return False
+    try:
+        return holds(store)
+    finally:
+        store.close()
+
+
+def kept(store: Path) -> list[Incident]:
+    opened = Store.open(f"sqlite:///{store}")
+    found = list(opened.incidents())
+    opened.close()
+    return found
+
+
+def copied(folder: Path) -> Path:
+    logs = folder / "logs"
+    shutil.copytree(BROKER, logs, ignore=shutil.ignore_patterns("*.md", "*.yml"))
+    return logs
+
+
+def test_a_run_killed_in_the_middle_ends_as_if_it_had_not_been_and_tells_everything_once(tmp_path: Path) -> None:
+    logs, store = copied(tmp_path), tmp_path / "state.db"
+    config = configured(tmp_path, batch_lines=4)
+    with tocsin("-c", config, "--once") as process:
+        wait(process, store, lambda seen: seen.batches() >= 1)
+        os.killpg(process.pid, signal.SIGKILL)
+    done = _batches(store)
+    code, out, err = finished("-c", config, "--once")
+    assert code == 1, err
+    assert _batches(store) > done, "it was killed after its last batch"
+    final = {i.id: i for i in replay(lines(logs, BROKER.name), plan())}
+    assert finals(kept(store)) == finals(final.values())
+    told = [i.title for i in kept(store) if i.status not in ("merged", "retracted") and not i.pending]
+    assert told
+    assert all(_flat(out).count(_flat(title)) >= 1 for title in told)
+    code, out, err = finished("-c", config, "--once")
+    assert (code, out) == (0, ""), err
+
+
+def test_a_live_run_follows_growing_files_and_ends_gracefully_when_asked(tmp_path: Path) -> None:
+    logs, store = copied(tmp_path), tmp_path / "state.db"
+    whole = (logs / "broker-0.log").read_text().splitlines(keepends=True)
+    (logs / "broker-0.log").write_text("")
+    config = configured(tmp_path, start="earliest")
+    with tocsin("-c", config) as process:
+        wait(process, store, lambda seen: seen.batches() >= 1)
+        with (logs / "broker-0.log").open("a") as log:
+            log.writelines(whole)
+        wait(process, store, lambda seen: any(i.rule == "broker-not-enough-replicas" for i in seen.incidents()))
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=WITHIN_S)
+    assert process.returncode == 0, err
+    assert "dawn-0" in out
+
+
+def test_a_dry_run_says_what_would_be_read_and_starts_nothing(tmp_path: Path) -> None:
+    copied(tmp_path)
+    code, out, _ = finished("-c", configured(tmp_path), "--dry-run")
+    assert code == 0
+    assert re.search(r"source +files of cluster 3-producer-retries: 4 files now", out)
+    assert not (tmp_path / "state.db").exists()
+
+
+def test_bad_configurations_and_missing_logs_are_one_sentence(tmp_path: Path) -> None:
+    code, _, err = finished("-c", tmp_path / "none.yml")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "the configuration cannot be read" in err
+    (tmp_path / "tocsin.yml").write_text("sources: []\ncolour: red\n")
+    code, _, err = finished("-c", tmp_path / "tocsin.yml")
+    assert (code, "2 problems found" in err) == (2, True)
+    code, _, err = finished("-c", configured(tmp_path), "--once")
+    assert code == 3
+    assert "none of the sources has a file that can be read" in err
+
+
+def _batches(store: Path) -> int:
+    opened = Store.open(f"sqlite:///{store}")
+    count = opened.batches()
+    opened.close()
+    return count
+
+
+def _flat(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
