@@ -12,6 +12,7 @@ from engine.cli.triage import Stats, Triage
 from engine.model.incidents import Blind, Incident
 from engine.model.rules import SEVERITIES
 
+MOST_OF_A_NAME = 28  # columns of what cannot be judged, often a path, so that the reason beside it is seen
 MOST_ITEMS = 5  # of pending, unknown and blind; --format json has them all
 
 
@@ -49,7 +50,8 @@ def _pending(incident: Incident) -> str:
 
 def _blind(blind: Blind) -> str:
     scope = "" if blind.scope == "default" else f"{blind.scope}: "
-    return f"{scope}{blind.what}: {blind.why}"
+    what = blind.what if len(blind.what) <= MOST_OF_A_NAME else f"…{blind.what[-MOST_OF_A_NAME:]}"
+    return f"{scope}{what}: {blind.why}"
 
 
 def _items(page: Text, name: str, items: Sequence[str], width: int) -> None:

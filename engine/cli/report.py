@@ -29,6 +29,7 @@ SEVERITY_STYLES: Mapping[str, str] = {
 }
 
 _FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")
+_NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|\S)+""")
 
 
@@ -41,11 +42,8 @@ def render_incident(incident: Incident, width: int = 80) -> Text:
     for number, step in enumerate(incident.fix, 1):
         _step(page, number, step, width)
     _block(page, "Verify", _command_lines(incident.verify, width - MARGIN), "green")
-    for number, event in enumerate(incident.evidence[:EVIDENCE_EVENTS]):
+    for number, event in enumerate(telling(incident.evidence)):
         _proof(page, "Proof" if number == 0 else "", event, width)
-    hidden = incident.count - min(len(incident.evidence), EVIDENCE_EVENTS)
-    if incident.evidence and hidden > 0:
-        _prose(page, "", f"and {hidden:,} more", width)
     for number, symptom in enumerate(incident.symptoms):
         _prose(page, "Explains" if number == 0 else "", _symptom(symptom), width)
     _prose(page, "Or", ", ".join(incident.also_possible), width)
@@ -54,6 +52,14 @@ def render_incident(incident: Incident, width: int = 80) -> Text:
     for number, address in enumerate(incident.references):
         _block(page, "See" if number == 0 else "", [visible(address)], "dim")
     return page
+
+
+def telling(events: Iterable[Evidence]) -> list[Evidence]:
+    """Return the first few events that say something new: one that differs from an earlier one in numbers only does not."""
+    shapes: dict[str, Evidence] = {}
+    for event in events:
+        shapes.setdefault(_NUMBER.sub("0", event.text), event)
+    return list(shapes.values())[:EVIDENCE_EVENTS]
 
 
 def entity(labels: Mapping[str, str]) -> str:

@@ -82,12 +82,19 @@ def test_a_trace_of_frames_only_is_shown_all_the_same() -> None:
     assert "at a.b(C.java:1)" in section(printed(incident(evidence=(frames,))), "Proof")
 
 
-def test_at_most_three_events_are_shown_and_the_rest_is_counted() -> None:
-    events = tuple(Evidence(f"e{n}", "x.log", n, AT, f"line {n}") for n in range(1, 7))
+def test_at_most_three_events_are_shown_and_all_are_counted() -> None:
+    events = tuple(Evidence(f"e{n}", "x.log", n, AT, f"line {'abcdef'[n]}") for n in range(6))
     report = printed(incident(evidence=events, count=1000))
-    assert "x.log:3" in report
-    assert "x.log:4" not in report
-    assert "and 997 more" in report
+    assert "x.log:2" in report
+    assert "x.log:3" not in report
+    assert "1,000 times" in report
+
+
+def test_an_event_that_differs_in_numbers_only_is_shown_once() -> None:
+    events = tuple(Evidence(f"e{n}", "x.log", n, AT, f"12:00:{n:02} refused {n} times") for n in range(1, 4))
+    report = printed(incident(evidence=events, count=6))
+    assert "x.log:1" in report
+    assert "x.log:2" not in report
 
 
 def test_the_status_is_said_unless_it_is_open() -> None:
