@@ -44,5 +44,5 @@ accept: $(STAMP) ## write the golden files anew; review their diff
 	@git diff --stat -- tests/golden README.md
 
 clean: ## remove what running, testing and building left behind (.venv stays)
-	@rm -rf .tocsin .lab build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	@rm -rf .tocsin samples/.tocsin build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	@find engine connectors tests -name __pycache__ -prune -exec rm -rf {} +
