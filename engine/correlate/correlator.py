@@ -33,6 +33,7 @@ class _Head:
     tick: datetime | None = None
     identities: dict[str, Identity] = field(default_factory=dict)
     bindings_revision: int = 0
+    complete_until: datetime | None = None
     deadlines: dict[str, datetime | None] = field(default_factory=dict)
     unjudged: dict[str, list[Unjudged]] = field(default_factory=dict)
     told_roster: str = ""
@@ -124,12 +125,14 @@ class Correlator:
     def _due(self) -> list[str]:
         """Return the rules that may have something to say, in the order of the plan."""
         complete_until = self._facts.clocks.complete_until()
+        before, self._head.complete_until = self._head.complete_until, complete_until
         rebound = self._facts.bindings.revision != self._bindings_seen
         moved = rebound or self._facts.clocks.revision != self._clocks_seen
+        back = before is not None and complete_until is not None and complete_until < before
         due = {
             rule_id
             for rule_id, deadline in self._head.deadlines.items()
-            if rebound or (deadline is not None and complete_until is not None and deadline <= complete_until)
+            if rebound or back or (deadline is not None and complete_until is not None and deadline <= complete_until)
         }
         followers = {rule_id for rule_id, logic in self._logics.items() if moved and logic.follows_clocks}
         return [rule_id for rule_id in self._logics if rule_id in self._touched | due | followers]
