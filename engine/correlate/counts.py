@@ -286,7 +286,8 @@ class EventCount:
 
     def _forget(self, entity: Entity, places: set[Place]) -> None:
         last = newest(part for place in places for part in self._series[place].parts())
-        self._final_before = max(filter(None, (self._final_before, last)), default=None)
+        if last is not None:
+            self._final_before = max(self._final_before or last, last + timedelta(microseconds=1))
         for place in places:
             del self._series[place], self._entity_of[place]
             self._outside.pop(place, None)
