@@ -31,7 +31,7 @@ check: $(STAMP) ## format, lint, types, layers, size, tests without Java (under 
 	@$(BIN)/mypy
 	@out=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$out"; exit 1; }
 	@$(BIN)/python tests/check_size.py
-	@$(BIN)/pytest -q -m "not spark and not server and not slow"
+	@$(BIN)/pytest -q -n auto --dist loadfile -m "not spark and not server and not slow"
 
 test: check java ## check, then everything that needs Java, a server or more time
 	@$(BIN)/pytest -q -m "spark or server or slow"

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("tocsin", deadline=None, print_blob=True)  # speed is for make bench: a busy machine fails no test
+settings.load_profile("tocsin")
 
 GOLDEN = Path(__file__).parent / "golden"
 
