@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.model.matches import Match
-from engine.model.records import Labels, log_of
+from engine.model.records import Labels
 from engine.model.rules import Component
 
 SIGHTINGS = 2
@@ -38,9 +38,6 @@ class Bindings:
         self._labels = frozenset(component.label for component in self._components.values())
         self.identities = dict(identities or {})
         self.revision = 0
-        self._logs: dict[str, set[str]] = {}
-        for source_id in self.identities:
-            self._logs.setdefault(log_of(source_id), set()).add(source_id)
         self._agreed: dict[tuple[str, str], list[str]] = {}  # component and member -> ids of lines of any source
         for identity in self.identities.values():
             for name, members in identity.named.items():
@@ -106,14 +103,7 @@ class Bindings:
         rosters = ((name, tuple(self.members(name))) for name in self._components)
         return {name: members for name, members in rosters if members}
 
-    def _sightings(self, source_id: str, component: str, member: str) -> int:
-        """Return how many lines of the rotated log that `source_id` is a file of name `member`."""
-        files = (self.identities[file] for file in self._logs[log_of(source_id)])
-        return sum(len(file.named.get(component, {}).get(member, ())) for file in files)
-
     def _identity(self, source_id: str) -> Identity:
-        if source_id not in self.identities:
-            self._logs.setdefault(log_of(source_id), set()).add(source_id)
         return self.identities.setdefault(source_id, Identity())
 
     def _named(self, match: Match, component: str, member: str) -> None:
