@@ -17,6 +17,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: needs more than a second or a network; run by make test")
+    os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache" / "xdg")  # compiled rules: not the user's
 
 
 @pytest.fixture
