@@ -158,17 +158,17 @@ class Correlator:
             yield roster
 
     def _blinds(self) -> list[Blind]:
-        """Return everything that cannot be judged, when that has changed."""
+        """Return everything that cannot be judged, when that has changed; first that nothing said before holds any longer."""
         unjudged = [each for rule_id in sorted(self._head.unjudged) for each in self._head.unjudged[rule_id]]
         if self._judges_silence:
             sources = self._facts.clocks.sources()
             unjudged += [(source_id, UNBOUND) for source_id in sources if not self._facts.bindings.bound(source_id)]
         blinds = [Blind(self._facts.scope, what, why) for what, why in dict.fromkeys(unjudged)]
-        said = _digest(blinds)
+        said = _digest(blinds) if blinds else ""
         if said == self._head.told_blinds:
             return []
         self._head.told_blinds = said
-        return blinds
+        return [Blind(self._facts.scope, "", ""), *blinds]
 
     def _store(self) -> None:
         if self._state is None:

@@ -77,7 +77,7 @@ def _outlasted(pause: Pause, timespan: timedelta, severity: str, why: str) -> Si
     gap, deadline = pause.gap, pause.gap.since + timespan
     if pause.border or (gap.until is not None and gap.until < deadline):
         return None
-    later = deadline + timespan if gap.until is None else min(deadline + timespan, gap.until)
+    later = deadline + timespan
     witnesses = [s for s in pause.others if s.heard_between(gap.since, deadline) and s.heard_between(deadline, later)]
     return Silence(deadline, gap.until, severity, why) if len(witnesses) >= WITNESSES else None
 
