@@ -22,6 +22,7 @@ from engine.model.records import Progress, Tick
 from engine.model.rules import Plan
 
 HEAD = "head"
+AHEAD = "clock or zone? It prints times that have not come yet; others are not judged by it"
 UNBOUND = "not known whose log it is: its silence is not judged"
 
 
@@ -160,8 +161,9 @@ class Correlator:
     def _blinds(self) -> list[Blind]:
         """Return everything that cannot be judged, when that has changed; first that nothing said before holds any longer."""
         unjudged = [each for rule_id in sorted(self._head.unjudged) for each in self._head.unjudged[rule_id]]
+        sources = self._facts.clocks.sources()
+        unjudged += [(source_id, AHEAD) for source_id in sources if self._facts.clocks.ahead(source_id)]
         if self._judges_silence:
-            sources = self._facts.clocks.sources()
             unjudged += [(source_id, UNBOUND) for source_id in sources if not self._facts.bindings.bound(source_id)]
         blinds = [Blind(self._facts.scope, what, why) for what, why in dict.fromkeys(unjudged)]
         said = _digest(blinds) if blinds else ""

@@ -257,6 +257,17 @@ def test_live_the_tick_stands_in_for_others_that_have_nothing_to_say() -> None:
     assert silent([*still, tick(10**8)]) == []  # a replay of old logs
 
 
+def test_a_clock_that_is_ahead_judges_nobody_and_is_listed() -> None:
+    items = [*young(101, 101), complaint(100), tick(100), seen("3.log", 100, 401)]
+    assert silent(items) == []
+    correlator = Correlator(PLAN, "default")
+    for item in items:
+        correlator.observe(item)  # type: ignore[arg-type]
+    said = [f.what for f in correlator.flush() if isinstance(f, Blind) and f.why.startswith("clock or zone?")]
+    assert said == ["3.log"]
+    assert len(silent([*items, seen("2.log", 101, 161)])) == 1  # the one that is left is enough for a complaint
+
+
 def test_a_complaint_brings_a_silence_that_was_armed_forward() -> None:
     (alert,) = silent([*cluster(), match("lost", DIES + 33, "2.log", node=1)])
     assert (alert.severity, alert.last_seen, alert.why) == ("critical", at(DIES + 93), "others cannot reach it")
