@@ -29,20 +29,18 @@ class RouteEntry(Strict):
     """a route: who is told of what, and when"""
 
     receiver: Text | None = None
-    matchers: list[MatcherText] = []
+    matchers: list[MatcherText] = Field(default=[])
     continue_: Flag = Field(default=False, alias="continue")
     group_wait: Duration | None = None
     group_interval: Duration | None = None
     repeat_interval: Duration | None = None
-    routes: list[RouteEntry] = []
+    routes: list[RouteEntry] = Field(default=[])
 
     @model_validator(mode="before")
     @classmethod
     def _groups_nothing(cls, value: Any) -> Any:
         if isinstance(value, dict) and "group_by" in value:
-            sentence = (
-                "`group_by` is not part of a route: all alerts with one root are one incident, and an incident is the group"
-            )
+            sentence = "`group_by` is not part of a route: alerts with one root are one incident, and an incident is the group"
             raise wrong(Code.NOT_AVAILABLE, sentence, "leave the key out; `explains` in a rule says what belongs together")
         return value
 

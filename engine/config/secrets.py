@@ -27,7 +27,7 @@ class Secret:
         return f"{self.kind}:{self.name}"
 
     def reveal(self) -> str:
-        """Return the secret, without surrounding blanks. Raises UsageError when there is none, naming only where it should be."""
+        """Return the secret without surrounding blanks. Raises UsageError, which names only the place, when there is none."""
         if self.kind == "env":
             value, what = os.environ.get(self.name, ""), f"the environment variable {self.name} is not set"
         else:

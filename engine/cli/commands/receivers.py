@@ -87,9 +87,9 @@ def _show(notification: Notification) -> None:
 
 
 def _type(settings: ReceiverSettings) -> str:
-    return (
-        "slack" if isinstance(settings, SlackSettings) else "webhook" if isinstance(settings, WebhookSettings) else "terminal"
-    )
+    if isinstance(settings, SlackSettings):
+        return "slack"
+    return "webhook" if isinstance(settings, WebhookSettings) else "terminal"
 
 
 def _to(settings: ReceiverSettings) -> str:

@@ -40,8 +40,9 @@ LIVE_START = "1h"  # what a live run reads of logs that were there before it, un
 
 HELP = """\
 Watch the logs that a configuration names and tell each incident once, and again only when its status, cause or severity
-changes, or after hours in which it stays open. Who is told, and after what waits, is in `route` and `receivers`
-(docs/notifications.md); with --once the waits count as elapsed. Needs Java 17 or newer. What was read is remembered next to the incident store, so a restart goes on where it ended.
+changes, or after hours in which it stays open. Who is told, and after what waits, is said by `route` and `receivers`
+(docs/notifications.md); with --once the waits count as elapsed. Needs Java 17 or newer. What was read is remembered next to the
+incident store, so a restart goes on where it ended.
 
 \b
 Examples:
@@ -99,9 +100,8 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[FilesSource], once: b
         finally:
             spark.stop()
     told = drain(notifier, _say) if once else 0
-    _say(
-        f"{f'{told} told, ' if once else ''}{time.perf_counter() - began:.1f} s in all; incidents are kept in {settings.store}"
-    )
+    counted = f"{told} told, " if once else ""
+    _say(f"{counted}{time.perf_counter() - began:.1f} s in all; incidents are kept in {settings.store}")
     store.close()
     return told
 
