@@ -74,9 +74,10 @@ class Notifier:
         return self._send()
 
     def run(self, stop: threading.Event, say: Callable[[str], None]) -> None:
-        """Step every second until `stop` is set; what goes wrong is said once and tried again."""
-        last = ""
-        while not stop.wait(POLL_S):
+        """Step every second until `stop` is set, and once more then; what goes wrong is said once and tried again."""
+        last, stopped = "", False
+        while not stopped:
+            stopped = stop.wait(POLL_S)
             try:
                 self.step()
                 last = ""

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from engine.incident import MemoryLedger
 
+from engine.incident import MemoryLedger
 from engine.model.incidents import Alert, Blind, Capture, Evidence, Incident, Key, Roster, Verdict
 from engine.ports import Ledger
 from engine.store import Store
