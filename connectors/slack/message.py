@@ -7,6 +7,7 @@ entity and since when; cause; fix; evidence; what it explains; links.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ _EVENTS, _LINES, _WIDTH = 3, 3, 300  # evidence in the message itself
 _THREAD_EVENTS, _THREAD_LINES = 6, 20
 _PROSE, _CODE = 1_500, 2_500
 _STEPS, _SYMPTOMS, _LINKS = 6, 6, 5
+
+_FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")  # of a stack trace: left to the thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +118,10 @@ def _proof(evidence: Iterable[Evidence], events: int, lines: int) -> Iterator[Bl
             return
         place = f"{event.source_id}:{event.number}" if event.number else event.source_id
         yield from _paragraph("Evidence", place)
-        told = event.text.splitlines()
+        told = [line for line in event.text.splitlines() if lines > _LINES or not _FRAME.match(line)]
         shown = [cut(line, _WIDTH) for line in told[:lines]]
         if len(told) > lines:
-            shown.append(f"... {len(told) - lines} more lines")
+            shown.append(f"... and {len(told) - lines} more")
         yield _code("\n".join(shown))
 
 
