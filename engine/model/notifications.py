@@ -41,9 +41,9 @@ class Told:
     rule: str
     status: str
     severity: str
+    at: datetime
     stage: str = ""
     revision: int = 0
-    at: datetime | None = None
     marks: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -35,7 +35,7 @@ NOTHING = Decision()
 
 def knows(incident: Incident, at: datetime, marks: Mapping[str, str]) -> Told:
     """Return what a receiver knows that was told of `incident` at `at`."""
-    return Told(incident.rule, incident.status, incident.severity, incident.stage, incident.revision, at, marks)
+    return Told(incident.rule, incident.status, incident.severity, at, incident.stage, incident.revision, marks)
 
 
 def needs_telling(
@@ -62,14 +62,13 @@ def needs_telling(
         return NOTHING
     if told is None:
         return _opening(incident, known_at + timedelta(seconds=max(timings.group_wait_s, SETTLE_S if explained else 0.0)))
-    last = told.at or known_at
     reason, news = _change(told, incident)
     if reason is None and edits and incident.revision > told.revision and incident.status != "merged":
         reason = Reason.UPDATED
     if reason is None:
-        return _repetition(incident, last, timings)
+        return _repetition(incident, told.at, timings)
     wait = 0.0 if reason in _AT_ONCE else timings.group_interval_s
-    return Decision(reason, last + timedelta(seconds=wait), news)
+    return Decision(reason, told.at + timedelta(seconds=wait), news)
 
 
 def _opening(incident: Incident, at: datetime) -> Decision:

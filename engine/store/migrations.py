@@ -22,6 +22,7 @@ STEPS: Mapping[int, Sequence[str]] = {
         "CREATE TABLE attempts (number INTEGER NOT NULL PRIMARY KEY, receiver TEXT NOT NULL, incident TEXT NOT NULL,"
         " revision INTEGER NOT NULL, reason TEXT NOT NULL, at TEXT NOT NULL, outcome TEXT NOT NULL, why TEXT NOT NULL)",
         "CREATE INDEX attempts_by_incident ON attempts (incident, number)",
+        "UPDATE deliveries SET body = json_set(body, '$.at', strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now'))",
         "CREATE TABLE silences (id TEXT NOT NULL PRIMARY KEY, ends_at TEXT NOT NULL, body TEXT NOT NULL)",
     ),
 }

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.codec import dumps, loads
-from engine.model.notifications import Delivery, State, Told
+from engine.model.notifications import Delivery, Told
 from engine.model.routes import Silence
 from engine.store import schema
 
@@ -65,12 +65,6 @@ class Outbox:
         with self._begin() as connection:
             rows = connection.execute(select(*columns).filter_by(incident=incident).order_by(table.c.number))
             return [(row.receiver, row.revision, row.reason, row.outcome, row.why) for row in rows]
-
-    def backlog(self) -> int:
-        """Return how many entries wait to be sent."""
-        waiting = [State.QUEUED.value, State.SENDING.value, State.RETRY_LATER.value]
-        with self._begin() as connection:
-            return len(connection.scalars(select(schema.outbox.c.incident).where(schema.outbox.c.state.in_(waiting))).all())
 
     def put_silence(self, silence: Silence) -> None:
         """Store a silence; it replaces the one of the same id."""

@@ -84,3 +84,24 @@ def test_a_test_message_reaches_its_receiver(
 def test_an_unknown_receiver_names_the_known_ones(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["receivers", "test", "nobody", "-c", str(config)]) == 2
     assert "there is no receiver `nobody`; known: screen, data" in capsys.readouterr().err
+
+
+def test_a_silence_is_added_listed_and_ended(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["-c", str(config)]
+    assert main(["silences", "add", *where, "--for", "2h", "--comment", "moving brokers", "component=broker"]) == 0
+    id = capsys.readouterr().out.strip()
+    assert main(["silences", "list", *where]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{id}  until ")
+    assert out.endswith('component="broker"  moving brokers\n')
+    assert main(["silences", "list", *where, "--format", "json"]) == 0
+    assert [silence["id"] for silence in json.loads(capsys.readouterr().out)] == [id]
+    assert main(["silences", "expire", *where, id]) == 0
+    assert main(["silences", "list", *where]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["silences", "expire", *where, id]) == 2
+
+
+@pytest.mark.parametrize(("duration", "matcher"), [("soon", "a=b"), ("1h", "nonsense")])
+def test_what_is_no_silence_is_refused(config: Path, duration: str, matcher: str) -> None:
+    assert main(["silences", "add", "-c", str(config), "--for", duration, matcher]) == 2

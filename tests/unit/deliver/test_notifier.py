@@ -111,7 +111,7 @@ def test_what_ends_before_anybody_was_told_is_nobodys_business(scene: Scene, ops
     scene.at(10)
     scene.at(40)
     assert ops.told == []
-    assert scene.store.outbox().backlog() == 0
+    assert scene.store.outbox().entries() == {}
 
 
 def test_who_was_told_of_a_part_is_told_of_the_survivor(store: Store) -> None:
