@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
+from engine.model.notifications import Notification, Receipt
 from engine.model.records import Labels, Progress
 
 Offset = Mapping[str, Any]  # JSON: what a source needs to go on from here
@@ -80,7 +81,15 @@ class Ledger(Protocol):
 
 
 class Receiver(Protocol):
-    """Somebody who is told about incidents."""
+    """Somebody who is told about incidents. Used from one thread at a time."""
 
-    def deliver(self, incident: Incident, reason: str) -> None:
-        """Tell it; `reason` is why (opened, updated, resolved, root_changed, merged)."""
+    @property
+    def edits(self) -> bool:
+        """Whether it replaces what it said before: then it is also told of grown counts and new evidence."""
+
+    @property
+    def lane(self) -> str:
+        """What its rate is limited by, one message a second (a Slack channel); empty when it needs no pacing."""
+
+    def deliver(self, notification: Notification) -> Receipt:
+        """Tell it. Failures are receipts, never exceptions; nothing is retried in here."""

@@ -1,5 +1,16 @@
 """tocsin.yml: read, checked as a whole, and turned into settings. Every error comes at once, with its place in the file."""
 
+from engine.config.receivers import ReceiverSettings, SlackSettings, TerminalSettings, WebhookSettings
+from engine.config.secrets import Secret
 from engine.config.settings import Settings, SourceSettings, load
 
-__all__ = ["Settings", "SourceSettings", "load"]
+__all__ = [
+    "ReceiverSettings",
+    "Secret",
+    "Settings",
+    "SlackSettings",
+    "SourceSettings",
+    "TerminalSettings",
+    "WebhookSettings",
+    "load",
+]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from engine.config.receivers import ReceiverSettings, TerminalSettings, receiver_settings
+from engine.config.routing import named_receivers, route_tree
 from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry
+from engine.config.secrets import without_secrets
 from engine.dsl import Override
 from engine.dsl.codes import Code
 from engine.dsl.document import Document
@@ -15,8 +18,9 @@ from engine.dsl.reader import read
 from engine.dsl.report import Report
 from engine.dsl.structure import check
 from engine.errors import ConfigError, UsageError
-from engine.model.diagnostics import Level
+from engine.model.diagnostics import Diagnostic, Level
 from engine.model.records import Labels
+from engine.model.routes import Route
 
 BUILTIN = "builtin"
 TERMINAL = "terminal"
@@ -41,13 +45,14 @@ class SourceSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything tocsin.yml says. `rules` None stands for the shipped rules; `receiver` is a terminal."""
+    """Everything tocsin.yml says. `rules` None stands for the shipped rules; `route` names `receivers` only."""
 
     sources: tuple[SourceSettings, ...]
     rules: tuple[Path | None, ...]
     overrides: Mapping[str, Override]
     context: Mapping[str, str]  # `<cluster>.bootstrap`, `.connect_url`, `.brokers` (a comma list)
-    receiver: str
+    route: Route
+    receivers: tuple[ReceiverSettings, ...]
     store: str
     checkpoint: Path
     cores: int
@@ -70,23 +75,38 @@ def load(path: Path, label_check: LabelCheck = lambda _: None) -> Settings:
     found = check(document, report, ConfigFile, {"sources": [{"type": "files", "paths": ["-"]}]}) if not report.all() else None
     if found is not None:
         _relate(found, document, report, label_check)
-    errors = [finding for finding in report.all() if finding.level is Level.ERROR]
+    errors = [_discreet(finding) for finding in report.all() if finding.level is Level.ERROR]
     if errors or found is None:
         raise ConfigError(errors)
     return _settings(found, path.parent)
 
 
+def _discreet(finding: Diagnostic) -> Diagnostic:
+    return replace(finding, source_line=without_secrets(finding.source_line))
+
+
 def _relate(found: ConfigFile, document: Document, report: Report, label_check: LabelCheck) -> None:
     """Report what takes more than one key to judge."""
-    names = [receiver.name for receiver in found.receivers] or [TERMINAL]
-    if found.route is not None and found.route.receiver not in names:
-        place = document.find(("route", "receiver"))
-        report.add(Code.UNKNOWN_RECEIVER, place, f"there is no receiver `{found.route.receiver}`", f"known: {', '.join(names)}")
+    _relate_receivers(found, document, report)
     for index, source in enumerate(found.sources):
         for name, template in source.labels.items():
             wrong = _wrong_cluster(name, template) or label_check(template)
             if wrong:
                 report.add(Code.BAD_LABEL, document.find(("sources", index, "labels", name)), wrong)
+
+
+def _relate_receivers(found: ConfigFile, document: Document, report: Report) -> None:
+    names = [receiver.name for receiver in found.receivers] or [TERMINAL]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            place = document.find(("receivers", index, "name"))
+            report.add(Code.DUPLICATE_RECEIVER, place, f"there is another receiver `{name}`", "give each its own name")
+    whole = document.whole(("receivers",), found.receivers)  # those with errors are left out, and said already
+    for loc, name in named_receivers(found.route) if found.route is not None and whole else ():
+        if name not in names:
+            report.add(
+                Code.UNKNOWN_RECEIVER, document.find(loc), f"there is no receiver `{name}`", f"known: {', '.join(names)}"
+            )
 
 
 def _wrong_cluster(name: str, template: str) -> str | None:
@@ -98,7 +118,7 @@ def _wrong_cluster(name: str, template: str) -> str | None:
 def _settings(found: ConfigFile, folder: Path) -> Settings:
     store = _store(found.store, folder)
     spark = found.spark
-    receivers = [receiver.name for receiver in found.receivers] or [TERMINAL]
+    receivers = tuple(receiver_settings(entry, folder) for entry in found.receivers) or (TerminalSettings(TERMINAL),)
     return Settings(
         sources=tuple(_source(entry, folder) for entry in found.sources),
         rules=tuple(None if rules == BUILTIN else folder / rules for rules in found.rules),
@@ -106,7 +126,8 @@ def _settings(found: ConfigFile, folder: Path) -> Settings:
             rule: Override(entry.disabled, entry.severity or "", entry.labels) for rule, entry in found.overrides.items()
         },
         context={name: value for cluster, entry in found.clusters.items() for name, value in _context(cluster, entry)},
-        receiver=found.route.receiver if found.route else receivers[0],
+        route=route_tree(found.route, found.route.receiver) if found.route else Route(receivers[0].name),
+        receivers=receivers,
         store=store,
         checkpoint=folder / spark.checkpoint if spark.checkpoint else _beside(store),
         cores=max(1, spark.cores),

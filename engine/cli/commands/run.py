@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,17 +16,17 @@ from typing import Annotated
 import typer
 
 from connectors.files import FilesSource, LabelError, check_label
-from connectors.terminal import TerminalReceiver
 from engine.cli.exits import FAILURE, FOUND, NOTHING_FOUND
+from engine.cli.notifying import build, drain, running
+from engine.cli.receiving import open_receivers
 from engine.cli.report import render_incident
 from engine.cli.terminal import show
 from engine.config import Settings, SourceSettings, load
 from engine.dsl import builtin_rules, load_cached
 from engine.dsl.quantities import duration_s
 from engine.errors import SourceError, SourceMissing
-from engine.model.incidents import Incident
+from engine.model.notifications import Notification, Reason
 from engine.model.rules import Plan
-from engine.ports import Receiver
 from engine.spark.job import BatchReport, Job, log_of
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start
@@ -40,7 +40,9 @@ LIVE_START = "1h"  # what a live run reads of logs that were there before it, un
 
 HELP = """\
 Watch the logs that a configuration names and tell each incident once, and again only when its status, cause or severity
-changes. Needs Java 17 or newer. What was read is remembered next to the incident store, so a restart goes on where it ended.
+changes, or after hours in which it stays open. Who is told, and after what waits, is said by `route` and `receivers`
+(docs/notifications.md); with --once the waits count as elapsed. Needs Java 17 or newer. What was read is remembered next to the
+incident store, so a restart goes on where it ended.
 
 \b
 Examples:
@@ -74,15 +76,10 @@ def run(
 
 
 def _run(settings: Settings, plan: Plan, sources: Sequence[FilesSource], once: bool) -> int:
-    """Run the job and tell its incidents; return how many were told."""
-    store, screen = Store.open(settings.store), TerminalReceiver(_show)
-    told: list[str] = []
-
-    def batch(report: BatchReport) -> None:
-        _report(report)
-        if not once:
-            told.extend(tell(store, settings.receiver, screen))
-
+    """Run the job, and the notifier beside it; return how many incidents a run that ends has told."""
+    receivers = open_receivers(settings.receivers, _show)
+    store, began = Store.open(settings.store), time.perf_counter()
+    notifier = build(store, settings, plan, receivers, _say, once)
     job = Job(
         sources=_specs(settings.sources, sources),
         plan=plan,
@@ -92,32 +89,20 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[FilesSource], once: b
         trigger_s=settings.trigger_s,
         max_lines=settings.batch_lines,
         parallelism=1,
-        on_batch=batch,
+        on_batch=_report,
     )
-    began = time.perf_counter()
     with _stopping(job.stop):
         spark = start(Resources(settings.cores, settings.partitions, settings.heap, log_of(settings.checkpoint)))
         _say(f"Spark is up after {time.perf_counter() - began:.1f} s; its messages go to {log_of(settings.checkpoint)}")
         try:
-            run_job(job, spark)
+            with nullcontext() if once else running(notifier, _say):
+                run_job(job, spark)
         finally:
             spark.stop()
-    told.extend(tell(store, settings.receiver, screen))
-    _say(f"{len(told)} told, {time.perf_counter() - began:.1f} s in all; incidents are kept in {settings.store}")
+    told = drain(notifier, _say) if once else 0
+    counted = f"{told} told, " if once else ""
+    _say(f"{counted}{time.perf_counter() - began:.1f} s in all; incidents are kept in {settings.store}")
     store.close()
-    return len(told)
-
-
-def tell(store: Store, name: str, receiver: Receiver) -> list[str]:
-    """Tell `receiver` everything that it does not know yet; return the ids of the incidents told.
-
-    An incident is marked after it was told: a crash in between tells it again rather than never.
-    """
-    told = []
-    for incident, reason in store.untold(name):
-        receiver.deliver(incident, reason)
-        store.mark_told(name, incident)
-        told.append(incident.id)
     return told
 
 
@@ -172,7 +157,7 @@ def _announce(settings: Settings, plan: Plan, sources: Sequence[FilesSource]) ->
             print(f"          {path}")
     print(f"store     {settings.store}")
     print(f"offsets   {settings.checkpoint}")
-    print(f"receiver  {settings.receiver}")
+    print(f"receivers {', '.join(receiver.name for receiver in settings.receivers)}")
 
 
 def _report(report: BatchReport) -> None:
@@ -186,10 +171,10 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _show(incident: Incident, reason: str) -> None:
-    if reason != "opened":
-        _say(f"{incident.id} {reason.replace('_', ' ')}")
-    show(lambda width: render_incident(incident, width).append("\n"))
+def _show(notification: Notification) -> None:
+    if notification.reason is not Reason.OPENED:
+        _say(f"{notification.incident.id} {notification.reason.value.replace('_', ' ')}: {notification.news}")
+    show(lambda width: render_incident(notification.incident, width).append("\n"))
     sys.stdout.flush()
 
 

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from connectors.files import LabelError, check_label
-from engine.config import load
+from engine.config import Secret, SlackSettings, TerminalSettings, WebhookSettings, load
+from engine.config.receivers import SLACK_API
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
+from engine.model.routes import Matcher, Route, Timings
 
 FULL = r"""
 clusters:
@@ -17,9 +19,17 @@ sources:
   - {type: files, paths: [connect.log], timezone: Asia/Seoul, start: 2h}
 rules: [builtin, ./my-rules]
 overrides: {broker-silent: {severity: low}, other: {disabled: true}}
-route: {receiver: screen}
+route:
+  receiver: screen
+  group_wait: 10s
+  routes:
+    - {matchers: ['component="connect"', severity=~"high|critical"], receiver: data, repeat_interval: 1h, continue: true}
+    - {matchers: [cluster=prod], group_wait: 0s}
 receivers:
   - {name: screen, terminal: {}}
+  - {name: data, slack: {channel: "#2339_데이터_모니터링", token: "file:secrets/slack"}}
+  - {name: page, webhook: {url: "https://page.example/in", token: "env:PAGE_TOKEN"}}
+  - {name: hook, slack: {webhook_url: "env:HOOK"}}
 store: "sqlite:///state/tocsin.db"
 spark: {cores: 4, partitions: 2, heap: 2g, trigger: 500ms}
 """
@@ -61,7 +71,25 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
         "prod.connect_url": "http://connect:8083",
         "prod.brokers": "1,2,3",
     }
-    assert settings.receiver == "screen"
+    assert settings.route == Route(
+        "screen",
+        timings=Timings(group_wait_s=10),
+        routes=(
+            Route(
+                "data",
+                (Matcher("component", "=", "connect"), Matcher("severity", "=~", "high|critical")),
+                Timings(10, 300, 3600),
+                goes_on=True,
+            ),
+            Route("screen", (Matcher("cluster", "=", "prod"),), Timings(group_wait_s=0)),
+        ),
+    )
+    assert settings.receivers == (
+        TerminalSettings("screen"),
+        SlackSettings("data", "#2339_데이터_모니터링", Secret("file", f"{tmp_path}/secrets/slack"), None, SLACK_API),
+        WebhookSettings("page", "https://page.example/in", Secret("env", "PAGE_TOKEN")),
+        SlackSettings("hook", "", None, Secret("env", "HOOK"), SLACK_API),
+    )
     assert settings.store == f"sqlite:///{tmp_path}/state/tocsin.db"
     assert settings.checkpoint == tmp_path / "state/tocsin.checkpoint"
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
@@ -70,7 +98,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
 def test_one_source_is_enough(tmp_path: Path) -> None:
     settings = load(written(tmp_path, LEAST))
     assert settings.rules == (None,)
-    assert settings.receiver == "terminal"
+    assert (settings.route, settings.receivers) == (Route("terminal"), (TerminalSettings("terminal"),))
     assert settings.store == f"sqlite:///{tmp_path}/.tocsin/tocsin.db"
     assert settings.sources[0].start is None
 
@@ -97,11 +125,25 @@ spark: {cores: two, colour: red}
 @pytest.mark.parametrize(
     ("text", "finding"),
     [
+        (LEAST + "receivers:\n  - {name: ops, email: {to: x}}\n", "receivers of type email are not available"),
+        (LEAST + "receivers:\n  - {name: ops, slak: {}}\n", "`slak` is no type of receiver"),
+        (LEAST + "receivers:\n  - {name: ops}\n", "needs exactly one type"),
+        (LEAST + "receivers:\n  - {name: ops, slack: {channel: x}}\n", "needs either `channel` and `token`, or `webhook_url`"),
+        (LEAST + "receivers:\n  - {name: ops, slack: {channel: x, token: xoxb-1}}\n", "must not hold the secret itself"),
         (
-            LEAST + "receivers:\n  - {name: ops, slack: {channel: x}}\n",
-            "receivers of type slack are not available",
+            LEAST + "receivers:\n  - {name: ops, slack: {channel: x, token: env:T, base_url: http://far.example/api/}}\n",
+            "`http://far.example/api/` is no address for a secret",
         ),
-        (LEAST + "route: {receiver: terminal, group_by: [x]}\n", "`group_by` is not available in this version"),
+        (LEAST + "receivers:\n  - {name: ops, webhook: {url: ftp://x}}\n", "must be an http address without a password"),
+        (
+            LEAST + "receivers:\n  - {name: ops, terminal: {}}\n  - {name: ops, terminal: {}}\n",
+            "there is another receiver `ops`",
+        ),
+        (LEAST + "route: {receiver: terminal, group_by: [x]}\n", "`group_by` is not part of a route"),
+        (LEAST + "route: {receiver: terminal, matchers: [a=b]}\n", "takes everything, so it has no `matchers`"),
+        (LEAST + "route: {receiver: terminal, routes: [{matchers: [nonsense]}]}\n", "`nonsense` is no matcher"),
+        (LEAST + "route: {receiver: terminal, routes: [{routes: [{receiver: ops}]}]}\n", "there is no receiver `ops`"),
+        (LEAST + "route: {receiver: terminal, routes: [{group_wait: soon}]}\n", "`soon` is not a duration"),
         (LEAST + "web: {listen: x}\n", "`web` is not available in this version"),
         (LEAST + "route: {receiver: ops}\n", "there is no receiver `ops`"),
         ("sources:\n  - {type: files, paths: [a], labels: {x: '{path:(}'}}\n", "'(' is not a regular expression"),
@@ -121,3 +163,34 @@ def test_what_is_wrong_is_said_plainly(tmp_path: Path, text: str, finding: str) 
 def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the configuration cannot be read"):
         load(tmp_path / "none.yml")
+
+
+@pytest.mark.parametrize(
+    "receiver",
+    [
+        "{name: ops, slack: {channel: x, token: xoxb-very-secret}}",
+        '{name: ops, slack: {chanel: x, token: "xoxb-very-secret"}}',
+        "{name: ops, slack: {webhook_url: https://hooks.example/very-secret}}",
+        "{name: ops, webhook: {url: https://me:very-secret@page.example}}",
+        "{name: ops, slak: {token: 'very-secret'}}",
+    ],
+)
+def test_a_secret_in_the_file_is_refused_and_never_printed(tmp_path: Path, receiver: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(written(tmp_path, LEAST + f"receivers:\n  - {receiver}\n"))
+    assert "very-secret" not in "".join(finding.render() for finding in caught.value.diagnostics)
+
+
+def test_secrets_are_read_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOCSIN_TEST_TOKEN", " xoxb-1\n")
+    (tmp_path / "token").write_text("xoxb-2\n")
+    (tmp_path / "nothing").write_text("\n")
+    assert Secret("env", "TOCSIN_TEST_TOKEN").reveal() == "xoxb-1"
+    assert Secret("file", str(tmp_path / "token")).reveal() == "xoxb-2"
+    for secret, sentence in (
+        (Secret("env", "TOCSIN_TEST_NONE"), "the environment variable TOCSIN_TEST_NONE is not set"),
+        (Secret("file", str(tmp_path / "none")), "the file cannot be read"),
+        (Secret("file", str(tmp_path / "nothing")), "the file is empty"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            secret.reveal()
