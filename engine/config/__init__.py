@@ -1,5 +1,5 @@
 """tocsin.yml: read, checked as a whole, and turned into settings. Every error comes at once, with its place in the file."""
 
-from engine.config.settings import Settings, SourceSettings, load
+from engine.config.settings import Checks, Settings, SourceSettings, load
 
-__all__ = ["Settings", "SourceSettings", "load"]
+__all__ = ["Checks", "Settings", "SourceSettings", "load"]

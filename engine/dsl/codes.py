@@ -75,6 +75,7 @@ class Code(Enum):
     BAD_LABEL = ("TOC703", "A label of a source cannot be used.")
     BAD_START = ("TOC704", "The start of a source is no time that it could start at.")
     BAD_TIMEZONE = ("TOC705", "The time zone is not one of the IANA names.")
+    BAD_OPTION = ("TOC706", "An option of a source cannot be used.")
 
     @property
     def id(self) -> str:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from connectors.files import LabelError, check_label
-from engine.config import load
+from connectors.kafka import check_label as wrong_kafka_label
+from connectors.kafka import check_option as wrong_option
+from engine.config import Checks, load
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
 
@@ -34,6 +36,9 @@ def wrong_label(template: str) -> str | None:
     return None
 
 
+CHECKS = Checks({"files": wrong_label, "kafka": wrong_kafka_label}, wrong_option)
+
+
 def written(folder: Path, text: str) -> Path:
     path = folder / "tocsin.yml"
     path.write_text(text)
@@ -43,12 +48,12 @@ def written(folder: Path, text: str) -> Path:
 def findings(folder: Path, text: str) -> list[str]:
     path = written(folder, text)
     with pytest.raises(ConfigError) as caught:
-        load(path, wrong_label)
+        load(path, CHECKS)
     return [d.one_line().removeprefix(f"{path}:") for d in caught.value.diagnostics]
 
 
 def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder(tmp_path: Path) -> None:
-    settings = load(written(tmp_path, FULL), wrong_label)
+    settings = load(written(tmp_path, FULL), CHECKS)
     brokers, connect = settings.sources
     assert brokers.paths == (f"{tmp_path}/logs/broker-*/server.log*", "/var/log/kafka")
     assert brokers.labels == {"cluster": "prod", "broker": r"{path:broker-(\d+)}"}
