@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -18,8 +19,10 @@ from engine.errors import SourceDenied, SourceError, SourceMissing
 LOG = logging.getLogger("tocsin.kafka")
 LOG.addHandler(logging.NullHandler())  # librdkafka's own lines; what matters of them is in our errors
 ANSWER_S = 10.0
+AGAIN_S = 0.1
 
 _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE)
+_LEADERLESS = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.OFFSET_NOT_AVAILABLE)
 _DENIED = (
     KafkaError._AUTHENTICATION,
     KafkaError.SASL_AUTHENTICATION_FAILED,
@@ -65,15 +68,21 @@ class Cluster:
         return {partition: ends.get(partition, 0) if offset < 0 else offset for partition, offset in found.items()}
 
     def _offsets(self, topic: str, spec: OffsetSpec) -> dict[int, int]:
-        try:
-            wanted = {TopicPartition(topic, partition): spec for partition in self._partitions(topic)}
-            if not wanted:
-                return {}
-            answers = self._admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=ANSWER_S)
-            return {place.partition: answer.result().offset for place, answer in answers.items()}
-        except KafkaException as error:
-            self._admin.poll(0)
-            raise explained(error.args[0], self.servers, topic, self._said) from None
+        deadline = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                return self._asked(topic, spec)
+            except KafkaException as error:
+                self._admin.poll(AGAIN_S)  # a partition is without a leader for a moment when it is made or moves
+                if error.args[0].code() not in _LEADERLESS or time.monotonic() > deadline:
+                    raise explained(error.args[0], self.servers, topic, self._said) from None
+
+    def _asked(self, topic: str, spec: OffsetSpec) -> dict[int, int]:
+        wanted = {TopicPartition(topic, partition): spec for partition in self._partitions(topic)}
+        if not wanted:
+            return {}
+        answers = self._admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=ANSWER_S)
+        return {place.partition: answer.result().offset for place, answer in answers.items()}
 
     def _partitions(self, topic: str) -> list[int]:
         # describing a topic never makes it, as asking for its metadata might
@@ -109,6 +118,6 @@ def explained(error: KafkaError, servers: str, topic: str, detail: str = "") -> 
         return SourceDenied(f"{servers} refuses to let us read {topic}: {said}")
     if code in _AWAY:
         return Unreachable(f"no broker of {servers} answers: {detail or said}; check the address and security.protocol")
-    if error.retriable() or code in (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION):
+    if error.retriable() or code in _LEADERLESS:
         return Unreachable(f"{topic} on {servers} cannot be read now: {said}")
     return SourceError(f"{topic} on {servers} cannot be read: {said}")

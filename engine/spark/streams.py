@@ -117,7 +117,7 @@ class Streams:
         done += [block for source, block in opened.items() if source in edge.moved_on]
         kept = [block for source, block in opened.items() if source not in edge.moved_on]
         news = [block for block in done if not _is_said(block, state)]
-        moved = {source_of(block) for block in done} | {source_of(block) for block in kept if not _is_said(block, state)}
+        moved = {source_of(block) for block in done} | {source_of(block) for block in kept if block not in state.open.open}
         yield from (TakenBack(said.matches) for source, said in state.said.items() if self._grown(source, said, done, kept))
         yield from self._matched(news)
         self._put(

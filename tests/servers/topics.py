@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from uuid import uuid4
 
 from confluent_kafka import Producer, TopicPartition
@@ -56,12 +57,19 @@ class Topics:
         self.write(topic, (json.dumps({"host": host, "file": file, "message": m}) for m in messages), file, partition)
 
     def transaction(self, topic: str, values: Iterable[str], commit: bool, partition: int = 0) -> None:
+        with self.open_transaction(topic, values, commit, partition):
+            pass
+
+    @contextmanager
+    def open_transaction(self, topic: str, values: Iterable[str], commit: bool = True, partition: int = 0) -> Iterator[None]:
+        """Write in a transaction that ends with the block."""
         producer = Producer({"bootstrap.servers": self.address, "transactional.id": uuid4().hex})
         producer.init_transactions(WITHIN_S)
         producer.begin_transaction()
         for value in values:
             producer.produce(topic, value, partition=partition)
         producer.flush(WITHIN_S)
+        yield
         (producer.commit_transaction if commit else producer.abort_transaction)(WITHIN_S)
 
     def until(self, holds: Callable[[], bool]) -> None:
