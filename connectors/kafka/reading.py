@@ -34,8 +34,15 @@ _SETTINGS = {
     "fetch.wait.max.ms": 100,
 }
 _OUT_OF_RANGE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
-_NO_TOPIC = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
-_PASSING = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE)
+_PASSING = (  # a topic may be unknown to a broker that has just come up; `_given_up` asks when nothing else comes
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._RESOLVE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+)
 
 _READERS: dict[tuple[int, str], RangeReader] = {}
 
@@ -72,7 +79,6 @@ class RangeReader:
         self._ended: dict[int, int] = {}  # where the broker last said that the log ends
         self._stash: dict[int, list[Message]] = {}  # fetched already, past the end of the last range
         self._todo: dict[int, int] = {}  # the ends of the ranges being read
-        self._gone: set[int] = set()  # partitions that the broker says it does not have
 
     def close(self) -> None:
         """Close the consumer."""
@@ -80,7 +86,7 @@ class RangeReader:
 
     def read(self, ranges: Sequence[Range]) -> Iterator[Message | Lost]:
         """Yield the records of `ranges` and what is lost of them. Raises SourceError."""
-        self._todo, self._gone = {each.partition: each.end for each in ranges}, set()
+        self._todo = {each.partition: each.end for each in ranges}
         for each in ranges:
             if self._next.get(each.partition) != each.start:
                 self._place(each.partition, each.start)
@@ -159,8 +165,6 @@ class RangeReader:
                 self._done(partition)
         elif code in _OUT_OF_RANGE:
             yield from self._skipped(partition)
-        elif code in _NO_TOPIC:
-            self._gone.add(partition)  # it may be the broker that is not up to date: believed when nothing else comes
         elif not (error.retriable() or code in _PASSING):
             raise explained(error, self._servers, self._topic)
 
@@ -196,12 +200,25 @@ class RangeReader:
             self._place(partition, self._next[partition])
 
     def _given_up(self) -> Iterator[Lost]:
-        waiting = ", ".join(f"{self._topic}-{p} at {self._next[p]} of {end}" for p, end in sorted(self._todo.items()))
-        if not self._todo.keys() <= self._gone:
+        """Take as lost what the cluster no longer has. Raises SourceError when it is there and yet nothing comes."""
+        there = self._partitions()
+        waiting = ", ".join(
+            f"{self._topic}-{p} at {self._next[p]} of {self._todo[p]}" for p in sorted(there & self._todo.keys())
+        )
+        if waiting:
             raise SourceError(f"nothing came from {self._servers} for {self._patience_s:g} s: {waiting}")
         for partition in list(self._todo):
             yield Lost(partition, self._next[partition], self._todo.pop(partition), "the topic does not exist any more")
             self._forget(partition)
+
+    def _partitions(self) -> set[int]:
+        try:
+            found = self._consumer.list_topics(self._topic, self._patience_s).topics[self._topic]
+        except KafkaException as error:
+            raise explained(error.args[0], self._servers, self._topic) from None
+        if found.error is not None and found.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise explained(found.error, self._servers, self._topic)
+        return set(found.partitions)
 
 
 def _group(options: Mapping[str, str]) -> dict[str, str]:

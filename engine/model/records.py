@@ -1,6 +1,6 @@
 """What flows in: raw lines and progress, unwrapped records, decoded events.
 
-A source_id names one stream of lines with offsets of its own: a file, a Kafka topic-partition key, or one container inside a
+A source_id names one stream of lines in order: a file, one host's file or one key in a Kafka topic, or one container inside a
 file of compose output (`<file>#<container>`; `parent_id` gives the file back).
 """
 
@@ -19,6 +19,7 @@ NO_LABELS: Labels = {}
 _ROTATED = re.compile(
     r"(?:[.\-_](?:19|20)\d\d-?[01]\d-?[0-3]\d(?:[-_T]?[0-2]\d(?:[-_]?[0-5]\d)?)?)?(?:\.\d{1,3})?(?:\.(?:gz|zst))?$"
 )
+_ADDRESS = re.compile(r"(?:^|[/@])\d{1,3}(?:\.\d{1,3}){3}$")  # logs/10.0.0.7, a host's stream in a topic, is no rotated file
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +133,6 @@ def parent_id(source_id: str) -> str:
 def log_of(source_id: str) -> str:
     """Return the name that the files of one rotated log have in common: without period, number and compression."""
     file, separator, container = source_id.partition("#")
+    if _ADDRESS.search(file):
+        return source_id
     return _ROTATED.sub("", file) + separator + container

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from connectors.kafka import cluster, open_source
-from connectors.kafka.offsets import RECORD_POSITIONS
+from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Range
+from connectors.kafka.reading import RangeReader
 from connectors.kafka.source import KafkaSource
 from engine.errors import DataLoss, SourceError, SourceMissing
 from engine.model.matches import Match
@@ -18,6 +19,7 @@ from engine.model.records import RawLine
 from engine.ports import Chunk, Offset
 from engine.spark.slices import Edges, raw_lines, scan, stages
 from engine.spark.streams import Streams, TakenBack
+from tests.servers.broker import Broker
 from tests.servers.topics import Topics
 from tests.spark.finals import plan
 
@@ -288,3 +290,42 @@ def _matches(reader: Reader) -> list[Match]:
         said += streams.close(stream)
     assert not any(isinstance(item, TakenBack) for item in said)
     return [item for item in said if isinstance(item, Match) and not item.rule_id.startswith("component:")]
+
+
+def _texts(reader: RangeReader, *wanted: Range) -> list[str | Lost]:
+    return [item if isinstance(item, Lost) else item.value().decode() for item in reader.read(wanted)]
+
+
+def test_what_was_fetched_past_a_range_is_kept_or_fetched_again_but_never_lost(topics: Topics) -> None:
+    topic = topics.make(partitions=2)
+    for partition in range(2):
+        topics.write(topic, (str(n) for n in range(500)), partition=partition)
+    for stashed in (0, 50, 10_000):
+        reader = RangeReader(topics.address, {}, topic, stashed=stashed)
+        found = [text for n in range(0, 500, 100) for text in _texts(reader, Range(0, n, n + 100))]
+        assert found == [str(n) for n in range(500)]
+        assert _texts(reader, Range(1, 7, 9), Range(0, 3, 5)) in (["7", "8", "3", "4"], ["3", "4", "7", "8"])
+        reader.close()
+
+
+def test_a_planned_range_of_a_topic_that_was_deleted_is_lost(topics: Topics) -> None:
+    topic = topics.make()
+    topics.write(topic, ["1", "2"])
+    topics.drop(topic)
+    reader = RangeReader(topics.address, {}, topic, patience_s=3)
+    (lost,) = _texts(reader, Range(0, 0, 2))
+    assert isinstance(lost, Lost)
+    assert (lost.start, lost.end) == (0, 2)
+    reader.close()
+
+
+def test_a_broker_that_goes_and_comes_back_is_waited_for(broker: Broker, topics: Topics, source: Open) -> None:
+    topic = topics.make()
+    topics.write(topic, ["before"])
+    reader = Reader(source(topic)).drain()
+    broker.stop()
+    assert reader.batch() is False
+    broker.start()
+    topics.write(topic, ["after"])
+    topics.until(reader.batch)
+    assert [text for _, text in reader.drain().lines()] == ["before", "after"]
