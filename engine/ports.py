@@ -81,7 +81,7 @@ class Ledger(Protocol):
         rosters: Iterable[Roster],
         blinds: Iterable[Blind],
     ) -> None:
-        """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds per scope."""
+        """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds see Blind."""
 
     def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
         """Return every alert of `scope` that may still matter, by key, each ordered by time."""

@@ -7,12 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("tocsin", deadline=None, print_blob=True)  # speed is for make bench: a busy machine fails no test
+settings.load_profile("tocsin")
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: needs more than a second or a network; run by make test")
+    os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache" / "xdg")  # compiled rules: not the user's
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_a_command_prints_what_is_shown(step: Step, folder: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "80", "XDG_CACHE_HOME": str(folder / "cache")}
+    environment = {**os.environ, "PATH": path, "COLUMNS": "80"}
     done = subprocess.run(
         ["bash", "-c", step.command], check=False, cwd=folder, env=environment, capture_output=True, text=True, timeout=60
     )

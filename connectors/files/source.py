@@ -164,8 +164,9 @@ class FilesSource:
         known = frozenset((*before.retired, *(p.file for p in before.streams.values())))
         digests = {file.rpartition("-")[2] for file in known if file not in disk.everywhere}
         streams = {
-            name: followed(position, disk, known, keeps_name=not rotation(position.home, ZoneInfo("UTC")).closed)
+            name: followed(position, disk, known, keeps_name=_keeps_name(position))
             for name, position in before.streams.items()
+            if position.path is not None or _keeps_name(position)  # a rotated file that is gone never comes back
         }
         taken = known | {position.file for position in streams.values()}
         for state in disk.wanted.values():
@@ -191,7 +192,7 @@ class FilesSource:
         zone = ZoneInfo(self.labels_of(name).get("timezone", "UTC"))
         said = rotation(position.path or position.home, zone)
         read, end = position.base + position.at, position.base + position.size
-        live_name = not rotation(position.home, zone).closed
+        live_name = _keeps_name(position)
         return Progress(
             name,
             read,
@@ -280,6 +281,11 @@ def _measured(position: Position) -> Position:
         except Exception as error:
             lost = Lost(position.base + at, position.base + at, f"the compressed data is damaged or ends early ({error})")
     return replace(position, at=at, size=at, line=1 + count, lost=lost)
+
+
+def _keeps_name(position: Position) -> bool:
+    """Tell whether a new file at the stream's home is its continuation: the home is the name of a log that is written now."""
+    return not rotation(position.home, ZoneInfo("UTC")).closed
 
 
 def _retired(before: Positions, streams: Mapping[str, Position], disk: Disk) -> tuple[str, ...]:

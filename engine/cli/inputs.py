@@ -72,15 +72,16 @@ def _of_files(source: SourceSettings, settings: Mapping[str, object]) -> Input:
 
 def _of_kafka(source: SourceSettings, settings: Mapping[str, object]) -> Input:
     address = {"bootstrap_servers": source.bootstrap_servers, "options": source.options}
-    specs, found, errors, records = [], [], list[SourceError](), 0
+    specs, found, errors, records = list[SourceSpec](), list[str](), list[SourceError](), 0
     for topic in source.topics:
         spec = _spec(source, f"{source.bootstrap_servers} {topic}", {**address, "topic": topic, **settings})
-        specs.append(spec)
         try:
             partitions = kafka.open_source(spec.settings).count()
         except SourceError as error:
             errors.append(error)
+            specs += [] if settings["final"] else [spec]  # a run without end waits for what is not there
             continue
+        specs.append(spec)
         records += sum(partitions.values())
         found.append(
             f"{topic}: {count(len(partitions), 'partition')}, up to {count(sum(partitions.values()), 'record')} in a first run"

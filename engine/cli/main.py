@@ -25,7 +25,7 @@ from typer.main import get_command as built
 from engine import __version__
 from engine.cli import commands
 from engine.cli.exits import BAD_REQUEST, FAILURE, NOTHING_FOUND, READER_GONE
-from engine.errors import ConfigError, DiagnosticsError, RulesError, TocsinError, UsageError
+from engine.errors import ConfigError, DiagnosticsError, RulesError, RuntimeMissing, TocsinError, UsageError
 
 EXAMPLES = """\
 Reads the logs around Apache Kafka, recognises what went wrong, and says it once: cause, proof, and the fix with its numbers.
@@ -75,10 +75,10 @@ class Commands(TyperGroup):
         return list(command_files())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import and build the command, or return None when there is no such file."""
+        """Import and build the command, or return None when there is no such file. Raises RuntimeMissing."""
         if cmd_name not in command_files():
             return None
-        app: typer.Typer = import_module(f"engine.cli.commands.{cmd_name.replace('-', '_')}").app
+        app = _imported(cmd_name)
         app.rich_markup_mode = None  # plain help: loading rich would double the start-up time
         app._add_completion = False
         command = built(app)
@@ -143,6 +143,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         print("tocsin: this is a defect of tocsin itself; please report it with the lines above", file=sys.stderr)
         return FAILURE
+
+
+def _imported(command: str) -> typer.Typer:
+    try:
+        app: typer.Typer = import_module(f"engine.cli.commands.{command.replace('-', '_')}").app
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").split(".")[0] in ("engine", "connectors"):
+            raise
+        needed = f"`tocsin {command}` needs the package {missing.name}"
+        raise RuntimeMissing(f"{needed}; install what is optional with: pip install 'tocsin[spark]'") from missing
+    return app
 
 
 def _reader_gone() -> int:

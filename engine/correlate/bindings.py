@@ -1,24 +1,27 @@
 """Who speaks: which member of which component each source is, and in what version (DESIGN 4.1).
 
-A source is bound by a label of the configuration, else by a line in which it names itself, once two such lines agree: two of
-its own, or one of its own and one of another source of that member (the next file of a rotation). A source that names two
-members twice each is bound to neither. Everything here is a function of the set of lines seen, not of their order.
+A source is bound by a label of the configuration, else by two lines in which it names itself alike; one of them may stand in
+another file of the same rotated log. A source that names two members is in doubt, and two lines decide; twice each bind it to
+neither. Everything here is a function of the set of lines seen, not of their order.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.model.matches import Match
-from engine.model.records import Labels, log_of
+from engine.model.records import Labels
 from engine.model.rules import Component
 
 SIGHTINGS = 2
 _MAX_MEMBERS = 4
 _MAX_VERSIONS = 20
+
+_ROTATED = re.compile(r"(?:[.-]\d[\d.-]*)?(?:\.(?:gz|zst))?$")
 
 
 @dataclass(slots=True)
@@ -38,14 +41,11 @@ class Bindings:
         self._labels = frozenset(component.label for component in self._components.values())
         self.identities = dict(identities or {})
         self.revision = 0
-        self._logs: dict[str, set[str]] = {}
-        for source_id in self.identities:
-            self._logs.setdefault(log_of(source_id), set()).add(source_id)
-        self._agreed: dict[tuple[str, str], list[str]] = {}  # component and member -> ids of lines of any source
-        for identity in self.identities.values():
+        self._agreed: dict[tuple[str, str, str], list[str]] = {}  # log, component, member -> ids of lines of any of its files
+        for source_id, identity in self.identities.items():
             for name, members in identity.named.items():
                 for member, ids in members.items():
-                    self._agree(name, member, ids)
+                    self._agree(source_id, name, member, ids)
 
     def labels(self, source_id: str, labels: Labels) -> None:
         """Take the labels of one of the source's items."""
@@ -72,8 +72,9 @@ class Bindings:
             return labelled[0] if len(labelled) == 1 else None
         named = identity.named.get(component, {})
         sure = [member for member, ids in named.items() if len(ids) >= SIGHTINGS]
-        likely = sure or [member for member in named if len(self._agreed[component, member]) >= SIGHTINGS]
-        return likely[0] if len(likely) == 1 else None
+        if not sure and len(named) == 1:
+            sure = [member for member in named if len(self._agreed[log_of(source_id), component, member]) >= SIGHTINGS]
+        return sure[0] if len(sure) == 1 else None
 
     def value(self, source_id: str, label: str) -> str | None:
         """Return the member of any component whose members go into `label`."""
@@ -106,14 +107,7 @@ class Bindings:
         rosters = ((name, tuple(self.members(name))) for name in self._components)
         return {name: members for name, members in rosters if members}
 
-    def _sightings(self, source_id: str, component: str, member: str) -> int:
-        """Return how many lines of the rotated log that `source_id` is a file of name `member`."""
-        files = (self.identities[file] for file in self._logs[log_of(source_id)])
-        return sum(len(file.named.get(component, {}).get(member, ())) for file in files)
-
     def _identity(self, source_id: str) -> Identity:
-        if source_id not in self.identities:
-            self._logs.setdefault(log_of(source_id), set()).add(source_id)
         return self.identities.setdefault(source_id, Identity())
 
     def _named(self, match: Match, component: str, member: str) -> None:
@@ -121,11 +115,11 @@ class Bindings:
         if member not in members and len(members) >= _MAX_MEMBERS:
             return
         if _note(members.setdefault(member, []), match.event_id, SIGHTINGS):
-            self._agree(component, member, [match.event_id])
+            self._agree(match.source_id, component, member, [match.event_id])
             self.revision += 1
 
-    def _agree(self, component: str, member: str, event_ids: Iterable[str]) -> None:
-        agreed = self._agreed.setdefault((component, member), [])
+    def _agree(self, source_id: str, component: str, member: str, event_ids: Iterable[str]) -> None:
+        agreed = self._agreed.setdefault((log_of(source_id), component, member), [])
         for event_id in event_ids:
             _note(agreed, event_id, SIGHTINGS)
 
@@ -136,6 +130,11 @@ class Bindings:
             return
         insort(printed, stamped)
         self.revision += 1
+
+
+def log_of(source_id: str) -> str:
+    """Return the log that a file belongs to: its name without what rotation adds (`.1`, `.2022-10-05-17`, `-20221005.gz`)."""
+    return _ROTATED.sub("", source_id)
 
 
 def natural(member: str) -> tuple[int, str]:

@@ -16,6 +16,7 @@ from engine.model.records import Progress, Tick, parent_id
 
 LATENESS = timedelta(seconds=30)
 LEAVES_AFTER = timedelta(minutes=2)
+AHEAD = timedelta(minutes=5)
 GAP = timedelta(seconds=SEEN_GAP_S)
 # tick time stands in for peers only while they are heard from: never in a replay of old logs
 _LIVE_WITHIN = timedelta(minutes=10)
@@ -107,6 +108,11 @@ class Clocks:
         """Return whether `source_id` is known to have been read to its end."""
         progress = self.progress_of(source_id)
         return progress is not None and progress.caught_up
+
+    def ahead(self, source_id: str) -> bool:
+        """Return whether `source_id` prints times that have not come yet: its clock or its time zone is wrong."""
+        newest = self.newest(source_id)
+        return self.tick is not None and newest is not None and newest - self.tick > AHEAD
 
     def complete_until(self) -> datetime | None:
         """Return the time before which nothing more is expected: the slowest live source's newest time, less the lateness.

@@ -22,6 +22,7 @@ from engine.model.records import Progress, Tick
 from engine.model.rules import Plan
 
 HEAD = "head"
+AHEAD = "clock or zone? It prints times that have not come yet; others are not judged by it"
 UNBOUND = "not known whose log it is: its silence is not judged"
 
 
@@ -33,6 +34,7 @@ class _Head:
     tick: datetime | None = None
     identities: dict[str, Identity] = field(default_factory=dict)
     bindings_revision: int = 0
+    complete_until: datetime | None = None
     deadlines: dict[str, datetime | None] = field(default_factory=dict)
     unjudged: dict[str, list[Unjudged]] = field(default_factory=dict)
     told_roster: str = ""
@@ -124,12 +126,14 @@ class Correlator:
     def _due(self) -> list[str]:
         """Return the rules that may have something to say, in the order of the plan."""
         complete_until = self._facts.clocks.complete_until()
+        before, self._head.complete_until = self._head.complete_until, complete_until
         rebound = self._facts.bindings.revision != self._bindings_seen
         moved = rebound or self._facts.clocks.revision != self._clocks_seen
+        back = before is not None and complete_until is not None and complete_until < before
         due = {
             rule_id
             for rule_id, deadline in self._head.deadlines.items()
-            if rebound or (deadline is not None and complete_until is not None and deadline <= complete_until)
+            if rebound or back or (deadline is not None and complete_until is not None and deadline <= complete_until)
         }
         followers = {rule_id for rule_id, logic in self._logics.items() if moved and logic.follows_clocks}
         return [rule_id for rule_id in self._logics if rule_id in self._touched | due | followers]
@@ -155,17 +159,18 @@ class Correlator:
             yield roster
 
     def _blinds(self) -> list[Blind]:
-        """Return everything that cannot be judged, when that has changed."""
+        """Return everything that cannot be judged, when that has changed; first that nothing said before holds any longer."""
         unjudged = [each for rule_id in sorted(self._head.unjudged) for each in self._head.unjudged[rule_id]]
+        sources = self._facts.clocks.sources()
+        unjudged += [(source_id, AHEAD) for source_id in sources if self._facts.clocks.ahead(source_id)]
         if self._judges_silence:
-            sources = self._facts.clocks.sources()
             unjudged += [(source_id, UNBOUND) for source_id in sources if not self._facts.bindings.bound(source_id)]
         blinds = [Blind(self._facts.scope, what, why) for what, why in dict.fromkeys(unjudged)]
-        said = _digest(blinds)
+        said = _digest(blinds) if blinds else ""
         if said == self._head.told_blinds:
             return []
         self._head.told_blinds = said
-        return blinds
+        return [Blind(self._facts.scope, "", ""), *blinds]
 
     def _store(self) -> None:
         if self._state is None:

@@ -61,6 +61,7 @@ class _State:
     swept: datetime | None = None
     refused: int = 0
     bindings_seen: int = -1
+    complete_seen: datetime | None = None
 
 
 class EventCount:
@@ -88,6 +89,7 @@ class EventCount:
         self._refused = 0
         self._asked: set[Entity] = set()
         self._bindings_seen = -1
+        self._complete_seen: datetime | None = None
 
     def on_match(self, match: Match, facts: Facts) -> None:
         """Take a match."""
@@ -120,6 +122,9 @@ class EventCount:
         complete_until = facts.clocks.complete_until()
         if complete_until is not None:
             self._asked |= {entity for entity, due in self._due.items() if due is not None and due <= complete_until}
+            if self._complete_seen is not None and complete_until < self._complete_seen:
+                self._asked |= self._places.keys()  # a source turned up that is further back: ends may have been premature
+            self._complete_seen = complete_until
         self._sweep(facts.clocks.tick)
 
     def next_deadline(self) -> datetime | None:
@@ -154,14 +159,24 @@ class EventCount:
         """Return everything as JSON."""
         self.dirty = False
         rows = [_Row(place, self._entity_of[place], series) for place, series in self._series.items()]
-        told, due = list(self._told.items()), list(self._due.items())
-        return dumps(_State(rows, told, due, self._final_before, self._swept, self._refused, self._bindings_seen))
+        return dumps(
+            _State(
+                rows,
+                told=list(self._told.items()),
+                due=list(self._due.items()),
+                final_before=self._final_before,
+                swept=self._swept,
+                refused=self._refused,
+                bindings_seen=self._bindings_seen,
+                complete_seen=self._complete_seen,
+            )
+        )
 
     def restore(self, text: str) -> None:
         """Continue from a snapshot."""
         state = loads(text, _State)
         self._series = {row.place: row.series for row in state.rows}
-        self._bindings_seen = state.bindings_seen
+        self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
         for row in state.rows:
             self._keep(row.place, row.entity)
         self._told, self._due = dict(state.told), dict(state.due)
@@ -271,7 +286,8 @@ class EventCount:
 
     def _forget(self, entity: Entity, places: set[Place]) -> None:
         last = newest(part for place in places for part in self._series[place].parts())
-        self._final_before = max(filter(None, (self._final_before, last)), default=None)
+        if last is not None:
+            self._final_before = max(self._final_before or last, last + timedelta(microseconds=1))
         for place in places:
             del self._series[place], self._entity_of[place]
             self._outside.pop(place, None)

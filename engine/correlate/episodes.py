@@ -103,9 +103,12 @@ def _run(
 ) -> tuple[Episode, int]:
     """Follow the episode that opens at `opening`; return it and the position after its last entry."""
     last = max(entry.last for entry in entries[begin : opening + 1])
+    patience = _patience(signals, clear)
     for position in range(opening, len(entries)):
         last = max(last, entries[position].last)
         following = entries[position + 1].first if position + 1 < len(entries) else None
+        if following is not None and following <= last + patience:
+            continue
         ending = _ending(entries, begin, position, last, signals, clear)
         undisturbed = ending is not None and (following is None or following > ending.known)
         over = undisturbed and ending is not None and complete_until is not None and ending.known <= complete_until
@@ -114,6 +117,12 @@ def _run(
             due = ending.known if ending else None
             return Episode(members, entries[opening].at, ending if over else None, due), position + 1
     raise IndexError(opening)
+
+
+def _patience(signals: Sequence[Signal], clear: Clear) -> timedelta:
+    """Return a time after the last occurrence within which no episode can end: what follows sooner need not be looked at."""
+    quiet = clear.in_s if clear.at_most == 0 and clear.in_s > 0 else 0.0
+    return timedelta(seconds=min(quiet, clear.quiet_s) if signals else quiet)
 
 
 def _ending(

@@ -160,7 +160,7 @@ class MemberSilence:
         return tuple((label, known[label]) for label in sorted(self._rule.entity) if label in known)
 
     def _alerts(self, member: _Member, members: Sequence[_Member], facts: Facts) -> tuple[Alert, ...]:
-        others = [other.spans for other in members if other.name != member.name]
+        others = [other.spans for other in members if other.name != member.name and not _ahead(other, facts)]
         peer_time = facts.clocks.peer_time(spans.last for spans in others)
         said = {role: self._stamps(role, member, facts) for role in ("complaint", "back", "stop")}
         read = all(facts.clocks.caught_up(source_id) for source_id in member.sources)
@@ -287,6 +287,10 @@ class MemberSilence:
         wanted = {event_id for alert in alerts for event_id in alert.evidence}
         for runs in self._beats.values():
             yield from (end for ends in runs for end in dict.fromkeys(ends) if end.event_id in wanted)
+
+
+def _ahead(member: _Member, facts: Facts) -> bool:
+    return any(facts.clocks.ahead(source_id) for source_id in member.sources)
 
 
 def _roles(absence: Absence) -> dict[str, list[str]]:

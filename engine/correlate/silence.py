@@ -71,14 +71,14 @@ def judge(pause: Pause, absence: Absence, severity: str) -> Silence | None:
 def _outlasted(pause: Pause, timespan: timedelta, severity: str, why: str) -> Silence | None:
     """Return the verdict when the pause lasted for `timespan` and at least two others went on.
 
-    To go on is to be heard after the deadline and, when the pause has ended, not to have been as silent at its end: a time for
-    which nothing of anybody was collected is nobody's silence.
+    To go on is to be heard before the deadline and again within another `timespan` of it: a time for which nothing of anybody
+    was collected is nobody's silence.
     """
     gap, deadline = pause.gap, pause.gap.since + timespan
     if pause.border or (gap.until is not None and gap.until < deadline):
         return None
-    later = [spans for spans in pause.others if spans.heard_between(deadline, None)]
-    witnesses = [spans for spans in later if gap.until is None or spans.heard_between(gap.until - timespan, gap.until)]
+    later = deadline + timespan
+    witnesses = [s for s in pause.others if s.heard_between(gap.since, deadline) and s.heard_between(deadline, later)]
     return Silence(deadline, gap.until, severity, why) if len(witnesses) >= WITNESSES else None
 
 

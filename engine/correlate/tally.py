@@ -5,7 +5,7 @@ A tally is a commutative sum: adding the same matches in any order, in any group
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -51,18 +51,18 @@ class Gathered:
     high: float = 0.0
     total: float = 0.0
 
-    def add(self, at: datetime, value: Value) -> None:
-        """Add one value."""
-        self._note(at, value)
-        if not isinstance(value, str):
-            self._figure((at, value), (at, value), value, value, value)
-
     def merge(self, other: Gathered) -> None:
         """Add everything `other` gathered."""
         for at, value in other.values:
             self._note(at, value)
-        if other.first is not None and other.last is not None:
-            self._figure(other.first, other.last, other.low, other.high, other.total)
+        if other.first is None or other.last is None:
+            return
+        if self.first is None or self.last is None:
+            self.first, self.last, self.low, self.high, self.total = other.first, other.last, other.low, other.high, other.total
+            return
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.total += other.total
 
     def capture(self) -> Capture:
         """Return what an alert says of these values."""
@@ -70,16 +70,6 @@ class Gathered:
         if self.first is None or self.last is None:
             return Capture(values)
         return Capture(values, self.first[1], self.last[1], self.low, self.high, self.total)
-
-    def _figure(
-        self, first: tuple[datetime, float], last: tuple[datetime, float], low: float, high: float, total: float
-    ) -> None:
-        if self.first is None or self.last is None:
-            self.first, self.last, self.low, self.high, self.total = first, last, low, high, total
-            return
-        self.first, self.last = min(self.first, first), max(self.last, last)
-        self.low, self.high = min(self.low, low), max(self.high, high)
-        self.total += total
 
     def _note(self, at: datetime, value: Value) -> None:
         for position, (known_at, known) in enumerate(self.values):
@@ -131,15 +121,6 @@ class Tally:
         """Return what an alert says was captured, by name."""
         return {name: self.captures[name].capture() for name in sorted(self.captures)}
 
-    def _add(self, occurrence: Occurrence) -> None:
-        for name, value in occurrence.captures.items():
-            gathered = self.captures.get(name)
-            if gathered is None:
-                gathered = self.captures[name] = Gathered()
-            gathered.add(occurrence.at, value)
-        if occurrence.labels != self.labels:
-            self._agree(occurrence.labels)
-
     def _agree(self, labels: Labels) -> None:
         self.labels = {name: value for name, value in self.labels.items() if labels.get(name) == value}
 
@@ -151,14 +132,34 @@ class Tally:
         self.tail = sorted([*self.tail, *tail])[-MAX_EVENTS:]
 
 
+def gathered(stamped: Sequence[tuple[datetime, Value]]) -> Gathered:
+    """Return what was captured under one name, given in order of time."""
+    made = Gathered()
+    for at, value in stamped:
+        if len(made.values) >= MAX_VALUES and at > made.values[-1][0]:
+            break
+        made._note(at, value)
+    figures = [(at, value) for at, value in stamped if not isinstance(value, str)]
+    if figures:
+        numbers = [number for _, number in figures]
+        made.first, made.last = min(figures), max(figures)
+        made.low, made.high, made.total = min(numbers), max(numbers), sum(numbers)
+    return made
+
+
 def tally(occurrences: Iterable[Occurrence]) -> Tally:
     """Return the sum of `occurrences`. Raises ValueError when there are none."""
-    ordered = sorted(occurrences, key=lambda each: (each.at, each.event_id))
+    ordered = sorted(occurrences, key=_stamp)
     if not ordered:
         raise ValueError("nothing to sum up")
     made = Tally(len(ordered), ordered[0].at, ordered[-1].at, dict(ordered[0].labels))
+    captured: dict[str, list[tuple[datetime, Value]]] = {}
     for each in ordered:
-        made._add(each)
+        for name, value in each.captures.items():
+            captured.setdefault(name, []).append((each.at, value))
+        if each.labels != made.labels:
+            made._agree(each.labels)
+    made.captures = {name: gathered(stamped) for name, stamped in captured.items()}
     made._came_from({each.source_id for each in ordered})
     made._bound(map(_stamp, ordered[:MAX_EVENTS]), map(_stamp, ordered[-MAX_EVENTS:]))
     return made

@@ -15,7 +15,7 @@ class MemoryLedger:
         self._incidents: dict[str, dict[str, Incident]] = {}
         self._evidence: dict[str, Evidence] = {}
         self._rosters: dict[str, Roster] = {}
-        self._blinds: dict[str, tuple[Blind, ...]] = {}
+        self._blinds: dict[str, dict[Blind, None]] = {}
 
     def put_findings(
         self,
@@ -30,8 +30,9 @@ class MemoryLedger:
             of_scope[verdict.key] = verdict.over(of_scope.get(verdict.key, ()))
         self._evidence.update((item.event_id, item) for item in evidence)
         self._rosters.update((roster.scope, roster) for roster in rosters)
-        said = tuple(dict.fromkeys(blinds))
-        self._blinds |= {scope: tuple(b for b in said if b.scope == scope) for scope in {b.scope for b in said}}
+        for blind in blinds:
+            known = self._blinds.get(blind.scope, {}) if blind.what else {}
+            self._blinds[blind.scope] = known | ({blind: None} if blind.what else {})
 
     def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
         """Return the alerts of `scope` by key, each ordered by time."""

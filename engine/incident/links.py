@@ -138,7 +138,10 @@ def _retold(alerts: Sequence[Alert], by_rule: Mapping[str, list[int]]) -> Iterat
 
 
 def _covers(full: Alert, vague: Alert) -> bool:
-    """Return whether `full` names all that `vague` names and more, with no number or time between them that differs."""
+    """Return whether `full` names all that `vague` names and more, with no number or time between them that differs.
+
+    They must have something in common besides: a capture, or the log they stand in.
+    """
     known = dict(full.key[2])
     if any(value.startswith("?") for value in known.values()):
         return False
@@ -147,7 +150,8 @@ def _covers(full: Alert, vague: Alert) -> bool:
     together = set(full.captures) & set(vague.captures)
     agree = all(set(full.captures[name].values) & set(vague.captures[name].values) for name in together)
     undated = not (full.dated and vague.dated)
-    return agree and bool(together) and (undated or full.starts_at <= vague.starts_at <= (full.ends_at or full.last_seen))
+    related = bool(together) or bool(set(full.sources) & set(vague.sources))
+    return agree and related and (undated or full.starts_at <= vague.starts_at <= (full.ends_at or full.last_seen))
 
 
 def _shared(full: Alert, vague: Alert) -> int:

@@ -31,7 +31,7 @@ _CHARSETS: Mapping[str, re.Pattern[str]] = {
     "url": re.compile(r"https?://[A-Za-z0-9.\-_:/\[\]~%]+"),
     "list": re.compile(r"[\w.][\w.\-:,]*"),
     "time": re.compile(r"[0-9T:.\-+Z]+"),
-    "path": re.compile(r"[\w./\\][\w.\-:/\\@+,=%~]*"),
+    "path": re.compile(r"[\w./][\w.\-:/@+,=%~]*"),
 }
 _MEBI = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 

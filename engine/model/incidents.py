@@ -91,7 +91,10 @@ class Roster:
 
 @dataclass(frozen=True, slots=True)
 class Blind:
-    """Something tocsin cannot judge in a scope, and why: an unbound source, an absence never armed."""
+    """Something tocsin cannot judge in a scope, and why: an unbound source, an absence never armed, a rule of other versions.
+
+    An empty `what` takes back everything said before of the scope: the list that follows it is the whole list.
+    """
 
     scope: str
     what: str

@@ -6,7 +6,6 @@ file of compose output (`<file>#<container>`; `parent_id` gives the file back).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,12 +13,6 @@ from datetime import datetime
 Labels = Mapping[str, str]
 
 NO_LABELS: Labels = {}
-
-# server.log.2022-10-05-17, app.log-20221005, app.log.2022-10-05.1.gz, server.log.1
-_ROTATED = re.compile(
-    r"(?:[.\-_](?:19|20)\d\d-?[01]\d-?[0-3]\d(?:[-_T]?[0-2]\d(?:[-_]?[0-5]\d)?)?)?(?:\.\d{1,3})?(?:\.(?:gz|zst))?$"
-)
-_ADDRESS = re.compile(r"(?:^|[/@])\d{1,3}(?:\.\d{1,3}){3}$")  # logs/10.0.0.7, a host's stream in a topic, is no rotated file
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +121,3 @@ class Tick:
 def parent_id(source_id: str) -> str:
     """Return the source that physically holds `source_id`: itself, or the file that a compose container is printed into."""
     return source_id.partition("#")[0]
-
-
-def log_of(source_id: str) -> str:
-    """Return the name that the files of one rotated log have in common: without period, number and compression."""
-    file, separator, container = source_id.partition("#")
-    if _ADDRESS.search(file):
-        return source_id
-    return _ROTATED.sub("", file) + separator + container

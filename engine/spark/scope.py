@@ -34,8 +34,8 @@ class ScopeState:
 
     def __init__(self, stages: Stages, scope: str, state: MutableMapping[str, str], bounded: bool) -> None:
         self._state, self._bounded = state, bounded
-        names = loads(state.get(_STREAMS, "[]"), list[str])
-        self._streams = Streams(stages, {name: loads(state[_STREAM + name], StreamState) for name in names})
+        self._stored = frozenset(loads(state.get(_STREAMS, "[]"), list[str]))
+        self._streams = Streams(stages, {name: loads(state[_STREAM + name], StreamState) for name in self._stored})
         self._correlator = Correlator(stages.plan, scope, state)
 
     def take(self, items: Iterable[Item]) -> list[Finding | Scanned | Loss]:
@@ -72,10 +72,13 @@ class ScopeState:
                 self._correlator.observe(item)
 
     def _store(self) -> None:
-        for name in sorted(self._streams.changed):
-            self._state[_STREAM + name] = dumps(self._streams.states[name])
-        if self._streams.changed:
-            self._state[_STREAMS] = dumps(sorted(self._streams.states))
+        states, changed = self._streams.states, self._streams.changed
+        for name in sorted(changed & states.keys()):
+            self._state[_STREAM + name] = dumps(states[name])
+        for name in sorted((changed & self._stored) - states.keys()):
+            del self._state[_STREAM + name]
+        if changed:
+            self._state[_STREAMS] = dumps(sorted(states))
 
 
 def carried(said: Iterable[Progress], carriers: Mapping[str, frozenset[str]]) -> list[Progress]:

@@ -54,7 +54,7 @@ Told = Match | Seen | TakenBack
 
 
 class Streams:
-    """The streams of one scope. Every method yields what there is to say and updates `states`; `changed` says which."""
+    """The streams of one scope. Every method yields what there is to say and updates `states`; `changed` names them."""
 
     def __init__(self, stages: Stages, states: Mapping[str, StreamState]) -> None:
         self._stages = stages
@@ -86,11 +86,10 @@ class Streams:
         self._put(parent_id, replace(state, said=said, waiting=waiting))
 
     def close(self, parent_id: str) -> Iterator[Told]:
-        """Match what is open: nothing more comes, or what comes does not follow it."""
+        """Match what is open and forget the stream: nothing more comes, or what comes does not follow it."""
         yield from self.settle(parent_id)
-        state = self.states.get(parent_id)
-        if state is not None:
-            self._put(parent_id, StreamState(state.end, Snapshot(carried=state.open.carried), carries=state.carries))
+        if self.states.pop(parent_id, None) is not None:
+            self.changed.add(parent_id)
 
     def tick(self) -> Iterator[Told]:
         """Match what was open at the last tick already and has not changed since."""

@@ -35,7 +35,7 @@ class StoreLedger:
             self._put_verdict(verdict)
         self._put(schema.evidence, [{"event_id": item.event_id, "body": dumps(item)} for item in evidence])
         self._put(schema.rosters, [{"scope": roster.scope, "body": dumps(roster)} for roster in rosters])
-        self._replace_blinds(list(blinds))
+        self._put_blinds(blinds)
 
     def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
         """Return the alerts of `scope` by key, each ordered by time."""
@@ -96,10 +96,15 @@ class StoreLedger:
         earlier = loads(body, Verdict).alerts if body is not None else ()
         self._put(table, [{**place, "body": dumps(Verdict(verdict.key, verdict.over(earlier)))}])
 
-    def _replace_blinds(self, blinds: Sequence[Blind]) -> None:
-        for scope in {blind.scope for blind in blinds}:
-            self._connection.execute(delete(schema.blinds).where(schema.blinds.c.scope == scope))
-        self._put(schema.blinds, [{"scope": b.scope, "what": b.what, "why": b.why} for b in dict.fromkeys(blinds)])
+    def _put_blinds(self, blinds: Iterable[Blind]) -> None:
+        said: dict[Blind, None] = {}
+        for blind in blinds:
+            if blind.what:
+                said[blind] = None
+                continue
+            self._connection.execute(delete(schema.blinds).where(schema.blinds.c.scope == blind.scope))
+            said = {other: None for other in said if other.scope != blind.scope}
+        self._put(schema.blinds, [{"scope": b.scope, "what": b.what, "why": b.why} for b in said])
 
     def _put(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         if not rows:

@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from engine.incident import MemoryLedger
 
+from engine.incident import MemoryLedger
 from engine.model.incidents import Alert, Blind, Capture, Evidence, Incident, Key, Roster, Verdict
 from engine.ports import Ledger
 from engine.store import Store
+from engine.store.ledger import StoreLedger
 from engine.store.store import BatchId
 
 NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
@@ -99,6 +100,18 @@ def test_a_later_roster_replaces_the_earlier(ledger: Ledger) -> None:
     ledger.put_findings((), (), [Roster("prod", {"broker": ("1",)})], ())
     ledger.put_findings((), (), [Roster("prod", {"broker": ("1", "2"), "worker": ("w",)})], ())
     assert ledger.roster("prod") == Roster("prod", {"broker": ("1", "2"), "worker": ("w",)})
+
+
+def test_what_cannot_be_judged_adds_up_until_it_is_taken_back(ledger: MemoryLedger | StoreLedger) -> None:
+    one, two, other = Blind("prod", "a.log", "why"), Blind("prod", "b.log", "why"), Blind("test", "a.log", "why")
+    put(ledger, blinds=(one, other))
+    put(ledger, blinds=(two, two))
+    assert list(ledger.blinds("prod")) == [one, two]
+    put(ledger, blinds=(one, Blind("prod", "", ""), two))
+    assert list(ledger.blinds("prod")) == [two]
+    put(ledger, blinds=(Blind("prod", "", ""),))
+    assert list(ledger.blinds("prod")) == []
+    assert list(ledger.blinds("test")) == [other]
 
 
 def test_the_last_revision_of_an_incident_counts_and_the_order_of_opening_stays(ledger: Ledger) -> None:

@@ -36,6 +36,10 @@ def test_a_healthy_system_raises_nothing_and_leaves_nothing_pending(folder: Path
     assert [(incident.rule, incident.title) for incident in play(story(folder))] == []
 
 
+def test_all_healthy_logs_at_once_raise_nothing() -> None:
+    assert [(incident.rule, incident.title) for incident in play(story(GOODLOGS[0].parent))] == []
+
+
 def _told(told: Story) -> list[tuple[object, ...]]:
     incidents = play(told)
     return sorted((i.id, i.rule, i.severity, i.status, i.count, i.first_seen, i.last_seen, len(i.symptoms)) for i in incidents)

@@ -16,7 +16,7 @@ from engine.model.rules import Plan
 from engine.pipeline import replay
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-STORIES = sorted(path for path in SAMPLES.iterdir() if path.is_dir() and path.name != "goodlog")
+STORIES = sorted(path for path in SAMPLES.iterdir() if path.name[0].isdigit())
 HEALTHY = sorted(path for path in (SAMPLES / "goodlog").iterdir() if path.is_dir())
 
 

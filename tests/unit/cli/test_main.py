@@ -67,6 +67,15 @@ def test_a_known_failure_is_one_sentence(commands: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().err == "tocsin: x\n"
 
 
+def test_a_missing_package_is_named_with_its_remedy(commands: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (commands / "far.py").write_text('"""Needs much."""\nimport package_that_is_not_there\n')
+    assert main(["far"]) == 3
+    assert capsys.readouterr().err == (
+        "tocsin: `tocsin far` needs the package package_that_is_not_there; "
+        "install what is optional with: pip install 'tocsin[spark]'\n"
+    )
+
+
 def test_a_defect_shows_its_trace_and_is_no_finding(commands: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command(commands, "fail", "1 / 0")
     assert main(["fail"]) == 3

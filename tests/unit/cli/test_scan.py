@@ -168,3 +168,10 @@ def test_a_wrong_option_is_exit_2(
 ) -> None:
     assert main(["scan", str(log), *option]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_a_declared_broker_that_was_never_heard_from_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    story = Path(__file__).parents[3] / "samples" / "4-silent-broker"
+    _, document, _ = answer(capsys, story / "broker-2", story / "broker-3", "--roster", "1,2,3")
+    told = [(incident["rule"], incident["labels"]["broker"]) for incident in document["incidents"]]
+    assert told == [("broker-silent", "1")]

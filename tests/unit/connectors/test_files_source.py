@@ -189,6 +189,18 @@ def test_a_file_that_vanishes_unread_is_a_counted_loss_and_no_crash_loop(log: Pa
     assert reader.progress().caught_up
 
 
+def test_a_rotated_file_that_was_read_and_deleted_is_forgotten(log: Path) -> None:
+    old = log.parent / "server.log.7"
+    old.write_text("zero\n")
+    reader = source(log.parent)
+    reader.trigger()
+    old.unlink()
+    reader.trigger()
+    reader.trigger()
+    assert [p.source_id for p in reader.source.progress(reader.offset)] == [str(log)]
+    assert not reader.losses
+
+
 def test_a_file_that_vanishes_between_planning_and_reading_is_a_loss(log: Path) -> None:
     reader = source(log.parent)
     end = reader.source.latest(reader.offset)

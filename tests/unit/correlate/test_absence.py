@@ -102,7 +102,7 @@ def test_a_broker_never_armed_is_not_judged_but_listed() -> None:
     correlator = Correlator(PLAN, "default")
     for item in quiet:
         correlator.observe(item)  # type: ignore[arg-type]
-    assert [f.what for f in correlator.flush() if isinstance(f, Blind)] == ["broker 1"]
+    assert [f.what for f in correlator.flush() if isinstance(f, Blind)] == ["", "broker 1"]
 
 
 def test_a_heartbeat_of_another_version_arms_nothing() -> None:
@@ -150,6 +150,13 @@ def test_resumed_is_resolved_at_its_first_line() -> None:
 def test_a_time_of_which_nothing_was_collected_is_nobodys_silence() -> None:
     everybody = [item for n in "123" for item in [*beats(n, 0, 20), *beats(n, 60, 90)]]
     assert silent([*everybody, *read("1", "2", "3")]) == []
+
+
+def test_another_collection_years_later_is_no_witness() -> None:
+    years = 3 * 365 * 24 * 60.0
+    ends = [*beats("1", 0, 20), *beats("2", 0, 30), *beats("3", 0, 30)]
+    again = [item for n in "23" for item in beats(n, years, years + 60)] + beats("1", years + 5, years + 60)
+    assert silent([*ends, *again, *read("1", "2", "3")]) == []
 
 
 def test_late_lines_take_the_silence_back() -> None:
@@ -250,6 +257,17 @@ def test_live_the_tick_stands_in_for_others_that_have_nothing_to_say() -> None:
     assert silent([*still, tick(10**8)]) == []  # a replay of old logs
 
 
+def test_a_clock_that_is_ahead_judges_nobody_and_is_listed() -> None:
+    items = [*young(101, 101), complaint(100), tick(100), seen("3.log", 100, 401)]
+    assert silent(items) == []
+    correlator = Correlator(PLAN, "default")
+    for item in items:
+        correlator.observe(item)  # type: ignore[arg-type]
+    said = [f.what for f in correlator.flush() if isinstance(f, Blind) and f.why.startswith("clock or zone?")]
+    assert said == ["3.log"]
+    assert len(silent([*items, seen("2.log", 101, 161)])) == 1  # the one that is left is enough for a complaint
+
+
 def test_a_complaint_brings_a_silence_that_was_armed_forward() -> None:
     (alert,) = silent([*cluster(), match("lost", DIES + 33, "2.log", node=1)])
     assert (alert.severity, alert.last_seen, alert.why) == ("critical", at(DIES + 93), "others cannot reach it")
@@ -269,7 +287,10 @@ def test_unbound_sources_take_no_part_and_are_listed() -> None:
     for item in [*cluster(), seen("x.log", 0, 60)]:
         correlator.observe(item)  # type: ignore[arg-type]
     found = correlator.flush()
-    assert [f.what for f in found if isinstance(f, Blind)] == ["x.log"]
+    assert [f.what for f in found if isinstance(f, Blind)] == ["", "x.log"]
+    for second in (0, 1):
+        correlator.observe(match("component:broker/names", second, "x.log", member="1"))
+    assert [f.what for f in correlator.flush() if isinstance(f, Blind)] == [""]
     assert [f.members for f in found if isinstance(f, Roster)] == [{"broker": ("1", "2", "3")}]
 
 

@@ -161,6 +161,16 @@ def test_a_vaguer_telling_of_the_same_trouble_is_not_another_incident() -> None:
     assert len(told(full, other)) == 2
 
 
+def test_an_exception_without_names_belongs_to_what_its_own_log_says_at_that_time() -> None:
+    full = alert("too-large", 0, 5, connector="cdc", task="0", sources=["app.log"])
+    bare = alert("too-large", 3, connector="?app.log", task="?app.log", sources=["app.log"])
+    elsewhere = alert("too-large", 3, connector="?b.log", task="?b.log", sources=["b.log"])
+    later = alert("too-large", 99, connector="?app.log", task="?app.log", sources=["app.log"])
+    assert len(told(full, bare)) == 1
+    assert len(told(full, elsewhere)) == 2
+    assert len(told(full, later)) == 2
+
+
 def test_an_alert_that_later_lines_contradict_is_retracted_with_its_incident() -> None:
     ledger = MemoryLedger()
     silent = alert("broker-silent", 0, broker="1")

@@ -63,6 +63,10 @@ def test_parts_of_an_address_are_percent_encoded() -> None:
     assert command([url], {**ENV, "name": "a/b+c"}) == "http://c:8083/connectors/a%2Fb%2Bc/status"
 
 
+def test_a_path_stands_in_a_command_as_it_is() -> None:
+    assert command([text("df"), text(hole("dir", charset="path"))], {"dir": "/srv/kafka-data/d_2"}) == "df /srv/kafka-data/d_2"
+
+
 HOSTILE = [
     *("a'b", 'a"b', "$(id)", "`id`", "a b", "a\nb", "-rf", "--alter", "a;b", "a|b", "a&b", "a>b", "a\\b"),
     *("", "x" * 250, "a\u202eb", "\x1b[0m"),

@@ -1,0 +1,76 @@
+"""How far time has come, by event time; ticks only tell who has stopped."""
+
+from engine.correlate.clocks import Clocks
+from tests.building import at, progress, tick
+
+
+def clocks(**newest: float) -> Clocks:
+    made = Clocks()
+    for source, seconds in newest.items():
+        made.heard(source, at(0), at(seconds))
+    return made
+
+
+def test_nothing_is_complete_before_anything_was_heard() -> None:
+    assert Clocks().complete_until() is None
+
+
+def test_the_slowest_source_less_the_lateness() -> None:
+    assert clocks(a=100, b=500).complete_until() == at(70)
+
+
+def test_a_file_read_to_its_final_end_no_longer_holds_the_others_back() -> None:
+    made = clocks(a=100, b=500)
+    made.progress(progress("a", closed=True))
+    assert made.complete_until() == at(470)
+    made.progress(progress("b", closed=True))
+    assert made.complete_until() == at(70)
+
+
+def test_a_source_leaves_after_two_minutes_of_ticks_without_moving() -> None:
+    made = clocks(a=100, b=500)
+    made.ticked(tick(1000))
+    made.ticked(tick(1119.9))
+    made.heard("b", at(500), at(600))
+    assert made.complete_until() == at(70)
+    made.ticked(tick(1120))
+    assert made.complete_until() == at(570)
+    made.heard("a", at(550), at(550))
+    assert made.complete_until() == at(520)
+
+
+def test_when_all_have_stopped_all_remain() -> None:
+    made = clocks(a=100, b=500)
+    made.ticked(tick(1000))
+    made.ticked(tick(2000))
+    assert made.complete_until() == at(70)
+
+
+def test_ticks_never_go_back() -> None:
+    made = clocks(a=100)
+    made.ticked(tick(1000))
+    made.ticked(tick(10))
+    assert made.tick == at(1000)
+
+
+def test_peer_time_is_the_second_newest_or_the_only_one() -> None:
+    assert Clocks().peer_time([]) is None
+    assert Clocks().peer_time([at(5)]) == at(5)
+    assert Clocks().peer_time([at(5), at(9), at(7)]) == at(7)
+
+
+def test_progress_of_a_file_holds_for_the_containers_printed_into_it() -> None:
+    made = clocks(**{"out.log#kafka-1": 5})
+    assert not made.caught_up("out.log#kafka-1")
+    made.progress(progress("out.log"))
+    assert made.caught_up("out.log#kafka-1")
+    assert made.sources() == ["out.log#kafka-1"]
+
+
+def test_states_continue() -> None:
+    made = clocks(a=100, b=500)
+    made.ticked(tick(1000))
+    made.progress(progress("a", closed=True))
+    again = Clocks(made.states(), made.tick)
+    assert again.complete_until() == made.complete_until() == at(470)
+    assert again.states() == made.states()

@@ -1,0 +1,153 @@
+"""The bounded sets that correlation keeps: spans, runs, moments, series, versions. Order of adding never matters."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.correlate.moments import MAX_MOMENTS, Moments
+from engine.correlate.runs import MAX_RUNS, Runs
+from engine.correlate.series import KEPT, Series
+from engine.correlate.spans import MAX_SPANS, Gap, Spans, union
+from engine.correlate.tally import Occurrence, tally, total
+from engine.correlate.versions import within, written
+from tests.building import at
+
+MINUTE = timedelta(minutes=1)
+SECONDS = st.lists(st.integers(0, 900), min_size=1, max_size=30)
+
+
+def occurrence(seconds: float, **captures: object) -> Occurrence:
+    return Occurrence(at(seconds), f"e{seconds}", "a.log", captures)  # type: ignore[arg-type]
+
+
+def spans(*pairs: tuple[float, float]) -> Spans:
+    return Spans(MINUTE, [(at(first), at(last)) for first, last in pairs])
+
+
+def test_spans_less_than_the_gap_apart_are_one() -> None:
+    assert list(spans((0, 10), (69.999, 80))) == [(at(0), at(80))]
+    assert list(spans((0, 10), (70, 80))) == [(at(0), at(10)), (at(70), at(80))]
+
+
+@given(SECONDS, st.data())
+def test_spans_in_any_order(seconds: list[int], data: st.DataObject) -> None:
+    order = data.draw(st.permutations(seconds))
+    assert list(spans(*((s, s + 5) for s in order))) == list(spans(*((s, s + 5) for s in sorted(seconds))))
+
+
+@given(SECONDS)
+def test_gaps_lie_between_spans_and_after_the_last(seconds: list[int]) -> None:
+    made = spans(*((s, s) for s in seconds))
+    *closed, last = made.gaps()
+    assert last == Gap(at(max(seconds)), None)
+    assert all(gap.until is not None and gap.until - gap.since >= MINUTE for gap in closed)
+    assert all(not gap.since < at(s) < (gap.until or at(s)) for gap in closed for s in seconds)
+
+
+def test_adding_what_is_known_changes_nothing() -> None:
+    made = spans((0, 100))
+    assert (made.add(at(5), at(50)), made.add(at(5), at(101))) == (False, True)
+
+
+def test_heard_between_excludes_both_ends() -> None:
+    made = spans((0, 10), (100, 110))
+    assert made.heard_between(at(9), at(1000))
+    assert not made.heard_between(at(10), at(100))
+    assert made.heard_between(at(10), at(100.001))
+    assert made.heard_between(at(109), None)
+    assert not made.heard_between(at(110), None)
+
+
+def test_too_many_spans_forget_the_oldest_pause_not_what_was_heard() -> None:
+    made = spans(*((n * 100, n * 100) for n in range(MAX_SPANS + 5)))
+    found = list(made)
+    assert len(found) == MAX_SPANS
+    assert (found[0][0], made.last) == (at(0), at((MAX_SPANS + 4) * 100))
+
+
+def test_a_union_of_unions() -> None:
+    assert list(union([spans((0, 10)), spans((50, 60), (200, 210))], MINUTE)) == [(at(0), at(60)), (at(200), at(210))]
+    assert not union([], MINUTE)
+
+
+@given(SECONDS, st.data())
+def test_runs_in_any_order(seconds: list[int], data: st.DataObject) -> None:
+    def made(order: list[int]) -> list[tuple[datetime, datetime]]:
+        runs: Runs[Occurrence] = Runs(MINUTE)
+        for s in order:
+            runs.add(occurrence(s))
+        return [(first.at, last.at) for first, last in runs]
+
+    assert made(data.draw(st.permutations(seconds))) == made(sorted(seconds)) == list(spans(*((s, s) for s in seconds)))
+
+
+def test_runs_find_pauses_and_what_came_before() -> None:
+    runs = Runs(MINUTE, [(occurrence(0), occurrence(30)), (occurrence(100), occurrence(100))])
+    assert [(a.at, b.at) for a, b in runs.pauses()] == [(at(30), at(100))]
+    found = [runs.last_before(at(s)) for s in (-1, 29, 99, 100)]
+    assert [each and each.at for each in found] == [None, at(0), at(30), at(100)]
+
+
+def test_too_many_runs_join_the_oldest() -> None:
+    runs: Runs[Occurrence] = Runs(MINUTE)
+    for n in range(MAX_RUNS + 9):
+        runs.add(occurrence(n * 100))
+    assert len(list(runs)) == MAX_RUNS
+
+
+def test_moments_keep_the_earliest_of_each_second_and_the_newest_seconds() -> None:
+    moments = Moments()
+    for n in reversed(range(MAX_MOMENTS * 2)):
+        moments.add(at(n + 0.5), "late")
+        moments.add(at(n + 0.25), "early")
+    stamps = moments.stamps()
+    assert len(stamps) == MAX_MOMENTS
+    assert stamps[-1] == (at(MAX_MOMENTS * 2 - 1 + 0.25), "early")
+
+
+def test_a_series_folds_whole_minutes_and_loses_no_count() -> None:
+    series = Series()
+    for n in range(1000):
+        series.add(occurrence(n, size=n))
+    parts = list(series.parts())
+    assert len(series.kept) <= KEPT
+    assert series.horizon is not None and series.horizon.second == 0
+    summed = total(parts)
+    assert (summed.count, summed.first, summed.last) == (1000, at(0), at(999))
+    assert (summed.captures["size"].low, summed.captures["size"].high, summed.captures["size"].total) == (0, 999, 499500)
+
+
+def test_the_sum_of_sums_is_the_sum_of_all() -> None:
+    every = [occurrence(n % 70 + n / 100, size=n) for n in range(120)]
+    assert total([tally(every[:50]), tally(every[50:60]), *every[60:]]) == tally(every)
+
+
+def test_nothing_has_no_sum() -> None:
+    with pytest.raises(ValueError, match="nothing"):
+        tally([])
+
+
+@pytest.mark.parametrize(
+    ("version", "bounds", "holds"),
+    [
+        ("2.6.1", ((("<=", "2.6")),), True),
+        ("2.7.0", ((("<=", "2.6")),), False),
+        ("2.6.1", (((">", "2.6")),), False),
+        ("2.6.1", ((("==", "2.6")),), True),
+        ("2.6.1", ((("!=", "2.6")),), False),
+        ("3", (((">=", "3.0")),), True),
+        ("10.0", (((">=", "9.1")),), True),
+        ("3.4.0-cp1", (((">=", "2.1")), (("<", "4"))), True),
+        ("v0.8.2", ((("<", "0.9")),), True),
+        ("unknown", ((("<", "0.9")),), True),
+        ("1.0", (), True),
+    ],
+)
+def test_versions_are_compared_as_far_as_the_bound_goes(version: str, bounds: tuple[tuple[str, str], ...], holds: bool) -> None:
+    assert within(version, bounds) is holds
+
+
+def test_bounds_are_written_as_in_a_rule() -> None:
+    assert written(((">=", "2.1"), ("<", "4.1"))) == ">=2.1,<4.1"
