@@ -29,6 +29,7 @@ advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 inter.broker.listener.name=PLAINTEXT
 log.dirs={folder}/data
 message.max.bytes=10485760
+log.retention.ms=-1
 log.cleaner.dedupe.buffer.size=16777216
 log.cleaner.backoff.ms=100
 offsets.topic.num.partitions=1
