@@ -2,9 +2,10 @@
 
 from engine.config.receivers import ReceiverSettings, SlackSettings, TerminalSettings, WebhookSettings
 from engine.config.secrets import Secret
-from engine.config.settings import Settings, SourceSettings, load
+from engine.config.settings import Checks, Settings, SourceSettings, load
 
 __all__ = [
+    "Checks",
     "ReceiverSettings",
     "Secret",
     "Settings",

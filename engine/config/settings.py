@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.config.receivers import ReceiverSettings, TerminalSettings, receiver_settings
 from engine.config.routing import named_receivers, route_tree
-from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry
+from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry, KafkaEntry
 from engine.config.secrets import without_secrets
 from engine.dsl import Override
 from engine.dsl.codes import Code
@@ -26,21 +26,40 @@ BUILTIN = "builtin"
 TERMINAL = "terminal"
 
 LabelCheck = Callable[[str], str | None]  # what is wrong with the template of a label; None when nothing is
+OptionCheck = Callable[[str, str], str | None]  # what is wrong with an option, by name and value; None when nothing is
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """One source. `start` None: as the command decides. Labels hold `timezone` when it is not UTC."""
+    """One source. `start` None: as the command decides. Labels hold `timezone` when it is not UTC.
+
+    `paths` are those of type files; `bootstrap_servers`, `topics` and `options` belong to type kafka.
+    """
 
     type: str
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
     labels: Labels = field(default_factory=dict)
     start: str | None = None
+    bootstrap_servers: str = ""
+    topics: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def scope(self) -> str:
         """What the source's lines are correlated in."""
         return self.labels.get("cluster", "default")
+
+
+def _nothing_wrong(*_: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What the connectors know of their part of a configuration: labels by type of source, options of type kafka."""
+
+    labels: Mapping[str, LabelCheck] = field(default_factory=dict)
+    option: OptionCheck = _nothing_wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +81,7 @@ class Settings:
     batch_lines: int
 
 
-def load(path: Path, label_check: LabelCheck = lambda _: None) -> Settings:
+def load(path: Path, checks: Checks = Checks()) -> Settings:
     """Return the settings in `path`.
 
     Raises UsageError when it cannot be read, and ConfigError with every finding when something in it is wrong.
@@ -74,7 +93,7 @@ def load(path: Path, label_check: LabelCheck = lambda _: None) -> Settings:
     document, report = read(str(path), data)
     found = check(document, report, ConfigFile, {"sources": [{"type": "files", "paths": ["-"]}]}) if not report.all() else None
     if found is not None:
-        _relate(found, document, report, label_check)
+        _relate(found, document, report, checks)
     errors = [_discreet(finding) for finding in report.all() if finding.level is Level.ERROR]
     if errors or found is None:
         raise ConfigError(errors)
@@ -85,14 +104,18 @@ def _discreet(finding: Diagnostic) -> Diagnostic:
     return replace(finding, source_line=without_secrets(finding.source_line))
 
 
-def _relate(found: ConfigFile, document: Document, report: Report, label_check: LabelCheck) -> None:
+def _relate(found: ConfigFile, document: Document, report: Report, checks: Checks) -> None:
     """Report what takes more than one key to judge."""
     _relate_receivers(found, document, report)
     for index, source in enumerate(found.sources):
+        label_check = checks.labels.get(source.type, _nothing_wrong)
         for name, template in source.labels.items():
             wrong = _wrong_cluster(name, template) or label_check(template)
             if wrong:
                 report.add(Code.BAD_LABEL, document.find(("sources", index, "labels", name)), wrong)
+        for name, value in source.options.items() if isinstance(source, KafkaEntry) else ():
+            if wrong := checks.option(name, value):
+                report.add(Code.BAD_OPTION, document.find(("sources", index, "options", name)), wrong)
 
 
 def _relate_receivers(found: ConfigFile, document: Document, report: Report) -> None:
@@ -144,10 +167,19 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
     yield from ((f"{cluster}.{name}", value) for name, value in values.items() if value)
 
 
-def _source(entry: FilesEntry, folder: Path) -> SourceSettings:
+def _source(entry: FilesEntry | KafkaEntry, folder: Path) -> SourceSettings:
     labels = dict(entry.labels) if entry.timezone == "UTC" else {**entry.labels, "timezone": entry.timezone}
+    if isinstance(entry, KafkaEntry):
+        options = {name: _beside_config(value, folder) for name, value in entry.options.items()}
+        topics = tuple(dict.fromkeys(entry.topics))
+        return SourceSettings(entry.type, (), labels, entry.start, entry.bootstrap_servers, topics, options)
     paths = tuple(os.path.normpath(folder / path) for path in entry.paths)
     return SourceSettings(entry.type, paths, labels, entry.start)
+
+
+def _beside_config(value: str, folder: Path) -> str:
+    """Return the reference `file:PATH` with its path below `folder`; any other text as it is."""
+    return f"file:{os.path.normpath(folder / value.removeprefix('file:'))}" if value.startswith("file:") else value
 
 
 def _store(url: str, folder: Path) -> str:

@@ -81,6 +81,7 @@ class Code(Enum):
     DUPLICATE_RECEIVER = ("TOC709", "Two receivers have the same name.")
     BAD_SECRET = ("TOC710", "A secret stands in the file instead of where to find it.")
     BAD_ADDRESS = ("TOC711", "An address is none that this can be sent to.")
+    BAD_OPTION = ("TOC712", "An option of a source cannot be used.")
 
     @property
     def id(self) -> str:

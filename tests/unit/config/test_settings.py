@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from connectors.files import LabelError, check_label
-from engine.config import Secret, SlackSettings, TerminalSettings, WebhookSettings, load
+from connectors.kafka import check_label as wrong_kafka_label
+from connectors.kafka import check_option as wrong_option
+from engine.config import Checks, Secret, SlackSettings, TerminalSettings, WebhookSettings, load
 from engine.config.receivers import SLACK_API
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
@@ -33,6 +35,17 @@ receivers:
 store: "sqlite:///state/tocsin.db"
 spark: {cores: 4, partitions: 2, heap: 2g, trigger: 500ms}
 """
+KAFKA = r"""
+sources:
+  - type: kafka
+    bootstrap_servers: "k1:9092,k2:9092"
+    topics: [logs.kafka, logs.connect]
+    labels: {cluster: prod, broker: "{key:broker-(\\d+)}"}
+    timezone: Asia/Seoul
+    start: latest
+    options: {security.protocol: SASL_SSL, session.timeout.ms: 6000,
+      sasl.password: env:KAFKA_PASSWORD, ssl.key.password: file:key}
+"""
 LEAST = "sources:\n  - {type: files, paths: [a.log]}\n"
 
 
@@ -44,6 +57,9 @@ def wrong_label(template: str) -> str | None:
     return None
 
 
+CHECKS = Checks({"files": wrong_label, "kafka": wrong_kafka_label}, wrong_option)
+
+
 def written(folder: Path, text: str) -> Path:
     path = folder / "tocsin.yml"
     path.write_text(text)
@@ -53,12 +69,12 @@ def written(folder: Path, text: str) -> Path:
 def findings(folder: Path, text: str) -> list[str]:
     path = written(folder, text)
     with pytest.raises(ConfigError) as caught:
-        load(path, wrong_label)
+        load(path, CHECKS)
     return [d.one_line().removeprefix(f"{path}:") for d in caught.value.diagnostics]
 
 
 def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder(tmp_path: Path) -> None:
-    settings = load(written(tmp_path, FULL), wrong_label)
+    settings = load(written(tmp_path, FULL), CHECKS)
     brokers, connect = settings.sources
     assert brokers.paths == (f"{tmp_path}/logs/broker-*/server.log*", "/var/log/kafka")
     assert brokers.labels == {"cluster": "prod", "broker": r"{path:broker-(\d+)}"}
@@ -108,7 +124,8 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
 sources:
   - {type: files, path: [a.log]}
   - {type: files, paths: [b.log], timezone: Asia/Seul, start: yesterday}
-  - {type: kafka, bootstrap_servers: "kafka-1:9092", topics: [logs]}
+  - {type: elasticsearch, hosts: ["http://es:9200"]}
+  - {type: kafka, topics: [a b], bootstrap: "kafka-1:9092", timezone: Mars}
 spark: {cores: two, colour: red}
 """
     assert findings(tmp_path, text) == [
@@ -116,10 +133,39 @@ spark: {cores: two, colour: red}
         "3:19: error[TOC201]: unknown key `path`",
         "4:45: error[TOC705]: `sources[1].timezone` is wrong: `Asia/Seul` is not a time zone",
         "4:63: error[TOC704]: `sources[1].start` is wrong: `yesterday` is not a start",
-        "5:5: error[TOC701]: `sources[2]` is wrong: sources of type kafka are not available in this version",
-        "6:16: error[TOC206]: `spark.cores` is wrong: `two` is not a whole number",
-        "6:21: error[TOC201]: unknown key `colour`",
+        "5:5: error[TOC701]: `sources[2]` is wrong: sources of type elasticsearch are not available in this version",
+        "6:5: error[TOC202]: `sources[3].bootstrap_servers` is missing",
+        "6:28: error[TOC712]: `sources[3].topics[0]` is wrong: `a b` is not the name of a topic",
+        "6:34: error[TOC201]: unknown key `bootstrap`",
+        "6:71: error[TOC705]: `sources[3].timezone` is wrong: `Mars` is not a time zone",
+        "7:16: error[TOC206]: `spark.cores` is wrong: `two` is not a whole number",
+        "7:21: error[TOC201]: unknown key `colour`",
     ]
+
+
+def test_a_kafka_source_has_its_cluster_topics_and_options(tmp_path: Path) -> None:
+    (source,) = load(written(tmp_path, KAFKA), CHECKS).sources
+    assert (source.type, source.bootstrap_servers, source.topics) == (
+        "kafka",
+        "k1:9092,k2:9092",
+        ("logs.kafka", "logs.connect"),
+    )
+    assert source.labels == {"cluster": "prod", "broker": r"{key:broker-(\d+)}", "timezone": "Asia/Seoul"}
+    assert source.options == {
+        "security.protocol": "SASL_SSL",
+        "session.timeout.ms": "6000",
+        "sasl.password": "env:KAFKA_PASSWORD",
+        "ssl.key.password": f"file:{tmp_path}/key",
+    }
+    assert (source.scope, source.start, source.paths) == ("prod", "latest", ())
+
+
+def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(written(tmp_path, "sources:\n  - {type: kafka, topics: [a], bootstrap_server: k}\n"))
+    missing, unknown = caught.value.diagnostics
+    assert missing.help == "needed in a source of type kafka"
+    assert unknown.help.startswith("did you mean `bootstrap_servers`?")
 
 
 @pytest.mark.parametrize(
@@ -150,6 +196,9 @@ spark: {cores: two, colour: red}
         ("sources:\n  - {type: files, paths: [a], labels: {x: '{path:a'}}\n", "'{path:a' has no closing brace"),
         ("sources:\n  - {type: files, paths: [a], labels: {cluster: '{path:a}'}}\n", "a source belongs to one cluster"),
         ("sources:\n  - {type: file, paths: [a]}\n", "`file` is no type of source"),
+        (KAFKA.replace("{key:", "{kee:"), "`{kee}` is nothing that a record has"),
+        (KAFKA.replace("env:KAFKA_PASSWORD", "hunter2"), "`sasl.password` is a secret"),
+        (KAFKA.replace("session.timeout.ms", "isolation.level"), "`isolation.level` is not yours to set"),
         ("sources: []\n", "`sources` must not be empty"),
         ("sources: [\n", "not valid YAML"),
         ("", "the file is empty"),
