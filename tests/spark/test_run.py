@@ -146,7 +146,7 @@ def test_bad_configurations_and_missing_logs_are_one_sentence(tmp_path: Path) ->
     assert (code, "2 problems found" in err) == (2, True)
     code, _, err = finished("-c", configured(tmp_path), "--once")
     assert code == 3
-    assert "none of the sources has a file that can be read" in err
+    assert "none of the sources has anything that can be read" in err
 
 
 def _batches(store: Path) -> int:
