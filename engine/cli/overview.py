@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from engine.cli.report import MARGIN, entity, moment, one_line, render_incident
+from engine.cli.report import MARGIN, entity, one_line, render_incident
 from engine.cli.triage import Stats, Triage
 from engine.model.incidents import Blind, Incident
+from engine.model.phrases import moment
 from engine.model.rules import SEVERITIES
 
 MOST_OF_A_NAME = 28  # columns of what cannot be judged, often a path, so that the reason beside it is seen

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from engine.cli.visible import visible
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
+from engine.model.phrases import lasting, moment, named
+from engine.model.visible import visible
 
 MARGIN = 10  # columns of the left-hand words (Cause, Fix ...)
 EVIDENCE_EVENTS = 3
@@ -64,23 +65,7 @@ def telling(events: Iterable[Evidence]) -> list[Evidence]:
 
 def entity(labels: Mapping[str, str]) -> str:
     """Return labels as `broker=1 topic=a`, without the cluster when it is the only one there is."""
-    shown = {k: v for k, v in labels.items() if (k, v) != ("cluster", "default")}
-    return visible(" ".join(f"{k}={v}" for k, v in shown.items()))
-
-
-def moment(at: datetime) -> str:
-    """Return a time to the second, in UTC, saying so."""
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def lasting(span: timedelta) -> str:
-    """Return a span in its two largest units: `42 s`, `25 min`, `2 h 4 min`, `3 d 2 h`."""
-    seconds = int(span.total_seconds())
-    for size, unit, next_size, next_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if seconds >= size:
-            rest = seconds % size // next_size
-            return f"{seconds // size} {unit} {rest} {next_unit}" if rest else f"{seconds // size} {unit}"
-    return f"{seconds} s"
+    return visible(named(labels))
 
 
 def one_line(text: str, width: int) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, model_validator
 
+from engine.config.faults import checked, unavailable, wrong
+from engine.config.web import WebEntry
 from engine.dsl.codes import Code
 from engine.dsl.quantities import duration_s
 from engine.dsl.report import did_you_mean
@@ -19,26 +20,7 @@ SOURCE_TYPES = ("files",)
 COMING_SOURCES = ("kafka", "elasticsearch", "docker")
 RECEIVER_TYPES = ("terminal",)
 COMING_RECEIVERS = ("slack", "webhook", "email")
-COMING_SECTIONS = ("kibana", "web", "heartbeat")
-
-
-def _wrong(code: Code, message: str, help: str = "") -> PydanticCustomError:
-    return PydanticCustomError(code.id, "{message}", {"message": message, "help": help, "code": code.name})
-
-
-def _unavailable(what: str, instead: str) -> PydanticCustomError:
-    return _wrong(Code.NOT_AVAILABLE, f"{what} not available in this version", instead)
-
-
-def _checked(holds: Callable[[str], object], code: Code, what: str, example: str) -> BeforeValidator:
-    def check(value: Any) -> Any:
-        try:
-            holds(value)
-        except (ValueError, OSError, TypeError, LookupError):
-            raise _wrong(code, f"`{value}` is not {what}", example) from None
-        return value
-
-    return BeforeValidator(check)
+COMING_SECTIONS = ("kibana", "heartbeat")
 
 
 def _start(value: str) -> None:
@@ -53,11 +35,11 @@ def _start(value: str) -> None:
 
 Start = Annotated[
     str,
-    _checked(
+    checked(
         _start, Code.BAD_START, "a start", "write earliest, latest, a duration back from now (1h), or 2022-10-05T17:00:00Z"
     ),
 ]
-Timezone = Annotated[str, _checked(ZoneInfo, Code.BAD_TIMEZONE, "a time zone", "for example: Asia/Seoul, Europe/Berlin, UTC")]
+Timezone = Annotated[str, checked(ZoneInfo, Code.BAD_TIMEZONE, "a time zone", "for example: Asia/Seoul, Europe/Berlin, UTC")]
 
 
 class FilesEntry(Strict):
@@ -74,9 +56,9 @@ class FilesEntry(Strict):
     def _type_is_available(cls, value: Any) -> Any:
         type_ = value.get("type", "files") if isinstance(value, dict) else "files"
         if type_ in COMING_SOURCES:
-            raise _unavailable(f"sources of type {type_} are", "write the logs to files and use `type: files`")
+            raise unavailable(f"sources of type {type_} are", "write the logs to files and use `type: files`")
         if type_ not in SOURCE_TYPES:
-            raise _wrong(Code.NOT_ONE_OF, f"`{type_}` is no type of source", did_you_mean(str(type_), SOURCE_TYPES))
+            raise wrong(Code.NOT_ONE_OF, f"`{type_}` is no type of source", did_you_mean(str(type_), SOURCE_TYPES))
         return value
 
 
@@ -95,7 +77,7 @@ class ReceiverEntry(Strict):
     def _type_is_available(cls, value: Any) -> Any:
         coming = [key for key in COMING_RECEIVERS if isinstance(value, dict) and key in value]
         if coming:
-            raise _unavailable(f"receivers of type {coming[0]} are", "use `terminal: {}`")
+            raise unavailable(f"receivers of type {coming[0]} are", "use `terminal: {}`")
         return value
 
 
@@ -108,7 +90,7 @@ class RouteEntry(Strict):
     @classmethod
     def _has_no_branches(cls, value: Any) -> Any:
         if isinstance(value, dict) and (more := sorted(value.keys() - {"receiver"})):
-            raise _unavailable(f"`{more[0]}` is", "name one receiver, which is told of everything")
+            raise unavailable(f"`{more[0]}` is", "name one receiver, which is told of everything")
         return value
 
 
@@ -150,11 +132,12 @@ class ConfigFile(Strict):
     receivers: list[ReceiverEntry] = Field(default=[])
     store: Text = "sqlite:///./.tocsin/tocsin.db"
     spark: SparkEntry = SparkEntry()
+    web: WebEntry = WebEntry()
 
     @model_validator(mode="before")
     @classmethod
     def _sections_are_available(cls, value: Any) -> Any:
         coming = [key for key in COMING_SECTIONS if isinstance(value, dict) and key in value]
         if coming:
-            raise _unavailable(f"{', '.join(f'`{key}`' for key in coming)} is", "leave the section out")
+            raise unavailable(f"{', '.join(f'`{key}`' for key in coming)} is", "leave the section out")
         return value

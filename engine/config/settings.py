@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry
+from engine.config.web import WebSettings, web_settings
 from engine.dsl import Override
 from engine.dsl.codes import Code
 from engine.dsl.document import Document
@@ -55,6 +56,7 @@ class Settings:
     heap: str
     trigger_s: float
     batch_lines: int
+    web: WebSettings
 
 
 def load(path: Path, label_check: LabelCheck = lambda _: None) -> Settings:
@@ -114,6 +116,7 @@ def _settings(found: ConfigFile, folder: Path) -> Settings:
         heap=spark.heap,
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
+        web=web_settings(found.web),
     )
 
 

@@ -75,6 +75,8 @@ class Code(Enum):
     BAD_LABEL = ("TOC703", "A label of a source cannot be used.")
     BAD_START = ("TOC704", "The start of a source is no time that it could start at.")
     BAD_TIMEZONE = ("TOC705", "The time zone is not one of the IANA names.")
+    BAD_LISTEN = ("TOC713", "The pages cannot listen on an address like this.")
+    BAD_PUBLIC_URL = ("TOC714", "The public address of the pages is not scheme and host.")
 
     @property
     def id(self) -> str:

@@ -13,7 +13,6 @@ import typer
 from engine.cli.exits import BAD_REQUEST, FOUND, NOTHING_FOUND
 from engine.cli.output import Format, FormatOption, print_json
 from engine.cli.rulebook import rule_paths, with_layouts
-from engine.cli.visible import visible
 from engine.dsl import lint, load_pack
 from engine.dsl.document import plain
 from engine.dsl.drafts import Draft, RuleTest
@@ -21,6 +20,7 @@ from engine.dsl.pack import Pack
 from engine.errors import RulesError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Plan, Rule
+from engine.model.visible import visible
 
 HELP = """\
 List and show rules, check their files, and run the tests they carry.

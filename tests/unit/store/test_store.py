@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import DataLoss, StoreError
 from engine.model.incidents import Incident
-from engine.store import Store
+from engine.store import Store, Told
 from engine.store.store import BatchId
 
 NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
@@ -98,6 +98,22 @@ def test_a_receiver_is_told_once_and_again_only_of_what_matters(store: Store) ->
     put(store, 2, worse)
     assert store.untold("ops") == [(worse, "updated")]
     assert store.untold("another") == [(worse, "opened")]
+
+
+def test_what_a_receiver_knows_can_be_read(store: Store) -> None:
+    put(store, 0, SILENT)
+    assert store.told("inc-1") == {}
+    store.mark_told("ops", SILENT)
+    assert store.told("inc-1") == {"ops": Told("broker-silent", "open", "high")}
+
+
+def test_a_reader_sees_the_last_state_while_a_batch_is_being_written(store: Store) -> None:
+    put(store, 0, SILENT)
+    with store.batch(BatchId("query", 1)) as ledger:
+        assert ledger is not None
+        ledger.put_incidents([replace(SILENT, revision=2, count=7)])
+        assert store.incidents() == [SILENT]
+    assert store.incidents()[0].count == 7
 
 
 def test_a_loss_told_twice_is_one_loss(store: Store) -> None:

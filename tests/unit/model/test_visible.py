@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cli.visible import visible
+from engine.model.visible import visible
 
 
 def test_plain_text_of_any_language_is_unchanged() -> None:

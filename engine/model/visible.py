@@ -1,4 +1,4 @@
-"""Log text made harmless for a terminal: what a terminal or an eye would obey or miss is written as an escape."""
+"""Log text made harmless for a reader: what a terminal or an eye would obey or miss is written as an escape."""
 
 from __future__ import annotations
 
