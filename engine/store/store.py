@@ -136,8 +136,8 @@ class Store:
         """Return what each receiver knows of an incident, by the receiver's name."""
         table = schema.deliveries
         with self._reading() as connection:
-            rows = connection.execute(select(table.c.receiver, table.c.body).filter_by(incident=incident_id))
-            return {receiver: loads(body, Told) for receiver, body in sorted(row._tuple() for row in rows)}
+            chosen = select(table.c.receiver, table.c.body).filter_by(incident=incident_id).order_by(table.c.receiver)
+            return {receiver: loads(body, Told) for receiver, body in connection.execute(chosen)}
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
