@@ -21,6 +21,8 @@ BREAKS = {
     "spark": ("engine/store/__init__.py", "import pyspark"),
     "connectors": ("connectors/files/__init__.py", "import engine.match"),
     "wiring": ("engine/incident/__init__.py", "import connectors"),
+    "web": ("engine/web/pages.py", "import engine.dsl"),
+    "pages": ("engine/match/__init__.py", "import engine.web"),
 }
 
 

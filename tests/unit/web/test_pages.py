@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
@@ -50,7 +50,7 @@ class Tags(HTMLParser):
 def hostile() -> Incident:
     """Return an incident with hostile text in every field that holds text."""
     step = RenderedStep(HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, {HOSTILE: HOSTILE}, {HOSTILE: HOSTILE}, HOSTILE, True)
-    texts = {f.name: HOSTILE for f in fields(Incident) if f.name in "rule title component cause impact verify stage why".split()}
+    texts = dict.fromkeys(("rule", "title", "component", "cause", "impact", "verify", "stage", "why"), HOSTILE)
     return incident(
         **texts,
         labels={HOSTILE: HOSTILE},
