@@ -53,9 +53,11 @@ def ago(at: datetime, now: datetime) -> str:
 
 
 def duration(incident: Incident) -> str:
-    """Return how long the incident lasts or lasted, by its lines; empty when they say nothing of it."""
+    """Return how long the incident lasts or lasted, by its lines; empty when they say nothing of it, or when it was a moment."""
     end = incident.resolved_at or incident.last_seen
-    return lasting(end - incident.first_seen) if end and incident.first_seen else ""
+    if end is None or incident.first_seen is None or end - incident.first_seen < timedelta(seconds=1):
+        return ""
+    return lasting(end - incident.first_seen)
 
 
 def knows_all(told: Told, incident: Incident) -> bool:

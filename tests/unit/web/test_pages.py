@@ -126,6 +126,11 @@ def test_an_incident_without_times_says_so(client: TestClient, fill: Fill) -> No
         assert "the lines bear no time" in client.get(address).text
 
 
+def test_a_moment_has_no_duration(client: TestClient, fill: Fill) -> None:
+    fill(incident(last_seen=AT + timedelta(milliseconds=2)))
+    assert "Duration" not in client.get(ADDRESS).text
+
+
 def test_a_long_trace_is_folded(client: TestClient, fill: Fill) -> None:
     trace = "java.lang.Error\n" + "\n".join(f"\tat x.Y.z{n}(Y.java)" for n in range(40))
     fill(incident(evidence=(Evidence("e1", "a.log", 3, AT, trace),)))
