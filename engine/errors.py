@@ -9,6 +9,7 @@
     |   |-- SourceDenied        no permission
     |   `-- DataLoss            lines between two offsets are gone; carries the gap
     |-- StoreError              the incident store cannot be read or written
+    |-- ListenError         an address that the pages cannot be served on
     `-- RuntimeMissing          Java, a package or a server that this command needs is absent; says what to install
 
 Imports the standard library only.
@@ -69,6 +70,10 @@ class DataLoss(SourceError):
 
 class StoreError(TocsinError):
     """The incident store cannot be read or written."""
+
+
+class ListenError(TocsinError):
+    """The pages cannot be served on an address."""
 
 
 class RuntimeMissing(TocsinError):

@@ -27,6 +27,8 @@ from engine.cli import commands
 from engine.cli.exits import BAD_REQUEST, FAILURE, NOTHING_FOUND, READER_GONE
 from engine.errors import ConfigError, DiagnosticsError, RulesError, RuntimeMissing, TocsinError, UsageError
 
+WEB_PACKAGES = ("starlette", "uvicorn", "jinja2")  # those of the extra `web` that no other extra has
+
 EXAMPLES = """\
 Reads the logs around Apache Kafka, recognises what went wrong, and says it once: cause, proof, and the fix with its numbers.
 
@@ -152,7 +154,8 @@ def _imported(command: str) -> typer.Typer:
         if (missing.name or "").split(".")[0] in ("engine", "connectors"):
             raise
         needed = f"`tocsin {command}` needs the package {missing.name}"
-        raise RuntimeMissing(f"{needed}; install what is optional with: pip install 'tocsin[spark]'") from missing
+        extra = "web" if missing.name in WEB_PACKAGES else "spark"
+        raise RuntimeMissing(f"{needed}; install what is optional with: pip install 'tocsin[{extra}]'") from missing
     return app
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from connectors.terminal import TerminalReceiver
-from engine.cli.answer import incident_value
 from engine.config import ReceiverSettings, Secret, SlackSettings, WebhookSettings
 from engine.errors import RuntimeMissing, UsageError
+from engine.model.answers import incident_value
 from engine.model.notifications import Notification
 from engine.ports import Receiver
 

@@ -3,6 +3,7 @@
 from engine.config.receivers import ReceiverSettings, SlackSettings, TerminalSettings, WebhookSettings
 from engine.config.secrets import Secret
 from engine.config.settings import Checks, Settings, SourceSettings, load
+from engine.config.web import WebSettings, listen_address
 
 __all__ = [
     "Checks",
@@ -12,6 +13,8 @@ __all__ = [
     "SlackSettings",
     "SourceSettings",
     "TerminalSettings",
+    "WebSettings",
     "WebhookSettings",
+    "listen_address",
     "load",
 ]

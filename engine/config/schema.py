@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from engine.config.faults import checked, unavailable, wrong
 from engine.config.receivers import ReceiverEntry
 from engine.config.routing import RootEntry
+from engine.config.web import WebEntry
 from engine.dsl.codes import Code
 from engine.dsl.quantities import duration_s
 from engine.dsl.report import did_you_mean
@@ -21,7 +22,7 @@ from engine.dsl.structure import TAG
 
 SOURCE_TYPES = ("files", "kafka")
 COMING_SOURCES = ("elasticsearch", "docker")
-COMING_SECTIONS = ("kibana", "web", "heartbeat")
+COMING_SECTIONS = ("kibana", "heartbeat")
 
 
 def _start(value: str) -> None:
@@ -133,6 +134,7 @@ class ConfigFile(Strict):
     receivers: list[ReceiverEntry] = Field(default=[])
     store: Text = "sqlite:///./.tocsin/tocsin.db"
     spark: SparkEntry = SparkEntry()
+    web: WebEntry = WebEntry()
 
     @model_validator(mode="before")
     @classmethod

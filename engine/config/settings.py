@@ -11,6 +11,7 @@ from engine.config.receivers import ReceiverSettings, TerminalSettings, receiver
 from engine.config.routing import named_receivers, route_tree
 from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry, KafkaEntry
 from engine.config.secrets import without_secrets
+from engine.config.web import WebSettings, web_settings
 from engine.dsl import Override
 from engine.dsl.codes import Code
 from engine.dsl.document import Document
@@ -79,6 +80,7 @@ class Settings:
     heap: str
     trigger_s: float
     batch_lines: int
+    web: WebSettings
 
 
 def load(path: Path, checks: Checks = Checks()) -> Settings:
@@ -158,6 +160,7 @@ def _settings(found: ConfigFile, folder: Path) -> Settings:
         heap=spark.heap,
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
+        web=web_settings(found.web),
     )
 
 

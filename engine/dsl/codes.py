@@ -82,6 +82,8 @@ class Code(Enum):
     BAD_SECRET = ("TOC710", "A secret stands in the file instead of where to find it.")
     BAD_ADDRESS = ("TOC711", "An address is none that this can be sent to.")
     BAD_OPTION = ("TOC712", "An option of a source cannot be used.")
+    BAD_LISTEN = ("TOC713", "The pages cannot listen on an address like this.")
+    BAD_PUBLIC_URL = ("TOC714", "The public address of the pages is not scheme and host.")
 
     @property
     def id(self) -> str:

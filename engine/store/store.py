@@ -5,7 +5,7 @@ SQLite in WAL mode: the job writes while others read. One writer at a time; it w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +18,15 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from engine.codec import loads
 from engine.errors import DataLoss, StoreError
 from engine.model.incidents import Blind, Incident
+from engine.model.notifications import Told
 from engine.store import schema
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date
 from engine.store.outbox import Outbox
 
 BUSY_S = 30
+
+_READING = "tocsin_reading"  # the execution option of a transaction that only reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[StoreLedger]:
         """Give a ledger to read from, of one moment."""
-        with self._begin() as connection:
+        with self._reading() as connection:
             yield StoreLedger(connection)
 
     @contextmanager
@@ -82,33 +85,33 @@ class Store:
 
     def batches(self) -> int:
         """Return how many batches are in."""
-        with self._begin() as connection:
+        with self._reading() as connection:
             return connection.scalar(select(func.count()).select_from(schema.batches)) or 0
 
     def incidents(self) -> Sequence[Incident]:
         """Return the last revision of every incident, in order of opening."""
         table = schema.incidents
-        with self._begin() as connection:
+        with self._reading() as connection:
             return [loads(body, Incident) for body in connection.scalars(select(table.c.body).order_by(table.c.number))]
 
     def revisions(self, incident_id: str) -> Sequence[Incident]:
         """Return everything an incident was, first revision first."""
         table = schema.revisions
-        with self._begin() as connection:
+        with self._reading() as connection:
             bodies = connection.scalars(select(table.c.body).filter_by(id=incident_id).order_by(table.c.revision))
             return [loads(body, Incident) for body in bodies]
 
     def blinds(self) -> Sequence[Blind]:
         """Return what cannot be judged, over all scopes."""
         table = schema.blinds
-        with self._begin() as connection:
+        with self._reading() as connection:
             rows = connection.execute(select(table.c.scope, table.c.what, table.c.why).order_by(*table.primary_key))
             return [Blind(*row) for row in rows]
 
     def losses(self) -> Sequence[DataLoss]:
         """Return every loss known, by source."""
         table = schema.losses
-        with self._begin() as connection:
+        with self._reading() as connection:
             rows = connection.execute(select(table).order_by(table.c.source, table.c.lost_from))
             return [DataLoss(row.source, row.lost_from, row.lost_to, row.why) for row in rows]
 
@@ -129,6 +132,21 @@ class Store:
     def outbox(self) -> Outbox:
         """Return what the notifier owns of this store."""
         return Outbox(self._begin)
+
+    def told(self, incident_id: str) -> Mapping[str, Told]:
+        """Return what each receiver knows of an incident, by the receiver's name."""
+        table = schema.deliveries
+        with self._reading() as connection:
+            chosen = select(table.c.receiver, table.c.body).filter_by(incident=incident_id).order_by(table.c.receiver)
+            return {receiver: loads(body, Told) for receiver, body in connection.execute(chosen)}
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """Begin a transaction that sees one moment, and neither waits for a writer nor makes one wait."""
+        with _explained(str(self._engine.url)), self._engine.connect() as plain:
+            connection = plain.execution_options(**{_READING: True})
+            with connection.begin():
+                yield connection
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
@@ -151,7 +169,7 @@ def _sqlite(url: str) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get(_READING) else "BEGIN IMMEDIATE")
 
     return engine
 

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.cli.answer import iso
 from engine.cli.output import Format, FormatOption, print_json
 from engine.config import load
 from engine.dsl.quantities import duration_s
 from engine.errors import UsageError
+from engine.model.answers import iso
 from engine.model.phrases import moment
 from engine.model.routes import Silence
 from engine.model.visible import visible

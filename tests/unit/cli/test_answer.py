@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta, timezone
 
-from engine.cli.answer import document, iso
+from engine.cli.answer import document
 from engine.cli.triage import Triage
 from tests.unit.cli.incidents import TOO_LARGE
 from tests.unit.cli.test_overview import FULL, STATS
@@ -43,10 +42,3 @@ def test_an_incident_carries_its_numbers_and_its_proof() -> None:
             "labels": {"cluster": "default", "connector": "cdc-source"},
         }
     ]
-
-
-def test_times_are_utc() -> None:
-    seoul = timezone(timedelta(hours=9))
-    assert iso(datetime(2023, 2, 3, 11, 5, 2, tzinfo=seoul)) == "2023-02-03T02:05:02Z"
-    assert iso(datetime(2023, 2, 3, 2, 5, 2, 5000, tzinfo=UTC)) == "2023-02-03T02:05:02.005Z"
-    assert iso(None) is None

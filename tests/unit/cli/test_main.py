@@ -76,6 +76,15 @@ def test_a_missing_package_is_named_with_its_remedy(commands: Path, capsys: pyte
     )
 
 
+def test_the_packages_of_the_pages_are_an_extra_of_their_own(
+    commands: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    (commands / "show.py").write_text('"""Needs pages."""\nimport starlette\n')
+    assert main(["show"]) == 3
+    assert "pip install 'tocsin[web]'" in capsys.readouterr().err
+
+
 def test_a_defect_shows_its_trace_and_is_no_finding(commands: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command(commands, "fail", "1 / 0")
     assert main(["fail"]) == 3

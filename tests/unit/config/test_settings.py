@@ -7,7 +7,7 @@ import pytest
 from connectors.files import LabelError, check_label
 from connectors.kafka import check_label as wrong_kafka_label
 from connectors.kafka import check_option as wrong_option
-from engine.config import Checks, Secret, SlackSettings, TerminalSettings, WebhookSettings, load
+from engine.config import Checks, Secret, SlackSettings, TerminalSettings, WebhookSettings, WebSettings, load
 from engine.config.receivers import SLACK_API
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
@@ -34,6 +34,7 @@ receivers:
   - {name: hook, slack: {webhook_url: "env:HOOK"}}
 store: "sqlite:///state/tocsin.db"
 spark: {cores: 4, partitions: 2, heap: 2g, trigger: 500ms}
+web: {listen: "[::1]:9000", public_url: "https://tocsin.example/"}
 """
 KAFKA = r"""
 sources:
@@ -109,6 +110,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert settings.store == f"sqlite:///{tmp_path}/state/tocsin.db"
     assert settings.checkpoint == tmp_path / "state/tocsin.checkpoint"
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
+    assert settings.web == WebSettings("::1", 9000, "https://tocsin.example")
 
 
 def test_one_source_is_enough(tmp_path: Path) -> None:
@@ -117,6 +119,7 @@ def test_one_source_is_enough(tmp_path: Path) -> None:
     assert (settings.route, settings.receivers) == (Route("terminal"), (TerminalSettings("terminal"),))
     assert settings.store == f"sqlite:///{tmp_path}/.tocsin/tocsin.db"
     assert settings.sources[0].start is None
+    assert settings.web == WebSettings("127.0.0.1", 8320)
 
 
 def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
@@ -190,7 +193,13 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
         (LEAST + "route: {receiver: terminal, routes: [{matchers: [nonsense]}]}\n", "`nonsense` is no matcher"),
         (LEAST + "route: {receiver: terminal, routes: [{routes: [{receiver: ops}]}]}\n", "there is no receiver `ops`"),
         (LEAST + "route: {receiver: terminal, routes: [{group_wait: soon}]}\n", "`soon` is not a duration"),
-        (LEAST + "web: {listen: x}\n", "`web` is not available in this version"),
+        (LEAST + "kibana: {url: x}\n", "`kibana` is not available in this version"),
+        (LEAST + "web: {listen: '8320'}\n", "`web.listen` is wrong: `8320` is not HOST:PORT"),
+        (LEAST + "web: {listen: '::1:8320'}\n", "`::1:8320` is not HOST:PORT"),
+        (LEAST + "web: {listen: '127.0.0.1:99999'}\n", "`127.0.0.1:99999` is not HOST:PORT"),
+        (LEAST + "web: {public_url: tocsin.example}\n", "`tocsin.example` is not an address of scheme and host"),
+        (LEAST + "web: {public_url: 'https://x/tocsin'}\n", "`https://x/tocsin` is not an address of scheme and host"),
+        (LEAST + "web: {auth: {user: x}}\n", "`auth` is not available in this version"),
         (LEAST + "route: {receiver: ops}\n", "there is no receiver `ops`"),
         ("sources:\n  - {type: files, paths: [a], labels: {x: '{path:(}'}}\n", "'(' is not a regular expression"),
         ("sources:\n  - {type: files, paths: [a], labels: {x: '{path:a'}}\n", "'{path:a' has no closing brace"),

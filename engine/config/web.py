@@ -1,0 +1,72 @@
+"""The `web` section of tocsin.yml: its structure, and the settings it becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import model_validator
+
+from engine.config.faults import checked, unavailable
+from engine.dsl.codes import Code
+from engine.dsl.schema import Strict
+
+LISTEN = "127.0.0.1:8320"
+
+
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """Where the pages are served. `public_url` is how others reach them (scheme and host, no slash at its end), or empty."""
+
+    host: str
+    port: int
+    public_url: str = ""
+
+
+def listen_address(text: str) -> tuple[str, int]:
+    """Return host and port of `HOST:PORT`; an IPv6 host stands in brackets, and port 0 lets the system choose.
+
+    Raises ValueError when it is nothing like that.
+    """
+    host, colon, port = text.rpartition(":")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not colon or not bare or (":" in bare and bare == host) or not port.isascii() or not port.isdecimal():
+        raise ValueError(f"{text} is not HOST:PORT")
+    if int(port) > 65535:
+        raise ValueError(f"{port} is no port")
+    return bare, int(port)
+
+
+def _origin(url: str) -> None:
+    parts = urlsplit(url)
+    plain = parts.scheme in ("http", "https") and parts.hostname and parts.path in ("", "/")
+    if not plain or parts.query or parts.fragment or "@" in parts.netloc or parts.port == 0:
+        raise ValueError
+
+
+Listen = Annotated[str, checked(listen_address, Code.BAD_LISTEN, "HOST:PORT", f"for example: {LISTEN}")]
+Origin = Annotated[
+    str,
+    checked(_origin, Code.BAD_PUBLIC_URL, "an address of scheme and host", "for example: https://tocsin.example"),
+]
+
+
+class WebEntry(Strict):
+    """where the pages are served"""
+
+    listen: Listen = LISTEN
+    public_url: Origin | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_auth(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "auth" in value:
+            raise unavailable("`auth` is", "leave it out and listen on this machine only, for example 127.0.0.1:8320")
+        return value
+
+
+def web_settings(entry: WebEntry) -> WebSettings:
+    """Return the settings that the section stands for."""
+    host, port = listen_address(entry.listen)
+    return WebSettings(host, port, (entry.public_url or "").rstrip("/"))

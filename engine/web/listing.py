@@ -1,0 +1,117 @@
+"""Which incidents the list shows, and in which order: a pure decision over all of them and what the reader asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from engine.errors import UsageError
+from engine.model.incidents import Incident
+from engine.model.rules import SEVERITIES
+
+STATES = ("open", "acknowledged", "pending", "resolved", "merged", "retracted")  # in the order of the list
+FINDINGS = frozenset(("open", "acknowledged", "resolved"))  # shown when no state is asked for
+PAGE_SIZE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What the reader asked for. Empty `state`: the findings; a label without a value: incidents that have it at all."""
+
+    state: str = ""
+    severity: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+    page: int = 1
+
+    def address(self, state: str | None = None, page: int = 1) -> str:
+        """Return the address of the list for this query, with another state if one is given ("" for none)."""
+        parts = [("status", self.state if state is None else state), ("severity", self.severity)]
+        parts += [("label", label_text(name, value)) for name, value in self.labels]
+        parts += [("page", str(page) if page > 1 else "")]
+        said = [(name, value) for name, value in parts if value]
+        return f"/?{urlencode(said)}" if said else "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of the list: `found` incidents fit the query, `counts` says how many there are by state without its state."""
+
+    query: Query
+    shown: tuple[Incident, ...]
+    found: int
+    counts: Mapping[str, int]
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are, at least one."""
+        return max(1, -(-self.found // PAGE_SIZE))
+
+
+def asked(parameters: Iterable[tuple[str, str]]) -> Query:
+    """Return the query of an address's parameters; blank ones ask for nothing.
+
+    Raises UsageError when one of them asks for something that does not exist.
+    """
+    query = Query()
+    for name, text in parameters:
+        value = text.strip()
+        if not value:
+            continue
+        if name == "status":
+            query = replace(query, state=_one_of(name, value, STATES))
+        elif name == "severity":
+            query = replace(query, severity=_one_of(name, value, SEVERITIES))
+        elif name == "label":
+            label, _, wanted = value.partition("=")
+            query = replace(query, labels=(*query.labels, (label.strip(), wanted.strip())))
+        elif name == "page":
+            query = replace(query, page=_page(value))
+    return query
+
+
+def listed(incidents: Iterable[Incident], query: Query) -> Listing:
+    """Return the page that `query` asks for: what is open first, then most severe, then seen last."""
+    fitting = [i for i in incidents if _fits(i, query)]
+    counts = Counter(state(i) for i in fitting)
+    chosen = [i for i in fitting if (state(i) == query.state if query.state else state(i) in FINDINGS)]
+    ordered = sorted(sorted(chosen, key=_last_seen, reverse=True), key=_urgency)
+    start = (query.page - 1) * PAGE_SIZE
+    return Listing(query, tuple(ordered[start : start + PAGE_SIZE]), len(ordered), {s: counts[s] for s in STATES})
+
+
+def state(incident: Incident) -> str:
+    """Return the incident's status, or pending while it waits to be confirmed."""
+    return "pending" if incident.pending else incident.status
+
+
+def label_text(name: str, value: str) -> str:
+    """Return a label as it is asked for: `broker=1`, or `broker` for any value."""
+    return f"{name}={value}" if value else name
+
+
+def _one_of(name: str, value: str, known: Sequence[str]) -> str:
+    if value not in known:
+        raise UsageError(f"there is no {name} `{value}`; known: {', '.join(known)}")
+    return value
+
+
+def _page(value: str) -> int:
+    if not (value.isascii() and value.isdecimal() and len(value) < 7 and int(value) > 0):
+        raise UsageError(f"`{value}` is not the number of a page")
+    return int(value)
+
+
+def _fits(incident: Incident, query: Query) -> bool:
+    if query.severity and incident.severity != query.severity:
+        return False
+    return all(name in incident.labels and value in ("", incident.labels[name]) for name, value in query.labels)
+
+
+def _urgency(incident: Incident) -> tuple[int, int]:
+    return STATES.index(state(incident)), -SEVERITIES.index(incident.severity)
+
+
+def _last_seen(incident: Incident) -> tuple[str, str]:
+    return (incident.last_seen.isoformat() if incident.last_seen else "", incident.id)

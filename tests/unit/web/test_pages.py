@@ -1,0 +1,257 @@
+"""What a browser is shown of the store, and what log text cannot do there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from starlette.testclient import TestClient
+
+from engine.cli.answer import document
+from engine.cli.triage import Triage
+from engine.errors import DataLoss
+from engine.model.incidents import Blind, Evidence, Incident, RenderedStep, Symptom
+from engine.model.notifications import Delivery, Reason, State
+from engine.route import knows
+from engine.store import Store
+from engine.store.store import BatchId
+from tests.unit.cli.incidents import AT, TOO_LARGE, incident
+from tests.unit.cli.test_overview import STATS
+from tests.unit.web.conftest import Fill
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[31m\u202e\u200b{{ 7*7 }}"
+ADDRESS = f"/incidents/{TOO_LARGE.id}"
+
+
+class Tags(HTMLParser):
+    """Every start tag of a page with its attributes, and whether all were closed in order."""
+
+    VOID = frozenset(("meta", "link", "input", "img", "br"))
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self._open: list[str] = []
+        self.feed(text)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+
+def hostile() -> Incident:
+    """Return an incident with hostile text in every field that holds text."""
+    step = RenderedStep(HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, {HOSTILE: HOSTILE}, {HOSTILE: HOSTILE}, HOSTILE, True)
+    texts = dict.fromkeys(("rule", "title", "component", "cause", "impact", "verify", "stage", "why"), HOSTILE)
+    return incident(
+        **texts,
+        labels={HOSTILE: HOSTILE},
+        fix=(step,),
+        evidence=(Evidence("e1", HOSTILE, 1, AT, f"{HOSTILE}\n" * 20),),
+        symptoms=(Symptom(HOSTILE, HOSTILE, 1, {HOSTILE: HOSTILE}),),
+        captures={HOSTILE: HOSTILE},
+        also_possible=(HOSTILE,),
+        next_checks=(HOSTILE,),
+        references=(HOSTILE, "javascript:alert(3)"),
+        merged_into=HOSTILE,
+    )
+
+
+def tell(store: Store, incident: Incident) -> None:
+    """Have kafka-ops know `incident` as it is."""
+    entry = Delivery("kafka-ops", incident.id, incident.revision, Reason.OPENED, AT, AT, State.DELIVERED)
+    store.outbox().settle(entry, AT, knows(incident, AT, {}))
+
+
+def test_the_page_of_an_incident(client: TestClient, store: Store, fill: Fill, golden: Callable[[str, str], None]) -> None:
+    first = incident(revision=1, severity="high", symptoms=(), opened_at=AT)
+    fill(first)
+    tell(store, first)
+    fill(incident(opened_at=AT, count=3))
+    page = client.get(ADDRESS)
+    assert page.status_code == 200
+    golden("incident_page.html", page.text)
+
+
+def test_the_page_says_what_to_do_before_all_history(client: TestClient, fill: Fill) -> None:
+    fill(TOO_LARGE)
+    text = unescape(client.get(ADDRESS).text)
+    order = ["critical", TOO_LARGE.title, "2023-02-03 02:05:02 UTC", "2 h 4 min ago", TOO_LARGE.cause, TOO_LARGE.impact]
+    order += [TOO_LARGE.fix[1].run, TOO_LARGE.verify, "connect.log#kafka-connect-2:12", "Timeline", "Nobody yet"]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("address", ["/", ADDRESS])
+def test_log_text_is_text_wherever_it_stands(client: TestClient, fill: Fill, address: str) -> None:
+    fill(hostile())
+    page = client.get(address).text
+    tags = Tags(page).found
+    assert [attributes for tag, attributes in tags if tag == "script"] == [{"src": "/static/copy.js", "defer": None}]
+    assert not [tag for tag, attributes in tags if tag == "img" or any(name.startswith("on") for name in attributes)]
+    assert not [attributes for _, attributes in tags if (attributes.get("href") or "").startswith("javascript")]
+    assert all(c.isprintable() or c == "\n" for c in page)
+    assert "\\x1b[31m\\u202e\\u200b" in page
+    assert "49" not in page.replace("{{ 7*7 }}", "")
+
+
+def test_nothing_comes_from_elsewhere_and_nothing_is_inline(client: TestClient, fill: Fill) -> None:
+    fill(TOO_LARGE)
+    for tag, attributes in Tags(client.get(ADDRESS).text).found:
+        assert "style" not in attributes
+        if tag in ("script", "link", "img"):
+            assert (attributes.get("src") or attributes.get("href") or "").startswith("/static/")
+        assert tag != "style"
+
+
+def test_the_json_is_that_of_a_scan(client: TestClient, fill: Fill) -> None:
+    fill(TOO_LARGE)
+    (scanned,) = document(Triage((TOO_LARGE,), (), (), (), (), STATS))["incidents"]
+    answer = client.get(f"{ADDRESS}.json")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == json.loads(json.dumps(scanned))
+
+
+def test_a_merged_incident_leads_to_the_one_it_is_part_of(client: TestClient, fill: Fill) -> None:
+    fill(incident(status="merged", merged_into="inc-fedcba9876"))
+    page = client.get(ADDRESS).text
+    assert '<a href="/incidents/inc-fedcba9876">inc-fedcba9876</a>' in page
+
+
+def test_an_incident_without_times_says_so(client: TestClient, fill: Fill) -> None:
+    fill(incident(first_seen=None, last_seen=None))
+    for address in ("/", ADDRESS):
+        assert "the lines bear no time" in client.get(address).text
+
+
+def test_a_moment_has_no_duration(client: TestClient, fill: Fill) -> None:
+    fill(incident(last_seen=AT + timedelta(milliseconds=2)))
+    assert "Duration" not in client.get(ADDRESS).text
+
+
+def test_a_long_trace_is_folded(client: TestClient, fill: Fill) -> None:
+    trace = "java.lang.Error\n" + "\n".join(f"\tat x.Y.z{n}(Y.java)" for n in range(40))
+    fill(incident(evidence=(Evidence("e1", "a.log", 3, AT, trace),)))
+    page = client.get(ADDRESS).text
+    assert "<summary>29 more lines</summary>" in page
+    assert page.index("z10(") < page.index("<summary>") < page.index("z11(")
+
+
+def test_who_was_told_what(client: TestClient, store: Store, fill: Fill) -> None:
+    fill(TOO_LARGE)
+    tell(store, TOO_LARGE)
+    assert "up to date" in client.get(ADDRESS).text
+    fill(incident(revision=3, status="resolved", resolved_at=AT + timedelta(hours=1)))
+    page = client.get(ADDRESS).text
+    assert "not yet told of the last change" in page
+    assert "open, critical" in page
+
+
+def test_an_empty_store_has_a_page_too(client: TestClient) -> None:
+    assert "No incidents." in client.get("/").text
+
+
+def test_the_list_has_the_open_and_severe_ones_first(client: TestClient, fill: Fill) -> None:
+    fill(
+        incident(id="inc-1", title="over and critical", status="resolved"),
+        incident(id="inc-2", title="open and low", severity="low"),
+        incident(id="inc-3", title="open and critical"),
+        incident(id="inc-4", title="not confirmed", pending=True),
+        incident(id="inc-5", title="part of another", status="merged", merged_into="inc-3"),
+    )
+    page = client.get("/").text
+    places = [page.index(title) for title in ("open and critical", "open and low", "over and critical")]
+    assert places == sorted(places)
+    assert "not confirmed" not in page
+    assert "part of another" not in page
+    assert "2 open</a>" in page
+    assert "1 merged</a>" in page
+
+
+def test_the_list_is_narrowed_by_its_address(client: TestClient, fill: Fill) -> None:
+    fill(
+        incident(id="inc-1", title="first", labels={"broker": "1"}),
+        incident(id="inc-2", title="second", labels={"broker": "2"}, severity="low"),
+        incident(id="inc-3", title="third", labels={"broker": "1"}, status="merged", merged_into="inc-1"),
+    )
+    seen = {
+        "?status=open": {"first", "second"},
+        "?status=merged": {"third"},
+        "?severity=low": {"second"},
+        "?label=broker=1": {"first"},
+        "?label=broker%3D2&label=": {"second"},
+        "?label=broker": {"first", "second"},
+        "?label=broker=1&severity=low": set(),
+    }
+    for query, titles in seen.items():
+        page = client.get(f"/{query}").text
+        assert {title for title in ("first", "second", "third") if f">{title}</a>" in page} == titles, query
+    assert "No incident fits." in client.get("/?label=broker=3").text
+
+
+def test_a_filter_that_does_not_exist_is_explained(client: TestClient) -> None:
+    page = client.get("/?status=opn")
+    assert page.status_code == 400
+    assert "there is no status `opn`; known: open, acknowledged" in page.text
+
+
+def test_a_long_list_has_pages(client: TestClient, fill: Fill) -> None:
+    fill(*(incident(id=f"inc-{n}", title=f"number {n}.") for n in range(150)))
+    assert "page 1 of 2" in client.get("/").text
+    assert '<a rel="next" href="/?severity=critical&amp;page=2">' in client.get("/?severity=critical").text
+    second = client.get("/?page=2").text
+    assert second.count("<tr>") == 51
+    assert '<a rel="prev" href="/">' in second
+    assert "The list has 2 pages, not 9." in client.get("/?page=9").text
+
+
+def test_what_tocsin_does_not_know_is_on_the_list(client: TestClient, store: Store) -> None:
+    with store.batch(BatchId("query", 0)) as ledger:
+        assert ledger is not None
+        ledger.put_findings((), (), (), [Blind("prod", "broker 3", "its silence is not judged")])
+        ledger.put_losses([DataLoss("a.log", 4, 8, "the file is gone")])
+    page = client.get("/").text
+    assert "its silence is not judged" in page
+    assert "offsets 4 to 8 are gone" in page
+
+
+def test_every_change_has_its_line_in_the_timeline(client: TestClient, fill: Fill) -> None:
+    later = AT + timedelta(hours=1)
+    first = incident(revision=1, severity="high", symptoms=(), pending=True)
+    steps = [
+        {"pending": False},
+        {"severity": "critical"},
+        {"count": 2},
+        {"count": 9, "last_seen": later},
+        {"rule": "broker-silent", "title": "Broker 1 went silent"},
+        {"symptoms": TOO_LARGE.symptoms},
+        {"status": "resolved", "resolved_at": later, "why": "quiet"},
+    ]
+    now = first
+    fill(now)
+    for step in steps:
+        now = replace(now, revision=now.revision + 1, **step)
+        fill(now)
+    page = unescape(client.get(ADDRESS).text)
+    lines = [
+        "seen with severity high, not yet confirmed",
+        "confirmed and opened with severity high",
+        "severity critical, high before",
+        "the root cause is Broker 1 went silent [broker-silent], it was [connect-record-too-large-client]",
+        "counted 9 times, 1 before",
+        "explains A Connect task was killed [connect-task-killed]",
+        "resolved (quiet)",
+    ]
+    places = [page.index(f"<td>{line}</td>") for line in lines]
+    assert places == sorted(places)
+    assert "counted 2 times" not in page
