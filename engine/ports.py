@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
+from engine.model.notifications import Notification, Receipt
 from engine.model.records import Labels, Progress
 
 Offset = Mapping[str, Any]  # JSON: what a source needs to go on from here
@@ -16,7 +17,12 @@ Offset = Mapping[str, Any]  # JSON: what a source needs to go on from here
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Whole lines of one source: `data` is their bytes with line ends, `offset` the position of the first byte, `number` the
-    line number of the first line (0: unknown). Chunks of one source are contiguous and in order."""
+    line number of the first line (0: unknown).
+
+    `stream` is what the source is read out of, when it is not a stream of its own: a Kafka partition that many sources are
+    interleaved in. Chunks of one stream are in order and contiguous: each begins where the one before ended, at `end` when its
+    positions are not counted in bytes. `data` may be empty: nothing stands between `offset` and `end`.
+    """
 
     source_id: str
     offset: int
@@ -24,6 +30,18 @@ class Chunk:
     number: int = 0
     ingested_at: datetime | None = None
     labels: Labels = field(default_factory=dict)
+    stream: str = ""
+    end: int | None = None
+
+    @property
+    def parent_id(self) -> str:
+        """The stream that the chunk is a part of."""
+        return self.stream or self.source_id
+
+    @property
+    def next_offset(self) -> int:
+        """Where the next chunk of the stream begins."""
+        return self.offset + len(self.data) if self.end is None else self.end
 
 
 class Source(Protocol):
@@ -42,10 +60,13 @@ class Source(Protocol):
         """Split [start, end) into slices that can be read independently."""
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Read one slice. Raises DataLoss when part of it is gone."""
+        """Read one slice; its streams may interleave.
+
+        Raises DataLoss when part of it is gone, or an ExceptionGroup of them, after everything that is left was yielded.
+        """
 
     def progress(self, end: Offset) -> Sequence[Progress]:
-        """Say, for every source known at `end`, how far `end` reaches of what there is."""
+        """Say, for every stream known at `end`, how far `end` reaches of what there is."""
 
 
 class Ledger(Protocol):
@@ -80,7 +101,15 @@ class Ledger(Protocol):
 
 
 class Receiver(Protocol):
-    """Somebody who is told about incidents."""
+    """Somebody who is told about incidents. Used from one thread at a time."""
 
-    def deliver(self, incident: Incident, reason: str) -> None:
-        """Tell it; `reason` is why (opened, updated, resolved, root_changed, merged)."""
+    @property
+    def edits(self) -> bool:
+        """Whether it replaces what it said before: then it is also told of grown counts and new evidence."""
+
+    @property
+    def lane(self) -> str:
+        """What its rate is limited by, one message a second (a Slack channel); empty when it needs no pacing."""
+
+    def deliver(self, notification: Notification) -> Receipt:
+        """Tell it. Failures are receipts, never exceptions; nothing is retried in here."""

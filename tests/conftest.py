@@ -1,4 +1,4 @@
-"""What every test may use: golden files, and the markers that say what a test needs."""
+"""What every test may use: golden files, and a cache of compiled rules that is not the user's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: needs more than a second or a network; run by make test")
     os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache" / "xdg")  # compiled rules: not the user's
 
 

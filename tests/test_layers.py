@@ -20,6 +20,7 @@ BREAKS = {
     "pure": ("engine/correlate/__init__.py", "import rich"),
     "spark": ("engine/store/__init__.py", "import pyspark"),
     "connectors": ("connectors/files/__init__.py", "import engine.match"),
+    "apart": ("connectors/files/__init__.py", "import connectors.memory"),
     "wiring": ("engine/incident/__init__.py", "import connectors"),
     "web": ("engine/web/pages.py", "import engine.dsl"),
     "pages": ("engine/match/__init__.py", "import engine.web"),

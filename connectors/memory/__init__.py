@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.model.incidents import Incident
+from engine.model.notifications import Notification, Receipt, State
 from engine.model.records import NO_LABELS, Labels, Progress
 from engine.ports import Chunk, Offset
 
@@ -61,13 +61,19 @@ class MemorySource:
 
 @dataclass
 class MemoryReceiver:
-    """Remembers what it was told."""
+    """Remembers what it was told. `answers` are its next receipts; when there are none left, everything is delivered."""
 
-    told: list[tuple[Incident, str]] = field(default_factory=list)
+    edits: bool = False
+    lane: str = ""
+    told: list[Notification] = field(default_factory=list)
+    answers: list[Receipt] = field(default_factory=list)
 
-    def deliver(self, incident: Incident, reason: str) -> None:
-        """Remember `incident` and `reason`."""
-        self.told.append((incident, reason))
+    def deliver(self, notification: Notification) -> Receipt:
+        """Remember `notification` when the next answer delivers it."""
+        receipt = self.answers.pop(0) if self.answers else Receipt(State.DELIVERED)
+        if receipt.state is State.DELIVERED:
+            self.told.append(notification)
+        return receipt
 
 
 def open_source(settings: Mapping[str, Any]) -> MemorySource:

@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.model.incidents import Incident
+from engine.model.notifications import Notification, Receipt, State
 
 __all__ = ["TerminalReceiver"]
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalReceiver:
-    """Shows incidents through `show(incident, reason)`, which the command line injects with its report."""
+    """Shows incidents through `show(notification)`, which the command line injects with its report."""
 
-    show: Callable[[Incident, str], None]
+    show: Callable[[Notification], None]
 
-    def deliver(self, incident: Incident, reason: str) -> None:
-        """Show `incident`; a terminal cannot refuse."""
-        self.show(incident, reason)
+    @property
+    def edits(self) -> bool:
+        """False: what is printed stays."""
+        return False
+
+    @property
+    def lane(self) -> str:
+        """Empty: a terminal needs no pacing."""
+        return ""
+
+    def deliver(self, notification: Notification) -> Receipt:
+        """Show it; a terminal cannot refuse."""
+        self.show(notification)
+        return Receipt(State.DELIVERED)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from engine.config.faults import checked, unavailable, wrong
+from engine.config.receivers import ReceiverEntry
+from engine.config.routing import RootEntry
 from engine.config.web import WebEntry
 from engine.dsl.codes import Code
 from engine.dsl.quantities import duration_s
 from engine.dsl.report import did_you_mean
 from engine.dsl.schema import Count, Duration, Flag, Severity, Strict, Text
+from engine.dsl.structure import TAG
 
-SOURCE_TYPES = ("files",)
-COMING_SOURCES = ("kafka", "elasticsearch", "docker")
-RECEIVER_TYPES = ("terminal",)
-COMING_RECEIVERS = ("slack", "webhook", "email")
+SOURCE_TYPES = ("files", "kafka")
+COMING_SOURCES = ("elasticsearch", "docker")
 COMING_SECTIONS = ("kibana", "heartbeat")
 
 
@@ -33,11 +35,19 @@ def _start(value: str) -> None:
             raise
 
 
+def _topic(value: str) -> None:
+    if re.fullmatch(r"[A-Za-z0-9._-]{1,249}", value) is None:  # Apache Kafka, Topic.LEGAL_CHARS
+        raise ValueError(value)
+
+
 Start = Annotated[
     str,
     checked(
         _start, Code.BAD_START, "a start", "write earliest, latest, a duration back from now (1h), or 2022-10-05T17:00:00Z"
     ),
+]
+Topic = Annotated[
+    str, checked(_topic, Code.BAD_OPTION, "the name of a topic", "letters, digits, `.`, `_` and `-`; patterns are not taken")
 ]
 Timezone = Annotated[str, checked(ZoneInfo, Code.BAD_TIMEZONE, "a time zone", "for example: Asia/Seoul, Europe/Berlin, UTC")]
 
@@ -51,47 +61,39 @@ class FilesEntry(Strict):
     timezone: Timezone = "UTC"
     start: Start | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _type_is_available(cls, value: Any) -> Any:
-        type_ = value.get("type", "files") if isinstance(value, dict) else "files"
-        if type_ in COMING_SOURCES:
-            raise unavailable(f"sources of type {type_} are", "write the logs to files and use `type: files`")
-        if type_ not in SOURCE_TYPES:
-            raise wrong(Code.NOT_ONE_OF, f"`{type_}` is no type of source", did_you_mean(str(type_), SOURCE_TYPES))
-        return value
+
+class KafkaEntry(Strict):
+    """a source of type kafka"""
+
+    type: str
+    bootstrap_servers: Text
+    topics: list[Topic] = Field(min_length=1)
+    labels: Mapping[str, str] = {}
+    timezone: Timezone = "UTC"
+    start: Start | None = None
+    options: Mapping[str, str] = {}
 
 
-class TerminalEntry(Strict):
-    """what the terminal receiver can be told (nothing yet)"""
+def _known_type(value: Any) -> Any:
+    type_ = _type(value)
+    if type_ in COMING_SOURCES:
+        raise unavailable(f"sources of type {type_} are", "write the logs to files and use `type: files`")
+    if type_ not in SOURCE_TYPES:
+        raise wrong(Code.NOT_ONE_OF, f"`{type_}` is no type of source", did_you_mean(str(type_), SOURCE_TYPES))
+    return value
 
 
-class ReceiverEntry(Strict):
-    """a receiver"""
-
-    name: Text
-    terminal: TerminalEntry
-
-    @model_validator(mode="before")
-    @classmethod
-    def _type_is_available(cls, value: Any) -> Any:
-        coming = [key for key in COMING_RECEIVERS if isinstance(value, dict) and key in value]
-        if coming:
-            raise unavailable(f"receivers of type {coming[0]} are", "use `terminal: {}`")
-        return value
+def _type(value: Any) -> Any:
+    if isinstance(value, FilesEntry | KafkaEntry):
+        return value.type
+    return value.get("type", "files") if isinstance(value, dict) else "files"
 
 
-class RouteEntry(Strict):
-    """the route: who is told"""
-
-    receiver: Text
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_no_branches(cls, value: Any) -> Any:
-        if isinstance(value, dict) and (more := sorted(value.keys() - {"receiver"})):
-            raise unavailable(f"`{more[0]}` is", "name one receiver, which is told of everything")
-        return value
+SourceEntry = Annotated[
+    Annotated[FilesEntry, Tag(f"{TAG}files")] | Annotated[KafkaEntry, Tag(f"{TAG}kafka")],
+    Discriminator(lambda value: f"{TAG}{_type(value)}"),
+    BeforeValidator(_known_type),
+]
 
 
 class ClusterEntry(Strict):
@@ -125,10 +127,10 @@ class ConfigFile(Strict):
     """tocsin.yml"""
 
     clusters: Mapping[str, ClusterEntry] = {}
-    sources: list[FilesEntry] = Field(min_length=1)
+    sources: list[SourceEntry] = Field(min_length=1)
     rules: list[Text] = Field(default=["builtin"])
     overrides: Mapping[str, OverrideEntry] = {}
-    route: RouteEntry | None = None
+    route: RootEntry | None = None
     receivers: list[ReceiverEntry] = Field(default=[])
     store: Text = "sqlite:///./.tocsin/tocsin.db"
     spark: SparkEntry = SparkEntry()

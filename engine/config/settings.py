@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry
+from engine.config.receivers import ReceiverSettings, TerminalSettings, receiver_settings
+from engine.config.routing import named_receivers, route_tree
+from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry, KafkaEntry
+from engine.config.secrets import without_secrets
 from engine.config.web import WebSettings, web_settings
 from engine.dsl import Override
 from engine.dsl.codes import Code
@@ -16,23 +19,31 @@ from engine.dsl.reader import read
 from engine.dsl.report import Report
 from engine.dsl.structure import check
 from engine.errors import ConfigError, UsageError
-from engine.model.diagnostics import Level
+from engine.model.diagnostics import Diagnostic, Level
 from engine.model.records import Labels
+from engine.model.routes import Route
 
 BUILTIN = "builtin"
 TERMINAL = "terminal"
 
 LabelCheck = Callable[[str], str | None]  # what is wrong with the template of a label; None when nothing is
+OptionCheck = Callable[[str, str], str | None]  # what is wrong with an option, by name and value; None when nothing is
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """One source. `start` None: as the command decides. Labels hold `timezone` when it is not UTC."""
+    """One source. `start` None: as the command decides. Labels hold `timezone` when it is not UTC.
+
+    `paths` are those of type files; `bootstrap_servers`, `topics` and `options` belong to type kafka.
+    """
 
     type: str
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
     labels: Labels = field(default_factory=dict)
     start: str | None = None
+    bootstrap_servers: str = ""
+    topics: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def scope(self) -> str:
@@ -40,15 +51,28 @@ class SourceSettings:
         return self.labels.get("cluster", "default")
 
 
+def _nothing_wrong(*_: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What the connectors know of their part of a configuration: labels by type of source, options of type kafka."""
+
+    labels: Mapping[str, LabelCheck] = field(default_factory=dict)
+    option: OptionCheck = _nothing_wrong
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything tocsin.yml says. `rules` None stands for the shipped rules; `receiver` is a terminal."""
+    """Everything tocsin.yml says. `rules` None stands for the shipped rules; `route` names `receivers` only."""
 
     sources: tuple[SourceSettings, ...]
     rules: tuple[Path | None, ...]
     overrides: Mapping[str, Override]
     context: Mapping[str, str]  # `<cluster>.bootstrap`, `.connect_url`, `.brokers` (a comma list)
-    receiver: str
+    route: Route
+    receivers: tuple[ReceiverSettings, ...]
     store: str
     checkpoint: Path
     cores: int
@@ -59,7 +83,7 @@ class Settings:
     web: WebSettings
 
 
-def load(path: Path, label_check: LabelCheck = lambda _: None) -> Settings:
+def load(path: Path, checks: Checks = Checks()) -> Settings:
     """Return the settings in `path`.
 
     Raises UsageError when it cannot be read, and ConfigError with every finding when something in it is wrong.
@@ -71,24 +95,43 @@ def load(path: Path, label_check: LabelCheck = lambda _: None) -> Settings:
     document, report = read(str(path), data)
     found = check(document, report, ConfigFile, {"sources": [{"type": "files", "paths": ["-"]}]}) if not report.all() else None
     if found is not None:
-        _relate(found, document, report, label_check)
-    errors = [finding for finding in report.all() if finding.level is Level.ERROR]
+        _relate(found, document, report, checks)
+    errors = [_discreet(finding) for finding in report.all() if finding.level is Level.ERROR]
     if errors or found is None:
         raise ConfigError(errors)
     return _settings(found, path.parent)
 
 
-def _relate(found: ConfigFile, document: Document, report: Report, label_check: LabelCheck) -> None:
+def _discreet(finding: Diagnostic) -> Diagnostic:
+    return replace(finding, source_line=without_secrets(finding.source_line))
+
+
+def _relate(found: ConfigFile, document: Document, report: Report, checks: Checks) -> None:
     """Report what takes more than one key to judge."""
-    names = [receiver.name for receiver in found.receivers] or [TERMINAL]
-    if found.route is not None and found.route.receiver not in names:
-        place = document.find(("route", "receiver"))
-        report.add(Code.UNKNOWN_RECEIVER, place, f"there is no receiver `{found.route.receiver}`", f"known: {', '.join(names)}")
+    _relate_receivers(found, document, report)
     for index, source in enumerate(found.sources):
+        label_check = checks.labels.get(source.type, _nothing_wrong)
         for name, template in source.labels.items():
             wrong = _wrong_cluster(name, template) or label_check(template)
             if wrong:
                 report.add(Code.BAD_LABEL, document.find(("sources", index, "labels", name)), wrong)
+        for name, value in source.options.items() if isinstance(source, KafkaEntry) else ():
+            if wrong := checks.option(name, value):
+                report.add(Code.BAD_OPTION, document.find(("sources", index, "options", name)), wrong)
+
+
+def _relate_receivers(found: ConfigFile, document: Document, report: Report) -> None:
+    names = [receiver.name for receiver in found.receivers] or [TERMINAL]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            place = document.find(("receivers", index, "name"))
+            report.add(Code.DUPLICATE_RECEIVER, place, f"there is another receiver `{name}`", "give each its own name")
+    whole = document.whole(("receivers",), found.receivers)  # those with errors are left out, and said already
+    for loc, name in named_receivers(found.route) if found.route is not None and whole else ():
+        if name not in names:
+            report.add(
+                Code.UNKNOWN_RECEIVER, document.find(loc), f"there is no receiver `{name}`", f"known: {', '.join(names)}"
+            )
 
 
 def _wrong_cluster(name: str, template: str) -> str | None:
@@ -100,7 +143,7 @@ def _wrong_cluster(name: str, template: str) -> str | None:
 def _settings(found: ConfigFile, folder: Path) -> Settings:
     store = _store(found.store, folder)
     spark = found.spark
-    receivers = [receiver.name for receiver in found.receivers] or [TERMINAL]
+    receivers = tuple(receiver_settings(entry, folder) for entry in found.receivers) or (TerminalSettings(TERMINAL),)
     return Settings(
         sources=tuple(_source(entry, folder) for entry in found.sources),
         rules=tuple(None if rules == BUILTIN else folder / rules for rules in found.rules),
@@ -108,7 +151,8 @@ def _settings(found: ConfigFile, folder: Path) -> Settings:
             rule: Override(entry.disabled, entry.severity or "", entry.labels) for rule, entry in found.overrides.items()
         },
         context={name: value for cluster, entry in found.clusters.items() for name, value in _context(cluster, entry)},
-        receiver=found.route.receiver if found.route else receivers[0],
+        route=route_tree(found.route, found.route.receiver) if found.route else Route(receivers[0].name),
+        receivers=receivers,
         store=store,
         checkpoint=folder / spark.checkpoint if spark.checkpoint else _beside(store),
         cores=max(1, spark.cores),
@@ -126,10 +170,19 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
     yield from ((f"{cluster}.{name}", value) for name, value in values.items() if value)
 
 
-def _source(entry: FilesEntry, folder: Path) -> SourceSettings:
+def _source(entry: FilesEntry | KafkaEntry, folder: Path) -> SourceSettings:
     labels = dict(entry.labels) if entry.timezone == "UTC" else {**entry.labels, "timezone": entry.timezone}
+    if isinstance(entry, KafkaEntry):
+        options = {name: _beside_config(value, folder) for name, value in entry.options.items()}
+        topics = tuple(dict.fromkeys(entry.topics))
+        return SourceSettings(entry.type, (), labels, entry.start, entry.bootstrap_servers, topics, options)
     paths = tuple(os.path.normpath(folder / path) for path in entry.paths)
     return SourceSettings(entry.type, paths, labels, entry.start)
+
+
+def _beside_config(value: str, folder: Path) -> str:
+    """Return the reference `file:PATH` with its path below `folder`; any other text as it is."""
+    return f"file:{os.path.normpath(folder / value.removeprefix('file:'))}" if value.startswith("file:") else value
 
 
 def _store(url: str, folder: Path) -> str:

@@ -21,7 +21,11 @@ SIGHTINGS = 2
 _MAX_MEMBERS = 4
 _MAX_VERSIONS = 20
 
-_ROTATED = re.compile(r"(?:[.-]\d[\d.-]*)?(?:\.(?:gz|zst))?$")
+_ROTATED = re.compile(
+    r"(?:[.\-_](?:19|20)\d\d-?[01]\d-?[0-3]\d(?:[-_T]?[0-2]\d(?:[-_]?[0-5]\d)?)?(?:\.\d{1,3})?"  # a period, perhaps an index
+    r"|(?<=[A-Za-z])\.\d{1,3})?"  # an index behind the name; the end of an address is none
+    r"(?:\.(?:gz|zst))?$"
+)
 
 
 @dataclass(slots=True)

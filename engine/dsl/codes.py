@@ -75,6 +75,13 @@ class Code(Enum):
     BAD_LABEL = ("TOC703", "A label of a source cannot be used.")
     BAD_START = ("TOC704", "The start of a source is no time that it could start at.")
     BAD_TIMEZONE = ("TOC705", "The time zone is not one of the IANA names.")
+    BAD_MATCHER = ("TOC706", "A matcher is not of the form label, operator, value.")
+    ROUTE_SHAPE = ("TOC707", "The route has a key that only its branches can have.")
+    RECEIVER_SHAPE = ("TOC708", "A receiver lacks what its type needs, or has what does not go together.")
+    DUPLICATE_RECEIVER = ("TOC709", "Two receivers have the same name.")
+    BAD_SECRET = ("TOC710", "A secret stands in the file instead of where to find it.")
+    BAD_ADDRESS = ("TOC711", "An address is none that this can be sent to.")
+    BAD_OPTION = ("TOC712", "An option of a source cannot be used.")
     BAD_LISTEN = ("TOC713", "The pages cannot listen on an address like this.")
     BAD_PUBLIC_URL = ("TOC714", "The public address of the pages is not scheme and host.")
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 from engine.dsl.codes import Code
@@ -14,6 +14,8 @@ from engine.dsl.document import Document, Loc, plain
 from engine.dsl.report import Report, did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
+
+TAG = "type="  # begins the tags of a schema's unions; pydantic puts them into places, where a document has no such step
 
 _KINDS = {"string": "text", "list": "a list", "tuple": "a list", "dict": "a map", "model": "a map"}
 _ROUNDS = 4
@@ -34,27 +36,31 @@ def check(document: Document, report: Report, model: type[M], defaults: Mapping[
             if round_number == 0:
                 for detail in errors:
                     _say(document, report, model, detail)
-            data = _without(data, [detail["loc"] for detail in errors], defaults)
+            data = _without(data, [_untagged(detail["loc"]) for detail in errors], defaults)
     return None
 
 
 def _say(document: Document, report: Report, model: type[BaseModel], detail: ErrorDetails) -> None:
-    kind, loc = detail["type"], detail["loc"]
+    kind, tagged, loc = detail["type"], detail["loc"], _untagged(detail["loc"])
     context = detail.get("ctx", {})
     if kind.startswith("TOC"):
         report.add(
             Code[context["code"]], document.find(loc), f"`{_label(loc)}` {_sentence(context['message'])}", context["help"]
         )
     elif kind == "missing":
-        report.add(Code.MISSING_KEY, document.find(loc[:-1]), f"`{_label(loc)}` is missing", _purpose(model, loc))
+        report.add(Code.MISSING_KEY, document.find(loc[:-1]), f"`{_label(loc)}` is missing", _purpose(model, tagged))
     elif kind == "extra_forbidden":
-        keys = _keys_at(model, loc[:-1])
+        keys = _keys_at(model, tagged[:-1])
         report.add(Code.UNKNOWN_KEY, document.key(loc), f"unknown key `{loc[-1]}`", did_you_mean(str(loc[-1]), keys))
     elif kind == "too_short":
         report.add(Code.EMPTY, document.find(loc), f"`{_label(loc)}` must not be empty")
     else:
         wanted = next((words for name, words in _KINDS.items() if kind.startswith(name)), "of another kind")
         report.add(Code.WRONG_KIND, document.find(loc), f"`{_label(loc)}` must be {wanted}")
+
+
+def _untagged(loc: Loc) -> tuple[str | int, ...]:
+    return tuple(step for step in loc if not (isinstance(step, str) and step.startswith(TAG)))
 
 
 def _sentence(message: str) -> str:
@@ -82,19 +88,31 @@ def _keys_at(model: type[BaseModel], loc: Loc) -> list[str]:
 
 def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
     """Return the schema model that describes the map at `loc`."""
-    found: type[BaseModel] | None = model
+    found: Any = model
     for step in loc:
-        if found is None or isinstance(step, int):
+        if isinstance(step, int):
             continue
-        fields = {field.alias or name: field for name, field in found.model_fields.items()}
-        found = _model_in(fields[step].annotation) if step in fields else None
-    return found
+        if step.startswith(TAG):
+            found = _tagged(found, step)
+            continue
+        owner = _model_in(found)
+        fields = {field.alias or name: field for name, field in owner.model_fields.items()} if owner else {}
+        found = fields[step].annotation if step in fields else None
+    return _model_in(found)
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+
+
+def _tagged(annotation: Any, tag: str) -> Any:
+    """Return the member of a union inside `annotation` that bears `tag`."""
+    parts = get_args(annotation)
+    if Tag(tag) in parts:
+        return parts[0]
+    return next((found for part in parts if (found := _tagged(part, tag)) is not None), None)
 
 
 def _without(data: Any, locs: list[tuple[int | str, ...]], defaults: Mapping[str, Any]) -> Any:

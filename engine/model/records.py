@@ -1,6 +1,6 @@
 """What flows in: raw lines and progress, unwrapped records, decoded events.
 
-A source_id names one stream of lines with offsets of its own: a file, a Kafka topic-partition key, or one container inside a
+A source_id names one stream of lines in order: a file, one host's file or one key in a Kafka topic, or one container inside a
 file of compose output (`<file>#<container>`; `parent_id` gives the file back).
 """
 

@@ -115,8 +115,8 @@ def _up_to_loss(chunks: Iterator[Chunk], losses: list[DataLoss]) -> Iterator[Chu
     """Yield `chunks`; what ends them early goes to `losses`, so that what was read is still scanned to its end."""
     try:
         yield from chunks
-    except DataLoss as loss:
-        losses.append(loss)
+    except* DataLoss as group:
+        losses += [loss for loss in group.exceptions if isinstance(loss, DataLoss)]
 
 
 class TickStream(DataSource):  # type: ignore[misc]

@@ -6,7 +6,7 @@ which speak of everything read before them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import TypeVar
 
 from engine.codec import dumps, loads
@@ -47,6 +47,8 @@ class ScopeState:
         for progress in _of(batch, Progress):
             self._tell(self._ended(progress))
             self._correlator.observe(progress)
+        for progress in carried(_of(batch, Progress), self._streams.carriers()):
+            self._correlator.observe(progress)
         for tick in _of(batch, Tick):
             self._tell(self._streams.tick())
             self._correlator.observe(tick)
@@ -77,6 +79,19 @@ class ScopeState:
             del self._state[_STREAM + name]
         if changed:
             self._state[_STREAMS] = dumps(sorted(states))
+
+
+def carried(said: Iterable[Progress], carriers: Mapping[str, frozenset[str]]) -> list[Progress]:
+    """Return what progress of streams says of the sources read out of them: one that is in several has been read to its end
+    when they all have been. A stream says how far it is in every batch that any of its source's streams is in."""
+    by_stream = {progress.source_id: progress for progress in said}
+    found = []
+    for source, streams in sorted(carriers.items()):
+        parts = [by_stream[stream] for stream in sorted(streams) if stream in by_stream]
+        if parts:
+            read_to, end = sum(part.read_to for part in parts), sum(part.end for part in parts)
+            found.append(Progress(source, read_to, end, all(part.caught_up for part in parts)))
+    return found
 
 
 def _of(items: Iterable[Item], kind: type[T]) -> list[T]:

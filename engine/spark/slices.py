@@ -76,14 +76,16 @@ def stages_of(plan_file: str) -> Stages:
 
 
 def scan(chunks: Iterable[Chunk], stages: Stages) -> Iterator[Match | Seen | Edges | Scanned]:
-    """Yield, stream by stream, every match of the events that lie wholly within the slice, then its spans and its edges."""
-    stream: _Stream | None = None
+    """Yield every match of the events that lie wholly within the slice, and for each stream its spans and its edges."""
+    streams: dict[str, _Stream] = {}
     for chunk in chunks:
+        stream = streams.get(chunk.parent_id)
         if stream is None or not stream.goes_on_with(chunk):
             yield from stream.finish() if stream else ()
-            stream = _Stream(stages, chunk)
+            stream = streams[chunk.parent_id] = _Stream(stages, chunk)
         yield from stream.take(chunk)
-    yield from stream.finish() if stream else ()
+    for stream in streams.values():
+        yield from stream.finish()
 
 
 def raw_lines(chunk: Chunk) -> Iterator[RawLine]:
@@ -100,9 +102,9 @@ class _Stream:
 
     def __init__(self, stages: Stages, first: Chunk) -> None:
         self._stages = stages
-        self._parent_id = first.source_id
+        self._parent_id = first.parent_id
         self._start = self._end = first.offset
-        self._lines = 0
+        self._lines = self._bytes = 0
         self._mid_stream = first.offset > 0
         self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
         self._heard = Heard()
@@ -111,10 +113,11 @@ class _Stream:
         self._labelled: set[str] = set()  # sources whose carried labels are known in this slice
 
     def goes_on_with(self, chunk: Chunk) -> bool:
-        return (chunk.source_id, chunk.offset) == (self._parent_id, self._end)
+        return chunk.offset == self._end
 
     def take(self, chunk: Chunk) -> Iterator[Match | Seen]:
-        self._end += len(chunk.data)
+        self._end = chunk.next_offset
+        self._bytes += len(chunk.data)
         for raw in raw_lines(chunk):
             self._lines += 1
             yield from self._record(unwrap_line(raw, self._stages.formats))
@@ -122,7 +125,7 @@ class _Stream:
     def finish(self) -> Iterator[Seen | Edges | Scanned]:
         yield from self._heard.close()
         yield self._edges()
-        yield Scanned(self._parent_id, self._lines, self._end - self._start)
+        yield Scanned(self._parent_id, self._lines, self._bytes)
 
     def _record(self, record: Record) -> Iterator[Match | Seen]:
         for block in self._assembler.push(record):

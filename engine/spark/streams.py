@@ -14,6 +14,7 @@ from engine.codec import dumps
 from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
 from engine.model.records import Block
+from engine.model.records import parent_id as named_parent
 from engine.parse import Assembler
 from engine.parse.assembling import Snapshot
 from engine.spark.slices import Edges, Stages, matched, source_of
@@ -39,12 +40,14 @@ class StreamState:
     """Where a stream stands: read up to `end`, with `open` blocks.
 
     `said` are the blocks matched already, by source. `waiting` are the sources whose open block was there at the last tick.
+    `carries` are the sources read out of it whose names do not tell so, sorted.
     """
 
     end: int
     open: Snapshot
     said: Mapping[str, Said] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
+    carries: tuple[str, ...] = ()
 
 
 Told = Match | Seen | TakenBack
@@ -64,21 +67,23 @@ class Streams:
             state = self.states.get(edge.parent_id)
             if state is not None and state.end != edge.start:
                 yield from self.close(edge.parent_id)
-                state = None
+                state = StreamState(edge.start, Snapshot(), carries=state.carries)
             yield from self._joined(edge, state or StreamState(edge.start, Snapshot()))
 
-    def settle(self, parent_id: str) -> Iterator[Told]:
-        """Match what is open as if nothing more came; it stays open, and is taken back should it go on."""
+    def settle(self, parent_id: str, due: frozenset[str] | None = None) -> Iterator[Told]:
+        """Match what is open (of the sources `due`, or of all) as if nothing more came; it stays, and is taken back should it
+        go on."""
         state = self.states.get(parent_id)
         if state is None:
             return
         said = dict(state.said)
         for block in state.open.open:
-            if source_of(block) not in said:
+            if source_of(block) not in said and (due is None or source_of(block) in due):
                 found = list(self._matched([block]))
                 yield from found
                 said[source_of(block)] = Said(len(block.records), tuple(item for item in found if isinstance(item, Match)))
-        self._put(parent_id, replace(state, said=said, waiting=()))
+        waiting = tuple(source for source in state.waiting if source not in said)
+        self._put(parent_id, replace(state, said=said, waiting=waiting))
 
     def close(self, parent_id: str) -> Iterator[Told]:
         """Match what is open and forget the stream: nothing more comes, or what comes does not follow it."""
@@ -90,10 +95,18 @@ class Streams:
         """Match what was open at the last tick already and has not changed since."""
         for parent_id, state in list(self.states.items()):
             unsaid = tuple(source for block in state.open.open if (source := source_of(block)) not in state.said)
-            if unsaid and set(unsaid) <= set(state.waiting):
-                yield from self.settle(parent_id)
-            elif unsaid != state.waiting:
-                self._put(parent_id, replace(state, waiting=unsaid))
+            if due := frozenset(unsaid) & frozenset(state.waiting):
+                yield from self.settle(parent_id, due)
+            if (waiting := tuple(source for source in unsaid if source not in due)) != state.waiting:
+                self._put(parent_id, replace(self.states[parent_id], waiting=waiting))
+
+    def carriers(self) -> Mapping[str, frozenset[str]]:
+        """Return, for every source whose name does not tell what it is read out of, the streams that it was found in."""
+        found: dict[str, set[str]] = {}
+        for parent_id, state in self.states.items():
+            for source in state.carries:
+                found.setdefault(source, set()).add(parent_id)
+        return {source: frozenset(parents) for source, parents in found.items()}
 
     def _joined(self, edge: Edges, state: StreamState) -> Iterator[Told]:
         assembler = Assembler(self._stages.formats)
@@ -103,7 +116,7 @@ class Streams:
         done += [block for source, block in opened.items() if source in edge.moved_on]
         kept = [block for source, block in opened.items() if source not in edge.moved_on]
         news = [block for block in done if not _is_said(block, state)]
-        moved = {source_of(block) for block in done} | {source_of(block) for block in kept if not _is_said(block, state)}
+        moved = {source_of(block) for block in done} | {source_of(block) for block in kept if block not in state.open.open}
         yield from (TakenBack(said.matches) for source, said in state.said.items() if self._grown(source, said, done, kept))
         yield from self._matched(news)
         self._put(
@@ -113,6 +126,7 @@ class Streams:
                 Snapshot((*kept, *edge.tail.open), carried={**state.open.carried, **edge.tail.carried}),
                 {source: said for source, said in state.said.items() if source not in moved},
                 tuple(source for source in state.waiting if source not in moved),
+                _carries(edge, state),
             ),
         )
 
@@ -137,3 +151,9 @@ def _is_said(block: Block, state: StreamState) -> bool:
     """Tell whether exactly this block was matched already: it starts its source's part of the state and has not grown."""
     said = state.said.get(source_of(block))
     return said is not None and block in state.open.open and len(block.records) == said.records
+
+
+def _carries(edge: Edges, state: StreamState) -> tuple[str, ...]:
+    found = {*edge.moved_on, *map(source_of, edge.heads), *map(source_of, edge.tail.open)}
+    fresh = {source for source in found - set(state.carries) if named_parent(source) != edge.parent_id}
+    return tuple(sorted({*state.carries, *fresh})) if fresh else state.carries

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 metadata = MetaData()
 
@@ -83,4 +83,40 @@ deliveries = Table(
     Column("incident", Text, primary_key=True),
     Column("body", Text, nullable=False),
     comment="what a receiver was last told of an incident",
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("receiver", Text, primary_key=True),
+    Column("incident", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("due_at", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("outbox_by_state", "state", "due_at"),
+    comment="what is to be sent, or was sent last: one entry for a receiver and an incident",
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("receiver", Text, nullable=False),
+    Column("incident", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Index("attempts_by_incident", "incident", "number"),
+    comment="every attempt to tell somebody, why and how it went: append-only",
+)
+
+silences = Table(
+    "silences",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("ends_at", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    comment="who asked not to be told of what, and until when",
 )

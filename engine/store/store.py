@@ -5,23 +5,23 @@ SQLite in WAL mode: the job writes while others read. One writer at a time; it w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, insert, select
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy import Connection, Engine, Integer, create_engine, event, func, insert, literal_column, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from engine.codec import dumps, loads
+from engine.codec import loads
 from engine.errors import DataLoss, StoreError
 from engine.model.incidents import Blind, Incident
 from engine.store import schema
 from engine.store.ledger import StoreLedger
-from engine.store.telling import Told, reason_to_tell, told
+from engine.store.migrations import bring_up_to_date
+from engine.store.outbox import Outbox
 
 BUSY_S = 30
 
@@ -114,30 +114,23 @@ class Store:
             rows = connection.execute(select(table).order_by(table.c.source, table.c.lost_from))
             return [DataLoss(row.source, row.lost_from, row.lost_to, row.why) for row in rows]
 
-    def untold(self, receiver: str) -> Sequence[tuple[Incident, str]]:
-        """Return every incident that `receiver` has to be told of, with the reason, in order of opening."""
-        with self._begin() as connection:
-            known = select(schema.deliveries.c.incident, schema.deliveries.c.body).filter_by(receiver=receiver)
-            last = {incident: loads(body, Told) for incident, body in connection.execute(known)}
-            bodies = connection.scalars(select(schema.incidents.c.body).order_by(schema.incidents.c.number)).all()
-        incidents = [loads(body, Incident) for body in bodies]
-        reasons = [(incident, reason_to_tell(last.get(incident.id), incident)) for incident in incidents]
-        return [(incident, reason) for incident, reason in reasons if reason is not None]
+    def changed_since(self, mark: int) -> tuple[int, Sequence[Incident]]:
+        """Return the incidents with a revision later than `mark` as they are now, in order of opening, and the next mark.
 
-    def mark_told(self, receiver: str, incident: Incident) -> None:
-        """Remember that `receiver` knows `incident` as it is here."""
-        row = {"receiver": receiver, "incident": incident.id, "body": dumps(told(incident))}
-        statement = upsert(schema.deliveries).values(row)
-        statement = statement.on_conflict_do_update(index_elements=["receiver", "incident"], set_={"body": row["body"]})
-        with self._begin() as connection:
-            connection.execute(statement)
-
-    def told(self, incident_id: str) -> Mapping[str, Told]:
-        """Return what each receiver knows of an incident, by the receiver's name."""
-        table = schema.deliveries
+        0 is before everything; a mark means nothing but "later" and belongs to this store.
+        """
+        row, table = literal_column("rowid", Integer), schema.incidents
+        fresh = select(schema.revisions.c.id).where(row > mark)
         with self._reading() as connection:
-            chosen = select(table.c.receiver, table.c.body).filter_by(incident=incident_id).order_by(table.c.receiver)
-            return {receiver: loads(body, Told) for receiver, body in connection.execute(chosen)}
+            latest = connection.scalar(select(func.max(row)).select_from(schema.revisions)) or 0
+            if latest <= mark:
+                return mark, ()
+            bodies = connection.scalars(select(table.c.body).where(table.c.id.in_(fresh)).order_by(table.c.number))
+            return latest, [loads(body, Incident) for body in bodies]
+
+    def outbox(self) -> Outbox:
+        """Return what the notifier owns of this store."""
+        return Outbox(self._reading, self._begin)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -154,16 +147,7 @@ class Store:
 
     def _create(self) -> None:
         with self._engine.begin() as connection:
-            schema.metadata.create_all(connection)
-            connection.execute(
-                upsert(schema.meta).values(name="schema", value=str(schema.SCHEMA_VERSION)).on_conflict_do_nothing()
-            )
-            found = connection.scalar(select(schema.meta.c.value).filter_by(name="schema"))
-        if found != str(schema.SCHEMA_VERSION):
-            raise StoreError(
-                f"{self._engine.url}: written by another version of tocsin (schema {found}, this one is"
-                f" {schema.SCHEMA_VERSION}); use that version, or another store"
-            )
+            bring_up_to_date(connection)
 
 
 def _sqlite(url: str) -> Engine:

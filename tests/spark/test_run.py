@@ -19,6 +19,7 @@ from engine.errors import StoreError
 from engine.model.incidents import Incident
 from engine.store import Store
 from tests.spark.finals import STORIES, finals, lines, plan, replay
+from tests.standins.slack import TOKEN, SlackStandIn
 
 BROKER = next(folder for folder in STORIES if folder.name.startswith("3-"))
 WITHIN_S = 240
@@ -31,6 +32,7 @@ def configured(folder: Path, batch_lines: int = 500_000, **source: str) -> Path:
     path = folder / "tocsin.yml"
     path.write_text(
         f"sources:\n  - {{type: files, paths: [logs], labels: {labels}, timezone: Asia/Seoul{extra}}}\n"
+        "route: {receiver: terminal, group_wait: 0s}\n"
         f"store: sqlite:///state.db\nspark: {{batch_lines: {batch_lines}, trigger: 200ms}}\n"
     )
     return path
@@ -120,7 +122,7 @@ def test_a_live_run_follows_growing_files_and_ends_gracefully_when_asked(tmp_pat
         wait(process, store, lambda seen: seen.batches() >= 1)
         with (logs / "broker-0.log").open("a") as log:
             log.writelines(whole)
-        wait(process, store, lambda seen: any(i.rule == "broker-not-enough-replicas" for i in seen.incidents()))
+        wait(process, store, lambda seen: len(seen.outbox().told()) > 0)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 0, err
@@ -156,3 +158,19 @@ def _batches(store: Path) -> int:
 
 def _flat(text: str) -> str:
     return re.sub(r"\s+", " ", text)
+
+
+def test_slack_gets_one_message_for_each_incident_however_often_it_runs(tmp_path: Path) -> None:
+    copied(tmp_path)
+    with SlackStandIn() as server:
+        config = configured(tmp_path)
+        receiver = f"{{name: ops, slack: {{channel: '#kafka-ops', token: 'file:token', base_url: '{server.base_url}'}}}}"
+        text = config.read_text().replace("receiver: terminal", "receiver: ops")
+        config.write_text(f"{text}receivers:\n  - {receiver}\n")
+        (tmp_path / "token").write_text(TOKEN)
+        codes = [finished("-c", config, "--once")[0] for _ in range(2)]
+        parents = server.parents()
+    assert codes == [1, 0]
+    told = [i.id for i in kept(tmp_path / "state.db") if i.status not in ("merged", "retracted") and not i.pending]
+    assert sorted(parent["metadata"]["event_payload"]["key"] for parent in parents) == sorted(told)
+    assert all(server.replies(parent) for parent in parents)

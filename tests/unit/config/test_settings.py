@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from connectors.files import LabelError, check_label
-from engine.config import WebSettings, load
+from connectors.kafka import check_label as wrong_kafka_label
+from connectors.kafka import check_option as wrong_option
+from engine.config import Checks, Secret, SlackSettings, TerminalSettings, WebhookSettings, WebSettings, load
+from engine.config.receivers import SLACK_API
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
+from engine.model.routes import Matcher, Route, Timings
 
 FULL = r"""
 clusters:
@@ -17,12 +21,31 @@ sources:
   - {type: files, paths: [connect.log], timezone: Asia/Seoul, start: 2h}
 rules: [builtin, ./my-rules]
 overrides: {broker-silent: {severity: low}, other: {disabled: true}}
-route: {receiver: screen}
+route:
+  receiver: screen
+  group_wait: 10s
+  routes:
+    - {matchers: ['component="connect"', severity=~"high|critical"], receiver: data, repeat_interval: 1h, continue: true}
+    - {matchers: [cluster=prod], group_wait: 0s}
 receivers:
   - {name: screen, terminal: {}}
+  - {name: data, slack: {channel: "#2339_데이터_모니터링", token: "file:secrets/slack"}}
+  - {name: page, webhook: {url: "https://page.example/in", token: "env:PAGE_TOKEN"}}
+  - {name: hook, slack: {webhook_url: "env:HOOK"}}
 store: "sqlite:///state/tocsin.db"
 spark: {cores: 4, partitions: 2, heap: 2g, trigger: 500ms}
 web: {listen: "[::1]:9000", public_url: "https://tocsin.example/"}
+"""
+KAFKA = r"""
+sources:
+  - type: kafka
+    bootstrap_servers: "k1:9092,k2:9092"
+    topics: [logs.kafka, logs.connect]
+    labels: {cluster: prod, broker: "{key:broker-(\\d+)}"}
+    timezone: Asia/Seoul
+    start: latest
+    options: {security.protocol: SASL_SSL, session.timeout.ms: 6000,
+      sasl.password: env:KAFKA_PASSWORD, ssl.key.password: file:key}
 """
 LEAST = "sources:\n  - {type: files, paths: [a.log]}\n"
 
@@ -35,6 +58,9 @@ def wrong_label(template: str) -> str | None:
     return None
 
 
+CHECKS = Checks({"files": wrong_label, "kafka": wrong_kafka_label}, wrong_option)
+
+
 def written(folder: Path, text: str) -> Path:
     path = folder / "tocsin.yml"
     path.write_text(text)
@@ -44,12 +70,12 @@ def written(folder: Path, text: str) -> Path:
 def findings(folder: Path, text: str) -> list[str]:
     path = written(folder, text)
     with pytest.raises(ConfigError) as caught:
-        load(path, wrong_label)
+        load(path, CHECKS)
     return [d.one_line().removeprefix(f"{path}:") for d in caught.value.diagnostics]
 
 
 def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder(tmp_path: Path) -> None:
-    settings = load(written(tmp_path, FULL), wrong_label)
+    settings = load(written(tmp_path, FULL), CHECKS)
     brokers, connect = settings.sources
     assert brokers.paths == (f"{tmp_path}/logs/broker-*/server.log*", "/var/log/kafka")
     assert brokers.labels == {"cluster": "prod", "broker": r"{path:broker-(\d+)}"}
@@ -62,7 +88,25 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
         "prod.connect_url": "http://connect:8083",
         "prod.brokers": "1,2,3",
     }
-    assert settings.receiver == "screen"
+    assert settings.route == Route(
+        "screen",
+        timings=Timings(group_wait_s=10),
+        routes=(
+            Route(
+                "data",
+                (Matcher("component", "=", "connect"), Matcher("severity", "=~", "high|critical")),
+                Timings(10, 300, 3600),
+                goes_on=True,
+            ),
+            Route("screen", (Matcher("cluster", "=", "prod"),), Timings(group_wait_s=0)),
+        ),
+    )
+    assert settings.receivers == (
+        TerminalSettings("screen"),
+        SlackSettings("data", "#2339_데이터_모니터링", Secret("file", f"{tmp_path}/secrets/slack"), None, SLACK_API),
+        WebhookSettings("page", "https://page.example/in", Secret("env", "PAGE_TOKEN")),
+        SlackSettings("hook", "", None, Secret("env", "HOOK"), SLACK_API),
+    )
     assert settings.store == f"sqlite:///{tmp_path}/state/tocsin.db"
     assert settings.checkpoint == tmp_path / "state/tocsin.checkpoint"
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
@@ -72,7 +116,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
 def test_one_source_is_enough(tmp_path: Path) -> None:
     settings = load(written(tmp_path, LEAST))
     assert settings.rules == (None,)
-    assert settings.receiver == "terminal"
+    assert (settings.route, settings.receivers) == (Route("terminal"), (TerminalSettings("terminal"),))
     assert settings.store == f"sqlite:///{tmp_path}/.tocsin/tocsin.db"
     assert settings.sources[0].start is None
     assert settings.web == WebSettings("127.0.0.1", 8320)
@@ -83,7 +127,8 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
 sources:
   - {type: files, path: [a.log]}
   - {type: files, paths: [b.log], timezone: Asia/Seul, start: yesterday}
-  - {type: kafka, bootstrap_servers: "kafka-1:9092", topics: [logs]}
+  - {type: elasticsearch, hosts: ["http://es:9200"]}
+  - {type: kafka, topics: [a b], bootstrap: "kafka-1:9092", timezone: Mars}
 spark: {cores: two, colour: red}
 """
     assert findings(tmp_path, text) == [
@@ -91,20 +136,63 @@ spark: {cores: two, colour: red}
         "3:19: error[TOC201]: unknown key `path`",
         "4:45: error[TOC705]: `sources[1].timezone` is wrong: `Asia/Seul` is not a time zone",
         "4:63: error[TOC704]: `sources[1].start` is wrong: `yesterday` is not a start",
-        "5:5: error[TOC701]: `sources[2]` is wrong: sources of type kafka are not available in this version",
-        "6:16: error[TOC206]: `spark.cores` is wrong: `two` is not a whole number",
-        "6:21: error[TOC201]: unknown key `colour`",
+        "5:5: error[TOC701]: `sources[2]` is wrong: sources of type elasticsearch are not available in this version",
+        "6:5: error[TOC202]: `sources[3].bootstrap_servers` is missing",
+        "6:28: error[TOC712]: `sources[3].topics[0]` is wrong: `a b` is not the name of a topic",
+        "6:34: error[TOC201]: unknown key `bootstrap`",
+        "6:71: error[TOC705]: `sources[3].timezone` is wrong: `Mars` is not a time zone",
+        "7:16: error[TOC206]: `spark.cores` is wrong: `two` is not a whole number",
+        "7:21: error[TOC201]: unknown key `colour`",
     ]
+
+
+def test_a_kafka_source_has_its_cluster_topics_and_options(tmp_path: Path) -> None:
+    (source,) = load(written(tmp_path, KAFKA), CHECKS).sources
+    assert (source.type, source.bootstrap_servers, source.topics) == (
+        "kafka",
+        "k1:9092,k2:9092",
+        ("logs.kafka", "logs.connect"),
+    )
+    assert source.labels == {"cluster": "prod", "broker": r"{key:broker-(\d+)}", "timezone": "Asia/Seoul"}
+    assert source.options == {
+        "security.protocol": "SASL_SSL",
+        "session.timeout.ms": "6000",
+        "sasl.password": "env:KAFKA_PASSWORD",
+        "ssl.key.password": f"file:{tmp_path}/key",
+    }
+    assert (source.scope, source.start, source.paths) == ("prod", "latest", ())
+
+
+def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(written(tmp_path, "sources:\n  - {type: kafka, topics: [a], bootstrap_server: k}\n"))
+    missing, unknown = caught.value.diagnostics
+    assert missing.help == "needed in a source of type kafka"
+    assert unknown.help.startswith("did you mean `bootstrap_servers`?")
 
 
 @pytest.mark.parametrize(
     ("text", "finding"),
     [
+        (LEAST + "receivers:\n  - {name: ops, email: {to: x}}\n", "receivers of type email are not available"),
+        (LEAST + "receivers:\n  - {name: ops, slak: {}}\n", "`slak` is no type of receiver"),
+        (LEAST + "receivers:\n  - {name: ops}\n", "needs exactly one type"),
+        (LEAST + "receivers:\n  - {name: ops, slack: {channel: x}}\n", "needs either `channel` and `token`, or `webhook_url`"),
+        (LEAST + "receivers:\n  - {name: ops, slack: {channel: x, token: xoxb-1}}\n", "must not hold the secret itself"),
         (
-            LEAST + "receivers:\n  - {name: ops, slack: {channel: x}}\n",
-            "receivers of type slack are not available",
+            LEAST + "receivers:\n  - {name: ops, slack: {channel: x, token: env:T, base_url: http://far.example/api/}}\n",
+            "`http://far.example/api/` is no address for a secret",
         ),
-        (LEAST + "route: {receiver: terminal, group_by: [x]}\n", "`group_by` is not available in this version"),
+        (LEAST + "receivers:\n  - {name: ops, webhook: {url: ftp://x}}\n", "must be an http address without a password"),
+        (
+            LEAST + "receivers:\n  - {name: ops, terminal: {}}\n  - {name: ops, terminal: {}}\n",
+            "there is another receiver `ops`",
+        ),
+        (LEAST + "route: {receiver: terminal, group_by: [x]}\n", "`group_by` is not part of a route"),
+        (LEAST + "route: {receiver: terminal, matchers: [a=b]}\n", "takes everything, so it has no `matchers`"),
+        (LEAST + "route: {receiver: terminal, routes: [{matchers: [nonsense]}]}\n", "`nonsense` is no matcher"),
+        (LEAST + "route: {receiver: terminal, routes: [{routes: [{receiver: ops}]}]}\n", "there is no receiver `ops`"),
+        (LEAST + "route: {receiver: terminal, routes: [{group_wait: soon}]}\n", "`soon` is not a duration"),
         (LEAST + "kibana: {url: x}\n", "`kibana` is not available in this version"),
         (LEAST + "web: {listen: '8320'}\n", "`web.listen` is wrong: `8320` is not HOST:PORT"),
         (LEAST + "web: {listen: '::1:8320'}\n", "`::1:8320` is not HOST:PORT"),
@@ -117,6 +205,9 @@ spark: {cores: two, colour: red}
         ("sources:\n  - {type: files, paths: [a], labels: {x: '{path:a'}}\n", "'{path:a' has no closing brace"),
         ("sources:\n  - {type: files, paths: [a], labels: {cluster: '{path:a}'}}\n", "a source belongs to one cluster"),
         ("sources:\n  - {type: file, paths: [a]}\n", "`file` is no type of source"),
+        (KAFKA.replace("{key:", "{kee:"), "`{kee}` is nothing that a record has"),
+        (KAFKA.replace("env:KAFKA_PASSWORD", "hunter2"), "`sasl.password` is a secret"),
+        (KAFKA.replace("session.timeout.ms", "isolation.level"), "`isolation.level` is not yours to set"),
         ("sources: []\n", "`sources` must not be empty"),
         ("sources: [\n", "not valid YAML"),
         ("", "the file is empty"),
@@ -130,3 +221,34 @@ def test_what_is_wrong_is_said_plainly(tmp_path: Path, text: str, finding: str) 
 def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the configuration cannot be read"):
         load(tmp_path / "none.yml")
+
+
+@pytest.mark.parametrize(
+    "receiver",
+    [
+        "{name: ops, slack: {channel: x, token: xoxb-very-secret}}",
+        '{name: ops, slack: {chanel: x, token: "xoxb-very-secret"}}',
+        "{name: ops, slack: {webhook_url: https://hooks.example/very-secret}}",
+        "{name: ops, webhook: {url: https://me:very-secret@page.example}}",
+        "{name: ops, slak: {token: 'very-secret'}}",
+    ],
+)
+def test_a_secret_in_the_file_is_refused_and_never_printed(tmp_path: Path, receiver: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(written(tmp_path, LEAST + f"receivers:\n  - {receiver}\n"))
+    assert "very-secret" not in "".join(finding.render() for finding in caught.value.diagnostics)
+
+
+def test_secrets_are_read_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOCSIN_TEST_TOKEN", " xoxb-1\n")
+    (tmp_path / "token").write_text("xoxb-2\n")
+    (tmp_path / "nothing").write_text("\n")
+    assert Secret("env", "TOCSIN_TEST_TOKEN").reveal() == "xoxb-1"
+    assert Secret("file", str(tmp_path / "token")).reveal() == "xoxb-2"
+    for secret, sentence in (
+        (Secret("env", "TOCSIN_TEST_NONE"), "the environment variable TOCSIN_TEST_NONE is not set"),
+        (Secret("file", str(tmp_path / "none")), "the file cannot be read"),
+        (Secret("file", str(tmp_path / "nothing")), "the file is empty"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            secret.reveal()

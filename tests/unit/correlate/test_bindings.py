@@ -94,3 +94,8 @@ def test_members_are_in_natural_order() -> None:
 def test_the_log_that_a_file_belongs_to() -> None:
     names = ["server.log", "server.log.1", "server.log.2022-10-05-17", "server.log-20221005.gz", "server.log.2.zst"]
     assert {log_of(f"b-1/{name}") for name in names} == {"b-1/server.log"}
+
+
+def test_numbers_that_tell_sources_apart_are_no_rotation() -> None:
+    for apart in ("logs/broker-1", "logs-0", "logs/10.0.0.7", "kafka.log#kafka-2"):
+        assert log_of(apart) == apart

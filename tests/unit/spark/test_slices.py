@@ -16,9 +16,10 @@ from engine.codec import dumps, loads
 from engine.dsl import builtin_rules, load
 from engine.match.heard import Heard
 from engine.model.matches import SEEN_GAP_S, Match, Seen
-from engine.model.records import Block, RawLine
+from engine.model.records import Block, Progress, RawLine
 from engine.parse import assemble, unwrap
 from engine.ports import Chunk
+from engine.spark.scope import carried
 from engine.spark.slices import Edges, Scanned, Stages, matched, raw_lines, scan, stages
 from engine.spark.streams import Streams, StreamState, TakenBack
 
@@ -168,6 +169,69 @@ def test_an_open_end_is_matched_at_the_second_tick_and_once() -> None:
 def test_a_slice_counts_what_it_read() -> None:
     (chunk,) = cut(b"a\nb\n", [])
     assert [item for item in scan([chunk], shipped()) if isinstance(item, Scanned)] == [Scanned("x.log", 2, 4)]
+
+
+def interleaved(rounds: Sequence[tuple[str, bytes]], start: int = 0) -> list[Chunk]:
+    """Records of a partition: each line of another source, at ten positions each, the source in its labels."""
+    return [
+        Chunk(source, (start + n) * 10, line, 0, INGESTED, stream="t-0", end=(start + n + 1) * 10)
+        for n, (source, line) in enumerate(rounds)
+    ]
+
+
+TRACES = [(source, line.encode() + b"\n") for line in (ERROR.replace("@@@", "000"), *LINES[2:5]) for source in ("t/a", "t/b")]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+def test_sources_interleaved_in_one_stream_are_joined_each_for_itself(size: int) -> None:
+    streams, said = Streams(shipped(), {}), list[Match | Seen]()
+    for at in range(0, len(TRACES), size):
+        items = list(scan(interleaved(TRACES[at : at + size], at), shipped()))
+        said += [item for item in items if isinstance(item, Match | Seen)]
+        for told in streams.join(edges(iter(items))):
+            _hear(said, told)
+    carriers = streams.carriers()
+    for told in streams.close("t-0"):
+        _hear(said, told)
+    found = matches(said)
+    assert {match.source_id for match in found} == {"t/a", "t/b"}
+    assert all("Caused by: java.lang.IllegalStateException: no" in match.text for match in found)
+    assert carriers == {"t/a": frozenset({"t-0"}), "t/b": frozenset({"t-0"})}
+
+
+def test_streams_of_a_slice_may_interleave_and_each_has_its_edges() -> None:
+    first, second = interleaved(TRACES[:2])
+    other = Chunk("u/a", 0, b"x\n", stream="u-0", end=10)
+    found = edges(scan([first, other, second], shipped()))
+    assert [(edge.parent_id, edge.start, edge.end) for edge in found] == [("t-0", 0, 20), ("u-0", 0, 10)]
+
+
+def test_a_slice_without_any_line_keeps_a_stream_together() -> None:
+    streams = Streams(shipped(), {})
+    list(streams.join(edges(scan(interleaved(TRACES[:1]), shipped()))))
+    empty = Chunk("t-0", 10, b"", stream="t-0", end=500)
+    assert list(streams.join(edges(scan([empty], shipped())))) == []
+    list(streams.join(edges(scan(interleaved(TRACES[2:3], 50), shipped()))))
+    assert {"NotEnoughReplicasException" in match.text for match in matches(streams.close("t-0"))} == {True}
+
+
+def test_an_open_end_is_matched_although_others_in_its_stream_go_on() -> None:
+    streams = Streams(shipped(), {})
+    list(streams.join(edges(scan(interleaved([TRACES[0], TRACES[2]]), shipped()))))
+    found: list[Match | Seen | TakenBack] = []
+    for n in range(2, 5):
+        busy = ("t/b", ERROR.replace("@@@", f"{n:03}").encode() + b"\n")
+        found += streams.tick()
+        found += streams.join(edges(scan(interleaved([busy], n), shipped())))
+    quiet = [match for match in matches(found) if match.source_id == "t/a" and not match.rule_id.startswith("component:")]
+    assert len({match.event_id for match in quiet}) == 1
+
+
+def test_sources_read_out_of_streams_are_caught_up_when_all_of_these_are() -> None:
+    carriers = {"t/a": frozenset({"t-0"}), "t/b": frozenset({"t-0", "t-1"})}
+    behind = [Progress("t-0", 5, 5, True), Progress("t-1", 3, 9, False)]
+    assert carried(behind, carriers) == [Progress("t/a", 5, 5, True), Progress("t/b", 8, 14, False)]
+    assert carried([Progress("u-0", 1, 1, True)], carriers) == []
 
 
 def edges(items: Iterator[Match | Seen | Edges | Scanned]) -> list[Edges]:

@@ -1,4 +1,4 @@
-"""The store: one transaction a batch, a repeated batch is skipped, a receiver is told once."""
+"""The store: one transaction a batch, a repeated batch is skipped, what changed is found."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import DataLoss, StoreError
 from engine.model.incidents import Incident
-from engine.store import Store, Told
+from engine.store import Store
 from engine.store.store import BatchId
 
 NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
@@ -88,23 +88,16 @@ def test_a_reopened_store_knows_what_was_in_it(tmp_path: Path) -> None:
     again.close()
 
 
-def test_a_receiver_is_told_once_and_again_only_of_what_matters(store: Store) -> None:
-    put(store, 0, SILENT)
-    assert store.untold("ops") == [(SILENT, "opened")]
-    store.mark_told("ops", SILENT)
-    put(store, 1, replace(SILENT, revision=2, count=9))
-    assert store.untold("ops") == []
-    worse = replace(SILENT, revision=3, severity="critical")
-    put(store, 2, worse)
-    assert store.untold("ops") == [(worse, "updated")]
-    assert store.untold("another") == [(worse, "opened")]
-
-
-def test_what_a_receiver_knows_can_be_read(store: Store) -> None:
-    put(store, 0, SILENT)
-    assert store.told("inc-1") == {}
-    store.mark_told("ops", SILENT)
-    assert store.told("inc-1") == {"ops": Told("broker-silent", "open", "high")}
+def test_what_changed_since_a_mark_is_found_once(store: Store) -> None:
+    assert store.changed_since(0) == (0, ())
+    put(store, 0, SILENT, replace(SILENT, id="inc-2"))
+    mark, changed = store.changed_since(0)
+    assert [i.id for i in changed] == ["inc-1", "inc-2"]
+    assert store.changed_since(mark) == (mark, ())
+    worse = replace(SILENT, revision=2, severity="critical")
+    put(store, 1, worse)
+    later, changed = store.changed_since(mark)
+    assert (later > mark, changed) == (True, [worse])
 
 
 def test_a_reader_sees_the_last_state_while_a_batch_is_being_written(store: Store) -> None:

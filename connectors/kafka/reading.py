@@ -1,0 +1,225 @@
+"""Reading ranges of offsets with librdkafka: exactly the committed records of each range, in order, none twice, none skipped.
+
+A range ends when a record at or past its last offset arrives, or the broker says that the log ends there. Offsets may be
+missing anywhere (compaction, aborted transactions, control records), so counting records tells nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from connectors.kafka.cluster import client, connection, explained
+from connectors.kafka.offsets import Lost, Range
+from engine.errors import SourceError
+
+BATCH = 200  # records of one consume(): larger lists cost more than they save (they leave the cache)
+STASHED = 5_000  # records kept of a partition that were fetched past a range's end
+WAIT_S = 0.5
+ASK_AGAIN_S = 5.0
+PATIENCE_S = 60.0
+
+_SETTINGS = {
+    "group.id": "tocsin",  # required by librdkafka; nothing is committed to it
+    "enable.auto.commit": False,
+    "auto.offset.reset": "error",
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "allow.auto.create.topics": False,
+    "queued.max.messages.kbytes": 32768,
+    "fetch.wait.max.ms": 100,
+}
+_OUT_OF_RANGE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
+_PASSING = (  # a topic may be unknown to a broker that has just come up; `_given_up` asks when nothing else comes
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._RESOLVE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+)
+
+_READERS: dict[tuple[int, str], RangeReader] = {}
+
+
+def reading(servers: str, options: Mapping[str, str], topic: str, ranges: Sequence[Range]) -> Iterator[Message | Lost]:
+    """Yield the records of `ranges`, the partitions mixed, and what is lost of them where it is found.
+
+    The consumer stays open between calls, where it stands, with what it has fetched ahead: one for each configuration and
+    process. After any error, or when the caller does not read to the end, it is closed and forgotten.
+    Raises SourceError.
+    """
+    key = os.getpid(), json.dumps([servers, dict(options), topic], sort_keys=True)
+    if key not in _READERS:
+        _READERS[key] = RangeReader(servers, options, topic)
+    reader = _READERS[key]
+    try:
+        yield from reader.read(ranges)
+    except BaseException:
+        _READERS.pop(key, None)
+        reader.close()
+        raise
+
+
+class RangeReader:
+    """A consumer of one topic. Where it stands in each partition is known at every moment between two reads."""
+
+    def __init__(
+        self, servers: str, options: Mapping[str, str], topic: str, stashed: int = STASHED, patience_s: float = PATIENCE_S
+    ) -> None:
+        self._servers, self._topic = servers, topic
+        self._stashed, self._patience_s = stashed, patience_s
+        self._consumer: Consumer = client(Consumer, {**connection(servers, options), **_SETTINGS, **_group(options)})
+        self._next: dict[int, int] = {}  # the next offset to hand out; its keys are the partitions assigned
+        self._ended: dict[int, int] = {}  # where the broker last said that the log ends
+        self._stash: dict[int, list[Message]] = {}  # fetched already, past the end of the last range
+        self._todo: dict[int, int] = {}  # the ends of the ranges being read
+
+    def close(self) -> None:
+        """Close the consumer."""
+        self._consumer.close()
+
+    def read(self, ranges: Sequence[Range]) -> Iterator[Message | Lost]:
+        """Yield the records of `ranges` and what is lost of them. Raises SourceError."""
+        self._todo = {each.partition: each.end for each in ranges}
+        for each in ranges:
+            if self._next.get(each.partition) != each.start:
+                self._place(each.partition, each.start)
+        for each in ranges:
+            yield from self._unstashed(each.partition)
+        heard = asked = time.monotonic()
+        while self._todo:
+            messages = self._consumer.consume(BATCH, WAIT_S)
+            now = time.monotonic()
+            if messages:
+                heard = asked = now
+            elif now - heard > self._patience_s:
+                yield from self._given_up()
+            elif now - asked > ASK_AGAIN_S:
+                self._ask_again()
+                asked = now
+            for message in messages:
+                yield from self._taken(message)
+
+    def _place(self, partition: int, offset: int) -> None:
+        """Let the consumer stand at `offset`; assigning anew, unlike seeking, leaves nothing of the old place in its queue."""
+        self._forget(partition)
+        self._consumer.incremental_assign([TopicPartition(self._topic, partition, offset)])
+        self._next[partition] = offset
+
+    def _forget(self, partition: int) -> None:
+        if self._next.pop(partition, None) is not None:
+            self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
+        self._ended.pop(partition, None)
+        self._stash.pop(partition, None)
+
+    def _unstashed(self, partition: int) -> Iterator[Message]:
+        """Yield what an earlier range left over; the range may be complete with it, or by an end that was told back then."""
+        end, fetched = self._todo[partition], self._stash.pop(partition, [])
+        rest = [message for message in fetched if message.offset() >= end]
+        for message in fetched[: len(fetched) - len(rest)]:
+            self._next[partition] = message.offset() + 1
+            yield message
+        if rest:
+            self._stash[partition] = rest
+        if rest or max(self._next[partition], self._ended.get(partition, 0)) >= end:
+            self._done(partition)
+
+    def _done(self, partition: int) -> None:
+        self._next[partition] = self._todo.pop(partition)
+
+    def _taken(self, message: Message) -> Iterator[Message | Lost]:
+        partition, offset, error = message.partition(), message.offset(), message.error()
+        if error is not None:
+            yield from self._told(error, partition, offset)
+        elif partition in self._todo:
+            end = self._todo[partition]
+            if offset < end:
+                self._next[partition] = offset + 1
+                yield message
+            else:
+                self._keep(message)
+            if offset + 1 >= end:
+                self._done(partition)
+        elif partition in self._next:
+            self._keep(message)
+
+    def _keep(self, message: Message) -> None:
+        """Keep a record for the next range; too many are given back, to be fetched again when they are wanted."""
+        kept = self._stash.setdefault(message.partition(), [])
+        kept.append(message)
+        if len(kept) > self._stashed and message.partition() not in self._todo:
+            self._forget(message.partition())
+
+    def _told(self, error: KafkaError, partition: int, offset: int) -> Iterator[Lost]:
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:  # `offset` is the next one, control records and gaps included
+            if partition in self._next:
+                self._ended[partition] = offset
+            if offset >= self._todo.get(partition, offset + 1):
+                self._done(partition)
+        elif code in _OUT_OF_RANGE:
+            yield from self._skipped(partition)
+        elif not (error.retriable() or code in _PASSING):
+            raise explained(error, self._servers, self._topic)
+
+    def _skipped(self, partition: int) -> Iterator[Lost]:
+        """Go on at the earliest record there is; what was before it is lost."""
+        if partition not in self._todo:
+            self._forget(partition)
+            return
+        start, end = self._next[partition], self._todo[partition]
+        low, high = self._bounds(partition)
+        if start < low < end:
+            self._place(partition, low)
+            yield Lost(partition, start, low, f"the log begins at offset {low} now: retention or a deletion of records")
+            return
+        if low <= start < high:  # the log has grown back to it in between
+            self._place(partition, start)
+            return
+        why = f"the log now holds offsets {low} to {high} only"
+        self._todo.pop(partition)
+        self._forget(partition)
+        yield Lost(partition, start, end, why)
+
+    def _bounds(self, partition: int) -> tuple[int, int]:
+        try:
+            low, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), timeout=self._patience_s)
+        except KafkaException as error:
+            raise explained(error.args[0], self._servers, self._topic) from None
+        return low, high
+
+    def _ask_again(self) -> None:
+        """Begin anew where we stand: that brings records, the end of the log, or an error; waiting on might bring nothing."""
+        for partition in self._todo:
+            self._place(partition, self._next[partition])
+
+    def _given_up(self) -> Iterator[Lost]:
+        """Take as lost what the cluster no longer has. Raises SourceError when it is there and yet nothing comes."""
+        there = self._partitions()
+        waiting = ", ".join(
+            f"{self._topic}-{p} at {self._next[p]} of {self._todo[p]}" for p in sorted(there & self._todo.keys())
+        )
+        if waiting:
+            raise SourceError(f"nothing came from {self._servers} for {self._patience_s:g} s: {waiting}")
+        for partition in list(self._todo):
+            yield Lost(partition, self._next[partition], self._todo.pop(partition), "the topic does not exist any more")
+            self._forget(partition)
+
+    def _partitions(self) -> set[int]:
+        try:
+            found = self._consumer.list_topics(self._topic, self._patience_s).topics[self._topic]
+        except KafkaException as error:
+            raise explained(error.args[0], self._servers, self._topic) from None
+        if found.error is not None and found.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise explained(found.error, self._servers, self._topic)
+        return set(found.partitions)
+
+
+def _group(options: Mapping[str, str]) -> dict[str, str]:
+    return {"group.id": options["group.id"]} if "group.id" in options else {}

@@ -1,0 +1,201 @@
+"""A Kafka topic as a Source.
+
+A partition is one physical stream that many sources (files of hosts, or whatever keys name) are printed into, interleaved. It
+is read in ranges of offsets that follow each other without a hole, so it is the partition whose slices are contiguous, and its
+chunks carry its name as their `stream`: that is what lets the head of a stack trace in one batch find its tail in another,
+whoever wrote between. A line's offset is `record offset * RECORD_POSITIONS + byte within the record`: it grows along every
+source in the partition, is never given twice, and does not depend on how the topic was cut into batches. Offsets without a
+record are spanned by empty chunks; a range that is lost is not, so that nothing is joined across it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+
+from connectors.kafka.cluster import LOG, Cluster, Unreachable
+from connectors.kafka.labels import filled
+from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
+from connectors.kafka.reading import reading
+from connectors.kafka.records import Content, content, first, stream_name
+from engine.codec import converter
+from engine.errors import DataLoss, SourceMissing
+from engine.model.records import Labels, Progress
+from engine.ports import Chunk, Offset
+
+
+@dataclass
+class KafkaSource:
+    """Reads the committed records of `topic` as lines.
+
+    A record is one or more lines, or a shipper's JSON document around one (see records.py). Its lines belong to the source
+    `<topic>/<host>:<file>`, to `<topic>/<key>`, or to `<topic>-<partition>`, by what the record says. The record's time is when
+    the lines were taken. `labels` may hold what labels.py describes; a host that is known is the label `host`.
+
+    Args:
+        bootstrap_servers: `host:port,...`.
+        options: passed on to librdkafka (see options.py).
+        start: where a first run starts: `earliest`, `latest`, or an ISO time. A topic or partition that appears later is read
+            from its beginning.
+        final: the input is bounded by what is there at the first look.
+
+    Every method raises SourceError (SourceMissing, SourceDenied) as a sentence when the cluster refuses.
+    """
+
+    bootstrap_servers: str
+    topic: str
+    labels: Labels = field(default_factory=dict)
+    start: str = "earliest"
+    final: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+    _bounds: dict[int, int] | None = field(default=None, repr=False)
+
+    def initial(self) -> Offset:
+        """Return where a first run starts; a topic that is not there yet is read from its beginning once it is."""
+        try:
+            ends = self._ends()
+        except SourceMissing:
+            if self.final:
+                raise
+            return {}
+        return _offset(
+            {
+                partition: Position(min(at, ends.get(partition, at)), ends.get(partition, at))
+                for partition, at in self._begin(ends).items()
+            }
+        )
+
+    def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
+        """Return how far can be read now, at most `max_lines` records past `start`.
+
+        When no broker answers, or the topic is not there, a run without an end stays where it is and looks again.
+        """
+        before = _positions(start)
+        try:
+            return _offset(advanced(before, self._cluster.earliest(self.topic), self._ends(), max_lines))
+        except (Unreachable, SourceMissing) as error:
+            if self.final:
+                raise
+            LOG.warning("%s; looking again", error)
+            return start
+
+    def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
+        """Return up to `parallelism` slices of ranges: with one, the same consumer always goes on where it stands."""
+        before, after = _positions(start), _positions(end)
+        slices: list[list[Range]] = [[] for _ in range(max(1, parallelism))]
+        for each in sorted(ranges(before, after), key=lambda each: each.start - each.end):
+            min(slices, key=lambda slice_: sum(r.end - r.start for r in slice_)).append(each)
+        lost = recreated(before, after)
+        return [
+            {"ranges": converter().unstructure(slice_), "lost": converter().unstructure(lost if at == 0 else [])}
+            for at, slice_ in enumerate(slices)
+            if slice_ or (lost and at == 0)
+        ]
+
+    def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Yield the lines of a slice, a chunk a record; what is gone raises after everything that is left was yielded."""
+        lost = converter().structure(slice_["lost"], list[Lost])
+        wanted = converter().structure(slice_["ranges"], list[Range])
+        at = {each.partition: each.start for each in wanted}
+        for item in reading(self.bootstrap_servers, self.options, self.topic, wanted):
+            if isinstance(item, Lost):
+                lost.append(item)
+                at[item.partition] = item.end
+                continue
+            yield from self._gap(item.partition(), at[item.partition()], item.offset())
+            yield from self._lines(item)
+            at[item.partition()] = item.offset() + 1
+        for each in wanted:
+            yield from self._gap(each.partition, at[each.partition], each.end)
+        if lost:
+            raise ExceptionGroup("lines are gone", [self._loss(each) for each in lost])
+
+    def progress(self, end: Offset) -> Sequence[Progress]:
+        """Return, for every partition at `end`, how far it is read of what was there when `end` was decided."""
+        return [
+            Progress(self._stream(p), place(position.at), place(position.end), caught_up=position.at >= position.end)
+            for p, position in _positions(end).items()
+        ]
+
+    def count(self) -> Mapping[int, int]:
+        """Return how many offsets a first run would read now, by partition. Raises SourceMissing when there is no topic."""
+        ends = self._ends()
+        return {partition: max(0, ends.get(partition, at) - at) for partition, at in self._begin(ends).items()}
+
+    # --- offsets ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def _cluster(self) -> Cluster:
+        return Cluster.of(self.bootstrap_servers, self.options)
+
+    def _begin(self, ends: Mapping[int, int]) -> Mapping[int, int]:
+        if self.start == "latest":
+            return ends
+        if self.start == "earliest":
+            return self._cluster.earliest(self.topic)
+        return self._cluster.since(self.topic, datetime.fromisoformat(self.start))
+
+    def _ends(self) -> Mapping[int, int]:
+        if self._bounds is not None:
+            return self._bounds
+        ends = self._cluster.ends(self.topic)
+        if self.final:
+            self._bounds = ends
+        return ends
+
+    # --- lines -----------------------------------------------------------------------------------------------------------
+
+    def _lines(self, message: Message) -> Iterator[Chunk]:
+        value, offset, stream = message.value(), message.offset(), self._stream(message.partition())
+        if value is None:  # a deletion in a compacted topic
+            yield from self._gap(message.partition(), offset, offset + 1)
+            return
+        said, key = content(value), _text(message.key())
+        name = stream_name(self.topic, message.partition(), key, said)
+        labels = filled(self.labels, partial(self._ask, key, said))
+        if said.host:
+            labels = {"host": said.host, **labels}
+        yield Chunk(name, place(offset), said.data, 0, _taken_at(message), labels, stream, place(offset + 1))
+
+    def _gap(self, partition: int, start: int, end: int) -> Iterator[Chunk]:
+        stream = self._stream(partition)
+        if start < end:
+            yield Chunk(stream, place(start), b"", stream=stream, end=place(end))
+
+    def _ask(self, key: str, said: Content, name: str, argument: str) -> str | None:
+        if name == "field":
+            return first(said.fields, (argument,))
+        return {"topic": self.topic, "key": key, "host": said.host, "file": said.file}[name] or None
+
+    def _stream(self, partition: int) -> str:
+        return f"{self.topic}-{partition}"
+
+    def _loss(self, lost: Lost) -> DataLoss:
+        return DataLoss(self._stream(lost.partition), lost.start, lost.end, lost.why)
+
+
+def place(offset: int) -> int:
+    """Return the position of the first byte of the record at `offset` in its partition."""
+    return offset * RECORD_POSITIONS
+
+
+def _taken_at(message: Message) -> datetime | None:
+    kind, at_ms = message.timestamp()
+    return None if kind == TIMESTAMP_NOT_AVAILABLE or at_ms < 0 else datetime.fromtimestamp(at_ms / 1000, UTC)
+
+
+def _text(key: bytes | str | None) -> str:
+    return key.decode("utf-8", "replace") if isinstance(key, bytes) else key or ""
+
+
+def _offset(positions: Positions) -> Offset:
+    return {str(partition): converter().unstructure(position) for partition, position in sorted(positions.items())}
+
+
+def _positions(offset: Offset) -> dict[int, Position]:
+    return {int(partition): converter().structure(position, Position) for partition, position in offset.items()}

@@ -1,0 +1,21 @@
+"""Slack as a receiver: one message for each incident, kept true by edits, with evidence and changes in its thread.
+
+With a bot token (SlackReceiver) messages are found again and edited; with an incoming webhook (SlackWebhookReceiver) they can
+only be posted.
+"""
+
+from connectors.slack.limits import breaches
+from connectors.slack.message import Message, parent, reply
+from connectors.slack.receiver import SlackReceiver, open_receiver
+from connectors.slack.webhook import SlackWebhookReceiver, open_webhook_receiver
+
+__all__ = [
+    "Message",
+    "SlackReceiver",
+    "SlackWebhookReceiver",
+    "breaches",
+    "open_receiver",
+    "open_webhook_receiver",
+    "parent",
+    "reply",
+]

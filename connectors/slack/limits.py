@@ -1,0 +1,77 @@
+"""What Slack takes in one message. The SDK does not check raw blocks, and Slack refuses a message as a whole.
+
+Source: slack_sdk/models/blocks for the limits of one block. That all blocks together must stay below about 13,200 characters
+is documented nowhere (slackapi/bolt-js issue 2509); 12,000 keeps a distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+Block = dict[str, Any]
+
+MOST_BLOCKS = 45  # Slack: 50
+MOST_CHARACTERS = 12_000
+MOST_TEXT = 3_000  # top-level text; Slack cuts at 40,000, a push message far earlier
+MOST_IN_HEADER = 150
+MOST_IN_SECTION = 3_000
+MOST_IN_LINK = 3_000
+_ELLIPSIS = "…"
+
+
+def characters(value: Any) -> int:
+    """Return how many characters of text and addresses a block, or a list of blocks, holds."""
+    if isinstance(value, Mapping):
+        return sum(len(v) if k in ("text", "url") and isinstance(v, str) else characters(v) for k, v in value.items())
+    return sum(characters(item) for item in value) if isinstance(value, list | tuple) else 0
+
+
+def cut(text: str, limit: int) -> str:
+    """Return `text` with at most `limit` characters, the last one an ellipsis when something is missing."""
+    return text if len(text) <= limit else text[: limit - 1] + _ELLIPSIS
+
+
+def fitted(blocks: Sequence[Block], remark: Block) -> list[Block]:
+    """Return the first blocks that fit into one message; `remark` follows when some are left out."""
+    if len(blocks) <= MOST_BLOCKS and characters(blocks) <= MOST_CHARACTERS:
+        return list(blocks)
+    left = MOST_CHARACTERS - characters(remark)
+    taken: list[Block] = []
+    for block in blocks[: MOST_BLOCKS - 1]:
+        left -= characters(block)
+        if left < 0:
+            break
+        taken.append(block)
+    return [*taken, remark]
+
+
+def breaches(text: str, blocks: Sequence[Block]) -> list[str]:
+    """Return a sentence for everything that Slack would refuse; empty when it takes the message."""
+    found = [] if text else ["the message has no top-level text"]
+    if len(blocks) > MOST_BLOCKS:
+        found.append(f"{len(blocks)} blocks, at most {MOST_BLOCKS}")
+    if (size := characters(blocks)) > MOST_CHARACTERS:
+        found.append(f"{size} characters, at most {MOST_CHARACTERS}")
+    return [*found, *(sentence for block in blocks for sentence in _of_block(block))]
+
+
+def _of_block(block: Block) -> Iterator[str]:
+    limit = {"header": MOST_IN_HEADER, "section": MOST_IN_SECTION}.get(block["type"])
+    if limit is not None and len(block["text"]["text"]) > limit:
+        yield f"a {block['type']} of {len(block['text']['text'])} characters, at most {limit}"
+    for text in _texts(block):
+        if not text:
+            yield f"an empty text in a {block['type']}"
+
+
+def _texts(value: Any) -> Iterable[str]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key == "text" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)

@@ -1,0 +1,169 @@
+"""How an incident looks in Slack: the message that is kept true, and the replies in its thread.
+
+Everything that comes from a log stands in rich_text elements, which Slack shows as they are: such text cannot format, link or
+ping. Only the top-level text (push messages, search, screen readers) is escaped. Order (DESIGN 6.3): severity and title;
+entity and since when; cause; fix; evidence; what it explains; links.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_LINK, MOST_TEXT, Block, cut, fitted
+from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
+from engine.model.notifications import Notification, Reason
+from engine.model.phrases import lasting, moment, named
+from engine.model.visible import visible
+
+_EVENTS, _LINES, _WIDTH = 3, 3, 300  # evidence in the message itself
+_THREAD_EVENTS, _THREAD_LINES = 6, 20
+_PROSE, _CODE = 1_500, 2_500
+_STEPS, _SYMPTOMS, _LINKS = 6, 6, 5
+
+_FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")  # of a stack trace: left to the thread
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is posted: `text` is escaped; `blocks` may be empty."""
+
+    text: str
+    blocks: list[Block]
+
+
+def parent(incident: Incident) -> Message:
+    """Return the message of `incident`; a merged one is one line."""
+    headline = _headline(incident)
+    where = visible(named(incident.labels))
+    text = cut(escaped(": ".join(part for part in (headline, where) if part)), MOST_TEXT)
+    if incident.status == "merged":
+        line = f"{visible(incident.title)}: part of another incident now, {incident.merged_into}"
+        return Message(text, [_prose(line)])
+    blocks = [_header(headline), *_body(incident)]
+    return Message(text, fitted(blocks, _prose("More of the fix and the evidence did not fit in here.", italic=True)))
+
+
+def reply(notification: Notification) -> Message | None:
+    """Return what belongs in the thread: the evidence when the incident is new, else what changed; None: nothing."""
+    incident = notification.incident
+    if notification.reason in (Reason.OPENED, Reason.TEST):
+        blocks = [*_proof(incident.evidence, _THREAD_EVENTS, _THREAD_LINES), *_checks(incident)]
+        more = _prose("More evidence did not fit in here.", italic=True)
+        return Message("Evidence", fitted(blocks, more)) if blocks else None
+    if not notification.news:
+        return None
+    sentence = visible(notification.news)
+    return Message(cut(escaped(sentence), MOST_TEXT), [_prose(cut(sentence, _PROSE))])
+
+
+def is_loud(reason: Reason) -> bool:
+    """Say whether a reply is shown in the channel too: an edit is quiet, and these must be seen."""
+    return reason in (Reason.ESCALATED, Reason.REOPENED, Reason.REPEATED)
+
+
+def escaped(text: str) -> str:
+    """Return `text` with the three characters that Slack reads escaped."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _headline(incident: Incident) -> str:
+    state = incident.severity.upper() if incident.status == "open" else incident.status.capitalize()
+    return f"{state}: {visible(incident.title)}"
+
+
+def _body(incident: Incident) -> Iterator[Block]:
+    yield from _paragraph("Where", named(incident.labels))
+    yield from _paragraph("When", _when(incident))
+    yield from _paragraph("Cause", incident.cause)
+    yield from _paragraph("Impact", incident.impact)
+    for number, step in enumerate(incident.fix[:_STEPS], 1):
+        yield from _step(number, step)
+    if incident.verify:
+        yield from _paragraph("Verify", " ")
+        yield _code(incident.verify)
+    yield from _proof(incident.evidence, _EVENTS, _LINES)
+    yield from _explains(incident.symptoms)
+    yield from _paragraph("Or", ", ".join(incident.also_possible))
+    yield from _links(incident.references)
+    yield _prose(incident.id, italic=True)
+
+
+def _when(incident: Incident) -> str:
+    times = f", {incident.count:,} times" if incident.count > 1 else ""
+    why = f" ({incident.why})" if incident.why else ""
+    if incident.first_seen is None:
+        return f"the lines bear no time{times}{why}"
+    end = incident.resolved_at or incident.last_seen
+    if end is None or end <= incident.first_seen:
+        return f"{moment(incident.first_seen)}{times}{why}"
+    word = "resolved" if incident.resolved_at else "last seen"
+    return f"since {moment(incident.first_seen)}, {word} {moment(end)} ({lasting(end - incident.first_seen)}){times}{why}"
+
+
+def _step(number: int, step: RenderedStep) -> Iterator[Block]:
+    remarks = ", ".join(r for r in (step.where, "changes state" if step.changes_state else "") if r)
+    yield from _paragraph(f"Fix {number}", f"{step.do} ({remarks})" if remarks else step.do)
+    settings = [f"{key}={value}" for group in (step.set, step.also) for key, value in group.items()]
+    files = [f"{path}:\n{content}" for path, content in step.file.items()]
+    for code in ("\n".join(settings), *files, step.run):
+        if code.strip():
+            yield _code(code)
+
+
+def _proof(evidence: Iterable[Evidence], events: int, lines: int) -> Iterator[Block]:
+    for number, event in enumerate(evidence):
+        if number == events:
+            return
+        place = f"{event.source_id}:{event.number}" if event.number else event.source_id
+        yield from _paragraph("Evidence", place)
+        told = [line for line in event.text.splitlines() if lines > _LINES or not _FRAME.match(line)]
+        shown = [cut(line, _WIDTH) for line in told[:lines]]
+        if len(told) > lines:
+            shown.append(f"... and {len(told) - lines} more")
+        yield _code("\n".join(shown))
+
+
+def _explains(symptoms: tuple[Symptom, ...]) -> Iterator[Block]:
+    lines = [f"{s.count:,} x {s.title or s.rule} {named(s.labels)}".strip() for s in symptoms[:_SYMPTOMS]]
+    if len(symptoms) > _SYMPTOMS:
+        lines.append(f"and {len(symptoms) - _SYMPTOMS} more")
+    yield from _paragraph("Explains", "; ".join(lines))
+
+
+def _checks(incident: Incident) -> Iterator[Block]:
+    for check in incident.next_checks:
+        yield from _paragraph("Check", check)
+
+
+def _links(references: Iterable[str]) -> Iterator[Block]:
+    known = [url for url in references if url.startswith(("https://", "http://")) and len(url) <= MOST_IN_LINK][:_LINKS]
+    elements: list[Block] = []
+    for url in known:
+        elements += [{"type": "text", "text": " " if elements else "See "}, {"type": "link", "url": url}]
+    if elements:
+        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
+
+
+def _header(text: str) -> Block:
+    return {"type": "header", "text": {"type": "plain_text", "text": cut(text, MOST_IN_HEADER), "emoji": False}}
+
+
+def _paragraph(name: str, text: str) -> Iterator[Block]:
+    """Yield a paragraph that starts with `name` in bold; nothing when there is no text."""
+    if text:
+        start = {"type": "text", "text": f"{name}  ", "style": {"bold": True}}
+        said = {"type": "text", "text": cut(visible(text), _PROSE)}
+        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [start, said]}]}
+
+
+def _prose(text: str, italic: bool = False) -> Block:
+    element: Block = {"type": "text", "text": text or " ", **({"style": {"italic": True}} if italic else {})}
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [element]}]}
+
+
+def _code(text: str) -> Block:
+    lines = "\n".join(visible(line) for line in text.split("\n"))
+    element = {"type": "text", "text": cut(lines, _CODE) or " "}
+    return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [element]}]}

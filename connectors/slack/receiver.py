@@ -1,0 +1,211 @@
+"""A Slack channel told through a bot token: post once, then edit by the stored channel and ts.
+
+Slack has no idempotency key. So every message carries metadata, nothing is retried inside a call, and after an attempt whose
+outcome is unknown the channel is searched for that metadata before anything is posted again. What remains: when the app may
+not read the channel's history, such a message may come twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from http.client import HTTPException
+from typing import Any, Protocol
+
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+from connectors.slack.answers import GONE, from_answer, from_failure
+from connectors.slack.message import Message, is_loud, parent, reply
+from engine.errors import UsageError
+from engine.model.addresses import may_carry_secrets
+from engine.model.notifications import Notification, Reason, Receipt, State
+
+API = "https://slack.com/api/"
+TIMEOUT_S = 15
+EVENT_TYPE = "tocsin_incident"
+SKEW_S = 300  # how far Slack's clock and ours may be apart
+PAGES = 10  # of a history that is searched
+
+_UNREADABLE = frozenset(("missing_scope", "not_in_channel", "channel_not_found", "not_allowed_token_type", "no_permission"))
+
+
+class _Answer(Protocol):
+    @property
+    def status_code(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, Any]: ...
+    def get(self, key: str, default: Any = None) -> Any: ...
+
+
+@dataclass(frozen=True)
+class SlackReceiver:
+    """A channel (`#name` in any script, or an id) of the workspace that `client`'s token belongs to."""
+
+    channel: str
+    client: WebClient
+
+    @property
+    def edits(self) -> bool:
+        """True: the message of an incident is kept true."""
+        return True
+
+    @property
+    def lane(self) -> str:
+        """The channel: Slack allows about one message a second in each."""
+        return f"slack:{self.client.base_url}:{self.channel}"
+
+    def deliver(self, notification: Notification) -> Receipt:
+        """Post or edit the incident's message, then say in its thread what is new.
+
+        The receipt's marks: `channel` and `ts` of the message, `reply` for the last thing said in the thread. A failure half
+        way returns the marks of what was done, so that the next attempt goes on there.
+        """
+        talk = _Talk(self.client, self.channel, notification)
+        try:
+            talk.tell()
+            receipt = Receipt(State.DELIVERED)
+        except SlackApiError as error:
+            answer: _Answer = error.response
+            receipt = from_answer(answer.status_code, str(_field(answer, "error")), answer.headers)
+        except (OSError, HTTPException, SlackClientError, ValueError) as error:
+            receipt = from_failure(error)
+        return Receipt(receipt.state, receipt.why, receipt.after_s, receipt.unsure, talk.marks, talk.sent)
+
+
+def open_receiver(channel: str, token: str, base_url: str = API) -> SlackReceiver:
+    """Return the receiver of `channel`. Raises UsageError when the token would travel unprotected to `base_url`."""
+    if not may_carry_secrets(base_url):
+        raise UsageError(f"{base_url}: a token is sent to https addresses and to this machine only")
+    return SlackReceiver(channel, WebClient(token=token, base_url=base_url, timeout=TIMEOUT_S, retry_handlers=[]))
+
+
+class _Talk:
+    """One delivery: up to two messages, and what is known after each."""
+
+    def __init__(self, client: WebClient, channel: str, notification: Notification) -> None:
+        self._client, self._channel, self._what = client, channel, notification
+        self.marks = dict(notification.marks)
+        self.sent = 0
+
+    def tell(self) -> None:
+        self._recover()
+        message = parent(self._what.incident)
+        if not ("ts" in self.marks and self._edited(message)):
+            self._post(message)
+        self._answer()
+
+    def _recover(self) -> None:
+        """Take up the message that an earlier attempt may have left in the channel."""
+        since = self._what.unsure_since
+        if since is None or "ts" in self.marks:
+            return
+        channel = self._channel_id()
+        if channel is not None:
+            key = {"key": self._what.incident.id}
+            ts = self._search(self._client.conversations_history, {"channel": channel}, key, since)
+            if ts is not None:
+                self.marks |= {"channel": channel, "ts": ts}
+
+    def _edited(self, message: Message) -> bool:
+        """Edit the message; False when it is gone or can no longer be edited."""
+        try:
+            self._client.chat_update(
+                channel=self.marks["channel"],
+                ts=self.marks["ts"],
+                text=message.text,
+                blocks=message.blocks,
+                metadata=self._metadata(),
+            )
+        except SlackApiError as error:
+            if _field(error.response, "error") not in GONE:
+                raise
+            self.marks = {}
+            return False
+        self.sent += 1
+        return True
+
+    def _post(self, message: Message) -> None:
+        answer = self._client.chat_postMessage(
+            channel=self._channel,
+            text=message.text,
+            blocks=message.blocks,
+            metadata=self._metadata(),
+            unfurl_links=False,
+            unfurl_media=False,
+        )
+        self.sent += 1
+        self.marks = {"channel": str(answer["channel"]), "ts": str(answer["ts"])}
+
+    def _answer(self) -> None:
+        said, incident = reply(self._what), self._what.incident
+        mark = f"{self._what.reason.value}/{incident.revision}"
+        if said is None or (self.marks.get("reply") == mark and self._what.reason is not Reason.REPEATED):
+            return
+        if self._what.unsure_since is None or not self._is_said(mark, self._what.unsure_since):
+            self._client.chat_postMessage(
+                channel=self.marks["channel"],
+                thread_ts=self.marks["ts"],
+                reply_broadcast=is_loud(self._what.reason),
+                text=said.text,
+                blocks=said.blocks,
+                metadata=self._metadata(mark),
+            )
+            self.sent += 1
+        self.marks["reply"] = mark
+
+    def _is_said(self, mark: str, since: datetime) -> bool:
+        place = {"channel": self.marks["channel"], "ts": self.marks["ts"]}
+        key = {"key": self._what.incident.id, "reply": mark}
+        return self._search(self._client.conversations_replies, place, key, since) is not None
+
+    def _metadata(self, mark: str = "") -> dict[str, Any]:
+        payload = {"key": self._what.incident.id, **({"reply": mark} if mark else {})}
+        return {"event_type": EVENT_TYPE, "event_payload": payload}
+
+    def _channel_id(self) -> str | None:
+        """Return the id of the channel, which reading needs where posting takes the name; None when it cannot be found."""
+        name = self._channel.removeprefix("#")
+        if not self._channel.startswith("#"):
+            return name
+        for kind in ("public_channel", "private_channel"):  # apart: the app may be allowed to list only one of them
+            for page in self._pages(self._client.conversations_list, {"types": kind}):
+                for channel in page.get("channels", []):
+                    if channel["name"] == name:
+                        return str(channel["id"])
+        return None
+
+    def _search(
+        self, read: Callable[..., Any], place: Mapping[str, str], key: Mapping[str, str], since: datetime
+    ) -> str | None:
+        """Return the ts of the oldest message that carries `key`, None when there is none or it may not be read."""
+        asked = {**place, "include_all_metadata": True, "oldest": str(since.timestamp() - SKEW_S)}
+        found = [
+            str(message["ts"])
+            for page in self._pages(read, asked)
+            for message in page.get("messages", [])
+            if message.get("metadata", {}).get("event_payload") == key
+        ]
+        return min(found, key=float, default=None)
+
+    def _pages(self, read: Callable[..., Any], asked: Mapping[str, Any]) -> list[Any]:
+        pages, cursor = [], ""
+        try:
+            for _ in range(PAGES):
+                pages.append(read(**asked, limit=200, **({"cursor": cursor} if cursor else {})))
+                cursor = (pages[-1].get("response_metadata") or {}).get("next_cursor") or ""
+                if not cursor:
+                    break
+        except SlackApiError as error:
+            if _field(error.response, "error") not in _UNREADABLE:
+                raise
+        return pages
+
+
+def _field(answer: Any, name: str) -> Any:
+    """Return a field of an answer, empty when the answer is not Slack's JSON at all."""
+    try:
+        return answer.get(name) or ""
+    except (AttributeError, ValueError):
+        return ""

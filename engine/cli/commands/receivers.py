@@ -1,0 +1,98 @@
+"""The receivers: list them, and send one of them a test message."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.cli.exits import FAILURE
+from engine.cli.output import Format, FormatOption, print_json
+from engine.cli.receiving import open_receiver
+from engine.cli.report import render_incident
+from engine.cli.terminal import show
+from engine.config import ReceiverSettings, SlackSettings, WebhookSettings, load
+from engine.errors import UsageError
+from engine.model.incidents import Incident
+from engine.model.notifications import Notification, Reason, State
+
+HELP = """\
+List who can be told, and try it: `test` sends a message that says it is a test and says how it went.
+
+\b
+Examples:
+  tocsin receivers list -c tocsin.yml
+  tocsin receivers test kafka-ops -c tocsin.yml
+
+\b
+Exit codes: 0 delivered, 2 usage or bad configuration, 3 not delivered.
+"""
+
+Config = Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="The configuration.")]
+
+app = typer.Typer(help=HELP, no_args_is_help=True)
+
+
+@app.command("list")
+def list_receivers(config: Config = Path("tocsin.yml"), format: FormatOption = Format.TEXT) -> None:
+    """List every receiver and what it is. Secrets are not shown."""
+    rows = [{"name": each.name, "type": _type(each), "to": _to(each)} for each in load(config).receivers]
+    if format is Format.JSON:
+        print_json(rows)
+        return
+    width = max(len(row["name"]) for row in rows)
+    print("\n".join(f"{row['name']:{width}}  {row['type']:8}  {row['to']}".rstrip() for row in rows))
+
+
+@app.command("test")
+def test_receiver(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A receiver of the configuration.")],
+    config: Config = Path("tocsin.yml"),
+) -> None:
+    """Send a test message, and say how it went."""
+    known = {each.name: each for each in load(config).receivers}
+    if name not in known:
+        raise UsageError(f"there is no receiver `{name}`; known: {', '.join(known)}")
+    receipt = open_receiver(known[name], _show).deliver(Notification(_test_incident(datetime.now(UTC)), Reason.TEST))
+    print(f"{name}: {receipt.state.value.replace('_', ' ')}" + (f" ({receipt.why})" if receipt.why else ""))
+    if receipt.state is not State.DELIVERED:
+        raise typer.Exit(FAILURE)
+
+
+def _test_incident(now: datetime) -> Incident:
+    """Return an incident that says of itself that nothing is wrong."""
+    return Incident(
+        id=f"test-{now:%Y%m%dT%H%M%S}",
+        key=("default", "test", ()),
+        revision=1,
+        rule="test",
+        title="A test message of tocsin: nothing is wrong",
+        severity="info",
+        status="open",
+        component="any",
+        labels={},
+        first_seen=now,
+        last_seen=now,
+        resolved_at=None,
+        count=1,
+        cause="Somebody asked whether this receiver works; it does.",
+        impact="",
+    )
+
+
+def _show(notification: Notification) -> None:
+    show(lambda width: render_incident(notification.incident, width).append("\n"))
+
+
+def _type(settings: ReceiverSettings) -> str:
+    if isinstance(settings, SlackSettings):
+        return "slack"
+    return "webhook" if isinstance(settings, WebhookSettings) else "terminal"
+
+
+def _to(settings: ReceiverSettings) -> str:
+    if isinstance(settings, SlackSettings):
+        return f"{settings.channel} by {settings.token}" if settings.token else f"by {settings.webhook_url}"
+    return str(settings.url) if isinstance(settings, WebhookSettings) else ""

@@ -1,0 +1,96 @@
+"""The route tree: show it, and ask who would be told of what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from engine.cli.exits import FOUND
+from engine.cli.output import Format, FormatOption, print_json
+from engine.config import load
+from engine.errors import UsageError
+from engine.model.routes import Route, Timings
+from engine.route import route
+
+HELP = """\
+Show who is told of what, and when.
+
+A route takes an incident when all its matchers hold; they see the incident's labels, and its rule, severity and component.
+
+\b
+Examples:
+  tocsin routes show -c tocsin.yml
+  tocsin routes test -c tocsin.yml component=connect severity=critical
+  tocsin routes test -c tocsin.yml cluster=prod --format json
+
+\b
+Exit codes: 0 shown, 1 (test) a receiver would be told, 2 usage or bad configuration.
+"""
+
+Config = Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="The configuration.")]
+
+app = typer.Typer(help=HELP, no_args_is_help=True)
+
+
+@app.command("show")
+def show_routes(config: Config = Path("tocsin.yml"), format: FormatOption = Format.TEXT) -> None:
+    """Show the tree with its matchers and timings."""
+    tree = load(config).route
+    if format is Format.JSON:
+        print_json(_value(tree))
+        return
+    print("\n".join(_lines(tree)))
+
+
+@app.command("test")
+def test_routes(
+    labels: Annotated[list[str] | None, typer.Argument(metavar="LABEL=VALUE...", help="What the incident has.")] = None,
+    config: Config = Path("tocsin.yml"),
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Say which receivers would be told of an incident with these labels."""
+    targets = route(_labels(labels or []), load(config).route)
+    if format is Format.JSON:
+        print_json([{"receiver": target.receiver, **_seconds(target.timings)} for target in targets])
+    else:
+        print("\n".join(f"{target.receiver}  ({_timings(target.timings)})" for target in targets))
+    raise typer.Exit(FOUND)
+
+
+def _labels(pairs: list[str]) -> Mapping[str, str]:
+    parts = [pair.partition("=") for pair in pairs]
+    for name, sign, _ in parts:
+        if not name or not sign:
+            raise UsageError(f"`{name}` is no label; write for example component=connect")
+    return {name: value for name, _, value in parts}
+
+
+def _lines(node: Route, depth: int = 0) -> Iterator[str]:
+    condition = " ".join(str(matcher) for matcher in node.matchers) or "everything" + (" else" if node.routes else "")
+    goes_on = ", then goes on" if node.goes_on else ""
+    yield f"{'  ' * depth}{condition} -> {node.receiver}  ({_timings(node.timings)}){goes_on}"
+    for branch in node.routes:
+        yield from _lines(branch, depth + 1)
+
+
+def _value(node: Route) -> Mapping[str, Any]:
+    own = {"receiver": node.receiver, "matchers": [str(m) for m in node.matchers], "continue": node.goes_on}
+    return {**own, **_seconds(node.timings), "routes": [_value(branch) for branch in node.routes]}
+
+
+def _seconds(timings: Timings) -> Mapping[str, float]:
+    return {
+        "group_wait_s": timings.group_wait_s,
+        "group_interval_s": timings.group_interval_s,
+        "repeat_interval_s": timings.repeat_interval_s,
+    }
+
+
+def _timings(timings: Timings) -> str:
+    return (
+        f"after {timings.group_wait_s:g} s, changes every {timings.group_interval_s:g} s, "
+        f"repeated every {timings.repeat_interval_s:g} s"
+    )

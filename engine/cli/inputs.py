@@ -1,0 +1,112 @@
+"""The sources of a configuration, opened: what the job is given of each, what there is to read now, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from connectors import files, kafka
+from engine.config import Checks, SourceSettings
+from engine.dsl.quantities import duration_s
+from engine.errors import SourceError, SourceMissing
+from engine.spark.sources import SourceSpec
+
+LIVE_START = "1h"  # what a live run reads of logs that were there before it, unless the source says otherwise
+OPENERS: Mapping[str, str] = {"files": "connectors.files:open_source", "kafka": "connectors.kafka:open_source"}
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A source of the configuration.
+
+    `specs` are for the job: a source of type kafka gives one a topic, so that a topic can be added without the others losing
+    their place. `found` says what there is to read now, a line each, `summary` how much it is; `errors` what cannot be read.
+    """
+
+    specs: tuple[SourceSpec, ...]
+    summary: str
+    found: tuple[str, ...]
+    errors: tuple[SourceError, ...]
+
+
+def opened(source: SourceSettings, once: bool) -> Input:
+    """Return `source` as it is now. Raises RuntimeMissing when a package that it needs is not installed.
+
+    Args:
+        once: the input is bounded by what is there; without a start of its own it is read from its beginning.
+    """
+    start = _start(source.start or ("earliest" if once else LIVE_START))
+    labels = {**source.labels, "cluster": source.scope}
+    return _INPUTS[source.type](source, {"labels": labels, "start": start, "final": once})
+
+
+def checks() -> Checks:
+    """Return what the connectors know to be wrong in a configuration."""
+    return Checks({"files": _files_label, "kafka": kafka.check_label}, kafka.check_option)
+
+
+def unreadable(inputs: Sequence[Input], once: bool) -> list[SourceError]:
+    """Return what cannot be read; what is not there yet is no problem for a run that waits for it.
+
+    Raises SourceMissing when there is nothing at all to read, and never will be.
+    """
+    errors = [error for each in inputs for error in each.errors if once or not isinstance(error, SourceMissing)]
+    if once and not any(each.found for each in inputs):
+        why = "; ".join(str(error) for error in errors)
+        raise SourceMissing(f"none of the sources has anything that can be read ({why}); nothing was run")
+    return errors
+
+
+def count(number: int, noun: str) -> str:
+    """Return `1 file`, `1,200 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _of_files(source: SourceSettings, settings: Mapping[str, object]) -> Input:
+    spec = _spec(source, " ".join(source.paths), {"paths": source.paths, **settings})
+    found = files.open_source(spec.settings).check()
+    return Input((spec,), f"{count(len(found.files), 'file')} now", found.files, found.errors)
+
+
+def _of_kafka(source: SourceSettings, settings: Mapping[str, object]) -> Input:
+    address = {"bootstrap_servers": source.bootstrap_servers, "options": source.options}
+    specs, found, errors, records = list[SourceSpec](), list[str](), list[SourceError](), 0
+    for topic in source.topics:
+        spec = _spec(source, f"{source.bootstrap_servers} {topic}", {**address, "topic": topic, **settings})
+        try:
+            partitions = kafka.open_source(spec.settings).count()
+        except SourceError as error:
+            errors.append(error)
+            specs += [] if settings["final"] else [spec]  # a run without end waits for what is not there
+            continue
+        specs.append(spec)
+        records += sum(partitions.values())
+        found.append(
+            f"{topic}: {count(len(partitions), 'partition')}, up to {count(sum(partitions.values()), 'record')} in a first run"
+        )
+    summary = f"{count(len(found), 'topic')} on {source.bootstrap_servers}, up to {count(records, 'record')} in a first run"
+    return Input(tuple(specs), summary, tuple(found), tuple(errors))
+
+
+_INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object]], Input]] = {"files": _of_files, "kafka": _of_kafka}
+
+
+def _spec(source: SourceSettings, what: str, settings: Mapping[str, object]) -> SourceSpec:
+    return SourceSpec(f"{source.type} {source.scope} {what}", OPENERS[source.type], settings, source.scope)
+
+
+def _start(start: str) -> str:
+    """Return `start` with a duration back from now as the time it stands for."""
+    with suppress(ValueError):
+        return (datetime.now(UTC) - timedelta(seconds=duration_s(start))).isoformat()
+    return start
+
+
+def _files_label(template: str) -> str | None:
+    try:
+        files.check_label(template)
+    except files.LabelError as error:
+        return str(error)
+    return None

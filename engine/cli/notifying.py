@@ -1,0 +1,55 @@
+"""The notifier beside the job: built from the configuration, on its own thread, with its own stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from engine.config import Settings
+from engine.deliver import Notice, Notifier, Policy
+from engine.model.notifications import State
+from engine.model.rules import Plan
+from engine.ports import Receiver
+from engine.store import Store
+
+Say = Callable[[str], None]
+
+GRACE_S = 30.0  # how long an attempt under way may take to end when a run stops
+
+
+def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, Receiver], say: Say, once: bool) -> Notifier:
+    """Return the notifier of a run; `once` counts waits as elapsed. Every failed attempt is told by `say`."""
+    edits = frozenset(name for name, receiver in receivers.items() if receiver.edits)
+    explained = frozenset(id_ for rule in plan.rules().values() for entry in rule.explains for id_ in entry.rules)
+    policy = Policy(settings.route, edits, explained, hurry=once)
+    return Notifier(store, policy, receivers, lambda: datetime.now(UTC), lambda notice: _report(notice, say))
+
+
+@contextmanager
+def running(notifier: Notifier, say: Say) -> Iterator[None]:
+    """Let the notifier tell on a thread of its own while the body runs; an attempt under way is finished before the end."""
+    stop = threading.Event()
+    thread = threading.Thread(target=notifier.run, args=(stop, say), name="notifier", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(GRACE_S)
+
+
+def drain(notifier: Notifier, say: Say) -> int:
+    """Tell everything that there is to tell; return how many were told, and say what had to be left for the next run."""
+    told = notifier.drain(time.sleep)
+    if left := notifier.backlog():
+        say(f"{left} could not be delivered yet; they stay in the outbox, and the next run goes on with them")
+    return told
+
+
+def _report(notice: Notice, say: Say) -> None:
+    entry, receipt = notice.entry, notice.receipt
+    if receipt.state is not State.DELIVERED:
+        say(f"{entry.receiver} was not told of {entry.incident}: {receipt.state.value.replace('_', ' ')}, {receipt.why}")

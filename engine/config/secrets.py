@@ -1,0 +1,61 @@
+"""Secrets: named in tocsin.yml, read when they are needed, never printed."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import UsageError
+
+KINDS = ("env", "file")
+
+# keys whose values are secret; what stands there must not reach a message about the file
+_WRITTEN = re.compile(r"""(\b(?:token|webhook_url|url)["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)""")
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Where a secret is: the environment variable or the file `name`. Its repr and str show only that."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        """Return it as it is written in the configuration."""
+        return f"{self.kind}:{self.name}"
+
+    def reveal(self) -> str:
+        """Return the secret without surrounding blanks. Raises UsageError, which names only the place, when there is none."""
+        if self.kind == "env":
+            value, what = os.environ.get(self.name, ""), f"the environment variable {self.name} is not set"
+        else:
+            value, what = _content(self.name)
+        if not value.strip():
+            raise UsageError(f"{self}: {what}")
+        return value.strip()
+
+
+def parse_secret(text: str) -> Secret:
+    """Return the secret that `env:NAME` or `file:PATH` names. Raises ValueError, which does not repeat `text`."""
+    kind, colon, name = text.partition(":")
+    if not colon or kind not in KINDS or not name.strip():
+        raise ValueError("a secret is named as env:NAME or file:PATH")
+    return Secret(kind, name.strip())
+
+
+def without_secrets(line: str) -> str:
+    """Return a line of a configuration with the values of secret keys starred out, unless they only name a place."""
+    return _WRITTEN.sub(lambda found: found[1] + _starred(found[2]), line)
+
+
+def _starred(value: str) -> str:
+    return value if value.strip("\"'").startswith(("env:", "file:")) else "*" * len(value)
+
+
+def _content(path: str) -> tuple[str, str]:
+    try:
+        return Path(path).read_text(encoding="utf-8"), "the file is empty"
+    except (OSError, UnicodeDecodeError) as error:
+        return "", f"the file cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})"

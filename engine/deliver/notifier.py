@@ -1,0 +1,210 @@
+"""The notifier's loop: take what changed in the store, plan the outbox, send what is due, record how it went."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from engine.deliver.pacing import INTERVAL_S, Pace
+from engine.deliver.planning import Policy, plan_delivery, retried
+from engine.errors import StoreError
+from engine.model.incidents import Incident
+from engine.model.notifications import Delivery, Notification, Receipt, State
+from engine.model.routes import Silence
+from engine.ports import Receiver
+from engine.route import Target, knows
+from engine.store import Store
+
+POLL_S = 1.0
+PATIENCE_S = 60.0  # how long a run that ends goes on trying
+_WAITING = frozenset((State.QUEUED, State.RETRY_LATER))
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An attempt that is over: what was sent to whom, and how it went."""
+
+    entry: Delivery
+    receipt: Receipt
+
+
+def _ignore(notice: Notice) -> None:
+    pass
+
+
+class Notifier:
+    """Tells `receivers` what `policy` wants told of the incidents in `store`. One at a time for a store.
+
+    Args:
+        clock: the time now, aware; waits and repetitions follow it, never the logs.
+        on_notice: called after each attempt is recorded.
+        interval_s: what a lane rests after a message.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        receivers: Mapping[str, Receiver],
+        clock: Callable[[], datetime],
+        on_notice: Callable[[Notice], None] = _ignore,
+        interval_s: float = INTERVAL_S,
+    ) -> None:
+        self._store, self._outbox = store, store.outbox()
+        self._policy, self._receivers = policy, receivers
+        self._clock, self._on_notice = clock, on_notice
+        self._pace = Pace(interval_s)
+        self._told = dict(self._outbox.told())
+        self._entries = {pair: self._resumed(entry) for pair, entry in self._outbox.entries().items()}
+        self._incidents: dict[str, Incident] = {}
+        self._parts: defaultdict[str, set[str]] = defaultdict(set)  # survivor: the incidents merged into it
+        self._silences: tuple[Silence, ...] = ()
+        self._mark = 0
+        self._again_at: datetime | None = None
+
+    def step(self) -> int:
+        """Do what is to be done now; return how many were told. Raises StoreError."""
+        now = self._clock()
+        is_time = self._again_at is not None and self._again_at <= now
+        if self._take_changes() | self._silences_changed(now) | is_time:
+            self._plan(now)
+        return self._send()
+
+    def run(self, stop: threading.Event, say: Callable[[str], None]) -> None:
+        """Step every second until `stop` is set, and once more then; what goes wrong is said once and tried again."""
+        last, stopped = "", False
+        while not stopped:
+            stopped = stop.wait(POLL_S)
+            try:
+                self.step()
+                last = ""
+            except Exception as error:  # the thread must outlive anything: nobody is told if it dies
+                sentence = str(error) if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
+                if sentence != last:
+                    say(f"the notifier goes on after an error: {sentence}")
+                last = sentence
+
+    def drain(self, wait: Callable[[float], object]) -> int:
+        """Send until nothing waits, at most PATIENCE_S; return how many were told. What is left stays in the outbox."""
+        told, began = self.step(), self._clock()
+        while (rest := self._rest_s()) is not None and (self._clock() - began).total_seconds() + rest <= PATIENCE_S:
+            wait(max(rest, 0.01))
+            told += self.step()
+        return told
+
+    def backlog(self) -> int:
+        """Return how many entries wait to be sent."""
+        return sum(1 for entry in self._entries.values() if entry.state in _WAITING)
+
+    def _resumed(self, entry: Delivery) -> Delivery:
+        """Return an entry as a new process takes it up: an attempt cut short is unsure, a refusal is worth another try."""
+        if entry.state is State.SENDING:
+            entry = replace(entry, state=State.RETRY_LATER, unsure_since=entry.unsure_since or entry.attempt_at)
+        elif entry.state is State.REJECTED:
+            entry = replace(entry, state=State.QUEUED)
+        return entry
+
+    def _take_changes(self) -> bool:
+        mark, changed = self._store.changed_since(self._mark)
+        self._mark = mark
+        for incident in changed:
+            self._incidents[incident.id] = incident
+            if incident.merged_into:
+                self._parts[incident.merged_into].add(incident.id)
+        return bool(changed)
+
+    def _silences_changed(self, now: datetime) -> bool:
+        before, self._silences = self._silences, tuple(self._outbox.silences(now))
+        return before != self._silences
+
+    def _plan(self, now: datetime) -> None:
+        self._again_at = min((s.starts_at for s in self._silences if s.starts_at > now), default=None)
+        for incident in list(self._incidents.values()):
+            informed = self._informed(incident)
+            wanted = [self._plan_one(incident, target, now) for target in self._policy.targets(incident, informed)]
+            if incident.status in ("resolved", "retracted", "merged") and not any(wanted):
+                del self._incidents[incident.id]  # over, and everybody knows
+
+    def _informed(self, incident: Incident) -> set[str]:
+        known = {incident.id, *self._parts.get(incident.id, ())}
+        return {receiver for receiver, id_ in self._told if id_ in known}
+
+    def _plan_one(self, incident: Incident, target: Target, now: datetime) -> bool:
+        """Bring one entry up to date; say whether something is still to be told."""
+        pair = (target.receiver, incident.id)
+        entry = self._entries.get(pair)
+        planned = plan_delivery(self._policy, target, incident, self._told.get(pair), entry, self._silences, now)
+        if planned.again_at is not None:
+            self._again_at = min(planned.again_at, self._again_at or planned.again_at)
+        if planned.entry is None and entry is not None:
+            self._outbox.drop(entry)
+            del self._entries[pair]
+        elif planned.entry is not None and planned.entry != entry:
+            self._keep(planned.entry)
+        return planned.again_at is not None or (planned.entry is not None and planned.entry.state in _WAITING)
+
+    def _keep(self, entry: Delivery) -> None:
+        self._outbox.put(entry)
+        self._entries[entry.receiver, entry.incident] = entry
+
+    def _send(self) -> int:
+        told = 0
+        due = sorted((e for e in self._entries.values() if e.state in _WAITING), key=lambda entry: entry.due_at)
+        for entry in due:
+            now, receiver = self._clock(), self._receivers.get(entry.receiver)
+            incident = self._incidents.get(entry.incident)
+            if receiver is None or incident is None or entry.due_at > now or self._pace.wait_s(receiver.lane, now) > 0:
+                continue
+            told += self._attempt(entry, receiver, incident, now)
+        return told
+
+    def _attempt(self, entry: Delivery, receiver: Receiver, incident: Incident, now: datetime) -> bool:
+        started = replace(entry, state=State.SENDING, attempts=entry.attempts + 1, attempt_at=now)
+        self._keep(started)
+        what = Notification(incident, entry.reason, entry.news, entry.marks, entry.unsure_since)
+        receipt = _delivered(receiver, what)
+        self._pace.spend(receiver.lane, receipt.messages, self._clock())
+        self._settle(started, incident, receipt)
+        return receipt.state is State.DELIVERED
+
+    def _settle(self, started: Delivery, incident: Incident, receipt: Receipt) -> None:
+        now, pair = self._clock(), (started.receiver, started.incident)
+        entry = settled(started, receipt, now)
+        told = knows(incident, now, entry.marks) if entry.state is State.DELIVERED else None
+        self._outbox.settle(entry, now, told)
+        self._entries[pair] = entry
+        if told is not None:
+            self._told[pair] = told
+        self._again_at = now
+        self._on_notice(Notice(entry, receipt))
+
+    def _rest_s(self) -> float | None:
+        """Return how long until an entry can be sent, None when none waits."""
+        now, waits = self._clock(), []
+        for entry in self._entries.values():
+            receiver = self._receivers.get(entry.receiver)
+            if receiver is not None and entry.state in _WAITING and entry.incident in self._incidents:
+                waits.append(max((entry.due_at - now).total_seconds(), self._pace.wait_s(receiver.lane, now)))
+        return min(waits, default=None)
+
+
+def settled(started: Delivery, receipt: Receipt, now: datetime) -> Delivery:
+    """Return the entry after an attempt that ended with `receipt` at `now`."""
+    marks = started.marks if receipt.marks is None else receipt.marks
+    unsure_since = started.unsure_since or (started.attempt_at if receipt.unsure else None)
+    ended = replace(started, state=receipt.state, why=receipt.why, marks=marks, unsure_since=unsure_since)
+    if receipt.state is State.RETRY_LATER:
+        return replace(ended, due_at=retried(started, receipt.after_s, now))
+    if receipt.state is State.DELIVERED:
+        return replace(ended, attempts=0, unsure_since=None, news="")
+    return replace(ended, unsure_since=None)
+
+
+def _delivered(receiver: Receiver, what: Notification) -> Receipt:
+    try:
+        return receiver.deliver(what)
+    except Exception as error:  # a receiver that breaks its contract must not keep the others from being told
+        return Receipt(State.RETRY_LATER, f"{type(error).__name__}: {error}", unsure=True)

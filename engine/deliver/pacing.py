@@ -1,0 +1,26 @@
+"""One message a second for each lane (a Slack channel): a bucket with room for one, which may be overdrawn."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+INTERVAL_S = 1.0
+
+
+class Pace:
+    """When a lane may be used again. The empty lane is never paced."""
+
+    def __init__(self, interval_s: float = INTERVAL_S) -> None:
+        self._interval_s = interval_s
+        self._free_at: dict[str, datetime] = {}
+
+    def wait_s(self, lane: str, now: datetime) -> float:
+        """Return how long `lane` must rest from `now` on; 0: it is free."""
+        free_at = self._free_at.get(lane)
+        return 0.0 if free_at is None else max(0.0, (free_at - now).total_seconds())
+
+    def spend(self, lane: str, messages: int, now: datetime) -> None:
+        """Count `messages` that were sent at `now`."""
+        if lane and messages:
+            start = max(now, self._free_at.get(lane, now))
+            self._free_at[lane] = start + timedelta(seconds=self._interval_s * messages)

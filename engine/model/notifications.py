@@ -1,0 +1,113 @@
+"""What is told to whom: why, how it went, and what a receiver knows. Decided by engine/route, carried out by engine/deliver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from engine.model.incidents import Incident
+
+
+class Reason(str, Enum):
+    """Why a receiver is told of an incident; kept with every delivery."""
+
+    OPENED = "opened"
+    UPDATED = "updated"
+    ESCALATED = "escalated"
+    RESOLVED = "resolved"
+    REOPENED = "reopened"
+    ROOT_CHANGED = "root_changed"
+    MERGED = "merged"
+    REPEATED = "repeated"
+    TEST = "test"
+
+
+class State(str, Enum):
+    """Where a delivery stands. Found `sending` at the start: the process ended during the attempt, its outcome is unknown."""
+
+    QUEUED = "queued"
+    SENDING = "sending"
+    DELIVERED = "delivered"
+    RETRY_LATER = "retry_later"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a receiver knows of an incident since `at`. `marks` are the receiver's own (a Slack channel and message)."""
+
+    rule: str
+    status: str
+    severity: str
+    at: datetime
+    stage: str = ""
+    revision: int = 0
+    marks: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """What to tell a receiver.
+
+    `news` is one sentence on what changed since it was told last, empty when only counts, times and evidence did.
+    `marks` are what its last receipt gave. `unsure_since`: an earlier attempt began then and its outcome is unknown, so a
+    receiver that can look does so before it tells the same twice.
+    """
+
+    incident: Incident
+    reason: Reason
+    news: str = ""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    unsure_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """How an attempt went: delivered; retry_later, in `after_s` seconds if the receiver said so; or rejected, `why`.
+
+    `unsure`: it may have been delivered all the same. `marks`: what the receiver wants back next time, also after a failure
+    half way; None leaves what is known of it. `messages`: how many were sent, for the pacing of its lane.
+    """
+
+    state: State
+    why: str = ""
+    after_s: float | None = None
+    unsure: bool = False
+    marks: Mapping[str, str] | None = None
+    messages: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The outbox's one entry for a receiver and an incident: always about the newest revision.
+
+    `known_at`: when the notifier first saw that there is something to tell. `due_at`: not sent before. `attempts` counts
+    those since the last success, the last one begun at `attempt_at`. `unsure_since` and `marks`: see Notification.
+    """
+
+    receiver: str
+    incident: str
+    revision: int
+    reason: Reason
+    known_at: datetime
+    due_at: datetime
+    state: State = State.QUEUED
+    news: str = ""
+    attempts: int = 0
+    attempt_at: datetime | None = None
+    unsure_since: datetime | None = None
+    marks: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How it stands between a receiver and an incident: what is on its way or was sent last, what the receiver knows, and how
+    many attempts were delivered."""
+
+    receiver: str
+    entry: Delivery | None
+    told: Told | None
+    delivered: int

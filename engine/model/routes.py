@@ -1,0 +1,56 @@
+"""Who is told of what: matchers, routes with their timings, silences. The words are Alertmanager's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+GROUP_WAIT_S = 30.0
+GROUP_INTERVAL_S = 300.0
+REPEAT_INTERVAL_S = 4 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """A condition on one label. `op`: = != =~ !~; the last two take a whole-value RE2 expression. A missing label is empty."""
+
+    label: str
+    op: str
+    value: str
+
+    def __str__(self) -> str:
+        """Return it as it is written in the configuration."""
+        quoted = self.value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'{self.label}{self.op}"{quoted}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Seconds: before the first notification, between notifications of changes, and between repetitions while it lasts."""
+
+    group_wait_s: float = GROUP_WAIT_S
+    group_interval_s: float = GROUP_INTERVAL_S
+    repeat_interval_s: float = REPEAT_INTERVAL_S
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A node of the route tree: all `matchers` must hold; the first of `routes` that holds takes over, and those after a
+    `goes_on` one are tried as well (`continue` in the configuration)."""
+
+    receiver: str
+    matchers: tuple[Matcher, ...] = ()
+    timings: Timings = field(default_factory=Timings)
+    goes_on: bool = False
+    routes: tuple[Route, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Nobody is told of incidents that all `matchers` fit, from `starts_at` until before `ends_at`."""
+
+    id: str
+    matchers: tuple[Matcher, ...]
+    starts_at: datetime
+    ends_at: datetime
+    comment: str = ""

@@ -1,0 +1,19 @@
+"""Who is told of an incident, when and why: pure decisions over the incident, the routes and what was told before."""
+
+from engine.route.matchers import MatcherError, holds, parse_matcher
+from engine.route.muting import muted_by
+from engine.route.telling import Decision, knows, needs_telling
+from engine.route.tree import Target, route, routing_labels
+
+__all__ = [
+    "Decision",
+    "MatcherError",
+    "Target",
+    "holds",
+    "knows",
+    "muted_by",
+    "needs_telling",
+    "parse_matcher",
+    "route",
+    "routing_labels",
+]

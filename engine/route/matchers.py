@@ -1,0 +1,59 @@
+"""Matchers: `label="value"` with =, !=, =~ and !~. Expressions are RE2, so no value can make them slow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from engine.model.records import Labels
+from engine.model.routes import Matcher
+
+_SHAPE = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*(=~|!~|!=|=)\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"\',{}]+))\s*')
+
+
+class MatcherError(ValueError):
+    """Text that is no matcher; str() says what is wrong with it."""
+
+
+def parse_matcher(text: str) -> Matcher:
+    """Return the matcher in `text`, e.g. `component="connect"` or `topic=~"orders\\..*"`; plain words need no quotes.
+
+    Raises MatcherError.
+    """
+    parts = _SHAPE.fullmatch(text)
+    if parts is None:
+        raise MatcherError(f'`{text}` is no matcher; write for example component="connect" or topic=~"orders.*"')
+    label, op, quoted, word = parts.groups()
+    value = re.sub(r'\\(["\\])', r"\1", quoted) if quoted is not None else word
+    if op in ("=~", "!~"):
+        _check(value)
+    return Matcher(label, op, value)
+
+
+def holds(matchers: Iterable[Matcher], labels: Labels) -> bool:
+    """Say whether every matcher fits; none at all fit everything. A label that is missing counts as empty."""
+    return all(_fits(matcher, labels.get(matcher.label, "")) for matcher in matchers)
+
+
+def _fits(matcher: Matcher, value: str) -> bool:
+    if matcher.op in ("=", "!="):
+        return (value == matcher.value) is (matcher.op == "=")
+    return (_expression(matcher.value).fullmatch(value) is not None) is (matcher.op == "=~")
+
+
+def _check(expression: str) -> None:
+    try:
+        _expression(expression)
+    except re2.error as error:
+        raise MatcherError(f"`{expression}` is not an expression that RE2 takes ({error})") from None
+
+
+@lru_cache(maxsize=1024)
+def _expression(text: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(text, options)

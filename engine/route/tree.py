@@ -1,0 +1,50 @@
+"""The route tree: which receivers an incident goes to, and with what timings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.model.incidents import Incident
+from engine.model.records import Labels
+from engine.model.routes import Route, Timings
+from engine.route.matchers import holds
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A receiver to be told, and when."""
+
+    receiver: str
+    timings: Timings
+
+
+def routing_labels(incident: Incident) -> Labels:
+    """Return what matchers see of an incident: its labels, and its rule, severity and component."""
+    own = {"rule": incident.rule, "severity": incident.severity, "component": incident.component}
+    return {**incident.labels, **own}
+
+
+def route(labels: Labels, tree: Route) -> tuple[Target, ...]:
+    """Return the targets for these labels in tree order, each receiver once: its first route's timings count.
+
+    As in Alertmanager: the deepest route that holds is taken, and a route none of whose branches holds is taken itself.
+    """
+    first: dict[str, Target] = {}
+    for target in _targets(labels, tree):
+        first.setdefault(target.receiver, target)
+    return tuple(first.values())
+
+
+def _targets(labels: Labels, node: Route) -> Iterator[Target]:
+    if not holds(node.matchers, labels):
+        return
+    taken = False
+    for branch in node.routes:
+        found = list(_targets(labels, branch))
+        yield from found
+        taken = taken or bool(found)
+        if found and not branch.goes_on:
+            break
+    if not taken:
+        yield Target(node.receiver, node.timings)

@@ -1,0 +1,56 @@
+"""The store's schema version, and the steps from each version to the next.
+
+A step is written in SQL of its own time: it must do the same when the tables of schema.py have moved on. All steps of an
+opening run in its transaction, so a store is at one version or at another, never in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, insert, inspect, select, update
+
+from engine.errors import StoreError
+from engine.store import schema
+
+# version: what brings it to the next one
+STEPS: Mapping[int, Sequence[str]] = {
+    1: (
+        "CREATE TABLE outbox (receiver TEXT NOT NULL, incident TEXT NOT NULL, state TEXT NOT NULL, due_at TEXT NOT NULL,"
+        " body TEXT NOT NULL, PRIMARY KEY (receiver, incident))",
+        "CREATE INDEX outbox_by_state ON outbox (state, due_at)",
+        "CREATE TABLE attempts (number INTEGER NOT NULL PRIMARY KEY, receiver TEXT NOT NULL, incident TEXT NOT NULL,"
+        " revision INTEGER NOT NULL, reason TEXT NOT NULL, at TEXT NOT NULL, outcome TEXT NOT NULL, why TEXT NOT NULL)",
+        "CREATE INDEX attempts_by_incident ON attempts (incident, number)",
+        "UPDATE deliveries SET body = json_set(body, '$.at', strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now'))",
+        "CREATE TABLE silences (id TEXT NOT NULL PRIMARY KEY, ends_at TEXT NOT NULL, body TEXT NOT NULL)",
+    ),
+}
+
+
+def bring_up_to_date(connection: Connection) -> None:
+    """Create the tables of an empty store, or bring those of an older version to this one.
+
+    Raises StoreError for a store that a newer version has written.
+    """
+    if not inspect(connection).has_table(schema.meta.name):
+        schema.metadata.create_all(connection)
+        connection.execute(insert(schema.meta).values(name="schema", value=str(schema.SCHEMA_VERSION)))
+        return
+    found = connection.scalar(select(schema.meta.c.value).filter_by(name="schema"))
+    version = int(found) if found and found.isdigit() else 0
+    if version not in (*STEPS, schema.SCHEMA_VERSION):
+        raise StoreError(
+            f"{connection.engine.url}: written by another version of tocsin (schema {found}, this one is"
+            f" {schema.SCHEMA_VERSION}); use that version, or another store"
+        )
+    _step_up(connection, version)
+
+
+def _step_up(connection: Connection, version: int) -> None:
+    if version == schema.SCHEMA_VERSION:
+        return
+    for step in range(version, schema.SCHEMA_VERSION):
+        for statement in STEPS[step]:
+            connection.exec_driver_sql(statement)
+    connection.execute(update(schema.meta).filter_by(name="schema").values(value=str(schema.SCHEMA_VERSION)))

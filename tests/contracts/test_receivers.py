@@ -1,0 +1,129 @@
+"""One table for every receiver: what each must answer to what can happen, and what none may do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from connectors import slack, webhook
+from connectors.memory import MemoryReceiver
+from connectors.terminal import TerminalReceiver
+from engine.model.answers import incident_value
+from engine.model.incidents import Evidence, Symptom
+from engine.model.notifications import Notification, Reason, Receipt, State
+from engine.ports import Receiver
+from tests.standins.slack import TOKEN, SlackStandIn
+from tests.unit.cli.incidents import AT, TOO_LARGE, incident
+
+HOSTILE = "<!channel> *x* `y` <https://evil|click> & \x1b[31m \u202e ${jndi:x} 데이터 " + "A" * 9000
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A receiver of one kind, and the call by which its messages arrive (empty: it has no network)."""
+
+    open: Callable[[SlackStandIn], Receiver]
+    call: str = ""
+
+
+KINDS = {
+    "memory": Kind(lambda _: MemoryReceiver()),
+    "terminal": Kind(lambda _: TerminalReceiver(lambda _: None)),
+    "slack": Kind(lambda server: slack.open_receiver("#kafka-ops", TOKEN, server.base_url), "chat.postMessage"),
+    "slack-webhook": Kind(lambda server: slack.open_webhook_receiver(server.webhook_url), "services"),
+    "webhook": Kind(lambda server: webhook.open_receiver(f"{server.address}/hook", incident_value, "secret"), "hook"),
+}
+NETWORKED = [name for name, kind in KINDS.items() if kind.call]
+
+
+@pytest.fixture
+def server() -> Iterator[SlackStandIn]:
+    with SlackStandIn() as running:
+        yield running
+
+
+def hostile() -> Notification:
+    evidence = tuple(Evidence(f"e{n}", HOSTILE, n, AT, "\n".join([HOSTILE] * 50)) for n in range(9))
+    symptoms = tuple(Symptom(f"rule-{n}", HOSTILE, n, {"topic": HOSTILE}) for n in range(50))
+    step = replace(TOO_LARGE.fix[0], do=HOSTILE, run=HOSTILE, file={HOSTILE: HOSTILE})
+    changed = incident(title=HOSTILE, cause=HOSTILE, fix=(step,) * 40, evidence=evidence, symptoms=symptoms, references=("x",))
+    return Notification(changed, Reason.OPENED)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reason", Reason)
+def test_everything_that_can_be_told_is_delivered(kind: str, reason: Reason, server: SlackStandIn) -> None:
+    receipt = KINDS[kind].open(server).deliver(Notification(TOO_LARGE, reason, "something changed"))
+    assert receipt.state is State.DELIVERED, receipt.why
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("status", ["open", "acknowledged", "resolved", "retracted", "merged"])
+def test_every_status_is_delivered(kind: str, status: str, server: SlackStandIn) -> None:
+    receiver = KINDS[kind].open(server)
+    changed = incident(status=status, merged_into="inc-1", first_seen=None, fix=(), evidence=(), symptoms=(), verify="")
+    assert receiver.deliver(Notification(changed, Reason.UPDATED, "now")).state is State.DELIVERED
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hostile_and_huge_text_is_delivered(kind: str, server: SlackStandIn) -> None:
+    receipt = KINDS[kind].open(server).deliver(hostile())
+    assert receipt.state is State.DELIVERED, receipt.why
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_marks_survive_the_store_and_a_second_telling_uses_them(kind: str, server: SlackStandIn) -> None:
+    receiver = KINDS[kind].open(server)
+    first = receiver.deliver(Notification(TOO_LARGE, Reason.OPENED))
+    marks = json.loads(json.dumps(dict(first.marks or {})))
+    again = receiver.deliver(Notification(incident(status="resolved"), Reason.RESOLVED, "resolved", marks))
+    assert again.state is State.DELIVERED
+    assert dict(again.marks or {}).get("ts") == marks.get("ts")
+
+
+# behaviour: state, unsure, after_s
+FAILURES = {
+    "ratelimited:7": (State.RETRY_LATER, False, 7.0),
+    "status:500": (State.RETRY_LATER, True, None),
+    "status:503": (State.RETRY_LATER, True, None),
+    "drop": (State.RETRY_LATER, True, None),
+    "refuse": (State.RETRY_LATER, True, None),
+    "channel_not_found": (State.REJECTED, False, None),
+    "invalid_auth": (State.REJECTED, False, None),
+}
+
+
+@pytest.mark.parametrize("behaviour", FAILURES)
+@pytest.mark.parametrize("kind", NETWORKED)
+def test_every_failure_is_a_receipt(kind: str, behaviour: str, server: SlackStandIn) -> None:
+    server.script(KINDS[kind].call, behaviour)
+    receipt = KINDS[kind].open(server).deliver(Notification(TOO_LARGE, Reason.OPENED))
+    assert (receipt.state, receipt.unsure, receipt.after_s) == FAILURES[behaviour]
+    assert receipt.why
+    assert "secret" not in receipt.why
+    assert TOKEN not in receipt.why
+    assert server.count(KINDS[kind].call) == 1, "nothing is retried inside a delivery"
+
+
+@pytest.mark.parametrize("kind", NETWORKED)
+def test_a_closed_port_is_a_failure_that_is_sure(kind: str) -> None:
+    with SlackStandIn() as server:
+        receiver = KINDS[kind].open(server)
+    receipt = receiver.deliver(Notification(TOO_LARGE, Reason.OPENED))
+    assert (receipt.state, receipt.unsure) == (State.RETRY_LATER, False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_secrets_are_not_in_what_is_printed(kind: str, server: SlackStandIn) -> None:
+    assert "secret" not in repr(KINDS[kind].open(server))
+
+
+def test_receipts_of_a_test_receiver_can_be_scripted() -> None:
+    receiver = MemoryReceiver(answers=[Receipt(State.REJECTED, "no")])
+    assert receiver.deliver(Notification(TOO_LARGE, Reason.OPENED)).why == "no"
+    assert receiver.told == []
+    assert receiver.deliver(Notification(TOO_LARGE, Reason.OPENED, unsure_since=datetime.now(UTC))).state is State.DELIVERED

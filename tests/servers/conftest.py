@@ -1,0 +1,39 @@
+"""One broker for all tests of this folder; without its jars they are skipped, unless TOCSIN_REQUIRE_SERVERS=1."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.servers.broker import Broker
+from tests.servers.jars import NoJars, kafka_jars
+from tests.servers.topics import Topics
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.server)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    try:
+        jars = kafka_jars()
+    except NoJars as missing:
+        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
+            raise
+        pytest.skip(f"the jars of a Kafka broker cannot be had: {missing}")
+    running = Broker(jars, tmp_path_factory.mktemp("broker"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def topics(broker: Broker, request: pytest.FixtureRequest) -> Iterator[Topics]:
+    made = Topics(broker.address)
+    yield made
+    made.close()

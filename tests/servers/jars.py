@@ -1,0 +1,62 @@
+"""The jars of a Kafka broker: by Maven where it is, else by the Ivy that comes inside pyspark; kept in the user's cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+KAFKA = ("org.apache.kafka", "kafka_2.13", "4.3.1")
+LOGGING = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")  # Kafka's own pom brings no binding; same log4j as its
+WITHIN_S = 600
+
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+<modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>broker</artifactId><version>1</version>
+<dependencies>{dependencies}</dependencies></project>"""
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+
+
+class NoJars(RuntimeError):
+    """The jars cannot be had; says why."""
+
+
+def kafka_jars() -> Path:
+    """Return the folder with the jars, fetching them the first time. Raises NoJars."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tocsin" / "servers"
+    folder = cache / f"kafka-{KAFKA[2]}"
+    if not folder.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as fresh:
+            (_by_maven if shutil.which("mvn") else _by_ivy)(Path(fresh))
+            if not folder.exists():
+                (Path(fresh) / "libs").rename(folder)  # all of them or none
+    return folder
+
+
+def _by_maven(folder: Path) -> None:
+    dependencies = "".join(_DEPENDENCY.format(*artifact) for artifact in (KAFKA, LOGGING))
+    (folder / "pom.xml").write_text(_POM.format(dependencies=dependencies))
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder / 'libs'}"]
+    _run(["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), *goal])
+
+
+def _by_ivy(folder: Path) -> None:
+    found = find_spec("pyspark")
+    ivy = next(Path(found.origin).parent.glob("jars/ivy-*.jar"), None) if found and found.origin else None
+    if ivy is None or shutil.which("java") is None:
+        raise NoJars("there is neither Maven, nor Java with the Ivy of pyspark")
+    for artifact, more in ((KAFKA, []), (LOGGING, ["-notransitive"])):
+        retrieve = ["-confs", "default", "-retrieve", f"{folder}/libs/[artifact]-[revision](-[classifier]).[ext]"]
+        _run(["java", "-jar", str(ivy), "-warn", "-cache", f"{folder}/ivy", "-dependency", *artifact, *retrieve, *more])
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoJars(f"{command[0]}: {error}") from error
+    if done.returncode:
+        raise NoJars(f"{command[0]} failed: {(done.stdout + done.stderr).strip()[-1000:]}")

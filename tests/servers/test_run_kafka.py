@@ -1,0 +1,107 @@
+"""`tocsin run` over real Kafka: what a shipper produced gives the incidents of the files it shipped."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer
+
+from connectors.files import find, read_path
+from connectors.kafka.offsets import RECORD_POSITIONS
+from engine.errors import RuntimeMissing
+from engine.model.records import Progress, RawLine
+from engine.pipeline import replay
+from engine.spark.session import check_runtime
+from engine.store import Store
+from tests.servers.topics import Topics
+from tests.spark.finals import STORIES, finals, plan
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = [folder for folder in STORIES if folder.name[:2] in ("1-", "3-")]
+STAMP_MS = 1_665_000_000_123
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def runtime() -> None:
+    try:
+        check_runtime()
+    except RuntimeMissing as missing:
+        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
+            raise
+        pytest.skip(str(missing))
+
+
+def shipped(producer: KafkaProducer, topic: str, folder: Path) -> Iterator[RawLine | Progress]:
+    """Produce the lines of a story as a shipper does; yield what `replay()` is to be given for the same."""
+    for path in find([str(folder)]).files:
+        source_id, name = f"{topic}/{folder.name}:{Path(path).name}", Path(path).name
+        labels = {"host": folder.name, "cluster": folder.name, "timezone": "Asia/Seoul"}
+        for item in read_path(path):
+            if isinstance(item, Progress):
+                yield replace(item, source_id=source_id)
+                continue
+            record = {"host": {"name": folder.name}, "file": name, "message": item.value.decode()}
+            value = json.dumps(record, ensure_ascii=False).encode()
+            sent = producer.send(topic, value, key=name.encode(), timestamp_ms=STAMP_MS).get(60)
+            taken = datetime.fromtimestamp(STAMP_MS / 1000, UTC)
+            yield RawLine(source_id, sent.offset * RECORD_POSITIONS, item.value, 0, taken, labels)
+
+
+def tocsin(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "engine.cli.main", "run", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment, check=False)
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "tocsin.yml"
+    path.write_text(text)
+    return path
+
+
+def test_stories_shipped_through_kafka_give_the_incidents_of_their_files(topics: Topics, tmp_path: Path) -> None:
+    producer = KafkaProducer(bootstrap_servers=topics.address)
+    sources, expected = "", list[Any]()
+    for folder in SHIPPED:
+        topic = topics.make(partitions=2)
+        lines = list(shipped(producer, topic, folder))
+        expected += finals({incident.id: incident for incident in replay(lines, plan())}.values())
+        sources += f"  - {{type: kafka, bootstrap_servers: '{topics.address}', topics: [{topic}], timezone: Asia/Seoul,"
+        sources += f" labels: {{cluster: {folder.name}}}}}\n"
+    producer.close()
+    config = written(tmp_path, f"sources:\n{sources}store: sqlite:///state.db\nspark: {{batch_lines: 50}}\n")
+    done = tocsin("-c", config, "--once")
+    assert done.returncode == 1, done.stderr
+    store = Store.open(f"sqlite:///{tmp_path}/state.db")
+    assert finals(store.incidents()) == sorted(expected)
+    assert expected
+    store.close()
+
+
+def test_a_dry_run_says_what_would_be_read_and_what_is_not_there(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.make(partitions=2)
+    topics.write(topic, ["a", "b", "c"])
+    source = f"{{type: kafka, bootstrap_servers: '{topics.address}', topics: [{topic}, nowhere]}}"
+    done = tocsin("-c", written(tmp_path, f"sources: [{source}]\n"), "--once", "--dry-run")
+    assert done.returncode == 3
+    assert f"{topic}: 2 partitions, up to 3 records in a first run" in done.stdout
+    assert done.stderr == f"tocsin: the topic nowhere does not exist on {topics.address}\n"
+
+
+def test_a_run_over_topics_that_are_not_there_says_so_and_ends(topics: Topics, tmp_path: Path) -> None:
+    source = f"{{type: kafka, bootstrap_servers: '{topics.address}', topics: [nowhere]}}"
+    done = tocsin("-c", written(tmp_path, f"sources: [{source}]\n"), "--once")
+    assert done.returncode == 3
+    assert f"the topic nowhere does not exist on {topics.address}" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,181 @@
+"""A stand-in for the Slack API: a real HTTP server on loopback that keeps channels and messages, and can be told to misbehave.
+
+Checked like Slack: token, channel, limits of blocks. Run it by hand with `python -m tests.standins.slack`.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from connectors.slack.limits import breaches
+
+TOKEN = "xoxb-stand-in"
+CHANNELS = {"kafka-ops": "C00000001", "2339_데이터_모니터링": "C00000002"}
+NOW = 1_700_000_000.0  # what its clock shows when it starts
+
+
+class SlackStandIn:
+    """The server. `script` what comes next for a method: `accept`, `ratelimited:<seconds>`, `drop` (take it, then cut the
+    connection), `refuse` (cut the connection before anything is taken), `status:500`, or an error word of Slack."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.hooks: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self._scripts: defaultdict[str, list[str]] = defaultdict(list)
+        self._lock = threading.Lock()
+        handler = type("Bound", (_Handler,), {"slack": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    def __enter__(self) -> SlackStandIn:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def address(self) -> str:
+        """Its root; below it lie /api/, /services/... (incoming webhook) and /hook (any other webhook)."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
+    def base_url(self) -> str:
+        """What stands for https://slack.com/api/."""
+        return f"{self.address}/api/"
+
+    @property
+    def webhook_url(self) -> str:
+        """An incoming webhook of the first channel."""
+        return f"{self.address}/services/T0/B0/secret"
+
+    def script(self, method: str, *behaviours: str) -> None:
+        """Say how the next calls of `method` go; after these, all are accepted."""
+        self._scripts[method].extend(behaviours)
+
+    def parents(self, channel: str = "kafka-ops") -> list[dict[str, Any]]:
+        """Return the messages of a channel that are no replies, oldest first."""
+        return [m for m in self.messages if m["channel"] == CHANNELS[channel] and not m.get("thread_ts")]
+
+    def replies(self, parent: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the replies to a message, oldest first."""
+        return [m for m in self.messages if m.get("thread_ts") == parent["ts"]]
+
+    def count(self, method: str) -> int:
+        """Return how often `method` was called."""
+        return sum(1 for called, _ in self.calls if called == method)
+
+    def answer(self, method: str, said: dict[str, Any]) -> dict[str, Any]:
+        """Do what a call asks and return Slack's answer."""
+        with self._lock:
+            done = getattr(self, f"_{method.replace('.', '_')}", None)
+            return done(said) if done else {"ok": False, "error": "unknown_method"}
+
+    def behaviour(self, method: str, said: dict[str, Any]) -> str:
+        """Note a call and return what it is to meet."""
+        with self._lock:
+            self.calls.append((method, said))
+            return self._scripts[method].pop(0) if self._scripts[method] else "accept"
+
+    def _auth_test(self, said: dict[str, Any]) -> dict[str, Any]:
+        return {"ok": True, "user": "tocsin"}
+
+    def _chat_postMessage(self, said: dict[str, Any]) -> dict[str, Any]:
+        channel = CHANNELS.get(str(said["channel"]).removeprefix("#"), said["channel"])
+        if channel not in CHANNELS.values():
+            return {"ok": False, "error": "channel_not_found"}
+        if wrong := breaches(said.get("text", ""), said.get("blocks", [])):
+            return {"ok": False, "error": "invalid_blocks", "detail": wrong}
+        ts = f"{NOW + len(self.messages):.6f}"
+        self.messages.append({**said, "channel": channel, "ts": ts, "edits": 0})
+        return {"ok": True, "channel": channel, "ts": ts}
+
+    def _chat_update(self, said: dict[str, Any]) -> dict[str, Any]:
+        for message in self.messages:
+            if (message["channel"], message["ts"]) == (said["channel"], said["ts"]):
+                message.update(said, edits=message["edits"] + 1)
+                return {"ok": True, "channel": said["channel"], "ts": said["ts"]}
+        return {"ok": False, "error": "message_not_found"}
+
+    def _conversations_list(self, said: dict[str, Any]) -> dict[str, Any]:
+        channels = [{"id": id_, "name": name} for name, id_ in CHANNELS.items()]
+        return {"ok": True, "channels": channels if said.get("types") == "public_channel" else []}
+
+    def _conversations_history(self, said: dict[str, Any]) -> dict[str, Any]:
+        found = [m for m in self.messages if m["channel"] == said["channel"] and not m.get("thread_ts")]
+        return {"ok": True, "messages": found[::-1]}
+
+    def _conversations_replies(self, said: dict[str, Any]) -> dict[str, Any]:
+        return {"ok": True, "messages": [m for m in self.messages if said["ts"] in (m["ts"], m.get("thread_ts"))]}
+
+    def _hook(self, said: dict[str, Any]) -> dict[str, Any]:
+        return {"ok": True}
+
+    def _services(self, said: dict[str, Any]) -> dict[str, Any]:
+        return self._chat_postMessage({**said, "channel": "#kafka-ops"})
+
+
+class _Handler(BaseHTTPRequestHandler):
+    slack: SlackStandIn
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        if "json" in self.headers.get("Content-Type", ""):
+            self._meet(json.loads(body))
+        else:
+            self._meet(dict(parse_qsl(body)))
+
+    def do_GET(self) -> None:
+        self._meet(dict(parse_qsl(urlsplit(self.path).query)))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def _meet(self, said: dict[str, Any]) -> None:
+        path = urlsplit(self.path).path
+        method = path.removeprefix("/api/") if path.startswith("/api/") else path.split("/")[1]
+        behaviour = self.slack.behaviour(method, said)
+        if method == "hook":
+            self.slack.hooks.append((dict(self.headers.items()), said))
+        if behaviour == "refuse":
+            self.close_connection = True
+            return
+        if behaviour.startswith("ratelimited"):
+            after = behaviour.partition(":")[2]
+            self._reply(429, {"ok": False, "error": "ratelimited"}, {"Retry-After": after})
+        elif behaviour.startswith("status"):
+            self._reply(int(behaviour.partition(":")[2]), None)
+        elif behaviour not in ("accept", "drop"):
+            self._reply(200 if path.startswith("/api/") else 404, {"ok": False, "error": behaviour})
+        elif path.startswith("/api/") and self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self._reply(200, {"ok": False, "error": "invalid_auth"})
+        else:
+            answer = self.slack.answer(method, said)
+            if behaviour == "accept":
+                self._reply(200, answer)
+
+    def _reply(self, status: int, answer: dict[str, Any] | None, headers: dict[str, str] | None = None) -> None:
+        plain = not self.path.startswith("/api/")
+        word = "<html>no</html>" if answer is None else "ok" if answer["ok"] else str(answer["error"])
+        body = (word if plain or answer is None else json.dumps(answer)).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain" if plain or answer is None else "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+if __name__ == "__main__":
+    with SlackStandIn(port=8329) as running:
+        print(f"a stand-in for Slack listens at {running.base_url}, token {TOKEN}; Ctrl-C ends it")
+        threading.Event().wait()

@@ -1,0 +1,117 @@
+"""Kafka records become lines of the streams they are from; labels and options say what is wrong with them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.kafka import check_label, check_option
+from connectors.kafka.labels import filled
+from connectors.kafka.options import resolved
+from connectors.kafka.records import content, stream_name
+from engine.errors import SourceError
+
+FILEBEAT = {
+    "@timestamp": "2022-10-05T17:05:00.000Z",
+    "host": {"name": "kafka-1"},
+    "log": {"offset": 17, "file": {"path": "/var/log/kafka/server.log"}},
+    "message": "[2022-10-05 17:05:00,000] INFO fine (kafka)",
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "data"),
+    [
+        (b"a line", "logs/k", b"a line\n"),
+        (b"two\nlines\n", "logs/k", b"two\nlines\n"),
+        (b"", "logs/k", b"\n"),
+        (b"\xff\xfe", "logs/k", b"\xff\xfe\n"),
+        (b"{not json", "logs/k", b"{not json\n"),
+        (b'{"message": "no host, no file"}', "logs/k", b'{"message": "no host, no file"}\n'),
+        (b'{"host": "h", "file": "/a.log", "message": "\\tat a.b"}', "logs/h:/a.log", b"\tat a.b\n"),
+        (b'{"host": "h", "source": "/a#1.log", "message": "x\\ny"}', "logs/h:/a%231.log", b"x\ny\n"),
+        (b'{"file": "/a.log", "message": ""}', "logs//a.log", b"\n"),
+        (b'{"kubernetes": {"pod_name": "p-0"}, "log": "x"}', "logs/p-0", b"x\n"),
+        (json.dumps(FILEBEAT).encode(), "logs/kafka-1:/var/log/kafka/server.log", FILEBEAT["message"].encode() + b"\n"),  # type: ignore[attr-defined]
+    ],
+)
+def test_a_record_is_lines_or_a_document_around_one(value: bytes, name: str, data: bytes) -> None:
+    said = content(value)
+    assert (stream_name("logs", 3, "k", said), said.data) == (name, data)
+
+
+def test_a_record_without_key_or_document_belongs_to_its_partition() -> None:
+    assert stream_name("logs", 3, "", content(b"x")) == "logs-3"
+
+
+def test_a_document_that_the_program_wrote_itself_stays_whole() -> None:
+    value = b'{"host": "h", "file": "/a.json",\n "level": "ERROR", "message": "m", "stack_trace": "t"}'
+    said = content(value)
+    assert json.loads(said.data) == json.loads(value)
+    assert said.data.count(b"\n") == 1
+    assert stream_name("logs", 0, "", said) == "logs/h:/a.json"
+
+
+@given(
+    st.binary() | st.recursive(st.none() | st.text(), lambda s: st.dictionaries(st.text(), s)).map(json.dumps).map(str.encode)
+)
+def test_no_record_fails_and_every_line_has_its_end(value: bytes) -> None:
+    said = content(value)
+    assert said.data.endswith(b"\n")
+    assert "#" not in stream_name("logs", 0, "a#b", said)
+
+
+def test_labels_are_fixed_text_or_parts_of_what_the_record_says() -> None:
+    said = {"key": "broker-7.eu", "host": "kafka-1", "kubernetes.namespace": "prod"}
+
+    def ask(name: str, argument: str) -> str | None:
+        return said.get(argument if name == "field" else name)
+
+    templates = {
+        "cluster": "prod",
+        "broker": r"{key:broker-(\d{1,3})}",
+        "where": "{host}/{field:kubernetes.namespace}",
+        "absent": "{file}",
+        "other": "{key:worker}",
+    }
+    assert filled(templates, ask) == {"cluster": "prod", "broker": "7", "where": "kafka-1/prod"}
+
+
+@pytest.mark.parametrize(
+    ("template", "wrong"),
+    [
+        ("{path:x}", "`{path}` is nothing that a record has"),
+        ("{key:(}", "'(' is not a regular expression"),
+        ("{field}", "needs the name of a field"),
+        ("{key:a", "a brace that is not closed"),
+        (r"{key:broker-(\d{1,3})}-{topic}", None),
+        ("plain {} text", None),
+    ],
+)
+def test_what_is_wrong_with_a_label_is_said(template: str, wrong: str | None) -> None:
+    said = check_label(template)
+    assert said is None if wrong is None else wrong in (said or "")
+
+
+def test_options_that_are_ours_or_hold_a_secret_are_refused() -> None:
+    assert "a lost range is reported" in (check_option("auto.offset.reset", "earliest") or "")
+    assert "name where it is" in (check_option("sasl.password", "hunter2") or "")
+    assert check_option("sasl.password", "env:KAFKA_PASSWORD") is None
+    assert check_option("security.protocol", "SASL_SSL") is None
+
+
+def test_secrets_are_looked_up_and_a_missing_one_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text("from a file\n")
+    monkeypatch.setenv("KAFKA_PASSWORD", "from the environment")
+    options = {"sasl.password": "env:KAFKA_PASSWORD", "ssl.key.password": f"file:{tmp_path}/key", "client.rack": "a"}
+    assert resolved(options) == {
+        "sasl.password": "from the environment",
+        "ssl.key.password": "from a file",
+        "client.rack": "a",
+    }
+    with pytest.raises(SourceError, match="environment variable NOT_SET, which is not set"):
+        resolved({"sasl.password": "env:NOT_SET"})
+    with pytest.raises(SourceError, match="a file that cannot be read"):
+        resolved({"sasl.password": f"file:{tmp_path}/none"})

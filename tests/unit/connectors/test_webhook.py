@@ -1,0 +1,40 @@
+"""The generic webhook: one JSON document a notification, its token only where it is safe."""
+
+from __future__ import annotations
+
+import pytest
+
+from connectors.webhook import open_receiver
+from engine.errors import UsageError
+from engine.model.answers import incident_value
+from engine.model.notifications import Notification, Reason, State
+from tests.standins.slack import SlackStandIn
+from tests.unit.cli.incidents import TOO_LARGE
+
+
+def test_what_is_posted() -> None:
+    with SlackStandIn() as server:
+        receiver = open_receiver(f"{server.address}/hook", incident_value, "secret")
+        receipt = receiver.deliver(Notification(TOO_LARGE, Reason.ESCALATED, "severity is critical now"))
+        ((headers, said),) = server.hooks
+    assert receipt.state is State.DELIVERED
+    assert (said["schema"], said["reason"], said["news"]) == (1, "escalated", "severity is critical now")
+    assert said["incident"] == incident_value(TOO_LARGE)
+    assert headers["Authorization"] == "Bearer secret"
+    assert headers["Idempotency-Key"] == "inc-0123456789/2/escalated"
+
+
+def test_a_redirect_is_not_followed() -> None:
+    with SlackStandIn() as server:
+        server.script("hook", "status:302")
+        receipt = open_receiver(f"{server.address}/hook", incident_value, "secret").deliver(
+            Notification(TOO_LARGE, Reason.OPENED)
+        )
+        assert (receipt.state, len(server.hooks)) == (State.REJECTED, 1)
+
+
+@pytest.mark.parametrize(("url", "token"), [("http://page.example/", "secret"), ("ftp://page.example/", ""), ("file:///x", "")])
+def test_addresses_that_are_refused(url: str, token: str) -> None:
+    with pytest.raises(UsageError):
+        open_receiver(url, incident_value, token)
+    open_receiver("http://page.example/", incident_value)

@@ -1,0 +1,167 @@
+"""One message for an incident in a Slack channel, whatever happens between sending it and knowing so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from connectors import slack
+from engine.model.notifications import State
+from engine.store import Store
+from tests.standins.slack import TOKEN, SlackStandIn
+from tests.unit.deliver.scene import START, Scene
+
+POST = "chat.postMessage"
+
+
+@pytest.fixture
+def server() -> Iterator[SlackStandIn]:
+    with SlackStandIn() as running:
+        yield running
+
+
+@pytest.fixture
+def scene(server: SlackStandIn, tmp_path: Path) -> Iterator[Scene]:
+    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+    yield Scene(store, {"ops": slack.open_receiver("#kafka-ops", TOKEN, server.base_url)})
+    store.close()
+
+
+def texts(message: dict[str, object]) -> str:
+    return str(message["blocks"])
+
+
+def test_one_message_is_posted_and_then_kept_true_by_edits(scene: Scene, server: SlackStandIn) -> None:
+    scene.put()
+    scene.at(0)
+    scene.at(30)
+    (parent,) = server.parents()
+    assert parent["edits"] == 0
+    assert "CRITICAL" in texts(parent)
+    (evidence,) = server.replies(parent)
+    assert "failed to send record" in texts(evidence)
+    scene.put(revision=2, count=40)
+    scene.at(31)
+    scene.at(331)
+    assert parent["edits"] == 1
+    assert "40 times" in texts(parent)
+    assert len(server.replies(parent)) == 1, "grown counts are no news"
+    scene.put(revision=3, count=40, status="resolved", why="seen to recover")
+    scene.at(340)
+    scene.at(640)
+    assert len(server.parents()) == 1
+    assert "Resolved: " in texts(parent)
+    assert "resolved (seen to recover)" in texts(server.replies(parent)[-1])
+
+
+def test_what_is_worse_is_said_aloud(scene: Scene, server: SlackStandIn) -> None:
+    scene.put(severity="high")
+    scene.at(0)
+    scene.at(30)
+    scene.put(severity="critical", revision=2)
+    scene.at(33)
+    (parent,) = server.parents()
+    assert [r["reply_broadcast"] for r in server.replies(parent)] == [False, True]
+
+
+def test_a_message_of_unknown_outcome_is_looked_for_before_it_is_sent_again(scene: Scene, server: SlackStandIn) -> None:
+    server.script(POST, "drop")
+    scene.put()
+    scene.at(0)
+    assert scene.at(30) == 0
+    assert scene.entry().unsure_since is not None
+    assert scene.at(36) == 1
+    (parent,) = server.parents()
+    assert len(server.replies(parent)) == 1
+    assert scene.store.outbox().told()["ops", "inc-1"].marks["ts"] == parent["ts"]
+
+
+def test_a_process_that_dies_between_sending_and_marking_leaves_one_message(scene: Scene, server: SlackStandIn) -> None:
+    scene.put()
+    scene.at(0)
+    scene.at(30)
+    outbox = scene.store.outbox()
+    died = replace(scene.entry(), state=State.SENDING, marks={}, attempt_at=START + timedelta(seconds=30))
+    outbox.settle(died, scene.now)
+    forget(scene)
+    scene.restart()
+    assert scene.at(40) == 1
+    (parent,) = server.parents()
+    assert parent["edits"] == 1
+    assert len(server.replies(parent)) == 1, "the evidence is not said twice either"
+
+
+def test_an_answer_in_the_thread_that_got_lost_is_not_said_twice(scene: Scene, server: SlackStandIn) -> None:
+    server.script(POST, "accept", "drop")
+    scene.put()
+    scene.at(0)
+    assert [scene.at(30), scene.at(36)] == [0, 1]
+    (parent,) = server.parents()
+    assert len(server.replies(parent)) == 1
+
+
+def test_a_rate_limit_between_message_and_thread_resumes_there(scene: Scene, server: SlackStandIn) -> None:
+    server.script(POST, "accept", "ratelimited:9")
+    scene.put()
+    scene.at(0)
+    assert [scene.at(30), scene.at(38.9), scene.at(39)] == [0, 0, 1]
+    (parent,) = server.parents()
+    assert len(server.replies(parent)) == 1
+
+
+def test_a_deleted_message_is_posted_anew(scene: Scene, server: SlackStandIn) -> None:
+    scene.put()
+    scene.at(0)
+    scene.at(30)
+    server.messages.clear()
+    scene.put(revision=2, severity="low")
+    scene.at(31)
+    assert scene.at(331) == 1
+    assert len(server.parents()) == 1
+
+
+def test_when_the_channel_may_not_be_read_it_is_told_twice_rather_than_never(scene: Scene, server: SlackStandIn) -> None:
+    server.script(POST, "drop")
+    server.script("conversations.history", "missing_scope")
+    scene.put()
+    scene.at(0)
+    scene.at(30)
+    assert scene.at(36) == 1
+    assert len(server.parents()) == 2
+
+
+def test_a_channel_is_named_in_any_script(server: SlackStandIn, tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+    scene = Scene(store, {"ops": slack.open_receiver("#2339_데이터_모니터링", TOKEN, server.base_url)})
+    server.script(POST, "drop")
+    scene.put()
+    scene.at(0)
+    scene.at(30)
+    assert scene.at(36) == 1
+    assert len(server.parents("2339_데이터_모니터링")) == 1
+    store.close()
+
+
+def test_a_storm_of_incidents_is_paced_and_complete(scene: Scene, server: SlackStandIn) -> None:
+    server.script(POST, *["accept", "accept", "ratelimited:3"] * 3)
+    for number in range(10):
+        scene.put(id=f"inc-{number}")
+    scene.at(0)
+    for second in range(30, 90):
+        scene.at(second)
+    keys = [parent["metadata"]["event_payload"]["key"] for parent in server.parents()]
+    assert sorted(keys) == [f"inc-{number}" for number in range(10)]
+
+
+def forget(scene: Scene) -> None:
+    """Take away what a process that died never wrote."""
+    from sqlalchemy import delete
+
+    from engine.store import schema
+
+    with scene.store._begin() as connection:
+        connection.execute(delete(schema.deliveries))

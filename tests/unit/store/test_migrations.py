@@ -1,0 +1,74 @@
+"""A store of an older version is brought up to date, and goes on with what it knew."""
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, inspect
+
+from engine.errors import StoreError
+from engine.model.notifications import Told
+from engine.store import Store, schema
+
+VERSION_1 = """
+CREATE TABLE meta (name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name));
+CREATE TABLE batches ("query" TEXT NOT NULL, batch INTEGER NOT NULL, "plan" TEXT NOT NULL, PRIMARY KEY ("query", batch));
+CREATE TABLE verdicts (scope TEXT NOT NULL, rule TEXT NOT NULL, entity TEXT NOT NULL, body TEXT NOT NULL,
+  PRIMARY KEY (scope, rule, entity));
+CREATE TABLE evidence (event_id TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (event_id));
+CREATE TABLE rosters (scope TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (scope));
+CREATE TABLE blinds (scope TEXT NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL, PRIMARY KEY (scope, what, why));
+CREATE TABLE losses (source TEXT NOT NULL, lost_from INTEGER NOT NULL, lost_to INTEGER NOT NULL, why TEXT NOT NULL,
+  PRIMARY KEY (source, lost_from));
+CREATE TABLE revisions (id TEXT NOT NULL, revision INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (id, revision));
+CREATE TABLE incidents (id TEXT NOT NULL, number INTEGER NOT NULL, scope TEXT NOT NULL, status TEXT NOT NULL,
+  body TEXT NOT NULL, PRIMARY KEY (id), UNIQUE (number));
+CREATE INDEX incidents_by_scope ON incidents (scope, number);
+CREATE TABLE deliveries (receiver TEXT NOT NULL, incident TEXT NOT NULL, body TEXT NOT NULL,
+  PRIMARY KEY (receiver, incident));
+INSERT INTO meta VALUES ('schema', '1');
+INSERT INTO batches VALUES ('q', 0, '');
+INSERT INTO deliveries VALUES ('terminal', 'inc-1', '{"rule":"a","status":"open","severity":"high"}');
+"""
+
+
+def written(path: Path, script: str) -> str:
+    with sqlite3.connect(path) as connection:
+        connection.executescript(script)
+    connection.close()
+    return f"sqlite:///{path}"
+
+
+def shape(url: str) -> dict[str, tuple[list[str], list[str]]]:
+    """Return the columns and indexes of every table."""
+    engine = create_engine(url)
+    seen = inspect(engine)
+    found = {
+        table: ([c["name"] for c in seen.get_columns(table)], sorted(str(i["name"]) for i in seen.get_indexes(table)))
+        for table in seen.get_table_names()
+    }
+    engine.dispose()
+    return found
+
+
+def test_version_1_is_brought_up_to_date_and_keeps_what_it_knew(tmp_path: Path) -> None:
+    url = written(tmp_path / "old.db", VERSION_1)
+    store = Store.open(url)
+    assert store.batches() == 1
+    (pair, told), *others = store.outbox().told().items()
+    assert (pair, others) == (("terminal", "inc-1"), [])
+    assert told == Told("a", "open", "high", told.at)
+    assert abs(datetime.now(UTC) - told.at) < timedelta(minutes=5), "waits and repetitions count from the migration on"
+    store.close()
+    Store.open(url).close()
+    Store.open(f"sqlite:///{tmp_path}/new.db").close()
+    assert shape(url) == shape(f"sqlite:///{tmp_path}/new.db")
+
+
+@pytest.mark.parametrize("version", ["0", str(schema.SCHEMA_VERSION + 1), "x"])
+def test_a_version_that_is_not_known_is_refused_and_left_alone(tmp_path: Path, version: str) -> None:
+    url = written(tmp_path / "other.db", VERSION_1 + f"UPDATE meta SET value = '{version}';")
+    with pytest.raises(StoreError, match=f"schema {version}, this one is {schema.SCHEMA_VERSION}"):
+        Store.open(url)
+    assert "outbox" not in shape(url)

@@ -1,0 +1,61 @@
+"""What the notifier keeps: entries, who knows what, every attempt, silences."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from engine.model.notifications import Delivery, Reason, Standing, State, Told
+from engine.model.routes import Matcher, Silence
+from engine.store import Outbox, Store
+
+NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
+ENTRY = Delivery("ops", "inc-1", 3, Reason.OPENED, NOON, NOON + timedelta(seconds=30))
+TOLD = Told("a", "open", "high", revision=3, at=NOON, marks={"channel": "C1", "ts": "1.0"})
+
+
+@pytest.fixture
+def outbox(tmp_path: Path) -> Iterator[Outbox]:
+    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+    yield store.outbox()
+    store.close()
+
+
+def test_an_entry_replaces_the_one_of_its_receiver_and_incident(outbox: Outbox) -> None:
+    outbox.put(ENTRY)
+    later = replace(ENTRY, revision=4, state=State.RETRY_LATER, marks={"ts": "1"}, unsure_since=NOON)
+    outbox.put(later)
+    assert outbox.entries() == {("ops", "inc-1"): later}
+    outbox.drop(later)
+    assert outbox.entries() == {}
+
+
+def test_an_attempt_is_recorded_with_what_is_known_by_it(outbox: Outbox) -> None:
+    outbox.settle(replace(ENTRY, state=State.RETRY_LATER, why="wait"), NOON)
+    assert outbox.told() == {}
+    outbox.settle(replace(ENTRY, state=State.DELIVERED), NOON, TOLD)
+    assert outbox.told() == {("ops", "inc-1"): TOLD}
+    assert outbox.attempts("inc-1") == [
+        ("ops", 3, "opened", "retry_later", "wait"),
+        ("ops", 3, "opened", "delivered", ""),
+    ]
+
+
+def test_how_it_stands_is_told_by_receiver(outbox: Outbox) -> None:
+    assert outbox.standings("inc-1") == []
+    waiting, done = replace(ENTRY, receiver="data"), replace(ENTRY, state=State.DELIVERED)
+    outbox.put(waiting)
+    outbox.settle(replace(ENTRY, state=State.RETRY_LATER, why="wait"), NOON)
+    outbox.settle(done, NOON, TOLD)
+    outbox.put(replace(ENTRY, incident="inc-2"))
+    assert outbox.standings("inc-1") == [Standing("data", waiting, None, 0), Standing("ops", done, TOLD, 1)]
+
+
+def test_silences_are_found_until_they_end(outbox: Outbox) -> None:
+    silence = Silence("s1", (Matcher("topic", "=~", "a.*"),), NOON, NOON + timedelta(hours=1), "deploy")
+    outbox.put_silence(silence)
+    outbox.put_silence(replace(silence, comment="longer"))
+    assert outbox.silences(NOON) == [replace(silence, comment="longer")]
+    assert outbox.silences(silence.ends_at) == []
