@@ -38,6 +38,13 @@ def test_the_rules_come_with_it(installed: Path, tmp_path: Path) -> None:
     assert {rule for rule in shipped if not rule.startswith("_") and rule not in listed} == set()
 
 
+def test_the_files_of_the_pages_come_with_it(installed: Path) -> None:
+    pages = ROOT / "engine" / "web"
+    files = {path.name for folder in ("templates", "static") for path in (pages / folder).iterdir()}
+    assert "layout.html" in files
+    assert files <= {path.name for path in installed.parent.rglob("engine/web/*/*")}
+
+
 def test_it_scans_without_spark(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "quiet.log").write_text("[2022-10-05 17:05:39,869] INFO Kafka version: 3.2.0 (org.apache.kafka.common.utils)\n")
     assert "Nothing found." in run(installed / "tocsin", "scan", "quiet.log", cwd=tmp_path)

@@ -100,3 +100,14 @@ class Delivery:
     unsure_since: datetime | None = None
     marks: Mapping[str, str] = field(default_factory=dict)
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How it stands between a receiver and an incident: what is on its way or was sent last, what the receiver knows, and how
+    many attempts were delivered."""
+
+    receiver: str
+    entry: Delivery | None
+    told: Told | None
+    delivered: int

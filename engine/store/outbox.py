@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -10,29 +11,34 @@ from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.codec import dumps, loads
-from engine.model.notifications import Delivery, Told
+from engine.model.notifications import Delivery, Standing, State, Told
 from engine.model.routes import Silence
 from engine.store import schema
 
 Pair = tuple[str, str]  # receiver, incident id
+Begin = Callable[[], AbstractContextManager[Connection]]
 
 
 class Outbox:
-    """Deliveries and silences. Every method is one transaction; one notifier at a time may write."""
+    """Deliveries and silences. Every method is one transaction; one notifier at a time may write.
 
-    def __init__(self, begin: Callable[[], AbstractContextManager[Connection]]) -> None:
+    `reading` begins a transaction that only reads, `begin` one that writes.
+    """
+
+    def __init__(self, reading: Begin, begin: Begin) -> None:
+        self._reading = reading
         self._begin = begin
 
     def told(self) -> Mapping[Pair, Told]:
         """Return what each receiver knows of each incident."""
         table = schema.deliveries
-        with self._begin() as connection:
+        with self._reading() as connection:
             rows = connection.execute(select(table.c.receiver, table.c.incident, table.c.body)).all()
         return {(receiver, incident): loads(body, Told) for receiver, incident, body in rows}
 
     def entries(self) -> Mapping[Pair, Delivery]:
         """Return the entry of every receiver and incident, whatever its state."""
-        with self._begin() as connection:
+        with self._reading() as connection:
             bodies = connection.scalars(select(schema.outbox.c.body).order_by(schema.outbox.c.due_at)).all()
         found = [loads(body, Delivery) for body in bodies]
         return {(entry.receiver, entry.incident): entry for entry in found}
@@ -62,9 +68,20 @@ class Outbox:
         """Return (receiver, revision, reason, outcome, why) of every attempt to tell of `incident`, oldest first."""
         table = schema.attempts
         columns = (table.c.receiver, table.c.revision, table.c.reason, table.c.outcome, table.c.why)
-        with self._begin() as connection:
+        with self._reading() as connection:
             rows = connection.execute(select(*columns).filter_by(incident=incident).order_by(table.c.number))
             return [(row.receiver, row.revision, row.reason, row.outcome, row.why) for row in rows]
+
+    def standings(self, incident: str) -> Sequence[Standing]:
+        """Return how it stands with every receiver that has to do with `incident`, by name."""
+        known = select(schema.deliveries.c.receiver, schema.deliveries.c.body).filter_by(incident=incident)
+        entered = select(schema.outbox.c.receiver, schema.outbox.c.body).filter_by(incident=incident)
+        done = select(schema.attempts.c.receiver).filter_by(incident=incident, outcome=State.DELIVERED.value)
+        with self._reading() as connection:
+            told = {receiver: loads(body, Told) for receiver, body in connection.execute(known)}
+            entries = {receiver: loads(body, Delivery) for receiver, body in connection.execute(entered)}
+            delivered = Counter(connection.scalars(done))
+        return [Standing(name, entries.get(name), told.get(name), delivered[name]) for name in sorted(told.keys() | entries)]
 
     def put_silence(self, silence: Silence) -> None:
         """Store a silence; it replaces the one of the same id."""
@@ -76,7 +93,7 @@ class Outbox:
         """Return the silences that end later than `after`, soonest first."""
         table = schema.silences
         chosen = select(table.c.body).where(table.c.ends_at > _text(after)).order_by(table.c.ends_at, table.c.id)
-        with self._begin() as connection:
+        with self._reading() as connection:
             return [loads(body, Silence) for body in connection.scalars(chosen)]
 
 

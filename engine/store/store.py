@@ -5,7 +5,7 @@ SQLite in WAL mode: the job writes while others read. One writer at a time; it w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,6 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from engine.codec import loads
 from engine.errors import DataLoss, StoreError
 from engine.model.incidents import Blind, Incident
-from engine.model.notifications import Told
 from engine.store import schema
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date
@@ -122,7 +121,7 @@ class Store:
         """
         row, table = literal_column("rowid", Integer), schema.incidents
         fresh = select(schema.revisions.c.id).where(row > mark)
-        with self._begin() as connection:
+        with self._reading() as connection:
             latest = connection.scalar(select(func.max(row)).select_from(schema.revisions)) or 0
             if latest <= mark:
                 return mark, ()
@@ -131,14 +130,7 @@ class Store:
 
     def outbox(self) -> Outbox:
         """Return what the notifier owns of this store."""
-        return Outbox(self._begin)
-
-    def told(self, incident_id: str) -> Mapping[str, Told]:
-        """Return what each receiver knows of an incident, by the receiver's name."""
-        table = schema.deliveries
-        with self._reading() as connection:
-            chosen = select(table.c.receiver, table.c.body).filter_by(incident=incident_id).order_by(table.c.receiver)
-            return {receiver: loads(body, Told) for receiver, body in connection.execute(chosen)}
+        return Outbox(self._reading, self._begin)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

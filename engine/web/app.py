@@ -59,7 +59,7 @@ def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetim
         revisions = store.revisions(id_)
         if not revisions:
             raise HTTPException(404, f"There is no incident {id_}.")
-        return HTMLResponse(incident_page(revisions, store.told(id_), clock()))
+        return HTMLResponse(incident_page(revisions, store.outbox().standings(id_), clock()))
 
     def incident_json(request: Request) -> Response:
         revisions = store.revisions(request.path_params["id"])

@@ -6,7 +6,7 @@ goes through `lines`, which does the same line by line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from engine.errors import DataLoss
 from engine.model.answers import iso
 from engine.model.incidents import Blind, Incident
-from engine.model.notifications import Told
+from engine.model.notifications import Standing
 from engine.model.phrases import lasting, moment, named
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
@@ -31,9 +31,9 @@ def list_page(listing: Listing, blinds: Sequence[Blind], losses: Sequence[DataLo
     return _page("incidents.html", listing=listing, query=listing.query, blinds=blinds, losses=losses, now=now)
 
 
-def incident_page(revisions: Sequence[Incident], told: Mapping[str, Told], now: datetime) -> str:
+def incident_page(revisions: Sequence[Incident], standings: Sequence[Standing], now: datetime) -> str:
     """Return the page of one incident: the last of `revisions` (at least one), and what came before."""
-    return _page("incident.html", incident=revisions[-1], changes=timeline(revisions), told=told, now=now)
+    return _page("incident.html", incident=revisions[-1], changes=timeline(revisions), standings=standings, now=now)
 
 
 def problem_page(title: str, sentence: str) -> str:
@@ -53,23 +53,22 @@ def ago(at: datetime, now: datetime) -> str:
 
 
 def duration(incident: Incident) -> str:
-    """Return how long the incident lasts or lasted, by its lines; empty when they do not say, or it was a moment."""
+    """Return how long the incident lasts or lasted, by its lines; empty for a moment and without times."""
     end = incident.resolved_at or incident.last_seen
     if end is None or incident.first_seen is None or end - incident.first_seen < timedelta(seconds=1):
         return ""
     return lasting(end - incident.first_seen)
 
 
-def knows_all(told: Told, incident: Incident) -> bool:
-    """Say whether what a receiver was told is what the incident is."""
-    known = (told.rule, told.status, told.severity, told.stage)
-    return known == (incident.rule, incident.status, incident.severity, incident.stage)
-
-
 def folded(text: str) -> tuple[str, str, int]:
     """Return the first lines of an event, the others, and how many these are."""
     split = text.rstrip("\n").split("\n")
     return "\n".join(split[:LINES_SHOWN]), "\n".join(split[LINES_SHOWN:]), max(0, len(split) - LINES_SHOWN)
+
+
+def words(name: str) -> str:
+    """Return a name of the model as words: `retry_later` is `retry later`."""
+    return name.replace("_", " ")
 
 
 def linkable(address: str) -> bool:
@@ -97,7 +96,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"lines": lines, "moment": moment, "iso": iso, "named": named, "folded": folded}
-    made.globals |= {"ago": ago, "duration": duration, "knows_all": knows_all, "linkable": linkable, "state": state}
+    made.globals |= {"ago": ago, "duration": duration, "linkable": linkable, "state": state, "words": words}
     made.globals |= {"only_label": only_label, "label_text": label_text, "states": STATES, "severities": SEVERITIES[::-1]}
     return made
 

@@ -12,7 +12,7 @@ import pytest
 from connectors import slack, webhook
 from connectors.memory import MemoryReceiver
 from connectors.terminal import TerminalReceiver
-from engine.cli.answer import incident_value
+from engine.model.answers import incident_value
 from engine.model.incidents import Evidence, Symptom
 from engine.model.notifications import Notification, Reason, Receipt, State
 from engine.ports import Receiver

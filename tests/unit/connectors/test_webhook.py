@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from connectors.webhook import open_receiver
-from engine.cli.answer import incident_value
 from engine.errors import UsageError
+from engine.model.answers import incident_value
 from engine.model.notifications import Notification, Reason, State
 from tests.standins.slack import SlackStandIn
 from tests.unit.cli.incidents import TOO_LARGE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.model.notifications import Delivery, Reason, State, Told
+from engine.model.notifications import Delivery, Reason, Standing, State, Told
 from engine.model.routes import Matcher, Silence
 from engine.store import Outbox, Store
 
@@ -41,6 +41,16 @@ def test_an_attempt_is_recorded_with_what_is_known_by_it(outbox: Outbox) -> None
         ("ops", 3, "opened", "retry_later", "wait"),
         ("ops", 3, "opened", "delivered", ""),
     ]
+
+
+def test_how_it_stands_is_told_by_receiver(outbox: Outbox) -> None:
+    assert outbox.standings("inc-1") == []
+    waiting, done = replace(ENTRY, receiver="data"), replace(ENTRY, state=State.DELIVERED)
+    outbox.put(waiting)
+    outbox.settle(replace(ENTRY, state=State.RETRY_LATER, why="wait"), NOON)
+    outbox.settle(done, NOON, TOLD)
+    outbox.put(replace(ENTRY, incident="inc-2"))
+    assert outbox.standings("inc-1") == [Standing("data", waiting, None, 0), Standing("ops", done, TOLD, 1)]
 
 
 def test_silences_are_found_until_they_end(outbox: Outbox) -> None:

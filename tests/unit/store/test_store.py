@@ -9,7 +9,6 @@ import pytest
 
 from engine.errors import DataLoss, StoreError
 from engine.model.incidents import Incident
-from engine.model.notifications import Delivery, Reason, State, Told
 from engine.store import Store
 from engine.store.store import BatchId
 
@@ -99,14 +98,6 @@ def test_what_changed_since_a_mark_is_found_once(store: Store) -> None:
     put(store, 1, worse)
     later, changed = store.changed_since(mark)
     assert (later > mark, changed) == (True, [worse])
-
-
-def test_what_a_receiver_knows_can_be_read(store: Store) -> None:
-    put(store, 0, SILENT)
-    assert store.told("inc-1") == {}
-    known = Told("broker-silent", "open", "high", NOON)
-    store.outbox().settle(Delivery("ops", "inc-1", 1, Reason.OPENED, NOON, NOON, State.DELIVERED), NOON, known)
-    assert store.told("inc-1") == {"ops": known}
 
 
 def test_a_reader_sees_the_last_state_while_a_batch_is_being_written(store: Store) -> None:

@@ -16,8 +16,7 @@ from engine.cli.answer import document
 from engine.cli.triage import Triage
 from engine.errors import DataLoss
 from engine.model.incidents import Blind, Evidence, Incident, RenderedStep, Symptom
-from engine.model.notifications import Delivery, Reason, State
-from engine.route import knows
+from engine.model.notifications import Delivery, Reason, State, Told
 from engine.store import Store
 from engine.store.store import BatchId
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
@@ -26,6 +25,7 @@ from tests.unit.web.conftest import Fill
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[31m\u202e\u200b{{ 7*7 }}"
 ADDRESS = f"/incidents/{TOO_LARGE.id}"
+DELIVERY = Delivery("kafka-ops", TOO_LARGE.id, 2, Reason.OPENED, AT, AT)
 
 
 class Tags(HTMLParser):
@@ -49,6 +49,12 @@ class Tags(HTMLParser):
         assert self._open.pop() == tag
 
 
+def told(store: Store, receiver: str) -> None:
+    """Let the notifier have told `receiver` of the incident as it is."""
+    known = Told(TOO_LARGE.rule, "open", "critical", revision=2, at=AT + timedelta(minutes=1))
+    store.outbox().settle(replace(DELIVERY, receiver=receiver, state=State.DELIVERED), known.at or AT, known)
+
+
 def hostile() -> Incident:
     """Return an incident with hostile text in every field that holds text."""
     step = RenderedStep(HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, {HOSTILE: HOSTILE}, {HOSTILE: HOSTILE}, HOSTILE, True)
@@ -67,16 +73,10 @@ def hostile() -> Incident:
     )
 
 
-def tell(store: Store, incident: Incident) -> None:
-    """Have kafka-ops know `incident` as it is."""
-    entry = Delivery("kafka-ops", incident.id, incident.revision, Reason.OPENED, AT, AT, State.DELIVERED)
-    store.outbox().settle(entry, AT, knows(incident, AT, {}))
-
-
 def test_the_page_of_an_incident(client: TestClient, store: Store, fill: Fill, golden: Callable[[str, str], None]) -> None:
     first = incident(revision=1, severity="high", symptoms=(), opened_at=AT)
     fill(first)
-    tell(store, first)
+    told(store, "kafka-ops")
     fill(incident(opened_at=AT, count=3))
     page = client.get(ADDRESS)
     assert page.status_code == 200
@@ -93,8 +93,9 @@ def test_the_page_says_what_to_do_before_all_history(client: TestClient, fill: F
 
 
 @pytest.mark.parametrize("address", ["/", ADDRESS])
-def test_log_text_is_text_wherever_it_stands(client: TestClient, fill: Fill, address: str) -> None:
+def test_log_text_is_text_wherever_it_stands(client: TestClient, store: Store, fill: Fill, address: str) -> None:
     fill(hostile())
+    store.outbox().put(replace(DELIVERY, receiver=HOSTILE, why=HOSTILE, state=State.REJECTED))
     page = client.get(address).text
     tags = Tags(page).found
     assert [attributes for tag, attributes in tags if tag == "script"] == [{"src": "/static/copy.js", "defer": None}]
@@ -147,14 +148,16 @@ def test_a_long_trace_is_folded(client: TestClient, fill: Fill) -> None:
     assert page.index("z10(") < page.index("<summary>") < page.index("z11(")
 
 
-def test_who_was_told_what(client: TestClient, store: Store, fill: Fill) -> None:
+def test_who_was_told_what_and_what_is_on_its_way(client: TestClient, store: Store, fill: Fill) -> None:
     fill(TOO_LARGE)
-    tell(store, TOO_LARGE)
-    assert "up to date" in client.get(ADDRESS).text
-    fill(incident(revision=3, status="resolved", resolved_at=AT + timedelta(hours=1)))
+    told(store, "kafka-ops")
+    later = replace(DELIVERY, receiver="data", state=State.RETRY_LATER, why="the channel is not there", attempts=3)
+    store.outbox().put(later)
     page = client.get(ADDRESS).text
-    assert "not yet told of the last change" in page
-    assert "open, critical" in page
+    rows = ["data", "retry later: the channel is not there (3 attempts), due ", "nothing"]
+    rows += ["kafka-ops", ">delivered<", "open, critical (revision 2) since "]
+    places = [page.index(text, page.index("Who was told")) for text in rows]
+    assert places == sorted(places)
 
 
 def test_an_empty_store_has_a_page_too(client: TestClient) -> None:
