@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from engine.model.records import Progress, RawLine
 from engine.pipeline import replay
 from engine.spark.session import check_runtime
 from engine.store import Store
+from tests.servers.shipping import record
 from tests.servers.topics import Topics
 from tests.spark.finals import STORIES, finals, plan
 
@@ -51,8 +51,7 @@ def shipped(producer: KafkaProducer, topic: str, folder: Path) -> Iterator[RawLi
             if isinstance(item, Progress):
                 yield replace(item, source_id=source_id)
                 continue
-            record = {"host": {"name": folder.name}, "file": name, "message": item.value.decode()}
-            value = json.dumps(record, ensure_ascii=False).encode()
+            value = record(folder.name, name, item.value.decode())
             sent = producer.send(topic, value, key=name.encode(), timestamp_ms=STAMP_MS).get(60)
             taken = datetime.fromtimestamp(STAMP_MS / 1000, UTC)
             yield RawLine(source_id, sent.offset * RECORD_POSITIONS, item.value, 0, taken, labels)
