@@ -148,7 +148,7 @@ def brokers(jars: Path, folder: Path, count: int = 1) -> Iterator[list[Broker]]:
         yield made
     finally:
         for broker in made:
-            broker.stop()
+            broker.kill()  # nobody comes back to what they hold, and the last ones cannot end tidily without a quorum
 
 
 def _properties(folder: Path, node: Node, quorum: Sequence[Node]) -> str:

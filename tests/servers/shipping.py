@@ -32,8 +32,8 @@ def make_topic(address: str, topic: str, partitions: int) -> None:
 def ship(address: str, topic: str, folder: Path) -> int:
     """Produce every line of the logs in `folder`, each file in order, and return how many there were.
 
-    The host is the folder that a file lies in. Rotated files are one with the file that they were, as they are to a shipper that
-    followed it: their lines come first, oldest period first.
+    The host is the folder that a file lies in. Rotated files are one with the file that they were, as they are to a shipper
+    that followed it: their lines come first, oldest period first.
     """
     producer = KafkaProducer(bootstrap_servers=address)
     try:
