@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo check test bench accept clean
+.PHONY: help install java demo lab check test bench accept clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -24,6 +24,9 @@ java:
 
 demo: $(STAMP) java ## stream the logs of five real outages through Spark and show their incidents
 	@$(BIN)/tocsin run -c samples/tocsin.yml --once || [ $$? -eq 1 ]  # 1: incidents were told, as they should be
+
+lab: $(STAMP) java ## ship the same logs through a real Kafka broker to a stand-in for Slack; then kill one of three brokers
+	@$(BIN)/python -m tests.lab
 
 check: $(STAMP) ## format, lint, types, layers, size, tests without Java (under a minute)
 	@$(BIN)/ruff format --check --quiet .
@@ -44,5 +47,5 @@ accept: $(STAMP) ## write the golden files anew; review their diff
 	@git diff --stat -- tests/golden README.md
 
 clean: ## remove what running, testing and building left behind (.venv stays)
-	@rm -rf .tocsin samples/.tocsin build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	@rm -rf .tocsin .lab samples/.tocsin build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	@find engine connectors tests -name __pycache__ -prune -exec rm -rf {} +

@@ -110,6 +110,16 @@ def fix_text(incident: Incident) -> str:
     return "\n".join([*(f"{step.do}\n{step.run}" for step in incident.fix), *settings])
 
 
+def unlike(found: Sequence[Incident], folder: Path) -> list[str]:
+    """Return in what `found` is not what a sample says must be raised, and nothing else; one sentence each."""
+    wanted = expected(folder)
+    have, want = (sorted(rules) for rules in ([i.rule for i in found], [each["rule"] for each in wanted]))
+    if have != want:
+        return [f"raised are {have}, not {want}"]
+    nearest = (min((differences(i, each) for i in found if i.rule == each["rule"]), key=len) for each in wanted)
+    return [f"{each['rule']}: {said}" for each, wrong in zip(wanted, nearest, strict=True) for said in wrong]
+
+
 def differences(incident: Incident, wanted: Mapping[str, Any]) -> list[str]:
     """Return what is not as wanted, one sentence each."""
     return [*_wrong_fields(incident, wanted), *_wrong_symptoms(incident, wanted), *_missing_texts(incident, wanted)]

@@ -1,4 +1,4 @@
-"""One real Kafka broker on loopback: KRaft, combined roles, free ports, a folder of its own."""
+"""Real Kafka brokers on loopback: KRaft, combined roles, free ports, a folder each with its data and its `server.log`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,32 @@ import socket
 import subprocess
 import threading
 from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 _UP = "Kafka Server started"
 _CLUSTER_ID = "dG9jc2luLXRlc3RzLTAwMQ"
-_LIMITS = ["-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+_LIMITS = ["-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
 _LOG4J = """
 appender.c.type=Console
 appender.c.name=C
 appender.c.layout.type=PatternLayout
 appender.c.layout.pattern=[%d] %p %m (%c)%n
+appender.f.type=File
+appender.f.name=F
+appender.f.fileName={folder}/server.log
+appender.f.layout.type=PatternLayout
+appender.f.layout.pattern=[%d] %p %m (%c)%n
 rootLogger.level=info
 rootLogger.appenderRef.c.ref=C
+rootLogger.appenderRef.f.ref=F
 """
 _PROPERTIES = """
 process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:{controller}
+node.id={id}
+controller.quorum.voters={voters}
 controller.listener.names=CONTROLLER
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
 advertised.listeners=PLAINTEXT://127.0.0.1:{port}
@@ -33,45 +42,81 @@ log.retention.ms=-1
 log.cleaner.dedupe.buffer.size=16777216
 log.cleaner.backoff.ms=100
 offsets.topic.num.partitions=1
-offsets.topic.replication.factor=1
+offsets.topic.replication.factor={copies}
 transaction.state.log.num.partitions=1
-transaction.state.log.replication.factor=1
+transaction.state.log.replication.factor={copies}
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
 """
 
 
-class Broker:
-    """A broker that is up once it is made; `stop()` ends it, `start()` lets it come back with what it had."""
+@dataclass(frozen=True)
+class Node:
+    """A broker's id and its two ports: `port` for clients and brokers, `controller` for the quorum."""
 
-    def __init__(self, jars: Path, folder: Path) -> None:
+    id: int
+    port: int
+    controller: int
+
+
+class Broker:
+    """A broker of a cluster. `start()` brings it up with what it had, `stop()` ends it, `kill()` gives it no time to say so."""
+
+    def __init__(self, jars: Path, folder: Path, node: Node, quorum: Sequence[Node]) -> None:
         self._classpath, self._folder = f"{jars}/*", folder
-        self.port, controller = _free_ports(2)
+        self.id, self.port = node.id, node.port
         self.address = f"127.0.0.1:{self.port}"
         self._said: deque[str] = deque(maxlen=200)
-        (folder / "log4j2.properties").write_text(_LOG4J)
+        self._up = threading.Event()
+        self._process: subprocess.Popen[str] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "log4j2.properties").write_text(_LOG4J.format(folder=folder))
         self._properties = folder / "server.properties"
-        self._properties.write_text(_PROPERTIES.format(port=self.port, controller=controller, folder=folder))
+        self._properties.write_text(_properties(folder, node, quorum))
         format_ = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties)]
         subprocess.run(self._java(*format_, heap="-Xmx128m"), check=True, capture_output=True, timeout=120)
-        self.start()
+
+    @property
+    def pid(self) -> int | None:
+        """The process, once there is one."""
+        return self._process.pid if self._process else None
+
+    @property
+    def log(self) -> Path:
+        """The file that it logs to."""
+        return self._folder / "server.log"
 
     def start(self, within_s: float = 120) -> None:
         """Start it and return once it takes requests."""
+        self.launch()
+        self.wait_up(within_s)
+
+    def launch(self) -> None:
+        """Start it and return at once: the first of several brokers is not up before a second one is there."""
         command = self._java("kafka.Kafka", str(self._properties), heap="-Xmx384m")
+        self._up = threading.Event()
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        up = threading.Event()
-        threading.Thread(target=self._listen, args=(self._process, up), daemon=True).start()
-        if not up.wait(within_s) or self._process.poll() is not None:
+        threading.Thread(target=self._listen, args=(self._process, self._up), daemon=True).start()
+
+    def wait_up(self, within_s: float = 120) -> None:
+        """Return once it takes requests. Raises RuntimeError, with what it said, when it does not come to that."""
+        if not self._up.wait(within_s) or self._process is None or self._process.poll() is not None:
             self.stop()
             raise RuntimeError("the broker did not start:\n" + "".join(self._said))
 
     def stop(self) -> None:
         """End it, and be sure."""
+        if self._process is None:
+            return
         self._process.terminate()
         try:
             self._process.wait(60)
         except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it as `kill -9` does."""
+        if self._process is not None:
             self._process.kill()
             self._process.wait()
 
@@ -87,6 +132,29 @@ class Broker:
     def _java(self, *arguments: str, heap: str) -> list[str]:
         log = f"-Dlog4j2.configurationFile={self._folder}/log4j2.properties"
         return ["java", heap, *_LIMITS, log, "-cp", self._classpath, *arguments]
+
+
+@contextmanager
+def brokers(jars: Path, folder: Path, count: int = 1) -> Iterator[list[Broker]]:
+    """Give a running cluster of `count` brokers with the ids 1, 2, ..., each in a folder of its own; end it with the block."""
+    ports = _free_ports(2 * count)
+    quorum = [Node(id_, ports[2 * id_ - 2], ports[2 * id_ - 1]) for id_ in range(1, count + 1)]
+    made = [Broker(jars, folder / f"broker-{node.id}", node, quorum) for node in quorum]
+    try:
+        for broker in made:
+            broker.launch()
+        for broker in made:
+            broker.wait_up()
+        yield made
+    finally:
+        for broker in made:
+            broker.kill()  # nobody comes back to what they hold, and the last ones cannot end tidily without a quorum
+
+
+def _properties(folder: Path, node: Node, quorum: Sequence[Node]) -> str:
+    voters = ",".join(f"{each.id}@127.0.0.1:{each.controller}" for each in quorum)
+    ports = {"port": node.port, "controller": node.controller}
+    return _PROPERTIES.format(id=node.id, **ports, voters=voters, folder=folder, copies=min(3, len(quorum)))
 
 
 def _free_ports(count: int) -> list[int]:

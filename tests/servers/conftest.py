@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.broker import Broker
+from engine.errors import RuntimeMissing
+from engine.spark.session import check_runtime
+from tests.servers.broker import Broker, brokers
 from tests.servers.jars import NoJars, kafka_jars
 from tests.servers.topics import Topics
 
@@ -27,9 +29,18 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
             raise
         pytest.skip(f"the jars of a Kafka broker cannot be had: {missing}")
-    running = Broker(jars, tmp_path_factory.mktemp("broker"))
-    yield running
-    running.stop()
+    with brokers(jars, tmp_path_factory.mktemp("brokers")) as (running,):
+        yield running
+
+
+@pytest.fixture(scope="session")
+def runtime() -> None:
+    try:
+        check_runtime()
+    except RuntimeMissing as missing:
+        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
+            raise
+        pytest.skip(str(missing))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -17,11 +16,10 @@ from kafka import KafkaProducer
 
 from connectors.files import find, read_path
 from connectors.kafka.offsets import RECORD_POSITIONS
-from engine.errors import RuntimeMissing
 from engine.model.records import Progress, RawLine
 from engine.pipeline import replay
-from engine.spark.session import check_runtime
 from engine.store import Store
+from tests.servers.shipping import record
 from tests.servers.topics import Topics
 from tests.spark.finals import STORIES, finals, plan
 
@@ -29,17 +27,7 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = [folder for folder in STORIES if folder.name[:2] in ("1-", "3-")]
 STAMP_MS = 1_665_000_000_123
 
-pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(autouse=True)
-def runtime() -> None:
-    try:
-        check_runtime()
-    except RuntimeMissing as missing:
-        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
-            raise
-        pytest.skip(str(missing))
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime")]
 
 
 def shipped(producer: KafkaProducer, topic: str, folder: Path) -> Iterator[RawLine | Progress]:
@@ -51,8 +39,7 @@ def shipped(producer: KafkaProducer, topic: str, folder: Path) -> Iterator[RawLi
             if isinstance(item, Progress):
                 yield replace(item, source_id=source_id)
                 continue
-            record = {"host": {"name": folder.name}, "file": name, "message": item.value.decode()}
-            value = json.dumps(record, ensure_ascii=False).encode()
+            value = record(folder.name, name, item.value.decode())
             sent = producer.send(topic, value, key=name.encode(), timestamp_ms=STAMP_MS).get(60)
             taken = datetime.fromtimestamp(STAMP_MS / 1000, UTC)
             yield RawLine(source_id, sent.offset * RECORD_POSITIONS, item.value, 0, taken, labels)

@@ -1,0 +1,1 @@
+"""`make lab`: tocsin against real Kafka brokers, from log lines to what Slack shows."""
