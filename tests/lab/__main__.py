@@ -28,7 +28,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab", description="tocsin against real Kafka brokers")
     parser.add_argument("act", nargs="?", choices=ACTS, help="play this one only")
     only = parser.parse_args().act
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # unwinds: everything is stopped on the way
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))  # unwinds: everything is stopped on the way
     try:
         check_runtime()
         say("looking for the jars of a Kafka broker (about 45 MB when they are not there yet)")

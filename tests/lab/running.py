@@ -45,7 +45,9 @@ class Tocsin:
     def __init__(self, *arguments: object) -> None:
         command = [sys.executable, "-m", "engine.cli.main", "run", *map(str, arguments)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), TOKEN_NAME: TOKEN}
-        self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(  # out of the reach of Ctrl-C: `stop` ends it, whatever ends the lab
+            command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True, process_group=0
+        )
         self._reading = threading.Event()
         self._echo = threading.Thread(target=self._listen, daemon=True)
         self._echo.start()
