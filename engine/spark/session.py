@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -82,7 +84,7 @@ def java_version(java: str) -> int | None:
 
 
 def start(resources: Resources) -> SparkSession:
-    """Start Spark in this process and return its session. Raises RuntimeMissing."""
+    """Start Spark in this process and return its session; Ctrl-C stays the caller's to handle. Raises RuntimeMissing."""
     check_runtime()
     _prepare_environment()
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415  (slow to import, absent without the extra)
@@ -92,7 +94,12 @@ def start(resources: Resources) -> SparkSession:
     conf = SparkConf(loadDefaults=False).setAll(list(_settings(resources).items()))
     with _log(resources.log) as log:
         gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
-    return SparkSession(SparkContext(gateway=gateway, conf=conf))
+    interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        return SparkSession(SparkContext(gateway=gateway, conf=conf))
+    finally:
+        if threading.current_thread() is threading.main_thread():  # elsewhere SparkContext sets no handler, nor could we
+            signal.signal(signal.SIGINT, interrupt)
 
 
 def _settings(resources: Resources) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,10 @@ def test_the_stories_in_batches_of_seven_lines(spark: SparkSession, tmp_path: Pa
 def test_the_stories_read_by_two_tasks(spark: SparkSession, tmp_path: Path) -> None:
     found, _ = streamed(spark, [files(folder) for folder in STORIES], tmp_path, parallelism=2, max_lines=100)
     assert found == references(STORIES)
+
+
+def test_starting_spark_leaves_ctrl_c_to_the_caller(spark: SparkSession) -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_lost_lines_are_reported_and_the_job_goes_on(spark: SparkSession, tmp_path: Path) -> None:
