@@ -35,7 +35,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
     captures = _captures(trouble)
     labels = _labels(trouble, rule)
     told = (*trouble.told, *trouble.stages)
-    environment = _environment(trouble, around, captures, labels)
+    environment = _environment(told, around, captures, labels)
     ended = [alert.ends_at for alert in told if alert.ends_at is not None]
     over = len(ended) == len(told)
     pending = all(alert.status == "pending" for alert in told)
@@ -98,7 +98,7 @@ def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:
         if count <= 0 or rule is None:
             continue
         labels = _named(alert)
-        environment = _environment_of((alert,), around, alert.captures, {**alert.labels, **labels})
+        environment = _environment((alert,), around, alert.captures, {**alert.labels, **labels})
         earlier = found.get((rule.id, alert.key[2]))
         seen = alert.starts_at if alert.dated else None
         before = earlier.count if earlier else 0
@@ -150,12 +150,6 @@ def _joined(one: Capture, other: Capture) -> Capture:
 
 
 def _environment(
-    trouble: Trouble, around: Circumstances, captures: Mapping[str, Capture], labels: Mapping[str, str]
-) -> dict[str, Result]:
-    return _environment_of((*trouble.told, *trouble.stages), around, captures, labels)
-
-
-def _environment_of(
     told: Sequence[Alert], around: Circumstances, captures: Mapping[str, Capture], labels: Mapping[str, str]
 ) -> dict[str, Result]:
     """Return what templates may name: context, captures and their aggregates, labels; what is missing is not in it.
