@@ -7,6 +7,7 @@
     |-- SourceError             an input cannot be read
     |   |-- SourceMissing       it is not there
     |   |-- SourceDenied        no permission
+    |   |-- SourceAway          it cannot be read now, and may be again in a moment
     |   `-- DataLoss            lines between two offsets are gone; carries the gap
     |-- StoreError              the incident store cannot be read or written
     |-- ListenError         an address that the pages cannot be served on
@@ -58,6 +59,14 @@ class SourceMissing(SourceError):
 
 class SourceDenied(SourceError):
     """An input that may not be read."""
+
+
+class SourceAway(SourceError):
+    """`what` (an address, a topic) cannot be read now, and may be again in a moment."""
+
+    def __init__(self, what: str, why: str) -> None:
+        self.what = what
+        super().__init__(why)
 
 
 class DataLoss(SourceError):

@@ -47,7 +47,8 @@ class Chunk:
 class Source(Protocol):
     """A system that log lines are read from. Pure Python; the one adapter in engine/spark makes it a streaming source.
 
-    Offsets, partitions and slices are JSON values: they travel through Spark's checkpoint and to its workers.
+    Offsets, partitions and slices are JSON values: they travel through Spark's checkpoint and to its workers. `initial` and
+    `latest` raise SourceAway when it cannot be read now: a run without an end leaves it where it is, and asks again.
     """
 
     def initial(self) -> Offset:

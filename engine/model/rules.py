@@ -14,8 +14,9 @@ from engine.model.expressions import Expression
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
 COMPONENTS = (
-    "broker controller client connect spring streams debezium schema-registry zookeeper strimzi any".split()  # noqa: SIM905
+    "broker controller client connect spring streams debezium schema-registry zookeeper strimzi tocsin any".split()  # noqa: SIM905
 )
+OWN = "tocsin"  # the component of rules about what tocsin says of its own input, and the source of those events
 
 
 @dataclass(frozen=True, slots=True)

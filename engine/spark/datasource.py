@@ -8,33 +8,50 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from engine.codec import dumps, loads
-from engine.errors import DataLoss
-from engine.model.records import Tick
-from engine.ports import Chunk, Offset
+from engine.codec import converter, dumps, loads
+from engine.errors import DataLoss, SourceAway
+from engine.model.records import Progress, Tick
+from engine.ports import Chunk, Offset, Source
 from engine.spark.rows import SCHEMA, Item, Loss, Row, row
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
+from engine.spark.stalls import Stall, notices, renewed, stalled
 
 SOURCE_FORMAT = "tocsin-source"
 TICK_FORMAT = "tocsin-tick"
 
 
-def source_options(sources: Sequence[SourceSpec], plan_file: str, parallelism: int, max_lines: int | None) -> dict[str, str]:
-    """Return the options of SOURCE_FORMAT; `max_lines` bounds what each source gives to a batch."""
-    return {
-        "sources": dumps(list(sources)),
-        "planFile": plan_file,
-        "parallelism": str(parallelism),
-        "maxLines": str(max_lines or 0),
-    }
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How SOURCE_FORMAT reads: the plan, how many tasks, how much each source gives to a batch, and for how many seconds a source
+    may be unreadable before that is an incident; None: not at all."""
+
+    plan_file: str
+    parallelism: int = 1
+    max_lines: int | None = None
+    stalled_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The offset of all sources: where each stands, which cannot be read, and when (seconds since 1970) it was so decided."""
+
+    sources: Mapping[str, Any]
+    stalls: tuple[Stall, ...] = ()
+    at_s: int = 0
+
+
+def source_options(sources: Sequence[SourceSpec], reading: Reading) -> dict[str, str]:
+    """Return the options of SOURCE_FORMAT."""
+    return {"sources": dumps(list(sources)), "reading": dumps(reading)}
 
 
 class SourceStream(DataSource):  # type: ignore[misc]
@@ -55,60 +72,100 @@ class SourceStream(DataSource):  # type: ignore[misc]
 
 
 class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Plans in the driver's planner process, reads in the workers. Its offset holds each source's offset by name."""
+    """Plans in the driver's planner process, reads in the workers. Its offset is a Place as JSON."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         lowered = {name.lower(): value for name, value in options.items()}
         specs = loads(lowered["sources"], list[SourceSpec])
         self._scopes = {spec.name: spec.scope for spec in specs}
         self._sources = {spec.name: spec.open() for spec in specs}
-        self._plan_file = lowered["planfile"]
-        self._parallelism = int(lowered["parallelism"])
-        self._max_lines = int(lowered["maxlines"])
+        self._reading = loads(lowered["reading"], Reading)
 
     def initialOffset(self) -> Mapping[str, Any]:  # noqa: N802
-        """Return where a first run starts."""
-        return self._initial({})
+        """Return where a first run starts; a source that cannot be read now will be asked again."""
+        sources, _ = self._asked(lambda name, source: source.initial(), frozenset(self._sources))
+        return _json(Place(sources))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Do nothing: a source that is opened for bounded input bounds itself."""
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Return the bound on one batch."""
-        return ReadMaxRows(self._max_lines) if self._max_lines else ReadAllAvailable()
+        lines = self._reading.max_lines
+        return ReadMaxRows(lines) if lines else ReadAllAvailable()
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> Mapping[str, Any]:  # noqa: N802
-        """Return how far the next batch reaches; a source that is gone from the configuration stays where it was."""
+        """Return how far the next batch reaches; a source that cannot be read now, or is gone from the configuration, stays
+        where it was."""
         lines = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        ends = {name: source.latest(start[name], lines) for name, source in self._sources.items() if name in start}
-        return {**self._initial(start), **start, **ends}
+        before = _place(start)
+        known, fresh = before.sources.keys() & self._sources.keys(), self._sources.keys() - before.sources.keys()
+        ends, away = self._asked(lambda name, source: source.latest(before.sources[name], lines), known)
+        begins, absent = self._asked(lambda name, source: source.initial(), fresh)
+        now_s, bound_s = int(time.time()), self._reading.stalled_after_s or 0.0
+        stalls = renewed(before.stalls, {**away, **absent}, now_s, bound_s)
+        after = Place({**begins, **before.sources, **ends}, stalls, before.at_s)
+        return start if _json(after) == start else _json(replace(after, at_s=max(now_s, before.at_s)))
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
         """Return the slices of a batch, and what the sources say at its end."""
-        tasks: list[list[Any]] = [[] for _ in range(self._parallelism)]
-        said: list[Row] = []
+        before, after, parallelism = _place(start), _place(end), self._reading.parallelism
+        tasks: list[list[Any]] = [[] for _ in range(parallelism)]
+        said = [row(scope, notice) for scope, notice in notices(before.stalls, after.stalls, after.at_s)]
+        waiting = stalled(after.stalls)
         for name, source in self._sources.items():
-            if name not in start or name not in end:
+            if name not in before.sources or name not in after.sources:
                 continue  # new in the configuration: it starts with the next batch
-            for at, slice_ in enumerate(source.partitions(start[name], end[name], self._parallelism)):
-                tasks[at % self._parallelism].append((name, slice_))
-            said += [row(self._scopes[name], progress) for progress in source.progress(end[name])]
-        return [InputPartition((slices, said if at == 0 else [])) for at, slices in enumerate(tasks)]
+            here, there = before.sources[name], after.sources[name]
+            for number, slice_ in enumerate(source.partitions(here, there, parallelism)):
+                tasks[number % parallelism].append((name, slice_))
+            said += [row(self._scopes[name], each) for each in _progress(source, there, name in waiting)]
+        return [InputPartition((after.at_s, slices, [] if n else said)) for n, slices in enumerate(tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[Row]:
         """Yield the rows of some slices; lines that are gone become a row too, so that the job goes on."""
-        slices, said = partition.value
+        at_s, slices, said = partition.value
+        at = datetime.fromtimestamp(at_s, UTC)
         for name, slice_ in slices:
-            yield from (row(self._scopes[name], item) for item in self._items(name, slice_))
+            yield from (row(self._scopes[name], item) for item in self._items(name, slice_, at))
         yield from said
 
-    def _items(self, name: str, slice_: Mapping[str, Any]) -> Iterator[Item]:
+    def _items(self, name: str, slice_: Mapping[str, Any], at: datetime) -> Iterator[Item]:
         losses: list[DataLoss] = []
-        yield from scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages_of(self._plan_file))
-        yield from (Loss(loss.source_id, loss.lost_from, loss.lost_to, loss.why) for loss in losses)
+        yield from scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages_of(self._reading.plan_file))
+        yield from (Loss(loss.source_id, loss.lost_from, loss.lost_to, loss.why, at) for loss in losses)
 
-    def _initial(self, known: Mapping[str, Any]) -> Mapping[str, Offset]:
-        return {name: source.initial() for name, source in self._sources.items() if name not in known}
+    def _asked(
+        self, question: Callable[[str, Source], Offset], names: Set[str]
+    ) -> tuple[Mapping[str, Offset], Mapping[tuple[str, str], SourceAway]]:
+        """Return the answers of the sources called `names`, and which of them cannot be read now, by scope and name.
+
+        Raises SourceAway when the input has an end: then there is nothing to wait for.
+        """
+        answers, away = dict[str, Offset](), dict[tuple[str, str], SourceAway]()
+        for name in sorted(names):
+            try:
+                answers[name] = question(name, self._sources[name])
+            except SourceAway as failure:
+                if self._reading.stalled_after_s is None:
+                    raise
+                away[self._scopes[name], name] = failure
+        return answers, away
+
+
+def _progress(source: Source, end: Offset, waiting: bool) -> Iterator[Progress]:
+    """Yield the progress of a source; of one that cannot be read, nobody knows whether all of it was."""
+    for progress in source.progress(end):
+        yield replace(progress, caught_up=False) if waiting else progress
+
+
+def _json(place: Place) -> Mapping[str, Any]:
+    made: Mapping[str, Any] = json.loads(dumps(place))  # as it comes back, so that equal offsets are equal
+    return made
+
+
+def _place(offset: Mapping[str, Any]) -> Place:
+    return converter().structure(offset, Place)
 
 
 def _up_to_loss(chunks: Iterator[Chunk], losses: list[DataLoss]) -> Iterator[Chunk]:

@@ -21,7 +21,7 @@ from engine.errors import DataLoss, SourceError, TocsinError
 from engine.incident import group
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
 from engine.model.rules import Plan
-from engine.spark.rows import SCHEMA, Item, Loss, item
+from engine.spark.rows import SCHEMA, Item, Loss, Notice, item
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
 from engine.store import Store
@@ -32,16 +32,17 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 POLL_S = 0.2
+STALLED_AFTER_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What one batch read and decided. `repeated`: it was in the store already."""
+    """What one batch read and decided, and what there is to say of its input. `repeated`: it was in the store already."""
 
     batch: int
     lines: int
     incidents: int
-    losses: Sequence[DataLoss] = ()
+    said: Sequence[str] = ()
     repeated: bool = False
 
 
@@ -54,7 +55,7 @@ class Job:
     """Everything a run needs.
 
     `bounded`: read what is there, take open ends as final, and end. Otherwise run until `stop` is set, a batch every
-    `trigger_s`. `on_batch` is called after each batch is in the store. `checkpoint` belongs to this set of sources: what was
+    `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. `on_batch` is called after each batch is in the store. `checkpoint` belongs to this set of sources: what was
     read is not read again; changed rules go on where the old ones stood.
     """
 
@@ -66,6 +67,7 @@ class Job:
     trigger_s: float = 1.0
     max_lines: int | None = None
     parallelism: int = 1
+    stalled_after_s: float = STALLED_AFTER_S
     on_batch: Callable[[BatchReport], None] = _ignore
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -117,7 +119,8 @@ def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
 
     spark.dataSource.register(datasource.SourceStream)
     spark.dataSource.register(datasource.TickStream)
-    options = datasource.source_options(job.sources, plan, job.parallelism, job.max_lines)
+    reading = datasource.Reading(plan, job.parallelism, job.max_lines, None if job.bounded else job.stalled_after_s)
+    options = datasource.source_options(job.sources, reading)
     rows = spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
     if job.bounded:
         return rows
@@ -142,15 +145,16 @@ class _Batches:
 
     def _put(self, items: Sequence[Item], batch: int) -> BatchReport:
         lines = sum(each.lines for each in items if isinstance(each, Scanned))
-        losses = [DataLoss(each.source_id, each.lost_from, each.lost_to, each.why) for each in items if isinstance(each, Loss)]
+        losses = [each for each in items if isinstance(each, Loss)]
+        said = [each.sentence for each in losses] + [each.text for each in items if isinstance(each, Notice)]
         findings = [each for each in items if isinstance(each, Verdict | Evidence | Roster | Blind)]
         query = json.loads((_offsets(self._job) / "metadata").read_text(encoding="utf-8"))["id"]
         with self._job.store.batch(BatchId(query, batch), self._job.plan.hash) as ledger:
             if ledger is None:
                 return BatchReport(batch, lines, 0, repeated=True)
             revisions = list(group(findings, self._job.plan, ledger))
-            ledger.put_losses(losses)
-        return BatchReport(batch, lines, len({incident.id for incident in revisions}), losses)
+            ledger.put_losses(DataLoss(each.source_id, each.lost_from, each.lost_to, each.why) for each in losses)
+        return BatchReport(batch, lines, len({incident.id for incident in revisions}), said)
 
 
 def _offsets(job: Job) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from engine.codec import dumps, loads
@@ -17,19 +18,36 @@ SCHEMA = "scope string, kind string, body string"
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Lines [lost_from, lost_to) of a source that were gone before they were read."""
+    """Lines [lost_from, lost_to) of a source that were gone before they were read; `at`: when the batch was planned."""
 
     source_id: str
     lost_from: int
     lost_to: int
     why: str
+    at: datetime
+
+    @property
+    def sentence(self) -> str:
+        """What is said of it."""
+        where = f"offsets {self.lost_from} to {self.lost_to}"
+        if self.lost_from == self.lost_to:
+            where = f"after offset {self.lost_from}, nobody knows how many"
+        return f"lines of '{self.source_id}' are lost ({where}): {self.why}"
 
 
-Item = Match | Seen | Edges | Progress | Tick | Scanned | Loss | Verdict | Evidence | Roster | Blind
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence about tocsin's own input, said at `at`."""
+
+    at: datetime
+    text: str
+
+
+Item = Match | Seen | Edges | Progress | Tick | Scanned | Loss | Notice | Verdict | Evidence | Roster | Blind
 Row = tuple[str, str, str]
 
 _KINDS: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (Match, Seen, Edges, Progress, Tick, Scanned, Loss, Verdict, Evidence, Roster, Blind)
+    kind.__name__: kind for kind in (Match, Seen, Edges, Progress, Tick, Scanned, Loss, Notice, Verdict, Evidence, Roster, Blind)
 }
 
 

@@ -11,10 +11,11 @@ from typing import TypeVar
 
 from engine.codec import dumps, loads
 from engine.correlate import Correlator
-from engine.model.incidents import Finding
+from engine.model.incidents import Evidence, Finding, Verdict
 from engine.model.matches import Match, Seen
 from engine.model.records import Progress, Tick
-from engine.spark.rows import Item, Loss
+from engine.spark.own import event, judged
+from engine.spark.rows import Item, Loss, Notice
 from engine.spark.slices import Edges, Scanned, Stages
 from engine.spark.streams import Streams, StreamState, TakenBack, Told
 
@@ -34,11 +35,12 @@ class ScopeState:
 
     def __init__(self, stages: Stages, scope: str, state: MutableMapping[str, str], bounded: bool) -> None:
         self._state, self._bounded = state, bounded
+        self._scope, self._own = scope, stages.own
         self._stored = frozenset(loads(state.get(_STREAMS, "[]"), list[str]))
         self._streams = Streams(stages, {name: loads(state[_STREAM + name], StreamState) for name in self._stored})
         self._correlator = Correlator(stages.plan, scope, state)
 
-    def take(self, items: Iterable[Item]) -> list[Finding | Scanned | Loss]:
+    def take(self, items: Iterable[Item]) -> list[Finding | Scanned | Loss | Notice]:
         """Take all items of a batch; return the findings, and what is only passed on. The state then holds the batch."""
         batch = list(items)
         for said in _of(batch, Match) + _of(batch, Seen):
@@ -54,7 +56,12 @@ class ScopeState:
             self._correlator.observe(tick)
         found = self._correlator.flush()
         self._store()
-        return [*_of(batch, Scanned), *_of(batch, Loss), *found]
+        return [*_of(batch, Scanned), *_of(batch, Loss), *_of(batch, Notice), *found, *self._of_ourselves(batch)]
+
+    def _of_ourselves(self, batch: Iterable[Item]) -> list[Verdict | Evidence]:
+        """Say what lost lines and stalls of our own input mean."""
+        said = [event(each, self._scope) for each in batch if isinstance(each, Loss | Notice)]
+        return judged(said, _of(batch, Tick), self._own, self._scope, self._state)
 
     def _ended(self, progress: Progress) -> Iterator[Told]:
         """Say what is open in a stream that is read to its end, when that end is final."""

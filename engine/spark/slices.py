@@ -8,7 +8,7 @@ which joins them with the slices before and after.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from engine.match import Matcher
 from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
 from engine.model.records import Block, RawLine, Record
-from engine.model.rules import Format, Plan
+from engine.model.rules import OWN, Format, Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.parse.assembling import Snapshot
 from engine.parse.headers import header_book
@@ -51,11 +51,18 @@ class Scanned:
 
 
 @dataclass(frozen=True)
-class Stages:
-    """A plan with its matcher compiled: what a worker keeps between slices."""
+class Rules:
+    """A plan with its matcher compiled."""
 
     plan: Plan
     matcher: Matcher
+
+
+@dataclass(frozen=True)
+class Stages(Rules):
+    """What a worker keeps between slices: the rules about logs, and apart from them those about tocsin's `own` input."""
+
+    own: Rules
     takers: frozenset[str]  # formats whose lines take labels that an earlier line carries
 
     @property
@@ -66,7 +73,11 @@ class Stages:
 
 def stages(plan: Plan) -> Stages:
     """Compile `plan`."""
-    return Stages(plan, Matcher(plan), frozenset(name for format_ in plan.formats for name in format_.carries))
+    own = tuple(each for each in plan.signatures if each.rule.component == OWN)
+    about_logs = replace(plan, signatures=tuple(each for each in plan.signatures if each not in own))
+    about_us = replace(plan, signatures=own, correlations=(), components=())
+    takers = frozenset(name for format_ in plan.formats for name in format_.carries)
+    return Stages(about_logs, Matcher(about_logs), Rules(about_us, Matcher(about_us)), takers)
 
 
 @lru_cache(maxsize=2)

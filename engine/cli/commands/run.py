@@ -127,8 +127,8 @@ def _announce(settings: Settings, plan: Plan, sources: Sequence[Input]) -> None:
 
 
 def _report(report: BatchReport) -> None:
-    for loss in report.losses:
-        _say(f"lines lost: {loss}")
+    for sentence in report.said:
+        _say(sentence)
     if report.lines or report.incidents:
         _say(f"batch {report.batch}: {count(report.lines, 'line')}, {count(report.incidents, 'incident')} new or changed")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from engine.ports import Chunk
 from engine.spark.rows import Item, Loss, item, row
 from engine.spark.scope import ScopeState
 from engine.spark.slices import Stages, scan, stages
+from engine.spark.stalls import Stall, notices
 from tests.building import at
 from tests.spark.finals import HEALTHY, STORIES, finals, labels, plan, reference
 
@@ -27,6 +29,9 @@ REFUSED = (
     b"org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set(0) is insufficient to satisfy"
     b" the min.isr requirement of 2 for partition dawn-0\n"
 )
+
+
+EPOCH_S = int(at(0).timestamp())
 
 
 @cache
@@ -84,5 +89,71 @@ def test_an_open_end_speaks_at_the_second_tick_when_the_input_has_no_end() -> No
 
 
 def test_what_is_lost_is_passed_on() -> None:
-    loss = Loss("a.log", 4, 8, "the file is gone")
+    loss = Loss("a.log", 4, 8, "the file is gone", at(1))
     assert loss in ScopeState(compiled(), "x", {}, bounded=True).take([loss])
+
+
+class Scope:
+    """A scope that takes one batch after the other; its state and its items survive as text only."""
+
+    def __init__(self) -> None:
+        self.state: dict[str, str] = {}
+        self.ledger = MemoryLedger()
+
+    def take(self, *items: Item) -> None:
+        read = [item(kind, body) for _, kind, body in (row("x", each) for each in items)]
+        said = ScopeState(compiled(), "x", self.state, bounded=False).take(read)
+        list(group([each for each in said if isinstance(each, Verdict | Evidence | Roster | Blind)], plan(), self.ledger))
+
+    def told(self) -> list[tuple[str, str, str, int]]:
+        return [(i.rule, i.status, i.labels["source"], i.count) for i in self.ledger.incidents("x")]
+
+
+def test_lost_lines_are_an_incident_about_the_source_that_ends_when_no_more_are_lost() -> None:
+    scope = Scope()
+    scope.take(Loss("logs-0", 3, 7, "retention", at(1)), Tick(at(1)))
+    (incident,) = scope.ledger.incidents("x")
+    assert incident.title == "Lines of logs-0 were gone before tocsin could read them"
+    assert incident.labels == {"cluster": "x", "source": "logs-0"}
+    assert "offsets 3 to 7" in incident.evidence[0].text
+    scope.take(Loss("logs-0", 9, 9, "made anew", at(60)), Loss("logs-1", 1, 2, "retention", at(60)), Tick(at(60)))
+    assert scope.told() == [
+        ("ingest-lines-lost", "open", "logs-0", 2),
+        ("ingest-lines-lost", "open", "logs-1", 1),
+    ]
+    for second in range(70, 720, 10):
+        scope.take(Tick(at(second)))
+    assert [status for _, status, _, _ in scope.told()] == ["resolved", "resolved"]
+
+
+def test_a_batch_that_is_repeated_tells_of_lost_lines_once() -> None:
+    scope = Scope()
+    for _ in range(2):
+        scope.take(Loss("logs-0", 3, 7, "retention", at(1)), Tick(at(1)))
+    assert scope.told() == [("ingest-lines-lost", "open", "logs-0", 1)]
+
+
+def test_a_stall_is_an_incident_until_the_source_is_readable_again_whatever_the_logs_say() -> None:
+    scope = Scope()
+    stall = Stall("x", "k1:9092", "Connection refused", 0, ("logs",))
+    told = replace(stall, told=True)
+    scope.take(*[notice for _, notice in notices([], [stall], EPOCH_S)], Tick(at(0)))
+    assert scope.told() == []
+    scope.take(*[notice for _, notice in notices([stall], [told], EPOCH_S + 60)], Tick(at(60)))
+    assert scope.told() == [("ingest-stalled", "open", "k1:9092", 1)]
+    scope.take(Tick(at(7200)))
+    assert scope.told() == [("ingest-stalled", "open", "k1:9092", 1)]
+    scope.take(*[notice for _, notice in notices([told], [], EPOCH_S + 7205)], Tick(at(7205)))
+    scope.take(Tick(at(7240)))
+    assert scope.told() == [("ingest-stalled", "resolved", "k1:9092", 1)]
+
+
+def test_what_is_said_of_our_input_takes_no_part_in_what_is_judged_of_the_logs() -> None:
+    alone, beside = Scope(), Scope()
+    lines = list(scan([Chunk("a.log", 0, REFUSED)], compiled()))
+    alone.take(*lines, Tick(at(60)))
+    beside.take(*lines, Loss("logs-0", 3, 7, "retention", at(1)), Tick(at(60)))
+    of_logs = [incident for incident in beside.ledger.incidents("x") if incident.component != "tocsin"]
+    assert of_logs == list(alone.ledger.incidents("x"))
+    assert beside.state["head"] == alone.state["head"]
+    assert len(beside.ledger.incidents("x")) == len(of_logs) + 1
