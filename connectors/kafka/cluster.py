@@ -6,20 +6,26 @@ import json
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from connectors.kafka.options import resolved
-from engine.errors import SourceDenied, SourceError, SourceMissing
+from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 
 LOG = logging.getLogger("tocsin.kafka")
 LOG.addHandler(logging.NullHandler())  # librdkafka's own lines; what matters of them is in our errors
-ANSWER_S = 10.0
+ANSWER_S = 5.0
 AGAIN_S = 0.1
+# While nobody answers, other sources of the job wait for no more than a quarter of the time:
+AWAY_ANSWER_S = 1.0
+REST_S = 3.0
+
+T = TypeVar("T")
 
 _AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE)
 _LEADERLESS = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.OFFSET_NOT_AVAILABLE)
@@ -33,16 +39,33 @@ _DENIED = (
 _CLUSTERS: dict[tuple[int, str], Cluster] = {}
 
 
-class Unreachable(SourceError):
-    """No broker answers, or a partition has no leader: it may be different in a moment."""
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A topic as it is now: for each partition where its log begins, and its last stable offset, which no open transaction
+    reaches below. A topic made anew has another `id`; it is empty where brokers give none (before 2.8)."""
+
+    id: str
+    begins: Mapping[int, int]
+    ends: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outage:
+    why: SourceAway
+    rests_until: float  # by the monotonic clock
 
 
 class Cluster:
-    """The cluster behind `servers` (`host:port,...`), with librdkafka's `options`; connects when it is asked something."""
+    """The cluster behind `servers` (`host:port,...`), with librdkafka's `options`; connects when it is asked something.
+
+    Every question raises SourceMissing when there is no such topic, SourceDenied, SourceAway when nobody answers (and at once
+    when nobody did a moment ago), and SourceError for what else a broker says.
+    """
 
     def __init__(self, servers: str, options: Mapping[str, str]) -> None:
         self.servers = servers
         self._said = ""  # the last thing librdkafka told of its connections
+        self._outage: _Outage | None = None
         self._admin = client(AdminClient, connection(servers, options) | {"error_cb": self._heard})
 
     @staticmethod
@@ -53,50 +76,68 @@ class Cluster:
             _CLUSTERS[key] = Cluster(servers, options)
         return _CLUSTERS[key]
 
-    def earliest(self, topic: str) -> dict[int, int]:
-        """Return where each partition's log begins. Raises SourceMissing, SourceDenied, Unreachable, SourceError."""
-        return self._offsets(topic, OffsetSpec.earliest())
+    def look(self, topic: str) -> Log:
+        """Return what `topic` is now."""
+        return self._answered(topic, lambda within_s: self._log(topic, within_s))
 
-    def ends(self, topic: str) -> dict[int, int]:
-        """Return the last stable offset of each partition: no open transaction reaches below it. Raises as `earliest`."""
-        return self._offsets(topic, OffsetSpec.latest())
-
-    def since(self, topic: str, at: datetime) -> dict[int, int]:
+    def since(self, topic: str, log: Log, at: datetime) -> dict[int, int]:
         """Return the first offset of each partition whose record was stamped at `at` or later, its end when none was."""
-        found = self._offsets(topic, OffsetSpec.for_timestamp(int(at.timestamp() * 1000)))
-        ends = self.ends(topic) if min(found.values(), default=0) < 0 else {}
-        return {partition: ends.get(partition, 0) if offset < 0 else offset for partition, offset in found.items()}
+        spec = OffsetSpec.for_timestamp(int(at.timestamp() * 1000))
+        found = self._answered(topic, lambda within_s: self._offsets(topic, log.ends, spec, within_s))
+        return {partition: log.ends[partition] if offset < 0 else offset for partition, offset in found.items()}
 
-    def _offsets(self, topic: str, spec: OffsetSpec) -> dict[int, int]:
-        deadline = time.monotonic() + ANSWER_S
+    def _answered(self, topic: str, question: Callable[[float], T]) -> T:
+        """Return the answer to `question`, which is given the seconds that it may take."""
+        if self._outage is not None and time.monotonic() < self._outage.rests_until:
+            raise SourceAway(self._outage.why.what, str(self._outage.why))
+        within_s = AWAY_ANSWER_S if self._outage else ANSWER_S
+        deadline = time.monotonic() + within_s
         while True:
             try:
-                return self._asked(topic, spec)
+                answer = question(within_s)
             except KafkaException as error:
                 self._admin.poll(AGAIN_S)  # a partition is without a leader for a moment when it is made or moves
                 if error.args[0].code() not in _LEADERLESS or time.monotonic() > deadline:
-                    raise explained(error.args[0], self.servers, topic, self._said) from None
+                    raise self._refusal(error.args[0], topic) from None
+            else:
+                self._outage, self._said = None, ""
+                return answer
 
-    def _asked(self, topic: str, spec: OffsetSpec) -> dict[int, int]:
-        wanted = {TopicPartition(topic, partition): spec for partition in self._partitions(topic)}
+    def _refusal(self, error: KafkaError, topic: str) -> SourceError:
+        refusal = explained(error, self.servers, topic, self._said)
+        if isinstance(refusal, SourceAway) and error.code() in _AWAY:
+            self._outage = _Outage(refusal, time.monotonic() + REST_S)
+        return refusal
+
+    def _log(self, topic: str, within_s: float) -> Log:
+        # describing a topic never makes it, as asking for its metadata might
+        answers = self._admin.describe_topics(TopicCollection([topic]), request_timeout=within_s)
+        said = answers[topic].result()
+        partitions = dict.fromkeys(partition.id for partition in said.partitions)
+        begins = self._offsets(topic, partitions, OffsetSpec.earliest(), within_s)
+        return Log(_id(said), begins, self._offsets(topic, partitions, OffsetSpec.latest(), within_s))
+
+    def _offsets(self, topic: str, partitions: Iterable[int], spec: OffsetSpec, within_s: float) -> dict[int, int]:
+        wanted = {TopicPartition(topic, partition): spec for partition in partitions}
         if not wanted:
             return {}
-        answers = self._admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=ANSWER_S)
+        answers = self._admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=within_s)
         return {place.partition: answer.result().offset for place, answer in answers.items()}
-
-    def _partitions(self, topic: str) -> list[int]:
-        # describing a topic never makes it, as asking for its metadata might
-        answers = self._admin.describe_topics(TopicCollection([topic]), request_timeout=ANSWER_S)
-        return [partition.id for partition in answers[topic].result().partitions]
 
     def _heard(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN or not self._said:
             self._said = error.str()
 
 
+def _id(said: Any) -> str:
+    """Return the id of a described topic; zeros stand for none."""
+    uuid = said.topic_id
+    return "" if uuid is None or not (uuid.get_most_significant_bits() or uuid.get_least_significant_bits()) else str(uuid)
+
+
 def connection(servers: str, options: Mapping[str, str]) -> dict[str, Any]:
     """Return librdkafka's settings. Raises SourceError when a secret is not where the options say."""
-    return {"client.id": "tocsin", **resolved(options), "bootstrap.servers": servers}
+    return {"client.id": "tocsin", "reconnect.backoff.max.ms": 2000, **resolved(options), "bootstrap.servers": servers}
 
 
 def client(kind: type[Any], settings: Mapping[str, Any]) -> Any:
@@ -117,7 +158,9 @@ def explained(error: KafkaError, servers: str, topic: str, detail: str = "") -> 
     if code in _DENIED:
         return SourceDenied(f"{servers} refuses to let us read {topic}: {said}")
     if code in _AWAY:
-        return Unreachable(f"no broker of {servers} answers: {detail or said}; check the address and security.protocol")
+        return SourceAway(
+            servers, f"no broker of {servers} answers: {detail or said}; check the address and security.protocol"
+        )
     if error.retriable() or code in _LEADERLESS:
-        return Unreachable(f"{topic} on {servers} cannot be read now: {said}")
+        return SourceAway(f"the topic {topic} on {servers}", f"{topic} on {servers} cannot be read now: {said}")
     return SourceError(f"{topic} on {servers} cannot be read: {said}")

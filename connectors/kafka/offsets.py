@@ -12,10 +12,14 @@ RECORD_POSITIONS = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A partition is read up to offset `at` (exclusive) of `end`, the last stable offset when that was decided."""
+    """A partition is read up to offset `at` (exclusive) of `end`, the last stable offset when that was decided.
+
+    `topic` is the id of the topic that was read: one that is made anew under the same name has another.
+    """
 
     at: int
     end: int
+    topic: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,38 +43,49 @@ class Lost:
 
 Positions = Mapping[int, Position]
 
+_ANEW = "the topic was deleted and made anew, and is read from its beginning; what the old one still got is gone"
+_CUT = "the log now ends before what was read of it: the topic was made anew or cut, and is read from its beginning"
+
 
 def advanced(
-    before: Positions, earliest: Mapping[int, int], ends: Mapping[int, int], max_records: int | None = None
+    before: Positions, earliest: Mapping[int, int], ends: Mapping[int, int], max_records: int | None = None, topic: str = ""
 ) -> dict[int, Position]:
-    """Return how far the next batch reaches: every partition by its share of `max_records`, all of it when None.
+    """Return how far the next batch reaches in the topic of the id `topic`: every partition by its share of `max_records`, all
+    of it when None.
 
-    A partition that was not known starts at 0. One that is not in `ends` (its topic is gone) stays where it is. One whose log
-    ends before what was read of it is another one of the same name, and starts again. `earliest` is where each log begins now:
-    offsets before it count for nothing, so that a lost range is passed in one batch.
+    A partition that was not known starts at 0. One that is not in `ends` stays where it is. One of another topic of the same
+    name, or whose log ends before what was read of it, starts again. `earliest` is where each log begins now: offsets before it
+    count for nothing, so that a lost range is passed in one batch.
     """
-    begins = {p: max(_begin(before.get(p), end), min(earliest.get(p, 0), end)) for p, end in ends.items()}
+    now = {p: Position(end, end, topic) for p, end in ends.items()}
+    begins = {p: max(_begin(before.get(p), end), min(earliest.get(p, 0), end.at)) for p, end in now.items()}
     total = sum(ends[p] - begin for p, begin in begins.items())
     wanted = total if max_records is None else min(total, max_records)
-    moved = {p: Position(begin + _share(ends[p] - begin, wanted, total), ends[p]) for p, begin in begins.items()}
+    moved = {p: Position(begin + _share(ends[p] - begin, wanted, total), ends[p], topic) for p, begin in begins.items()}
     return dict(sorted({**before, **moved}.items()))
 
 
 def ranges(before: Positions, after: Positions) -> list[Range]:
     """Return what is to be read between two offsets."""
-    found = [Range(p, _begin(before.get(p), position.at), position.at) for p, position in after.items()]
+    found = [Range(p, _begin(before.get(p), position), position.at) for p, position in after.items()]
     return [each for each in found if each.start < each.end]
 
 
 def recreated(before: Positions, after: Positions) -> list[Lost]:
-    """Return the partitions whose log ended before what was read of it, when `after` was decided."""
-    why = "the log now ends before what was read of it: the topic was made anew or cut, and is read from its beginning"
-    pairs = [(p, before[p].at, position.at) for p, position in after.items() if p in before]
-    return [Lost(p, read, read, why) for p, read, at in pairs if at < read]
+    """Return the partitions that were not, when `after` was decided, the ones that had been read; of empty ones nothing is lost."""
+    pairs = [(p, before[p], position) for p, position in after.items() if p in before and before[p].end > 0]
+    return [Lost(p, old.at, old.at, why) for p, old, new in pairs if (why := _broken(old, new))]
 
 
-def _begin(known: Position | None, end: int) -> int:
-    return known.at if known is not None and known.at <= end else 0
+def _begin(known: Position | None, now: Position) -> int:
+    return 0 if known is None or _broken(known, now) else known.at
+
+
+def _broken(known: Position, now: Position) -> str:
+    """Return why `now` does not go on from `known`; empty when it does."""
+    if known.topic and now.topic and known.topic != now.topic:
+        return _ANEW
+    return _CUT if now.at < known.at else ""
 
 
 def _share(available: int, wanted: int, total: int) -> int:

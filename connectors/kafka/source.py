@@ -11,20 +11,20 @@ record are spanned by empty chunks; a range that is lost is not, so that nothing
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
-from connectors.kafka.cluster import LOG, Cluster, Unreachable
+from connectors.kafka.cluster import Cluster, Log
 from connectors.kafka.labels import filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import reading
 from connectors.kafka.records import Content, content, first, stream_name
 from engine.codec import converter
-from engine.errors import DataLoss, SourceMissing
+from engine.errors import DataLoss, SourceAway, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 
@@ -44,7 +44,7 @@ class KafkaSource:
             from its beginning.
         final: the input is bounded by what is there at the first look.
 
-    Every method raises SourceError (SourceMissing, SourceDenied) as a sentence when the cluster refuses.
+    Every method raises SourceError (SourceMissing, SourceDenied, SourceAway) as a sentence when the cluster refuses.
     """
 
     bootstrap_servers: str
@@ -53,36 +53,31 @@ class KafkaSource:
     start: str = "earliest"
     final: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
-    _bounds: dict[int, int] | None = field(default=None, repr=False)
+    _bounds: Mapping[int, int] | None = field(default=None, repr=False)
 
     def initial(self) -> Offset:
         """Return where a first run starts; a topic that is not there yet is read from its beginning once it is."""
         try:
-            ends = self._ends()
+            log = self._look()
         except SourceMissing:
             if self.final:
                 raise
             return {}
-        return _offset(
-            {
-                partition: Position(min(at, ends.get(partition, at)), ends.get(partition, at))
-                for partition, at in self._begin(ends).items()
-            }
-        )
+        begins = self._begin(log)
+        return _offset({p: Position(min(begins[p], end), end, log.id) for p, end in log.ends.items() if p in begins})
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
         """Return how far can be read now, at most `max_lines` records past `start`.
 
-        When no broker answers, or the topic is not there, a run without an end stays where it is and looks again.
+        A topic that is not there is away as long as the input has no end.
         """
-        before = _positions(start)
         try:
-            return _offset(advanced(before, self._cluster.earliest(self.topic), self._ends(), max_lines))
-        except (Unreachable, SourceMissing) as error:
+            log = self._look()
+        except SourceMissing as missing:
             if self.final:
                 raise
-            LOG.warning("%s; looking again", error)
-            return start
+            raise SourceAway(f"the topic {self.topic} on {self.bootstrap_servers}", str(missing)) from None
+        return _offset(advanced(_positions(start), log.begins, log.ends, max_lines, log.id))
 
     def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
         """Return up to `parallelism` slices of ranges: with one, the same consumer always goes on where it stands."""
@@ -124,8 +119,8 @@ class KafkaSource:
 
     def count(self) -> Mapping[int, int]:
         """Return how many offsets a first run would read now, by partition. Raises SourceMissing when there is no topic."""
-        ends = self._ends()
-        return {partition: max(0, ends.get(partition, at) - at) for partition, at in self._begin(ends).items()}
+        log = self._look()
+        return {partition: max(0, log.ends.get(partition, at) - at) for partition, at in self._begin(log).items()}
 
     # --- offsets ---------------------------------------------------------------------------------------------------------
 
@@ -133,20 +128,19 @@ class KafkaSource:
     def _cluster(self) -> Cluster:
         return Cluster.of(self.bootstrap_servers, self.options)
 
-    def _begin(self, ends: Mapping[int, int]) -> Mapping[int, int]:
+    def _begin(self, log: Log) -> Mapping[int, int]:
         if self.start == "latest":
-            return ends
+            return log.ends
         if self.start == "earliest":
-            return self._cluster.earliest(self.topic)
-        return self._cluster.since(self.topic, datetime.fromisoformat(self.start))
+            return log.begins
+        return self._cluster.since(self.topic, log, datetime.fromisoformat(self.start))
 
-    def _ends(self) -> Mapping[int, int]:
-        if self._bounds is not None:
-            return self._bounds
-        ends = self._cluster.ends(self.topic)
-        if self.final:
-            self._bounds = ends
-        return ends
+    def _look(self) -> Log:
+        """Return the topic as it is now; where it ends, as it was at the first look when the input is bounded by that."""
+        log = self._cluster.look(self.topic)
+        if self.final and self._bounds is None:
+            self._bounds = log.ends
+        return log if self._bounds is None else replace(log, ends=self._bounds)
 
     # --- lines -----------------------------------------------------------------------------------------------------------
 
