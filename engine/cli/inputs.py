@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from connectors import files, kafka
 from engine.config import Checks, SourceSettings
 from engine.dsl.quantities import duration_s
-from engine.errors import SourceError, SourceMissing
+from engine.errors import SourceAway, SourceError, SourceMissing
 from engine.spark.sources import SourceSpec
 
 LIVE_START = "1h"  # what a live run reads of logs that were there before it, unless the source says otherwise
@@ -47,12 +47,15 @@ def checks() -> Checks:
     return Checks({"files": _files_label, "kafka": kafka.check_label}, kafka.check_option)
 
 
-def unreadable(inputs: Sequence[Input], once: bool) -> list[SourceError]:
-    """Return what cannot be read; what is not there yet is no problem for a run that waits for it.
+def unreadable(inputs: Sequence[Input], once: bool, dry_run: bool = False) -> list[SourceError]:
+    """Return what cannot be read, each sentence once.
 
-    Raises SourceMissing when there is nothing at all to read, and never will be.
+    What is not there yet is no problem for a run without an end, which waits for it; nor is a cluster that does not answer, but
+    a dry run tells of that. Raises SourceMissing when there is nothing at all to read, and never will be.
     """
-    errors = [error for each in inputs for error in each.errors if once or not isinstance(error, SourceMissing)]
+    waits = () if once else (SourceMissing,) if dry_run else (SourceMissing, SourceAway)
+    told = {str(error): error for each in inputs for error in each.errors if not isinstance(error, waits)}
+    errors = list(told.values())
     if once and not any(each.found for each in inputs):
         why = "; ".join(str(error) for error in errors)
         raise SourceMissing(f"none of the sources has anything that can be read ({why}); nothing was run")

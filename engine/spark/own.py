@@ -10,6 +10,7 @@ from collections.abc import Iterable, MutableMapping, Sequence
 
 from engine.codec import dumps, loads
 from engine.correlate import Correlator
+from engine.correlate.clocks import LATENESS
 from engine.model.incidents import Evidence, Verdict
 from engine.model.matches import Seen
 from engine.model.records import LogEvent, Tick
@@ -41,7 +42,8 @@ def judged(
     for match in matches:
         correlator.observe(match)
     for tick in ticks:
-        correlator.observe(Seen(OWN, tick.at, tick.at))
+        come = tick.at + LATENESS  # nothing that we say ourselves comes late
+        correlator.observe(Seen(OWN, come, come))
         correlator.observe(tick)
     found = [finding for finding in correlator.flush() if isinstance(finding, Verdict | Evidence)]
     state[_STATE] = dumps(known)

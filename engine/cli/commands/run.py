@@ -60,7 +60,7 @@ def run(
     settings = load(config, checks())
     plan = _plan(settings)
     sources = [opened(source, once) for source in settings.sources]
-    refused = _check(sources, once)
+    refused = _check(sources, once, dry_run)
     check_runtime()
     if dry_run:
         _announce(settings, plan, sources)
@@ -106,9 +106,9 @@ def _plan(settings: Settings) -> Plan:
     return replace(plan, context={**plan.context, **settings.context})
 
 
-def _check(sources: Sequence[Input], once: bool) -> list[SourceError]:
+def _check(sources: Sequence[Input], once: bool, dry_run: bool) -> list[SourceError]:
     """Tell what cannot be read and return it. Raises SourceMissing when there is nothing at all to read, and never will be."""
-    errors = unreadable(sources, once)
+    errors = unreadable(sources, once, dry_run)
     for error in errors:
         _say(str(error))
     return errors
