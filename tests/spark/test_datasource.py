@@ -1,0 +1,132 @@
+"""The adapter of sources, asked as Spark asks it: what is decided of sources that cannot be read is in its offset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from engine.errors import SourceAway
+from engine.model.records import Progress
+from engine.ports import Chunk, Offset
+from engine.spark import datasource
+from engine.spark.datasource import Reading, SourceReader, source_options
+from engine.spark.rows import Notice, item
+from engine.spark.sources import SourceSpec
+
+
+@dataclass
+class Counter:
+    """A source of numbers that is away as long as `away` says why."""
+
+    end: int = 0
+    away: str = ""
+
+    def initial(self) -> Offset:
+        self.latest({})
+        return {"at": 0}
+
+    def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
+        if self.away:
+            raise SourceAway("the counter", self.away)
+        return {"at": self.end}
+
+    def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
+        return []
+
+    def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
+        yield from ()
+
+    def progress(self, end: Offset) -> Sequence[Progress]:
+        return [Progress("counter", end["at"], end["at"], caught_up=True)]
+
+
+SOURCES: dict[str, Counter] = {}
+
+
+def open_counter(settings: Mapping[str, Any]) -> Counter:
+    return SOURCES.setdefault(settings["name"], Counter())
+
+
+def reader(**how: Any) -> SourceReader:
+    specs = [SourceSpec(name, f"{__name__}:open_counter", {"name": name}, "prod") for name in ("one", "two")]
+    return SourceReader(source_options(specs, Reading("no plan", **how)))
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    now = [1000]
+    monkeypatch.setattr(datasource.time, "time", lambda: now[0])
+    SOURCES.clear()
+    SOURCES.update(one=Counter(), two=Counter())
+    return now
+
+
+def latest(asked: SourceReader, start: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(json.dumps(asked.latestOffset(json.loads(json.dumps(start)), ReadAllAvailable())))
+    return found
+
+
+def rows(asked: SourceReader, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[Any]:
+    return [item(kind, body) for part in asked.partitions(start, end) for _, kind, body in asked.read(part)]
+
+
+def test_a_source_that_is_away_stays_where_it_was_and_the_others_go_on(clock: list[int]) -> None:
+    asked = reader(stalled_after_s=60)
+    start = asked.initialOffset()
+    SOURCES["one"].away, SOURCES["two"].end = "gone", 5
+    end = latest(asked, start)
+    assert end["sources"] == {"one": {"at": 0}, "two": {"at": 5}}
+    found = rows(asked, start, end)
+    assert [each.text for each in found if isinstance(each, Notice)] == [
+        "cannot read 'the counter': gone; looking again until it can be read"
+    ]
+    assert [each.caught_up for each in found if isinstance(each, Progress)] == [False, True]
+
+
+def test_what_is_said_of_a_batch_is_the_same_whenever_it_is_repeated(clock: list[int]) -> None:
+    asked = reader(stalled_after_s=60)
+    start = asked.initialOffset()
+    SOURCES["one"].away = "gone"
+    begun = latest(asked, start)
+    clock[0] += 60
+    long = latest(asked, begun)
+    said = rows(asked, begun, long)
+    SOURCES["one"].away = ""
+    clock[0] += 1000
+    assert rows(reader(stalled_after_s=60), begun, long) == said
+    assert "has not been readable for 60 s" in next(each.text for each in said if isinstance(each, Notice))
+    over = latest(asked, long)
+    assert "stalls" not in over
+    assert "readable again after 1060 s" in next(each.text for each in rows(asked, long, over) if isinstance(each, Notice))
+
+
+def test_a_source_that_is_away_at_the_start_begins_when_it_is_there(clock: list[int]) -> None:
+    SOURCES["one"].away = "not there"
+    asked = reader(stalled_after_s=60)
+    start = asked.initialOffset()
+    assert start["sources"] == {"two": {"at": 0}}
+    waiting = latest(asked, start)
+    SOURCES["one"].away, SOURCES["one"].end = "", 3
+    there = latest(asked, waiting)
+    assert there["sources"]["one"] == {"at": 0}
+    assert latest(asked, there)["sources"]["one"] == {"at": 3}
+
+
+def test_an_input_with_an_end_waits_for_nobody(clock: list[int]) -> None:
+    asked = reader()
+    start = asked.initialOffset()
+    SOURCES["one"].away = "gone"
+    with pytest.raises(SourceAway, match="gone"):
+        latest(asked, start)
+
+
+def test_an_offset_is_the_same_as_long_as_nothing_is_new(clock: list[int]) -> None:
+    asked = reader(stalled_after_s=60)
+    end = latest(asked, asked.initialOffset())
+    clock[0] += 5
+    assert latest(asked, end) == end
