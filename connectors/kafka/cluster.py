@@ -158,9 +158,7 @@ def explained(error: KafkaError, servers: str, topic: str, detail: str = "") -> 
     if code in _DENIED:
         return SourceDenied(f"{servers} refuses to let us read {topic}: {said}")
     if code in _AWAY:
-        return SourceAway(
-            servers, f"no broker of {servers} answers: {detail or said}; check the address and security.protocol"
-        )
+        return SourceAway(servers, f"no broker of {servers} answers: {detail or said}; check the address and security.protocol")
     if error.retriable() or code in _LEADERLESS:
         return SourceAway(f"the topic {topic} on {servers}", f"{topic} on {servers} cannot be read now: {said}")
     return SourceError(f"{topic} on {servers} cannot be read: {said}")

@@ -12,8 +12,11 @@ import os
 import re
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import disk_usage
+from tempfile import gettempdir
 from typing import TYPE_CHECKING
 
 from engine.codec import dumps
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
+_DISK = re.compile("No space left on device|Disk quota exceeded|Read-only file system|File too large")
 POLL_S = 0.2
 STALLED_AFTER_S = 60.0
 
@@ -87,18 +91,26 @@ def run(job: Job, spark: SparkSession) -> None:
                 query.stop()
                 break
     except Exception as error:
-        raise batches.failure or _explained(error, log_of(job.checkpoint)) from error
+        raise batches.failure or _explained(error, job.checkpoint) from error
 
 
 def plan_file(plan: Plan, folder: Path) -> Path:
-    """Write `plan` to `folder` for the workers, under a name that holds its hash, and return the path."""
+    """Write `plan` to `folder` for the workers, under a name that holds its hash, and return the path.
+
+    Raises TocsinError when the folder cannot be written to.
+    """
     text = dumps(plan)
     path = folder / f"plan-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(path)  # another process sees all of it or nothing
+    fresh = path.with_suffix(f".{os.getpid()}")
+    try:
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(path)  # another process sees all of it or nothing
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink()
+        raise _unwritable(folder, error.strerror or str(error)) from None
     return path
 
 
@@ -161,10 +173,17 @@ def _offsets(job: Job) -> Path:
     return job.checkpoint / "query"
 
 
-def _explained(error: Exception, log: Path) -> TocsinError:
+def _explained(error: Exception, checkpoint: Path) -> TocsinError:
     """Return the sentence of an error of ours that was raised in a worker, else what Spark says and where the rest is."""
-    text = str(error)
+    text, log = str(error), log_of(checkpoint)
     ours = re.findall(r"^engine\.errors\.\w+: (.+)$", text, re.MULTILINE)
     if ours:
         return SourceError(ours[-1])
+    if found := _DISK.search(text):
+        # the state's working copy is in the temporary folder, and the message seldom says which of the two it was
+        return _unwritable(min((checkpoint, Path(gettempdir())), key=lambda folder: disk_usage(folder).free), found[0])
     return TocsinError(f"the Spark job failed: {text.strip().partition(chr(10))[0]} (see {log})")
+
+
+def _unwritable(folder: Path, why: str) -> TocsinError:
+    return TocsinError(f"the job cannot write to {folder}: {why}; mend that and start again: it goes on where it ended")

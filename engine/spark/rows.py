@@ -47,7 +47,8 @@ Item = Match | Seen | Edges | Progress | Tick | Scanned | Loss | Notice | Verdic
 Row = tuple[str, str, str]
 
 _KINDS: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (Match, Seen, Edges, Progress, Tick, Scanned, Loss, Notice, Verdict, Evidence, Roster, Blind)
+    kind.__name__: kind
+    for kind in (Match, Seen, Edges, Progress, Tick, Scanned, Loss, Notice, Verdict, Evidence, Roster, Blind)
 }
 
 

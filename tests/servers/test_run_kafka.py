@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -92,3 +93,17 @@ def test_a_run_over_topics_that_are_not_there_says_so_and_ends(topics: Topics, t
     assert done.returncode == 3
     assert f"the topic nowhere does not exist on {topics.address}" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_can_be_read_is_read_when_a_topic_is_missing_and_a_cluster_does_not_answer(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.make()
+    topics.write(topic, ["one", "two"])
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        closed = f"127.0.0.1:{taken.getsockname()[1]}"
+    sources = f"  - {{type: kafka, bootstrap_servers: '{topics.address}', topics: [{topic}, nowhere]}}\n"
+    sources += f"  - {{type: kafka, bootstrap_servers: '{closed}', topics: [a, b]}}\n"
+    done = tocsin("-c", written(tmp_path, f"sources:\n{sources}store: sqlite:///state.db\n"), "--once")
+    assert done.returncode == 3
+    assert done.stderr.count(f"tocsin: the topic nowhere does not exist on {topics.address}\n") == 1
+    assert done.stderr.count(f"tocsin: no broker of {closed} answers: ") == 1
+    assert "batch 0: 2 lines" in done.stderr

@@ -25,7 +25,7 @@ from engine.dsl import builtin_rules, load_cached
 from engine.errors import SourceError
 from engine.model.notifications import Notification, Reason
 from engine.model.rules import Plan
-from engine.spark.job import BatchReport, Job, log_of
+from engine.spark.job import BatchReport, Job, log_of, plan_file
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start
 from engine.store import Store
@@ -85,6 +85,7 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
         parallelism=1,
         on_batch=_report,
     )
+    plan_file(plan, settings.checkpoint)  # it cannot be written to? That is known before Spark is up
     with _stopping(job.stop):
         spark = start(Resources(settings.cores, settings.partitions, settings.heap, log_of(settings.checkpoint)))
         _say(f"Spark is up after {time.perf_counter() - began:.1f} s; its messages go to {log_of(settings.checkpoint)}")

@@ -28,6 +28,14 @@ def test_a_log_that_ends_before_what_was_read_is_begun_again() -> None:
     assert [(lost.partition, lost.start, lost.end) for lost in recreated(before, after)] == [(0, 10, 10)]
 
 
+def test_a_topic_of_another_id_is_begun_again_however_long_it_is_and_an_unknown_id_says_nothing() -> None:
+    before = {0: Position(10, 10, "old"), 1: Position(0, 0, "old"), 2: Position(4, 4)}
+    after = advanced(before, {}, {0: 30, 1: 5, 2: 6}, None, "new")
+    assert ranges(before, after) == [Range(0, 0, 30), Range(1, 0, 5), Range(2, 4, 6)]
+    assert [(lost.partition, lost.start) for lost in recreated(before, after)] == [(0, 10)]
+    assert recreated(after, advanced(after, {}, {0: 40, 1: 5, 2: 6})) == []
+
+
 def test_a_topic_that_is_gone_stays_where_it_was() -> None:
     before = {0: Position(10, 10)}
     assert advanced(before, {}, {}) == before
