@@ -72,7 +72,7 @@ def ranges(before: Positions, after: Positions) -> list[Range]:
 
 
 def recreated(before: Positions, after: Positions) -> list[Lost]:
-    """Return the partitions that were not, when `after` was decided, the ones that had been read; of empty ones nothing is lost."""
+    """Return the partitions that were others than those read, when `after` was decided; of empty ones nothing is lost."""
     pairs = [(p, before[p], position) for p, position in after.items() if p in before and before[p].end > 0]
     return [Lost(p, old.at, old.at, why) for p, old, new in pairs if (why := _broken(old, new))]
 

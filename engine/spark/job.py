@@ -59,8 +59,9 @@ class Job:
     """Everything a run needs.
 
     `bounded`: read what is there, take open ends as final, and end. Otherwise run until `stop` is set, a batch every
-    `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. `on_batch` is called after each batch is in the store. `checkpoint` belongs to this set of sources: what was
-    read is not read again; changed rules go on where the old ones stood.
+    `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. `on_batch` is called after each batch is in
+    the store. `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old
+    ones stood.
     """
 
     sources: Sequence[SourceSpec]

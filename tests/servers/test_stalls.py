@@ -1,4 +1,4 @@
-"""What is said when tocsin's own input fails: a broker that goes and comes back, topics that are not there, lines that are gone."""
+"""What is said when tocsin's own input fails: a broker goes and comes back, a topic is missing, lines are gone."""
 
 from __future__ import annotations
 
