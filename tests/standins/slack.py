@@ -21,8 +21,8 @@ NOW = 1_700_000_000.0  # what its clock shows when it starts
 
 class SlackStandIn:
     """The server. `script` what comes next for a method: `accept`, `ratelimited:<seconds>`, `drop` (take it, then cut the
-    connection), `refuse` (cut the connection before anything is taken), `hold` (take it, never answer), `stall` (never answer and
-    take nothing), `status:500`, or an error word of Slack."""
+    connection), `refuse` (cut the connection before anything is taken), `hold` (take it, never answer), `stall` (take nothing,
+    never answer), `status:500`, or an error word of Slack."""
 
     def __init__(self, port: int = 0) -> None:
         self.messages: list[dict[str, Any]] = []
