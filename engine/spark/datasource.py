@@ -193,8 +193,11 @@ class TickStream(DataSource):  # type: ignore[misc]
         return TickReader(json.loads(self.options["scopes"]))
 
 
-class TickReader(DataSourceStreamReader):  # type: ignore[misc]
-    """The clock is read once, when a batch is planned; the time is the offset, so a repeated batch has the same time."""
+class TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """The clock is read once, when a batch is planned; the time is the offset, so a repeated batch has the same time.
+
+    Without scopes, as in bounded input, time stands still.
+    """
 
     def __init__(self, scopes: Sequence[str]) -> None:
         self._scopes = scopes
@@ -203,9 +206,16 @@ class TickReader(DataSourceStreamReader):  # type: ignore[misc]
         """Return the time before all ticks."""
         return {"at_s": 0}
 
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Do nothing: in bounded input there are no ticks."""
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Return that nothing bounds a batch."""
+        return ReadAllAvailable()
+
     def latestOffset(self, start: Mapping[str, int], limit: ReadLimit) -> Mapping[str, int]:  # noqa: N802
         """Return the present second."""
-        return {"at_s": max(int(time.time()), start["at_s"])}
+        return {"at_s": max(int(time.time()), start["at_s"])} if self._scopes else start
 
     def partitions(self, start: Mapping[str, int], end: Mapping[str, int]) -> Sequence[InputPartition]:
         """Return one partition with the tick of the batch, none when no second has passed."""

@@ -127,7 +127,10 @@ def _started(job: Job, spark: SparkSession, batches: _Batches) -> StreamingQuery
 
 
 def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
-    """Return the rows of all sources, and ticks when the input has no end."""
+    """Return the rows of all sources, and ticks when the input has no end.
+
+    Both are there in every run: Spark continues a checkpoint only with as many streams as it was begun with.
+    """
     from engine.spark import datasource  # noqa: PLC0415
 
     spark.dataSource.register(datasource.SourceStream)
@@ -135,9 +138,7 @@ def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
     reading = datasource.Reading(plan, job.parallelism, job.max_lines, None if job.bounded else job.stalled_after_s)
     options = datasource.source_options(job.sources, reading)
     rows = spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
-    if job.bounded:
-        return rows
-    scopes = json.dumps(sorted({source.scope for source in job.sources}))
+    scopes = json.dumps([] if job.bounded else sorted({source.scope for source in job.sources}))
     return rows.unionAll(spark.readStream.format(datasource.TICK_FORMAT).option("scopes", scopes).load())
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from kafka import KafkaAdminClient, KafkaProducer
 
-from connectors.files import find
+from connectors.files import find, read_path
+from connectors.kafka.offsets import RECORD_POSITIONS
+from engine.model.records import Progress, RawLine
 
 WITHIN_S = 60
+STAMP_MS = 1_665_000_000_123
 _PERIOD = re.compile(r"\.\d{4}(-\d\d){2,3}$")  # what a rotated file has behind the name it was written under
 
 
@@ -52,3 +57,18 @@ def _files(folder: Path) -> Iterator[tuple[str, str, list[str]]]:
     paths = [Path(name) for name in find([str(folder)]).files]
     for path in sorted(paths, key=lambda path: (path.parent, not _PERIOD.search(path.name), path.name)):
         yield path.parent.name, _PERIOD.sub("", path.name), path.read_text(encoding="utf-8").splitlines()
+
+
+def shipped(producer: KafkaProducer, topic: str, folder: Path) -> Iterator[RawLine | Progress]:
+    """Produce the lines of a story as a shipper does, each as it is asked for; yield what `replay()` is to be given for it."""
+    for path in find([str(folder)]).files:
+        source_id, name = f"{topic}/{folder.name}:{Path(path).name}", Path(path).name
+        labels = {"host": folder.name, "cluster": folder.name, "timezone": "Asia/Seoul"}
+        for item in read_path(path):
+            if isinstance(item, Progress):
+                yield replace(item, source_id=source_id)
+                continue
+            value = record(folder.name, name, item.value.decode())
+            sent = producer.send(topic, value, key=name.encode(), timestamp_ms=STAMP_MS).get(60)
+            taken = datetime.fromtimestamp(STAMP_MS / 1000, UTC)
+            yield RawLine(source_id, sent.offset * RECORD_POSITIONS, item.value, 0, taken, labels)

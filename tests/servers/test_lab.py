@@ -1,4 +1,4 @@
-"""The first act of `make lab`: all stories from the topics of a real broker to Slack, each incident told once."""
+"""The acts of `make lab`: the stories from the topics of a real broker to Slack, and a broker that is killed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.acts import play_stories
+from tests.lab.acts import dead_broker, play_stories
 from tests.servers.broker import Broker
+from tests.servers.jars import kafka_jars
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime")]
 
 
 def test_the_stories_come_out_of_kafka_as_the_samples_say(broker: Broker, tmp_path: Path) -> None:
     assert play_stories(broker.address, tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_broker_that_is_killed_is_told_from_the_logs_of_its_cluster(broker: Broker, tmp_path: Path) -> None:
+    assert dead_broker(kafka_jars(), tmp_path) == []

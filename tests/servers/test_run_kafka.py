@@ -6,44 +6,22 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kafka import KafkaProducer
 
-from connectors.files import find, read_path
-from connectors.kafka.offsets import RECORD_POSITIONS
-from engine.model.records import Progress, RawLine
 from engine.pipeline import replay
 from engine.store import Store
-from tests.servers.shipping import record
+from tests.servers.shipping import shipped
 from tests.servers.topics import Topics
 from tests.spark.finals import STORIES, finals, plan
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = [folder for folder in STORIES if folder.name[:2] in ("1-", "3-")]
-STAMP_MS = 1_665_000_000_123
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime")]
-
-
-def shipped(producer: KafkaProducer, topic: str, folder: Path) -> Iterator[RawLine | Progress]:
-    """Produce the lines of a story as a shipper does; yield what `replay()` is to be given for the same."""
-    for path in find([str(folder)]).files:
-        source_id, name = f"{topic}/{folder.name}:{Path(path).name}", Path(path).name
-        labels = {"host": folder.name, "cluster": folder.name, "timezone": "Asia/Seoul"}
-        for item in read_path(path):
-            if isinstance(item, Progress):
-                yield replace(item, source_id=source_id)
-                continue
-            value = record(folder.name, name, item.value.decode())
-            sent = producer.send(topic, value, key=name.encode(), timestamp_ms=STAMP_MS).get(60)
-            taken = datetime.fromtimestamp(STAMP_MS / 1000, UTC)
-            yield RawLine(source_id, sent.offset * RECORD_POSITIONS, item.value, 0, taken, labels)
 
 
 def tocsin(*arguments: object) -> subprocess.CompletedProcess[str]:

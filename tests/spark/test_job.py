@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from engine.errors import StoreError
 from engine.spark.job import BatchReport, Job, run
 from engine.spark.sources import SourceSpec
 from engine.store import Store
@@ -15,6 +18,9 @@ from tests.spark.finals import HEALTHY, STORIES, finals, labels, plan, reference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+SMALLEST = next(folder for folder in STORIES if folder.name.startswith("3-"))
 
 
 def files(folder: Path) -> SourceSpec:
@@ -43,15 +49,43 @@ def test_all_samples_in_one_batch_and_nothing_more_the_second_time(spark: SparkS
     assert sum(report.lines for report in reports) > 1000
 
 
-def test_the_stories_in_batches_of_seven_lines(spark: SparkSession, tmp_path: Path) -> None:
-    found, reports = streamed(spark, [files(folder) for folder in STORIES], tmp_path, max_lines=7)
-    assert found == references(STORIES)
-    assert len(reports) > 10
+@pytest.fixture(params=[1, 2], ids=["1-partition", "2-partitions"])
+def partitions(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[int]:
+    """As many partitions of state, and of input."""
+    key = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(key)
+    spark.conf.set(key, str(request.param))
+    yield request.param
+    spark.conf.set(key, before)
 
 
-def test_the_stories_read_by_two_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    found, _ = streamed(spark, [files(folder) for folder in STORIES], tmp_path, parallelism=2, max_lines=100)
-    assert found == references(STORIES)
+def interrupted(spark: SparkSession, sources: Sequence[SourceSpec], at: Path, batches: int, **how: Any) -> None:
+    """Run a job that fails when its `batches`th batch is in the store, and Spark does not know yet."""
+    store = Store.open(f"sqlite:///{at}/tocsin.db")
+
+    def fail(report: BatchReport) -> None:
+        if report.batch + 1 >= batches:
+            raise StoreError("the power is gone")
+
+    with pytest.raises(StoreError, match="the power is gone"):
+        run(Job(sources, plan(), store, at / "checkpoint", bounded=True, on_batch=fail, **how), spark)
+    assert store.batches() == batches
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("folders", "max_lines", "batches"),
+    [((*STORIES, *HEALTHY), None, 1), (STORIES, 7, 6), ((SMALLEST,), 1, 5)],
+    ids=["everything", "7-lines", "1-line"],
+)
+def test_a_job_that_is_interrupted_goes_on_to_what_replay_gives(
+    spark: SparkSession, tmp_path: Path, partitions: int, folders: Sequence[Path], max_lines: int | None, batches: int
+) -> None:
+    sources, how = [files(folder) for folder in folders], {"max_lines": max_lines, "parallelism": partitions}
+    interrupted(spark, sources, tmp_path, batches, **how)
+    found, reports = streamed(spark, sources, tmp_path, **how)
+    assert found == references(folders)
+    assert [report.batch for report in reports if report.repeated] == [batches - 1]
 
 
 def test_starting_spark_leaves_ctrl_c_to_the_caller(spark: SparkSession) -> None:

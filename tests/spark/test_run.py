@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from engine.errors import StoreError
@@ -127,6 +128,29 @@ def test_a_live_run_follows_growing_files_and_ends_gracefully_when_asked(tmp_pat
         out, err = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 0, err
     assert "dawn-0" in out
+
+
+def test_pages_show_an_incident_while_the_run_that_found_it_goes_on(tmp_path: Path) -> None:
+    copied(tmp_path)
+    config, store = configured(tmp_path, start="earliest"), tmp_path / "state.db"
+    command = [sys.executable, "-m", "engine.cli.main", "serve", "-c", str(config), "--listen", "127.0.0.1:0"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with tocsin("-c", config) as process:
+        wait(process, store, lambda seen: seen.batches() >= 1)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as pages:
+            try:
+                assert pages.stdout is not None
+                (address,) = re.findall(r"http://127\.0\.0\.1:\d+/", pages.stdout.readline())
+                wait(process, store, lambda seen: len(seen.outbox().told()) > 0)
+                found = kept(store)[0]
+                assert found.title in httpx.get(f"{address}incidents/{found.id}", timeout=60, trust_env=False).text
+                done = _batches(store)
+                wait(process, store, lambda seen: seen.batches() > done)
+            finally:
+                pages.kill()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=WITHIN_S)
+    assert process.returncode == 0, err
 
 
 def test_a_dry_run_says_what_would_be_read_and_starts_nothing(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ NOW = 1_700_000_000.0  # what its clock shows when it starts
 
 class SlackStandIn:
     """The server. `script` what comes next for a method: `accept`, `ratelimited:<seconds>`, `drop` (take it, then cut the
-    connection), `refuse` (cut the connection before anything is taken), `status:500`, or an error word of Slack."""
+    connection), `refuse` (cut the connection before anything is taken), `hold` (take it, never answer), `stall` (take nothing,
+    never answer), `status:500`, or an error word of Slack."""
 
     def __init__(self, port: int = 0) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -29,6 +30,7 @@ class SlackStandIn:
         self.hooks: list[tuple[dict[str, str], dict[str, Any]]] = []
         self._scripts: defaultdict[str, list[str]] = defaultdict(list)
         self._lock = threading.Lock()
+        self._over = threading.Event()
         handler = type("Bound", (_Handler,), {"slack": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -38,6 +40,7 @@ class SlackStandIn:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -61,6 +64,11 @@ class SlackStandIn:
         """Say how the next calls of `method` go; after these, all are accepted."""
         self._scripts[method].extend(behaviours)
 
+    def unscript(self) -> None:
+        """Forget what was said of calls that have not come."""
+        with self._lock:
+            self._scripts.clear()
+
     def parents(self, channel: str = "kafka-ops") -> list[dict[str, Any]]:
         """Return the messages of a channel that are no replies, oldest first."""
         return [m for m in self.messages if m["channel"] == CHANNELS[channel] and not m.get("thread_ts")]
@@ -68,6 +76,10 @@ class SlackStandIn:
     def replies(self, parent: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the replies to a message, oldest first."""
         return [m for m in self.messages if m.get("thread_ts") == parent["ts"]]
+
+    def keep_waiting(self) -> None:
+        """Return when the stand-in ends: what a call meets that is never answered."""
+        self._over.wait()
 
     def count(self, method: str) -> int:
         """Return how often `method` was called."""
@@ -145,15 +157,15 @@ class _Handler(BaseHTTPRequestHandler):
         behaviour = self.slack.behaviour(method, said)
         if method == "hook":
             self.slack.hooks.append((dict(self.headers.items()), said))
-        if behaviour == "refuse":
-            self.close_connection = True
+        if behaviour in ("refuse", "stall"):
+            self._leave(behaviour == "stall")
             return
         if behaviour.startswith("ratelimited"):
             after = behaviour.partition(":")[2]
             self._reply(429, {"ok": False, "error": "ratelimited"}, {"Retry-After": after})
         elif behaviour.startswith("status"):
             self._reply(int(behaviour.partition(":")[2]), None)
-        elif behaviour not in ("accept", "drop"):
+        elif behaviour not in ("accept", "drop", "hold"):
             self._reply(200 if path.startswith("/api/") else 404, {"ok": False, "error": behaviour})
         elif path.startswith("/api/") and self.headers.get("Authorization") != f"Bearer {TOKEN}":
             self._reply(200, {"ok": False, "error": "invalid_auth"})
@@ -161,6 +173,14 @@ class _Handler(BaseHTTPRequestHandler):
             answer = self.slack.answer(method, said)
             if behaviour == "accept":
                 self._reply(200, answer)
+            else:
+                self._leave(behaviour == "hold")
+
+    def _leave(self, waiting: bool) -> None:
+        """Give no answer: let the caller wait for it, or cut the connection."""
+        self.close_connection = True
+        if waiting:
+            self.slack.keep_waiting()
 
     def _reply(self, status: int, answer: dict[str, Any] | None, headers: dict[str, str] | None = None) -> None:
         plain = not self.path.startswith("/api/")
