@@ -24,7 +24,7 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
     """Return the notifier of a run; `once` counts waits as elapsed. Every failed attempt is told by `say`."""
     edits = frozenset(name for name, receiver in receivers.items() if receiver.edits)
     explained = frozenset(id_ for rule in plan.rules().values() for entry in rule.explains for id_ in entry.rules)
-    policy = Policy(settings.route, edits, explained, hurry=once)
+    policy = Policy(settings.route, edits, explained, hurry=once, links=settings.links)
     return Notifier(store, policy, receivers, lambda: datetime.now(UTC), lambda notice: _report(notice, say))
 
 

@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
+from engine.model.links import Link
 from engine.model.phrases import lasting, moment, named
 from engine.model.visible import visible
 
@@ -34,8 +35,9 @@ _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|\S)+""")
 
 
-def render_incident(incident: Incident, width: int = 80) -> Text:
-    """Return the incident's report, ending in a line end: title, entity, times, cause, fix, verify, proof, what it explains."""
+def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] = ()) -> Text:
+    """Return the incident's report, ending in a line end: title, entity, times, cause, fix, verify, proof, what it explains, and
+    `links` to what leads on."""
     page = Text()
     _headline(page, incident, width)
     _prose(page, "Cause", incident.cause, width)
@@ -52,6 +54,8 @@ def render_incident(incident: Incident, width: int = 80) -> Text:
         _prose(page, "Check" if number == 0 else "", check, width)
     for number, address in enumerate(incident.references):
         _block(page, "See" if number == 0 else "", [visible(address)], "dim")
+    for link in links:
+        _block(page, "Page" if link.kind == "incident" else "Logs", [visible(link.url)], "dim")
     return page
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from engine.config.kibana import kibana_of
 from engine.config.receivers import ReceiverSettings, TerminalSettings, receiver_settings
 from engine.config.routing import named_receivers, route_tree
 from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry, KafkaEntry
@@ -20,6 +21,7 @@ from engine.dsl.report import Report
 from engine.dsl.structure import check
 from engine.errors import ConfigError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
+from engine.model.links import Links
 from engine.model.records import Labels
 from engine.model.routes import Route
 
@@ -81,6 +83,7 @@ class Settings:
     trigger_s: float
     batch_lines: int
     web: WebSettings
+    links: Links  # what leads on from an incident, in messages and on its page
 
 
 def load(path: Path, checks: Checks = Checks()) -> Settings:
@@ -143,6 +146,7 @@ def _wrong_cluster(name: str, template: str) -> str | None:
 def _settings(found: ConfigFile, folder: Path) -> Settings:
     store = _store(found.store, folder)
     spark = found.spark
+    web = web_settings(found.web)
     receivers = tuple(receiver_settings(entry, folder) for entry in found.receivers) or (TerminalSettings(TERMINAL),)
     return Settings(
         sources=tuple(_source(entry, folder) for entry in found.sources),
@@ -160,7 +164,8 @@ def _settings(found: ConfigFile, folder: Path) -> Settings:
         heap=spark.heap,
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
-        web=web_settings(found.web),
+        web=web,
+        links=Links(web.public_url, kibana_of(found.kibana)),
     )
 
 

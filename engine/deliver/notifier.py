@@ -164,7 +164,9 @@ class Notifier:
     def _attempt(self, entry: Delivery, receiver: Receiver, incident: Incident, now: datetime) -> bool:
         started = replace(entry, state=State.SENDING, attempts=entry.attempts + 1, attempt_at=now)
         self._keep(started)
-        what = Notification(incident, entry.reason, entry.news, entry.marks, entry.unsure_since)
+        what = Notification(
+            incident, entry.reason, entry.news, entry.marks, entry.unsure_since, self._policy.links.of(incident)
+        )
         receipt = _delivered(receiver, what)
         self._pace.spend(receiver.lane, receipt.messages, self._clock())
         self._settle(started, incident, receipt)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from engine.model.incidents import Incident
+from engine.model.links import NO_LINKS, Links
 from engine.model.notifications import Delivery, Reason, State, Told
 from engine.model.routes import Route, Silence, Timings
 from engine.route import Decision, Target, muted_by, needs_telling, route, routing_labels
@@ -19,13 +20,14 @@ class Policy:
     """What a configuration says of telling.
 
     `edits`: receivers that keep one message true. `explained`: rules that others may turn out to be the cause of.
-    `hurry`: waits count as elapsed (a run that ends); repetitions keep their interval.
+    `hurry`: waits count as elapsed (a run that ends); repetitions keep their interval. `links`: what leads on.
     """
 
     tree: Route
     edits: frozenset[str] = field(default_factory=frozenset)
     explained: frozenset[str] = field(default_factory=frozenset)
     hurry: bool = False
+    links: Links = NO_LINKS
 
     def targets(self, incident: Incident, informed: Iterable[str]) -> tuple[Target, ...]:
         """Return who is told of `incident`: those it is routed to, and those who were told of it or of a part before."""

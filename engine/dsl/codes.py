@@ -84,6 +84,7 @@ class Code(Enum):
     BAD_OPTION = ("TOC712", "An option of a source cannot be used.")
     BAD_LISTEN = ("TOC713", "The pages cannot listen on an address like this.")
     BAD_PUBLIC_URL = ("TOC714", "The public address of the pages is not scheme and host.")
+    BAD_KIBANA = ("TOC715", "What is said of Kibana cannot be made into links.")
 
     @property
     def id(self) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 
 from engine.model.incidents import Incident
+from engine.model.links import Link
 
 
 class Reason(str, Enum):
@@ -53,7 +54,7 @@ class Notification:
 
     `news` is one sentence on what changed since it was told last, empty when only counts, times and evidence did.
     `marks` are what its last receipt gave. `unsure_since`: an earlier attempt began then and its outcome is unknown, so a
-    receiver that can look does so before it tells the same twice.
+    receiver that can look does so before it tells the same twice. `links` lead on: to the incident's page, into its logs.
     """
 
     incident: Incident
@@ -61,6 +62,7 @@ class Notification:
     news: str = ""
     marks: Mapping[str, str] = field(default_factory=dict)
     unsure_since: datetime | None = None
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp
 
 from engine.errors import StoreError, UsageError
 from engine.model.answers import incident_value
+from engine.model.links import NO_LINKS, Links
 from engine.store import Store
 from engine.web.guard import Guard
 from engine.web.listing import asked, listed
@@ -44,10 +45,10 @@ class JsonText(Response):
         return f"{json.dumps(content, ensure_ascii=False, indent=2)}\n".encode("utf-8", "backslashreplace")
 
 
-def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetime]) -> ASGIApp:
+def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetime], links: Links = NO_LINKS) -> ASGIApp:
     """Return the pages over `store` as an ASGI application that answers to `hosts` (values of the Host header, lower-case).
 
-    `clock` gives the present in UTC, to say how long ago something was.
+    `clock` gives the present in UTC, to say how long ago something was; `links` lead on from an incident.
     """
 
     def incidents(request: Request) -> Response:
@@ -59,7 +60,7 @@ def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetim
         revisions = store.revisions(id_)
         if not revisions:
             raise HTTPException(404, f"There is no incident {id_}.")
-        return HTMLResponse(incident_page(revisions, store.outbox().standings(id_), clock()))
+        return HTMLResponse(incident_page(revisions, store.outbox().standings(id_), clock(), links.of(revisions[-1])))
 
     def incident_json(request: Request) -> Response:
         revisions = store.revisions(request.path_params["id"])

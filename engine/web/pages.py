@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from engine.errors import DataLoss
 from engine.model.answers import iso
 from engine.model.incidents import Blind, Incident
+from engine.model.links import Link
 from engine.model.notifications import Standing
 from engine.model.phrases import lasting, moment, named
 from engine.model.rules import SEVERITIES
@@ -31,9 +32,12 @@ def list_page(listing: Listing, blinds: Sequence[Blind], losses: Sequence[DataLo
     return _page("incidents.html", listing=listing, query=listing.query, blinds=blinds, losses=losses, now=now)
 
 
-def incident_page(revisions: Sequence[Incident], standings: Sequence[Standing], now: datetime) -> str:
+def incident_page(
+    revisions: Sequence[Incident], standings: Sequence[Standing], now: datetime, links: Sequence[Link] = ()
+) -> str:
     """Return the page of one incident: the last of `revisions` (at least one), and what came before."""
-    return _page("incident.html", incident=revisions[-1], changes=timeline(revisions), standings=standings, now=now)
+    logs = [link for link in links if link.kind == "kibana"]
+    return _page("incident.html", incident=revisions[-1], changes=timeline(revisions), standings=standings, now=now, logs=logs)
 
 
 def problem_page(title: str, sentence: str) -> str:

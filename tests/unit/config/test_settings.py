@@ -11,6 +11,7 @@ from engine.config import Checks, Secret, SlackSettings, TerminalSettings, Webho
 from engine.config.receivers import SLACK_API
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
+from engine.model.links import NO_LINKS, Kibana, Links
 from engine.model.routes import Matcher, Route, Timings
 
 FULL = r"""
@@ -35,6 +36,7 @@ receivers:
 store: "sqlite:///state/tocsin.db"
 spark: {cores: 4, partitions: 2, heap: 2g, trigger: 500ms}
 web: {listen: "[::1]:9000", public_url: "https://tocsin.example/"}
+kibana: {url: "https://kibana.example/base/", version: "8.14", data_view: logs, space: ops, fields: {broker: labels.broker}}
 """
 KAFKA = r"""
 sources:
@@ -111,6 +113,8 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert settings.checkpoint == tmp_path / "state/tocsin.checkpoint"
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
     assert settings.web == WebSettings("::1", 9000, "https://tocsin.example")
+    kibana = Kibana("https://kibana.example/base", "logs", (8, 14), "ops", {"broker": "labels.broker"})
+    assert settings.links == Links("https://tocsin.example", kibana)
 
 
 def test_one_source_is_enough(tmp_path: Path) -> None:
@@ -120,6 +124,7 @@ def test_one_source_is_enough(tmp_path: Path) -> None:
     assert settings.store == f"sqlite:///{tmp_path}/.tocsin/tocsin.db"
     assert settings.sources[0].start is None
     assert settings.web == WebSettings("127.0.0.1", 8320)
+    assert settings.links == NO_LINKS
 
 
 def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
@@ -193,7 +198,10 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
         (LEAST + "route: {receiver: terminal, routes: [{matchers: [nonsense]}]}\n", "`nonsense` is no matcher"),
         (LEAST + "route: {receiver: terminal, routes: [{routes: [{receiver: ops}]}]}\n", "there is no receiver `ops`"),
         (LEAST + "route: {receiver: terminal, routes: [{group_wait: soon}]}\n", "`soon` is not a duration"),
-        (LEAST + "kibana: {url: x}\n", "`kibana` is not available in this version"),
+        (LEAST + "heartbeat: {url: x}\n", "`heartbeat` is not available in this version"),
+        (LEAST + "kibana: {url: x, data_view: y}\n", "`kibana.url` is wrong: `x` is not an address of Kibana"),
+        (LEAST + "kibana: {url: 'https://k', data_view: y, version: new}\n", "`new` is not a version of Kibana"),
+        (LEAST + "kibana: {url: 'https://k'}\n", "`kibana.data_view` is missing"),
         (LEAST + "web: {listen: '8320'}\n", "`web.listen` is wrong: `8320` is not HOST:PORT"),
         (LEAST + "web: {listen: '::1:8320'}\n", "`::1:8320` is not HOST:PORT"),
         (LEAST + "web: {listen: '127.0.0.1:99999'}\n", "`127.0.0.1:99999` is not HOST:PORT"),

@@ -16,12 +16,14 @@ from engine.cli.answer import document
 from engine.cli.triage import Triage
 from engine.errors import DataLoss
 from engine.model.incidents import Blind, Evidence, Incident, RenderedStep, Symptom
+from engine.model.links import Kibana, Links
 from engine.model.notifications import Delivery, Reason, State, Told
 from engine.store import Store
 from engine.store.store import BatchId
+from engine.web import application
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 from tests.unit.cli.test_overview import STATS
-from tests.unit.web.conftest import Fill
+from tests.unit.web.conftest import HOST, NOW, Fill
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[31m\u202e\u200b{{ 7*7 }}"
 ADDRESS = f"/incidents/{TOO_LARGE.id}"
@@ -127,6 +129,14 @@ def test_a_merged_incident_leads_to_the_one_it_is_part_of(client: TestClient, fi
     fill(incident(status="merged", merged_into="inc-fedcba9876"))
     page = client.get(ADDRESS).text
     assert '<a href="/incidents/inc-fedcba9876">inc-fedcba9876</a>' in page
+
+
+def test_the_page_leads_to_the_logs_in_kibana(store: Store, fill: Fill) -> None:
+    fill(TOO_LARGE)
+    links = Links("https://tocsin.example", Kibana("https://k", "v"))
+    app = application(store, frozenset({HOST}), lambda: NOW, links)
+    found = Tags(TestClient(app, base_url=f"http://{HOST}").get(ADDRESS).text).found
+    assert links.of(TOO_LARGE)[1].url in [attributes.get("href") for _, attributes in found]
 
 
 def test_an_incident_without_times_says_so(client: TestClient, fill: Fill) -> None:
