@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_LINK, MOST_TEXT, Block, cut, fitted
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 from engine.model.links import Link
-from engine.model.notifications import Notification, Reason
+from engine.model.notifications import DIGEST_RULE, Notification, Reason
 from engine.model.phrases import lasting, moment, named
 from engine.model.visible import visible
 
@@ -86,7 +86,7 @@ def _body(incident: Incident) -> Iterator[Block]:
         yield from _paragraph("Verify", " ")
         yield _code(incident.verify)
     yield from _proof(incident.evidence, _EVENTS, _LINES)
-    yield from _explains(incident.symptoms)
+    yield from _explains("Older" if incident.rule == DIGEST_RULE else "Explains", incident.symptoms)
     yield from _paragraph("Or", ", ".join(incident.also_possible))
     yield from _references(incident.references)
 
@@ -126,11 +126,11 @@ def _proof(evidence: Iterable[Evidence], events: int, lines: int) -> Iterator[Bl
         yield _code("\n".join(shown))
 
 
-def _explains(symptoms: tuple[Symptom, ...]) -> Iterator[Block]:
+def _explains(name: str, symptoms: tuple[Symptom, ...]) -> Iterator[Block]:
     lines = [f"{s.count:,} x {s.title or s.rule} {named(s.labels)}".strip() for s in symptoms[:_SYMPTOMS]]
     if len(symptoms) > _SYMPTOMS:
         lines.append(f"and {len(symptoms) - _SYMPTOMS} more")
-    yield from _paragraph("Explains", "; ".join(lines))
+    yield from _paragraph(name, "; ".join(lines))
 
 
 def _checks(incident: Incident) -> Iterator[Block]:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from engine.config.faults import checked, unavailable, wrong
+from engine.config.hours import IntervalEntry
 from engine.config.kibana import KibanaEntry
 from engine.config.receivers import ReceiverEntry
 from engine.config.routing import RootEntry
@@ -132,6 +133,8 @@ class ConfigFile(Strict):
     rules: list[Text] = Field(default=["builtin"])
     overrides: Mapping[str, OverrideEntry] = {}
     route: RootEntry | None = None
+    time_intervals: list[IntervalEntry] = Field(default=[])
+    notify_max_age: Duration | None = None
     receivers: list[ReceiverEntry] = Field(default=[])
     store: Text = "sqlite:///./.tocsin/tocsin.db"
     spark: SparkEntry = SparkEntry()

@@ -1,7 +1,7 @@
 """Addresses that lead on from an incident: its own page, and its time and place in Kibana.
 
-Source of Kibana's addresses: elastic/kibana, src/plugins/discover/common/app_locator_get_location.ts. Until 7.8 Discover lay below
-/app/kibana, since 8.15 the data view is named by `dataSource` instead of `index`.
+Source of Kibana's addresses: elastic/kibana, src/plugins/discover/common/app_locator_get_location.ts. Until 7.8 Discover lay
+below /app/kibana, since 8.15 the data view is named by `dataSource` instead of `index`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PLAIN = "!(),:'@$*-_.~/"  # what rison needs, and a fragment may hold as it is
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """`kind`: incident or kibana; a key of the JSON that webhooks are sent."""
+    """`kind`: incident, incidents or kibana; a key of the JSON that webhooks are sent."""
 
     kind: str
     url: str
@@ -28,7 +28,7 @@ class Link:
     @property
     def title(self) -> str:
         """What a reader clicks on."""
-        return {"incident": "Incident page", "kibana": "Logs in Kibana"}[self.kind]
+        return {"incident": "Incident page", "incidents": "All incidents", "kibana": "Logs in Kibana"}[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,10 @@ class Kibana:
         end = incident.resolved_at or incident.last_seen
         if incident.first_seen is None or end is None:
             return ""
-        view = (
-            f"_g={quote(_times(incident.first_seen - AROUND, end + AROUND), _PLAIN)}&_a={quote(self._state(incident), _PLAIN)}"
-        )
+        times, state = _times(incident.first_seen - AROUND, end + AROUND), self._state(incident)
         path = "/app/discover#/" if self.version >= (7, 9) else "/app/kibana#/discover"
         space = f"/s/{quote(self.space, '')}" if self.space else ""
-        return f"{self.url}{space}{path}?{view}"
+        return f"{self.url}{space}{path}?_g={quote(times, _PLAIN)}&_a={quote(state, _PLAIN)}"
 
     def _state(self, incident: Incident) -> str:
         view = _rison(self.data_view)
@@ -74,6 +72,10 @@ class Links:
     def of(self, incident: Incident) -> tuple[Link, ...]:
         """Return the links of `incident`; one that became part of another leads to the page of that one."""
         return tuple(self._links(incident))
+
+    def of_all(self) -> tuple[Link, ...]:
+        """Return the link to the list of incidents."""
+        return (Link("incidents", f"{self.public_url}/"),) if self.public_url else ()
 
     def _links(self, incident: Incident) -> Iterator[Link]:
         if self.public_url:

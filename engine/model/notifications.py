@@ -10,6 +10,8 @@ from enum import Enum
 from engine.model.incidents import Incident
 from engine.model.links import Link
 
+DIGEST_RULE = "backfill"  # the rule of the incident that stands for many old ones, told to a receiver at once
+
 
 class Reason(str, Enum):
     """Why a receiver is told of an incident; kept with every delivery."""
@@ -22,17 +24,24 @@ class Reason(str, Enum):
     ROOT_CHANGED = "root_changed"
     MERGED = "merged"
     REPEATED = "repeated"
+    BACKFILL = "backfill"
     TEST = "test"
 
 
 class State(str, Enum):
-    """Where a delivery stands. Found `sending` at the start: the process ended during the attempt, its outcome is unknown."""
+    """Where a delivery stands. Found `sending` at the start: the process ended during the attempt, its outcome is unknown.
+
+    `muted` waits for the end of a silence or a time interval; `backfill` was old when it was first seen, and is told in a
+    digest only (`attempt_at` says when).
+    """
 
     QUEUED = "queued"
     SENDING = "sending"
     DELIVERED = "delivered"
     RETRY_LATER = "retry_later"
     REJECTED = "rejected"
+    MUTED = "muted"
+    BACKFILL = "backfill"
 
 
 @dataclass(frozen=True, slots=True)
