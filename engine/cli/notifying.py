@@ -30,7 +30,7 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
 
 
 def _max_age_s(settings: Settings, once: bool) -> float:
-    """Return the age from which incidents are told in a digest only; a run that ends is about the past, so it has none by itself."""
+    """Return the age from which incidents are told in a digest only; a run that ends is about the past: it has none."""
     if settings.notify_max_age_s is not None:
         return settings.notify_max_age_s
     return 0.0 if once else NOTIFY_MAX_AGE_S

@@ -114,6 +114,18 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt to tell `receiver` of an incident, over at `at`: what for, and how it went."""
+
+    receiver: str
+    revision: int
+    reason: Reason
+    at: datetime
+    outcome: State
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """How it stands between a receiver and an incident: what is on its way or was sent last, what the receiver knows, and how
     many attempts were delivered."""
