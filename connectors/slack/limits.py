@@ -32,18 +32,18 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + _ELLIPSIS
 
 
-def fitted(blocks: Sequence[Block], remark: Block) -> list[Block]:
-    """Return the first blocks that fit into one message; `remark` follows when some are left out."""
+def fitted(blocks: Sequence[Block], instead: Sequence[Block]) -> list[Block]:
+    """Return the first blocks that fit into one message; `instead` follows when some are left out."""
     if len(blocks) <= MOST_BLOCKS and characters(blocks) <= MOST_CHARACTERS:
         return list(blocks)
-    left = MOST_CHARACTERS - characters(remark)
+    left = MOST_CHARACTERS - characters(instead)
     taken: list[Block] = []
-    for block in blocks[: MOST_BLOCKS - 1]:
+    for block in blocks[: MOST_BLOCKS - len(instead)]:
         left -= characters(block)
         if left < 0:
             break
         taken.append(block)
-    return [*taken, remark]
+    return [*taken, *instead]
 
 
 def breaches(text: str, blocks: Sequence[Block]) -> list[str]:

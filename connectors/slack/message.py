@@ -8,12 +8,13 @@ entity and since when; cause; fix; evidence; what it explains; links.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_LINK, MOST_TEXT, Block, cut, fitted
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
-from engine.model.notifications import Notification, Reason
+from engine.model.links import Link
+from engine.model.notifications import DIGEST_RULE, Notification, Reason
 from engine.model.phrases import lasting, moment, named
 from engine.model.visible import visible
 
@@ -33,16 +34,17 @@ class Message:
     blocks: list[Block]
 
 
-def parent(incident: Incident) -> Message:
-    """Return the message of `incident`; a merged one is one line."""
+def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
+    """Return the message of `incident` with `links` to what leads on; a merged one is one line and these."""
     headline = _headline(incident)
     where = visible(named(incident.labels))
     text = cut(escaped(": ".join(part for part in (headline, where) if part)), MOST_TEXT)
     if incident.status == "merged":
         line = f"{visible(incident.title)}: part of another incident now, {incident.merged_into}"
-        return Message(text, [_prose(line)])
-    blocks = [_header(headline), *_body(incident)]
-    return Message(text, fitted(blocks, _prose("More of the fix and the evidence did not fit in here.", italic=True)))
+        return Message(text, [_prose(line), *_links(links)])
+    blocks = [_header(headline), *_body(incident), *_links(links), _prose(incident.id, italic=True)]
+    more = [_prose("More of the fix and the evidence did not fit in here.", italic=True), *_links(links)]
+    return Message(text, fitted(blocks, more))
 
 
 def reply(notification: Notification) -> Message | None:
@@ -50,7 +52,7 @@ def reply(notification: Notification) -> Message | None:
     incident = notification.incident
     if notification.reason in (Reason.OPENED, Reason.TEST):
         blocks = [*_proof(incident.evidence, _THREAD_EVENTS, _THREAD_LINES), *_checks(incident)]
-        more = _prose("More evidence did not fit in here.", italic=True)
+        more = [_prose("More evidence did not fit in here.", italic=True)]
         return Message("Evidence", fitted(blocks, more)) if blocks else None
     if not notification.news:
         return None
@@ -84,10 +86,9 @@ def _body(incident: Incident) -> Iterator[Block]:
         yield from _paragraph("Verify", " ")
         yield _code(incident.verify)
     yield from _proof(incident.evidence, _EVENTS, _LINES)
-    yield from _explains(incident.symptoms)
+    yield from _explains("Older" if incident.rule == DIGEST_RULE else "Explains", incident.symptoms)
     yield from _paragraph("Or", ", ".join(incident.also_possible))
-    yield from _links(incident.references)
-    yield _prose(incident.id, italic=True)
+    yield from _references(incident.references)
 
 
 def _when(incident: Incident) -> str:
@@ -125,11 +126,11 @@ def _proof(evidence: Iterable[Evidence], events: int, lines: int) -> Iterator[Bl
         yield _code("\n".join(shown))
 
 
-def _explains(symptoms: tuple[Symptom, ...]) -> Iterator[Block]:
+def _explains(name: str, symptoms: tuple[Symptom, ...]) -> Iterator[Block]:
     lines = [f"{s.count:,} x {s.title or s.rule} {named(s.labels)}".strip() for s in symptoms[:_SYMPTOMS]]
     if len(symptoms) > _SYMPTOMS:
         lines.append(f"and {len(symptoms) - _SYMPTOMS} more")
-    yield from _paragraph("Explains", "; ".join(lines))
+    yield from _paragraph(name, "; ".join(lines))
 
 
 def _checks(incident: Incident) -> Iterator[Block]:
@@ -137,13 +138,22 @@ def _checks(incident: Incident) -> Iterator[Block]:
         yield from _paragraph("Check", check)
 
 
-def _links(references: Iterable[str]) -> Iterator[Block]:
+def _references(references: Iterable[str]) -> Iterator[Block]:
     known = [url for url in references if url.startswith(("https://", "http://")) and len(url) <= MOST_IN_LINK][:_LINKS]
-    elements: list[Block] = []
-    for url in known:
-        elements += [{"type": "text", "text": " " if elements else "See "}, {"type": "link", "url": url}]
-    if elements:
-        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": elements}]}
+    yield from _line([{"type": "link", "url": url} for url in known], "See ")
+
+
+def _links(links: Iterable[Link]) -> Iterator[Block]:
+    """Yield a line of the links that Slack takes; a longer address is left out, the incident's page has it."""
+    yield from _line([{"type": "link", "url": x.url, "text": x.title} for x in links if len(x.url) <= MOST_IN_LINK], "Open ")
+
+
+def _line(elements: Iterable[Block], start: str) -> Iterator[Block]:
+    """Yield a paragraph of `elements` with `start` before the first and a blank before each other; nothing without any."""
+    said = [part for element in elements for part in ({"type": "text", "text": " | "}, element)]
+    if said:
+        first: Block = {"type": "text", "text": start}
+        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [first, *said[1:]]}]}
 
 
 def _header(text: str) -> Block:

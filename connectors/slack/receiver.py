@@ -91,7 +91,7 @@ class _Talk:
 
     def tell(self) -> None:
         self._recover()
-        message = parent(self._what.incident)
+        message = parent(self._what.incident, self._what.links)
         if not ("ts" in self.marks and self._edited(message)):
             self._post(message)
         self._answer()

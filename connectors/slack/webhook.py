@@ -15,7 +15,7 @@ from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
 from engine.model.notifications import Notification, Reason, Receipt, State
 
-_WHOLE = frozenset((Reason.OPENED, Reason.REOPENED, Reason.ROOT_CHANGED, Reason.TEST))
+_WHOLE = frozenset((Reason.OPENED, Reason.REOPENED, Reason.ROOT_CHANGED, Reason.BACKFILL, Reason.TEST))
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def open_webhook_receiver(url: str) -> SlackWebhookReceiver:
 
 
 def _message(notification: Notification) -> Message:
-    whole, news = parent(notification.incident), reply(notification)
+    whole, news = parent(notification.incident, notification.links), reply(notification)
     if notification.reason in _WHOLE or news is None:
         return whole
     return Message(f"{whole.text}: {news.text}", [whole.blocks[0], *news.blocks])

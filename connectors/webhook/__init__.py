@@ -32,7 +32,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 @dataclass(frozen=True)
 class WebhookReceiver:
-    """Posts `{"schema", "reason", "news", "incident"}` to `url`; `value_of` makes the JSON value of an incident.
+    """Posts `{"schema", "reason", "news", "incident", "links"}` to `url`; `value_of` makes the JSON value of an incident.
 
     Every request has an `Idempotency-Key`, equal when the same is sent again after an attempt of unknown outcome.
     """
@@ -68,6 +68,7 @@ class WebhookReceiver:
     def _request(self, notification: Notification) -> urllib.request.Request:
         incident, reason = notification.incident, notification.reason.value
         document = {"schema": SCHEMA, "reason": reason, "news": notification.news, "incident": self.value_of(incident)}
+        document["links"] = {link.kind: link.url for link in notification.links}
         headers = {
             "Content-Type": "application/json; charset=utf-8",
             "User-Agent": "tocsin",

@@ -17,6 +17,7 @@ from engine.store import Store
 
 Say = Callable[[str], None]
 
+NOTIFY_MAX_AGE_S = 3600.0
 GRACE_S = 30.0  # how long an attempt under way may take to end when a run stops
 
 
@@ -24,8 +25,15 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
     """Return the notifier of a run; `once` counts waits as elapsed. Every failed attempt is told by `say`."""
     edits = frozenset(name for name, receiver in receivers.items() if receiver.edits)
     explained = frozenset(id_ for rule in plan.rules().values() for entry in rule.explains for id_ in entry.rules)
-    policy = Policy(settings.route, edits, explained, hurry=once)
+    policy = Policy(settings.route, edits, explained, hurry=once, links=settings.links, max_age_s=_max_age_s(settings, once))
     return Notifier(store, policy, receivers, lambda: datetime.now(UTC), lambda notice: _report(notice, say))
+
+
+def _max_age_s(settings: Settings, once: bool) -> float:
+    """Return the age from which incidents are told in a digest only; a run that ends is about the past: it has none."""
+    if settings.notify_max_age_s is not None:
+        return settings.notify_max_age_s
+    return 0.0 if once else NOTIFY_MAX_AGE_S
 
 
 @contextmanager

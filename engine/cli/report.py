@@ -15,6 +15,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
+from engine.model.links import Link
+from engine.model.notifications import DIGEST_RULE
 from engine.model.phrases import lasting, moment, named
 from engine.model.visible import visible
 
@@ -34,8 +36,9 @@ _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|\S)+""")
 
 
-def render_incident(incident: Incident, width: int = 80) -> Text:
-    """Return the incident's report, ending in a line end: title, entity, times, cause, fix, verify, proof, what it explains."""
+def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] = ()) -> Text:
+    """Return the incident's report, ending in a line end: title, entity, times, cause, fix, verify, proof, what it explains,
+    `links` to what leads on."""
     page = Text()
     _headline(page, incident, width)
     _prose(page, "Cause", incident.cause, width)
@@ -45,13 +48,16 @@ def render_incident(incident: Incident, width: int = 80) -> Text:
     _block(page, "Verify", _command_lines(incident.verify, width - MARGIN), "green")
     for number, event in enumerate(telling(incident.evidence)):
         _proof(page, "Proof" if number == 0 else "", event, width)
+    heading = "Older" if incident.rule == DIGEST_RULE else "Explains"
     for number, symptom in enumerate(incident.symptoms):
-        _prose(page, "Explains" if number == 0 else "", _symptom(symptom), width)
+        _prose(page, heading if number == 0 else "", _symptom(symptom), width)
     _prose(page, "Or", ", ".join(incident.also_possible), width)
     for number, check in enumerate(incident.next_checks):
         _prose(page, "Check" if number == 0 else "", check, width)
     for number, address in enumerate(incident.references):
         _block(page, "See" if number == 0 else "", [visible(address)], "dim")
+    for link in links:
+        _block(page, "Logs" if link.kind == "kibana" else "Page", [visible(link.url)], "dim")
     return page
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -11,7 +11,7 @@ from engine.config.faults import wrong
 from engine.dsl.codes import Code
 from engine.dsl.document import Loc
 from engine.dsl.schema import Duration, Flag, Strict, Text
-from engine.model.routes import Matcher, Route, Timings
+from engine.model.routes import Hours, Matcher, Route, TimeInterval, Timings
 from engine.route import MatcherError, parse_matcher
 
 
@@ -34,6 +34,8 @@ class RouteEntry(Strict):
     group_wait: Duration | None = None
     group_interval: Duration | None = None
     repeat_interval: Duration | None = None
+    mute_time_intervals: list[Text] = Field(default=[])
+    active_time_intervals: list[Text] = Field(default=[])
     routes: list[RouteEntry] = Field(default=[])
 
     @model_validator(mode="before")
@@ -45,6 +47,9 @@ class RouteEntry(Strict):
         return value
 
 
+_OF_BRANCHES = ("matchers", "continue", "mute_time_intervals", "active_time_intervals")
+
+
 class RootEntry(RouteEntry):
     """the route: who is told of everything that no branch takes"""
 
@@ -53,7 +58,7 @@ class RootEntry(RouteEntry):
     @model_validator(mode="before")
     @classmethod
     def _takes_everything(cls, value: Any) -> Any:
-        if isinstance(value, dict) and (own := [key for key in ("matchers", "continue") if key in value]):
+        if isinstance(value, dict) and (own := [key for key in _OF_BRANCHES if key in value]):
             raise wrong(Code.ROUTE_SHAPE, f"takes everything, so it has no `{own[0]}`", "put it into one of its `routes`")
         return value
 
@@ -66,8 +71,22 @@ def named_receivers(entry: RouteEntry, loc: Loc = ("route",)) -> Iterator[tuple[
         yield from named_receivers(branch, (*loc, "routes", index))
 
 
-def route_tree(entry: RouteEntry, receiver: str, above: Timings = Timings()) -> Route:  # noqa: B008 - frozen
-    """Return the tree of `entry`; what a branch leaves out is as in the route above it."""
+def named_intervals(entry: RouteEntry, loc: Loc = ("route",)) -> Iterator[tuple[Loc, str]]:
+    """Yield every time interval that the tree names, with its place."""
+    for key in ("mute_time_intervals", "active_time_intervals"):
+        yield from (((*loc, key, index), name) for index, name in enumerate(getattr(entry, key)))
+    for index, branch in enumerate(entry.routes):
+        yield from named_intervals(branch, (*loc, "routes", index))
+
+
+def route_tree(
+    entry: RouteEntry,
+    receiver: str,
+    intervals: Mapping[str, TimeInterval],
+    above: Timings = Timings(),  # noqa: B008 - frozen
+) -> Route:
+    """Return the tree of `entry`; a receiver and timings that a branch leaves out are those of the route above it, time
+    intervals are not (as in Alertmanager)."""
     own = entry.receiver or receiver
     timings = Timings(
         above.group_wait_s if entry.group_wait is None else entry.group_wait,
@@ -75,4 +94,7 @@ def route_tree(entry: RouteEntry, receiver: str, above: Timings = Timings()) -> 
         above.repeat_interval_s if entry.repeat_interval is None else entry.repeat_interval,
     )
     matchers: tuple[Matcher, ...] = tuple(entry.matchers)
-    return Route(own, matchers, timings, entry.continue_, tuple(route_tree(branch, own, timings) for branch in entry.routes))
+    branches = tuple(route_tree(branch, own, intervals, timings) for branch in entry.routes)
+    muting = tuple(intervals[name] for name in entry.mute_time_intervals)
+    hours = Hours(muting, tuple(intervals[name] for name in entry.active_time_intervals))
+    return Route(own, matchers, timings, entry.continue_, branches, hours)

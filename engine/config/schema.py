@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from engine.config.faults import checked, unavailable, wrong
+from engine.config.hours import IntervalEntry
+from engine.config.kibana import KibanaEntry
 from engine.config.receivers import ReceiverEntry
 from engine.config.routing import RootEntry
 from engine.config.web import WebEntry
@@ -22,7 +24,7 @@ from engine.dsl.structure import TAG
 
 SOURCE_TYPES = ("files", "kafka")
 COMING_SOURCES = ("elasticsearch", "docker")
-COMING_SECTIONS = ("kibana", "heartbeat")
+COMING_SECTIONS = ("heartbeat",)
 
 
 def _start(value: str) -> None:
@@ -131,10 +133,13 @@ class ConfigFile(Strict):
     rules: list[Text] = Field(default=["builtin"])
     overrides: Mapping[str, OverrideEntry] = {}
     route: RootEntry | None = None
+    time_intervals: list[IntervalEntry] = Field(default=[])
+    notify_max_age: Duration | None = None
     receivers: list[ReceiverEntry] = Field(default=[])
     store: Text = "sqlite:///./.tocsin/tocsin.db"
     spark: SparkEntry = SparkEntry()
     web: WebEntry = WebEntry()
+    kibana: KibanaEntry | None = None
 
     @model_validator(mode="before")
     @classmethod

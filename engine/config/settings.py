@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from engine.config.hours import interval_of
+from engine.config.kibana import kibana_of
 from engine.config.receivers import ReceiverSettings, TerminalSettings, receiver_settings
-from engine.config.routing import named_receivers, route_tree
+from engine.config.routing import named_intervals, named_receivers, route_tree
 from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry, KafkaEntry
 from engine.config.secrets import without_secrets
 from engine.config.web import WebSettings, web_settings
@@ -20,6 +22,7 @@ from engine.dsl.report import Report
 from engine.dsl.structure import check
 from engine.errors import ConfigError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
+from engine.model.links import Links
 from engine.model.records import Labels
 from engine.model.routes import Route
 
@@ -72,6 +75,7 @@ class Settings:
     overrides: Mapping[str, Override]
     context: Mapping[str, str]  # `<cluster>.bootstrap`, `.connect_url`, `.brokers` (a comma list)
     route: Route
+    notify_max_age_s: float | None  # None: as the command decides; 0: nothing is too old to be told
     receivers: tuple[ReceiverSettings, ...]
     store: str
     checkpoint: Path
@@ -81,6 +85,7 @@ class Settings:
     trigger_s: float
     batch_lines: int
     web: WebSettings
+    links: Links  # what leads on from an incident, in messages and on its page
 
 
 def load(path: Path, checks: Checks = Checks()) -> Settings:
@@ -109,6 +114,7 @@ def _discreet(finding: Diagnostic) -> Diagnostic:
 def _relate(found: ConfigFile, document: Document, report: Report, checks: Checks) -> None:
     """Report what takes more than one key to judge."""
     _relate_receivers(found, document, report)
+    _relate_intervals(found, document, report)
     for index, source in enumerate(found.sources):
         label_check = checks.labels.get(source.type, _nothing_wrong)
         for name, template in source.labels.items():
@@ -134,6 +140,19 @@ def _relate_receivers(found: ConfigFile, document: Document, report: Report) -> 
             )
 
 
+def _relate_intervals(found: ConfigFile, document: Document, report: Report) -> None:
+    names = [interval.name for interval in found.time_intervals]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            place = document.find(("time_intervals", index, "name"))
+            report.add(Code.DUPLICATE_INTERVAL, place, f"there is another time interval `{name}`", "give each its own name")
+    whole = document.whole(("time_intervals",), found.time_intervals)
+    for loc, name in named_intervals(found.route) if found.route is not None and whole else ():
+        if name not in names:
+            known = f"known: {', '.join(names)}" if names else "define it under `time_intervals`"
+            report.add(Code.UNKNOWN_INTERVAL, document.find(loc), f"there is no time interval `{name}`", known)
+
+
 def _wrong_cluster(name: str, template: str) -> str | None:
     if name == "cluster" and "{" in template:
         return "a source belongs to one cluster, which is fixed text; write one source for each cluster"
@@ -143,6 +162,8 @@ def _wrong_cluster(name: str, template: str) -> str | None:
 def _settings(found: ConfigFile, folder: Path) -> Settings:
     store = _store(found.store, folder)
     spark = found.spark
+    intervals = {entry.name: interval_of(entry) for entry in found.time_intervals}
+    web = web_settings(found.web)
     receivers = tuple(receiver_settings(entry, folder) for entry in found.receivers) or (TerminalSettings(TERMINAL),)
     return Settings(
         sources=tuple(_source(entry, folder) for entry in found.sources),
@@ -151,7 +172,8 @@ def _settings(found: ConfigFile, folder: Path) -> Settings:
             rule: Override(entry.disabled, entry.severity or "", entry.labels) for rule, entry in found.overrides.items()
         },
         context={name: value for cluster, entry in found.clusters.items() for name, value in _context(cluster, entry)},
-        route=route_tree(found.route, found.route.receiver) if found.route else Route(receivers[0].name),
+        route=route_tree(found.route, found.route.receiver, intervals) if found.route else Route(receivers[0].name),
+        notify_max_age_s=found.notify_max_age,
         receivers=receivers,
         store=store,
         checkpoint=folder / spark.checkpoint if spark.checkpoint else _beside(store),
@@ -160,7 +182,8 @@ def _settings(found: ConfigFile, folder: Path) -> Settings:
         heap=spark.heap,
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
-        web=web_settings(found.web),
+        web=web,
+        links=Links(web.public_url, kibana_of(found.kibana)),
     )
 
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from engine.deliver.digests import Digest, digest_id, plan_digest, told_in_digest, untold
 from engine.deliver.pacing import INTERVAL_S, Pace
-from engine.deliver.planning import Policy, plan_delivery, retried
+from engine.deliver.planning import WAITING, Policy, plan_delivery, retried
 from engine.errors import StoreError
 from engine.model.incidents import Incident
-from engine.model.notifications import Delivery, Notification, Receipt, State
+from engine.model.notifications import Delivery, Notification, Reason, Receipt, State, Told
 from engine.model.routes import Silence
 from engine.ports import Receiver
 from engine.route import Target, knows
 from engine.store import Store
+from engine.store.outbox import Pair
 
 POLL_S = 1.0
 PATIENCE_S = 60.0  # how long a run that ends goes on trying
-_WAITING = frozenset((State.QUEUED, State.RETRY_LATER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Notifier:
         self._told = dict(self._outbox.told())
         self._entries = {pair: self._resumed(entry) for pair, entry in self._outbox.entries().items()}
         self._incidents: dict[str, Incident] = {}
+        self._digests: dict[Pair, Digest] = {}
         self._parts: defaultdict[str, set[str]] = defaultdict(set)  # survivor: the incidents merged into it
         self._silences: tuple[Silence, ...] = ()
         self._mark = 0
@@ -97,7 +99,7 @@ class Notifier:
 
     def backlog(self) -> int:
         """Return how many entries wait to be sent."""
-        return sum(1 for entry in self._entries.values() if entry.state in _WAITING)
+        return sum(1 for entry in self._entries.values() if entry.state in WAITING)
 
     def _resumed(self, entry: Delivery) -> Delivery:
         """Return an entry as a new process takes it up: an attempt cut short is unsure, a refusal is worth another try."""
@@ -127,6 +129,28 @@ class Notifier:
             wanted = [self._plan_one(incident, target, now) for target in self._policy.targets(incident, informed)]
             if incident.status in ("resolved", "retracted", "merged") and not any(wanted):
                 del self._incidents[incident.id]  # over, and everybody knows
+        self._plan_digests()
+
+    def _plan_digests(self) -> None:
+        self._digests = {}
+        for receiver, members in untold(self._entries.values()).items():
+            pair = (receiver, digest_id(members))
+            if pair in self._told:  # the process ended before it was written down whom the digest told of
+                self._note_digested(members, self._told[pair])
+                continue
+            planned = plan_digest(self._policy, members, self._incidents, self._entries.get(pair))
+            self._digests[pair] = planned
+            if planned.entry != self._entries.get(pair):
+                self._keep(planned.entry)
+
+    def _note_digested(self, members: Sequence[Delivery], told: Told) -> None:
+        for entry in told_in_digest(members, told):
+            self._keep(entry)
+
+    def _subject(self, entry: Delivery) -> Incident | None:
+        """Return what the entry tells of, None when that is not known (any more)."""
+        planned = self._digests.get((entry.receiver, entry.incident))
+        return planned.incident if planned is not None else self._incidents.get(entry.incident)
 
     def _informed(self, incident: Incident) -> set[str]:
         known = {incident.id, *self._parts.get(incident.id, ())}
@@ -144,7 +168,7 @@ class Notifier:
             del self._entries[pair]
         elif planned.entry is not None and planned.entry != entry:
             self._keep(planned.entry)
-        return planned.again_at is not None or (planned.entry is not None and planned.entry.state in _WAITING)
+        return planned.again_at is not None or (planned.entry is not None and _is_to_be_told(planned.entry))
 
     def _keep(self, entry: Delivery) -> None:
         self._outbox.put(entry)
@@ -152,10 +176,10 @@ class Notifier:
 
     def _send(self) -> int:
         told = 0
-        due = sorted((e for e in self._entries.values() if e.state in _WAITING), key=lambda entry: entry.due_at)
+        due = sorted((e for e in self._entries.values() if e.state in WAITING), key=lambda entry: entry.due_at)
         for entry in due:
             now, receiver = self._clock(), self._receivers.get(entry.receiver)
-            incident = self._incidents.get(entry.incident)
+            incident = self._subject(entry)
             if receiver is None or incident is None or entry.due_at > now or self._pace.wait_s(receiver.lane, now) > 0:
                 continue
             told += self._attempt(entry, receiver, incident, now)
@@ -164,7 +188,8 @@ class Notifier:
     def _attempt(self, entry: Delivery, receiver: Receiver, incident: Incident, now: datetime) -> bool:
         started = replace(entry, state=State.SENDING, attempts=entry.attempts + 1, attempt_at=now)
         self._keep(started)
-        what = Notification(incident, entry.reason, entry.news, entry.marks, entry.unsure_since)
+        links = self._policy.links.of_all() if entry.reason is Reason.BACKFILL else self._policy.links.of(incident)
+        what = Notification(incident, entry.reason, entry.news, entry.marks, entry.unsure_since, links)
         receipt = _delivered(receiver, what)
         self._pace.spend(receiver.lane, receipt.messages, self._clock())
         self._settle(started, incident, receipt)
@@ -178,6 +203,8 @@ class Notifier:
         self._entries[pair] = entry
         if told is not None:
             self._told[pair] = told
+            if pair in self._digests:
+                self._note_digested(self._digests[pair].members, told)
         self._again_at = now
         self._on_notice(Notice(entry, receipt))
 
@@ -186,7 +213,7 @@ class Notifier:
         now, waits = self._clock(), []
         for entry in self._entries.values():
             receiver = self._receivers.get(entry.receiver)
-            if receiver is not None and entry.state in _WAITING and entry.incident in self._incidents:
+            if receiver is not None and entry.state in WAITING and self._subject(entry) is not None:
                 waits.append(max((entry.due_at - now).total_seconds(), self._pace.wait_s(receiver.lane, now)))
         return min(waits, default=None)
 
@@ -201,6 +228,10 @@ def settled(started: Delivery, receipt: Receipt, now: datetime) -> Delivery:
     if receipt.state is State.DELIVERED:
         return replace(ended, attempts=0, unsure_since=None, news="")
     return replace(ended, unsure_since=None)
+
+
+def _is_to_be_told(entry: Delivery) -> bool:
+    return entry.state in WAITING or (entry.state is State.BACKFILL and entry.attempt_at is None)
 
 
 def _delivered(receiver: Receiver, what: Notification) -> Receipt:

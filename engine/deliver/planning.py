@@ -7,11 +7,25 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from engine.model.incidents import Incident
+from engine.model.links import NO_LINKS, Links
 from engine.model.notifications import Delivery, Reason, State, Told
+from engine.model.phrases import lasting, moment
 from engine.model.routes import Route, Silence, Timings
-from engine.route import Decision, Target, muted_by, needs_telling, route, routing_labels
+from engine.route import (
+    Decision,
+    Target,
+    hours_change_at,
+    is_backfill,
+    mute_reason,
+    muted_by,
+    needs_telling,
+    route,
+    routing_labels,
+)
 
 RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
+WAITING = frozenset((State.QUEUED, State.RETRY_LATER))
+_ENDED = frozenset(("resolved", "retracted", "merged"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +33,16 @@ class Policy:
     """What a configuration says of telling.
 
     `edits`: receivers that keep one message true. `explained`: rules that others may turn out to be the cause of.
-    `hurry`: waits count as elapsed (a run that ends); repetitions keep their interval.
+    `hurry`: waits count as elapsed (a run that ends); repetitions keep their interval. `links`: what leads on.
+    `max_age_s`: what is older when it is first seen is told in a digest only; 0: nothing is too old.
     """
 
     tree: Route
     edits: frozenset[str] = field(default_factory=frozenset)
     explained: frozenset[str] = field(default_factory=frozenset)
     hurry: bool = False
+    links: Links = NO_LINKS
+    max_age_s: float = 0.0
 
     def targets(self, incident: Incident, informed: Iterable[str]) -> tuple[Target, ...]:
         """Return who is told of `incident`: those it is routed to, and those who were told of it or of a part before."""
@@ -56,16 +73,21 @@ def plan_delivery(
     `entry` is what is there now. An attempt whose outcome is unknown is never forgotten, not even when there would be
     nothing to tell: what may be out there must be made true.
     """
-    silence = muted_by(routing_labels(incident), silences, now)
-    if silence is not None:
-        return Planned(entry if entry is not None and entry.unsure_since is not None else None, silence.ends_at)
-    known_at = entry.known_at if entry is not None and told is None else now
+    known_at = _known_at(policy, incident, told, entry, now)
     decision = _decision(policy, target, incident, told, known_at)
     if decision.reason is None and entry is not None and entry.unsure_since is not None:
         decision = Decision(Reason.UPDATED, now)
     if decision.reason is None or (decision.reason is Reason.REPEATED and not decision.is_due(now)):
         return Planned(entry if entry is not None and entry.state is State.DELIVERED else None, decision.at)
-    return Planned(_entry(decision, target, incident, told, entry, known_at))
+    wanted = _entry(decision, target, incident, told, entry, known_at)
+    if wanted is None or wanted.unsure_since is not None:
+        return Planned(wanted)
+    muted = _muted(target, incident, wanted, silences, now)
+    if muted is not None:
+        return muted
+    if told is None and (held := _held_for_good(policy, incident, entry, known_at)):
+        return Planned(replace(wanted, state=held[0], why=held[1], attempt_at=entry.attempt_at if entry else None))
+    return Planned(wanted, hours_change_at(target.hours, now) if target.hours and wanted.state in WAITING else None)
 
 
 def retried(entry: Delivery, after_s: float | None, now: datetime) -> datetime:
@@ -74,11 +96,41 @@ def retried(entry: Delivery, after_s: float | None, now: datetime) -> datetime:
     return now + timedelta(seconds=doubling if after_s is None else after_s)
 
 
+def _known_at(policy: Policy, incident: Incident, told: Told | None, entry: Delivery | None, now: datetime) -> datetime:
+    """Return when it was first seen that there is something to tell; what was backfill and has a new sign is new."""
+    if entry is None or told is not None:
+        return now
+    is_alive = entry.state is State.BACKFILL and not is_backfill(incident, now, policy.max_age_s)
+    return now if is_alive else entry.known_at
+
+
 def _decision(policy: Policy, target: Target, incident: Incident, told: Told | None, known_at: datetime) -> Decision:
     timings, explained = target.timings, incident.rule in policy.explained
     if policy.hurry:
         timings, explained = Timings(0.0, 0.0, target.timings.repeat_interval_s), False
     return needs_telling(told, incident, timings, known_at, explained=explained, edits=target.receiver in policy.edits)
+
+
+def _muted(target: Target, incident: Incident, wanted: Delivery, silences: Iterable[Silence], now: datetime) -> Planned | None:
+    """Return the entry that waits for the end of what mutes it; None when nothing does."""
+    silence = muted_by(routing_labels(incident), silences, now)
+    if silence is not None:
+        remark = f" ({silence.comment})" if silence.comment else ""
+        why = f"silenced until {moment(silence.ends_at)}{remark}"
+        return Planned(replace(wanted, state=State.MUTED, why=why), silence.ends_at)
+    if why := mute_reason(target.hours, now):
+        return Planned(replace(wanted, state=State.MUTED, why=why), hours_change_at(target.hours, now))
+    return None
+
+
+def _held_for_good(policy: Policy, incident: Incident, entry: Delivery | None, known_at: datetime) -> tuple[State, str] | None:
+    """Return why an incident that nobody was told of is not told by itself, and as what its entry stays."""
+    if is_backfill(incident, known_at, policy.max_age_s):
+        age = lasting(timedelta(seconds=policy.max_age_s))
+        return State.BACKFILL, f"older than {age} when it was first seen: told in a digest only"
+    if entry is not None and entry.state is State.MUTED and incident.status in _ENDED:
+        return State.MUTED, "it was over before it could be told: it was muted until then"
+    return None
 
 
 def _entry(
@@ -90,7 +142,7 @@ def _entry(
     fresh = Delivery(
         target.receiver, incident.id, incident.revision, decision.reason, known_at, decision.at, news=decision.news, marks=marks
     )
-    if entry is None or entry.state is State.DELIVERED:
+    if entry is None or entry.state in (State.DELIVERED, State.MUTED, State.BACKFILL):
         return fresh
     if entry.state is State.REJECTED:
         return _after_rejection(fresh, entry, target.timings)

@@ -84,6 +84,10 @@ class Code(Enum):
     BAD_OPTION = ("TOC712", "An option of a source cannot be used.")
     BAD_LISTEN = ("TOC713", "The pages cannot listen on an address like this.")
     BAD_PUBLIC_URL = ("TOC714", "The public address of the pages is not scheme and host.")
+    BAD_KIBANA = ("TOC715", "What is said of Kibana cannot be made into links.")
+    BAD_HOURS = ("TOC716", "A part of a time interval is no time, or a range that ends before it begins.")
+    UNKNOWN_INTERVAL = ("TOC717", "A route names a time interval that does not exist.")
+    DUPLICATE_INTERVAL = ("TOC718", "Two time intervals have the same name.")
 
     @property
     def id(self) -> str:

@@ -8,6 +8,9 @@ from datetime import datetime
 from enum import Enum
 
 from engine.model.incidents import Incident
+from engine.model.links import Link
+
+DIGEST_RULE = "backfill"  # the rule of the incident that stands for many old ones, told to a receiver at once
 
 
 class Reason(str, Enum):
@@ -21,17 +24,24 @@ class Reason(str, Enum):
     ROOT_CHANGED = "root_changed"
     MERGED = "merged"
     REPEATED = "repeated"
+    BACKFILL = "backfill"
     TEST = "test"
 
 
 class State(str, Enum):
-    """Where a delivery stands. Found `sending` at the start: the process ended during the attempt, its outcome is unknown."""
+    """Where a delivery stands. Found `sending` at the start: the process ended during the attempt, its outcome is unknown.
+
+    `muted` waits for the end of a silence or a time interval; `backfill` was old when it was first seen, and is told in a
+    digest only (`attempt_at` says when).
+    """
 
     QUEUED = "queued"
     SENDING = "sending"
     DELIVERED = "delivered"
     RETRY_LATER = "retry_later"
     REJECTED = "rejected"
+    MUTED = "muted"
+    BACKFILL = "backfill"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ class Notification:
 
     `news` is one sentence on what changed since it was told last, empty when only counts, times and evidence did.
     `marks` are what its last receipt gave. `unsure_since`: an earlier attempt began then and its outcome is unknown, so a
-    receiver that can look does so before it tells the same twice.
+    receiver that can look does so before it tells the same twice. `links` lead on: to the incident's page, into its logs.
     """
 
     incident: Incident
@@ -61,6 +71,7 @@ class Notification:
     news: str = ""
     marks: Mapping[str, str] = field(default_factory=dict)
     unsure_since: datetime | None = None
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,18 @@ class Delivery:
     attempt_at: datetime | None = None
     unsure_since: datetime | None = None
     marks: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt to tell `receiver` of an incident, over at `at`: what for, and how it went."""
+
+    receiver: str
+    revision: int
+    reason: Reason
+    at: datetime
+    outcome: State
     why: str = ""
 
 

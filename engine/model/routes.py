@@ -33,6 +33,41 @@ class Timings:
     repeat_interval_s: float = REPEAT_INTERVAL_S
 
 
+Ranges = tuple[tuple[int, int], ...]  # of whole numbers, both ends included
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """Times by a clock on the wall of `zone`: all parts must hold, an empty one always does.
+
+    `times` are minutes of the day from the first until before the second; `weekdays` count from Sunday, 0; in `days` of the
+    month -1 is the last.
+    """
+
+    times: Ranges = ()
+    weekdays: Ranges = ()
+    days: Ranges = ()
+    months: Ranges = ()
+    years: Ranges = ()
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeInterval:
+    """A named set of times: those of any of `spans`."""
+
+    name: str
+    spans: tuple[TimeSpan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """When a route tells: not in any of `mute`, and only in one of `active` when there are some."""
+
+    mute: tuple[TimeInterval, ...] = ()
+    active: tuple[TimeInterval, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """A node of the route tree: all `matchers` must hold; the first of `routes` that holds takes over, and those after a
@@ -43,6 +78,7 @@ class Route:
     timings: Timings = field(default_factory=Timings)
     goes_on: bool = False
     routes: tuple[Route, ...] = ()
+    hours: Hours = field(default_factory=Hours)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """Who is told of an incident, when and why: pure decisions over the incident, the routes and what was told before."""
 
+from engine.route.backfill import digest, is_backfill
+from engine.route.hours import hours_change_at, in_interval, mute_reason, muted_by_hours
 from engine.route.matchers import MatcherError, holds, parse_matcher
 from engine.route.muting import muted_by
 from engine.route.telling import Decision, knows, needs_telling
@@ -9,9 +11,15 @@ __all__ = [
     "Decision",
     "MatcherError",
     "Target",
+    "digest",
     "holds",
+    "hours_change_at",
+    "in_interval",
+    "is_backfill",
     "knows",
+    "mute_reason",
     "muted_by",
+    "muted_by_hours",
     "needs_telling",
     "parse_matcher",
     "route",

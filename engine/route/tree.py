@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.model.incidents import Incident
 from engine.model.records import Labels
-from engine.model.routes import Route, Timings
+from engine.model.routes import Hours, Route, Timings
 from engine.route.matchers import holds
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A receiver to be told, and when."""
+    """A receiver to be told, and when. `hours` are those of every route that leads to it: it is told if one of them tells."""
 
     receiver: str
     timings: Timings
+    hours: tuple[Hours, ...] = ()
 
 
 def routing_labels(incident: Incident) -> Labels:
@@ -32,7 +33,8 @@ def route(labels: Labels, tree: Route) -> tuple[Target, ...]:
     """
     first: dict[str, Target] = {}
     for target in _targets(labels, tree):
-        first.setdefault(target.receiver, target)
+        known = first.setdefault(target.receiver, target)
+        first[target.receiver] = replace(known, hours=_joined(known.hours, target.hours))
     return tuple(first.values())
 
 
@@ -47,4 +49,9 @@ def _targets(labels: Labels, node: Route) -> Iterator[Target]:
         if found and not branch.goes_on:
             break
     if not taken:
-        yield Target(node.receiver, node.timings)
+        yield Target(node.receiver, node.timings, (node.hours,) if node.hours != Hours() else ())
+
+
+def _joined(one: tuple[Hours, ...], other: tuple[Hours, ...]) -> tuple[Hours, ...]:
+    """Return the hours of both; none at all when one of them tells at any time."""
+    return tuple(dict.fromkeys((*one, *other))) if one and other else ()

@@ -1,6 +1,7 @@
 """The incident store: what the job decided, kept in SQL; the only owner of incident state (DESIGN 2)."""
 
 from engine.store.outbox import Outbox
+from engine.store.search import STATES, Search
 from engine.store.store import Store
 
-__all__ = ["Outbox", "Store"]
+__all__ = ["STATES", "Outbox", "Search", "Store"]

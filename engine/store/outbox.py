@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.codec import dumps, loads
-from engine.model.notifications import Delivery, Standing, State, Told
+from engine.model.notifications import Attempt, Delivery, Reason, Standing, State, Told
 from engine.model.routes import Silence
 from engine.store import schema
 
@@ -64,13 +65,12 @@ class Outbox:
                 key = {"receiver": entry.receiver, "incident": entry.incident}
                 _replace(connection, schema.deliveries, key, {"body": dumps(told)})
 
-    def attempts(self, incident: str) -> Sequence[tuple[str, int, str, str, str]]:
-        """Return (receiver, revision, reason, outcome, why) of every attempt to tell of `incident`, oldest first."""
+    def attempts(self, incident: str) -> Sequence[Attempt]:
+        """Return every attempt to tell of `incident`, oldest first."""
         table = schema.attempts
-        columns = (table.c.receiver, table.c.revision, table.c.reason, table.c.outcome, table.c.why)
         with self._reading() as connection:
-            rows = connection.execute(select(*columns).filter_by(incident=incident).order_by(table.c.number))
-            return [(row.receiver, row.revision, row.reason, row.outcome, row.why) for row in rows]
+            rows = connection.execute(select(table).filter_by(incident=incident).order_by(table.c.number))
+            return [_attempt(row) for row in rows]
 
     def standings(self, incident: str) -> Sequence[Standing]:
         """Return how it stands with every receiver that has to do with `incident`, by name."""
@@ -95,6 +95,11 @@ class Outbox:
         chosen = select(table.c.body).where(table.c.ends_at > _text(after)).order_by(table.c.ends_at, table.c.id)
         with self._reading() as connection:
             return [loads(body, Silence) for body in connection.scalars(chosen)]
+
+
+def _attempt(row: Any) -> Attempt:
+    at = datetime.fromisoformat(row.at)
+    return Attempt(row.receiver, row.revision, Reason(row.reason), at, State(row.outcome), row.why)
 
 
 def _put(connection: Connection, entry: Delivery) -> None:

@@ -5,7 +5,7 @@ SQLite in WAL mode: the job writes while others read. One writer at a time; it w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from engine.store import schema
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date
 from engine.store.outbox import Outbox
+from engine.store.search import Search, counted, found
 
 BUSY_S = 30
 
@@ -92,6 +93,17 @@ class Store:
         table = schema.incidents
         with self._reading() as connection:
             return [loads(body, Incident) for body in connection.scalars(select(table.c.body).order_by(table.c.number))]
+
+    def found(self, search: Search, limit: int, offset: int = 0) -> tuple[Sequence[Incident], Mapping[str, int]]:
+        """Return the incidents that fit (see search.found), and how many fit in each state, of one moment."""
+        with self._reading() as connection:
+            return found(connection, search, limit, offset), counted(connection, search)
+
+    def ids(self) -> Sequence[str]:
+        """Return the id of every incident, in order of opening."""
+        table = schema.incidents
+        with self._reading() as connection:
+            return connection.scalars(select(table.c.id).order_by(table.c.number)).all()
 
     def revisions(self, incident_id: str) -> Sequence[Incident]:
         """Return everything an incident was, first revision first."""

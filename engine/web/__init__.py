@@ -4,6 +4,7 @@ Readable without JavaScript; nothing comes from another host. Imports the model,
 """
 
 from engine.web.app import application
+from engine.web.export import write_pages
 from engine.web.server import Door, open_door, serve
 
-__all__ = ["Door", "application", "open_door", "serve"]
+__all__ = ["Door", "application", "open_door", "serve", "write_pages"]

@@ -2,7 +2,7 @@
 
 /                     the list; status, severity and label (more than once) narrow it, page turns it
 /incidents/<id>       one incident
-/incidents/<id>.json  the same as in `tocsin scan --format json`
+/incidents/<id>.json  the same as in `tocsin scan --format json`, and who was told
 /healthz              200 when the store can be read, else 503
 """
 
@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -24,13 +23,14 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from engine.errors import StoreError, UsageError
-from engine.model.answers import incident_value
+from engine.model.links import NO_LINKS, Links
 from engine.store import Store
+from engine.web.answers import history_value
 from engine.web.guard import Guard
+from engine.web.history import history_of
 from engine.web.listing import asked, listed
-from engine.web.pages import incident_page, list_page, problem_page
+from engine.web.pages import STATIC, incident_page, list_page, problem_page
 
-_STATIC = Path(__file__).parent / "static"
 _SENTENCES = {404: "There is nothing at this address.", 405: "These pages can be read, and nothing else."}
 
 
@@ -44,26 +44,25 @@ class JsonText(Response):
         return f"{json.dumps(content, ensure_ascii=False, indent=2)}\n".encode("utf-8", "backslashreplace")
 
 
-def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetime]) -> ASGIApp:
+def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetime], links: Links = NO_LINKS) -> ASGIApp:
     """Return the pages over `store` as an ASGI application that answers to `hosts` (values of the Host header, lower-case).
 
-    `clock` gives the present in UTC, to say how long ago something was.
+    `clock` gives the present in UTC, to say how long ago something was; `links` lead on from an incident.
     """
 
     def incidents(request: Request) -> Response:
-        listing = listed(store.incidents(), asked(request.query_params.multi_items()))
+        listing = listed(store, asked(request.query_params.multi_items()))
         return HTMLResponse(list_page(listing, store.blinds(), store.losses(), clock()))
 
     def incident(request: Request) -> Response:
-        id_ = request.path_params["id"]
-        revisions = store.revisions(id_)
-        if not revisions:
-            raise HTTPException(404, f"There is no incident {id_}.")
-        return HTMLResponse(incident_page(revisions, store.outbox().standings(id_), clock()))
+        history = history_of(store, request.path_params["id"], links)
+        if history is None:
+            raise HTTPException(404, f"There is no incident {request.path_params['id']}.")
+        return HTMLResponse(incident_page(history, clock()))
 
     def incident_json(request: Request) -> Response:
-        revisions = store.revisions(request.path_params["id"])
-        return JsonText(incident_value(revisions[-1])) if revisions else JsonText({"error": "no such incident"}, 404)
+        history = history_of(store, request.path_params["id"], links)
+        return JsonText(history_value(history)) if history else JsonText({"error": "no such incident"}, 404)
 
     def healthz(_request: Request) -> Response:
         store.batches()
@@ -74,7 +73,7 @@ def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetim
         Route("/incidents/{id}.json", incident_json),
         Route("/incidents/{id}", incident),
         Route("/healthz", healthz),
-        Mount("/static", StaticFiles(directory=_STATIC)),
+        Mount("/static", StaticFiles(directory=STATIC)),
     ]
     return Guard(Starlette(routes=routes, exception_handlers=_HANDLERS), hosts)
 

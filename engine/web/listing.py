@@ -1,8 +1,7 @@
-"""Which incidents the list shows, and in which order: a pure decision over all of them and what the reader asked for."""
+"""Which incidents the list shows, and in which order: what the reader asked for, as a search of the store."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
@@ -10,10 +9,11 @@ from urllib.parse import urlencode
 from engine.errors import UsageError
 from engine.model.incidents import Incident
 from engine.model.rules import SEVERITIES
+from engine.store import STATES, Search, Store
 
-STATES = ("open", "acknowledged", "pending", "resolved", "merged", "retracted")  # in the order of the list
-FINDINGS = frozenset(("open", "acknowledged", "resolved"))  # shown when no state is asked for
+FINDINGS = ("open", "acknowledged", "resolved")  # shown when no state is asked for
 PAGE_SIZE = 100
+EVERYTHING = 2**31  # as a page size: all on one page
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,12 @@ class Listing:
     shown: tuple[Incident, ...]
     found: int
     counts: Mapping[str, int]
+    size: int = PAGE_SIZE
 
     @property
     def pages(self) -> int:
         """How many pages there are, at least one."""
-        return max(1, -(-self.found // PAGE_SIZE))
+        return max(1, -(-self.found // self.size))
 
 
 def asked(parameters: Iterable[tuple[str, str]]) -> Query:
@@ -71,14 +72,11 @@ def asked(parameters: Iterable[tuple[str, str]]) -> Query:
     return query
 
 
-def listed(incidents: Iterable[Incident], query: Query) -> Listing:
-    """Return the page that `query` asks for: what is open first, then most severe, then seen last."""
-    fitting = [i for i in incidents if _fits(i, query)]
-    counts = Counter(state(i) for i in fitting)
-    chosen = [i for i in fitting if (state(i) == query.state if query.state else state(i) in FINDINGS)]
-    ordered = sorted(sorted(chosen, key=_last_seen, reverse=True), key=_urgency)
-    start = (query.page - 1) * PAGE_SIZE
-    return Listing(query, tuple(ordered[start : start + PAGE_SIZE]), len(ordered), {s: counts[s] for s in STATES})
+def listed(store: Store, query: Query, size: int = PAGE_SIZE) -> Listing:
+    """Return the page that `query` asks for: what is open first, then most severe, then seen last. Raises StoreError."""
+    states = (query.state,) if query.state else FINDINGS
+    shown, counts = store.found(Search(states, query.severity, query.labels), size, (query.page - 1) * size)
+    return Listing(query, tuple(shown), sum(counts[state] for state in states), counts, size)
 
 
 def state(incident: Incident) -> str:
@@ -101,17 +99,3 @@ def _page(value: str) -> int:
     if not (value.isascii() and value.isdecimal() and len(value) < 7 and int(value) > 0):
         raise UsageError(f"`{value}` is not the number of a page")
     return int(value)
-
-
-def _fits(incident: Incident, query: Query) -> bool:
-    if query.severity and incident.severity != query.severity:
-        return False
-    return all(name in incident.labels and value in ("", incident.labels[name]) for name, value in query.labels)
-
-
-def _urgency(incident: Incident) -> tuple[int, int]:
-    return STATES.index(state(incident)), -SEVERITIES.index(incident.severity)
-
-
-def _last_seen(incident: Incident) -> tuple[str, str]:
-    return (incident.last_seen.isoformat() if incident.last_seen else "", incident.id)

@@ -6,8 +6,10 @@ goes through `lines`, which does the same line by line.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,34 +18,57 @@ from markupsafe import Markup, escape
 from engine.errors import DataLoss
 from engine.model.answers import iso
 from engine.model.incidents import Blind, Incident
-from engine.model.notifications import Standing
+from engine.model.matches import Value
 from engine.model.phrases import lasting, moment, named
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
-from engine.web.listing import STATES, Listing, Query, label_text, state
-from engine.web.timeline import timeline
+from engine.store import STATES
+from engine.web.addresses import SERVED, Addresses
+from engine.web.history import History
+from engine.web.listing import Listing, Query, label_text, state
 
+STATIC = Path(__file__).parent / "static"
+EVENTS_SHOWN = 3
 LINES_SHOWN = 12  # of an event; the rest, mostly a stack trace, is folded away
 
 
-def list_page(listing: Listing, blinds: Sequence[Blind], losses: Sequence[DataLoss], now: datetime) -> str:
+def list_page(
+    listing: Listing, blinds: Sequence[Blind], losses: Sequence[DataLoss], now: datetime, site: Addresses = SERVED
+) -> str:
     """Return the page of all incidents."""
-    return _page("incidents.html", listing=listing, query=listing.query, blinds=blinds, losses=losses, now=now)
+    said = {"listing": listing, "query": listing.query, "blinds": blinds, "losses": losses, "now": now}
+    return _page("incidents.html", site, **said)
 
 
-def incident_page(revisions: Sequence[Incident], standings: Sequence[Standing], now: datetime) -> str:
-    """Return the page of one incident: the last of `revisions` (at least one), and what came before."""
-    return _page("incident.html", incident=revisions[-1], changes=timeline(revisions), standings=standings, now=now)
+def incident_page(history: History, now: datetime, site: Addresses = SERVED) -> str:
+    """Return the page of one incident."""
+    logs = [link for link in history.links if link.kind == "kibana"]
+    return _page("incident.html", site, incident=history.incident, history=history, logs=logs, now=now)
 
 
 def problem_page(title: str, sentence: str) -> str:
     """Return the page that says why there is no other."""
-    return _page("problem.html", title=title, sentence=sentence)
+    return _page("problem.html", SERVED, title=title, sentence=sentence)
 
 
 def lines(text: str) -> Markup:
     """Return text of several lines as HTML: each made visible and escaped, line ends kept."""
     return Markup("\n").join(escape(visible(line)) for line in text.split("\n"))
+
+
+def marked(text: str, captures: Mapping[str, Value]) -> Markup:
+    """Return text as `lines` does, with what the rule captured in it marked; single characters are not."""
+    values = sorted({str(value) for value in captures.values() if len(str(value)) > 1}, key=len, reverse=True)
+    if not values:
+        return lines(text)
+    known = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, values))})(?!\w)")
+    parts = known.split(text)  # what stands at odd places is a captured value
+    return Markup("").join(Markup("<mark>{}</mark>").format(lines(p)) if n % 2 else lines(p) for n, p in enumerate(parts))
+
+
+def assigned(settings: Mapping[str, str]) -> str:
+    """Return settings as the lines of a file of properties."""
+    return "\n".join(f"{key}={value}" for key, value in settings.items())
 
 
 def ago(at: datetime, now: datetime) -> str:
@@ -95,14 +120,28 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"lines": lines, "moment": moment, "iso": iso, "named": named, "folded": folded}
-    made.globals |= {"ago": ago, "duration": duration, "linkable": linkable, "state": state, "words": words}
+    made.filters |= {"lines": lines, "moment": moment, "iso": iso, "named": named, "folded": folded, "marked": marked}
+    made.globals |= {
+        "ago": ago,
+        "duration": duration,
+        "linkable": linkable,
+        "state": state,
+        "words": words,
+        "asset": _asset,
+        "assigned": assigned,
+        "events_shown": EVENTS_SHOWN,
+    }
     made.globals |= {"only_label": only_label, "label_text": label_text, "states": STATES, "severities": SEVERITIES[::-1]}
     return made
 
 
-def _page(template: str, **values: Any) -> str:
-    return _TEMPLATES.get_template(template).render(values)
+def _page(template: str, site: Addresses, **values: Any) -> str:
+    return _TEMPLATES.get_template(template).render(values, site=site)
+
+
+def _asset(name: str) -> Markup:
+    """Return a file of static/ to stand in a page that has no server."""
+    return Markup((STATIC / name).read_text(encoding="utf-8"))  # noqa: S704 - our own
 
 
 _TEMPLATES = _environment()

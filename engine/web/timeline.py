@@ -1,4 +1,7 @@
-"""What happened to an incident, told from its revisions. Times are event times: what the logs say, not when it was noticed."""
+"""What happened to an incident: its revisions, and who was told of it.
+
+Times of revisions are event times: what the logs say, not when it was noticed; those of messages are the notifier's.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,43 @@ from datetime import datetime
 from itertools import pairwise
 
 from engine.model.incidents import Incident
+from engine.model.notifications import Attempt, State
+
+BY_LOGS, BY_NOTIFIER = "logs", "notifier"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Something that a revision changed, in one sentence; `at` is None when the lines bear no time."""
+    """Something that happened, in one sentence, read in the logs or done by the notifier; `at` is None when the lines bear no
+    time."""
 
     at: datetime | None
     revision: int
     sentence: str
+    by: str = BY_LOGS
 
 
-def timeline(revisions: Sequence[Incident]) -> tuple[Change, ...]:
-    """Return the changes of `revisions` (first one first), oldest first; those that only count more are told with the next."""
-    if not revisions:
-        return ()
+def timeline(revisions: Sequence[Incident], attempts: Sequence[Attempt] = ()) -> tuple[Change, ...]:
+    """Return the changes of `revisions` (at least one, first one first) and the `attempts` to tell of them, oldest first.
+
+    Revisions that only count more are told with the next; an attempt stands before the first change that is later.
+    """
+    said = list(_changes(revisions))
+    for attempt in reversed(attempts):
+        later = (n for n, change in enumerate(said) if change.at is not None and change.at > attempt.at)
+        said.insert(next(later, len(said)), _told(attempt))
+    return tuple(said)
+
+
+def _told(attempt: Attempt) -> Change:
+    what = attempt.reason.value.replace("_", " ")
+    if attempt.outcome is State.DELIVERED:
+        return Change(attempt.at, attempt.revision, f"{attempt.receiver} was told: {what}", BY_NOTIFIER)
+    how = ", ".join(part for part in (attempt.outcome.value.replace("_", " "), attempt.why) if part)
+    return Change(attempt.at, attempt.revision, f"{attempt.receiver} was not told ({what}): {how}", BY_NOTIFIER)
+
+
+def _changes(revisions: Sequence[Incident]) -> Iterator[Change]:
     first = revisions[0]
     chosen = [first]
     for revision in revisions[1:]:
@@ -30,9 +55,8 @@ def timeline(revisions: Sequence[Incident]) -> tuple[Change, ...]:
             chosen.append(revision)
     if chosen[-1] is not revisions[-1]:
         chosen.append(revisions[-1])
-    opening = Change(first.opened_at or first.first_seen, first.revision, _opening(first))
-    later = [Change(_at(now), now.revision, said) for before, now in pairwise(chosen) for said in _sentences(before, now)]
-    return (opening, *later)
+    yield Change(first.opened_at or first.first_seen, first.revision, _opening(first))
+    yield from (Change(_at(now), now.revision, said) for before, now in pairwise(chosen) for said in _sentences(before, now))
 
 
 def _opening(first: Incident) -> str:

@@ -32,6 +32,7 @@ def write_config(folder: Path, slack: SlackStandIn, said: Mapping[str, Any]) -> 
     ours = {
         "receivers": [{"name": "slack", "slack": receiver}],
         "route": {"receiver": "slack", "group_wait": "1s", "group_interval": "5s"},
+        "notify_max_age": "0s",  # the logs are years old
         "store": f"sqlite:///./{STORE}",
     }
     path = folder / "tocsin.yml"

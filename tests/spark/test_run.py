@@ -33,7 +33,7 @@ def configured(folder: Path, batch_lines: int = 500_000, **source: str) -> Path:
     path = folder / "tocsin.yml"
     path.write_text(
         f"sources:\n  - {{type: files, paths: [logs], labels: {labels}, timezone: Asia/Seoul{extra}}}\n"
-        "route: {receiver: terminal, group_wait: 0s}\n"
+        "route: {receiver: terminal, group_wait: 0s}\nnotify_max_age: 0s\n"
         f"store: sqlite:///state.db\nspark: {{batch_lines: {batch_lines}, trigger: 200ms}}\n"
     )
     return path

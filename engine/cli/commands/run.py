@@ -135,9 +135,9 @@ def _report(report: BatchReport) -> None:
 
 
 def _show(notification: Notification) -> None:
-    if notification.reason is not Reason.OPENED:
+    if notification.reason not in (Reason.OPENED, Reason.BACKFILL):
         _say(f"{notification.incident.id} {notification.reason.value.replace('_', ' ')}: {notification.news}")
-    show(lambda width: render_incident(notification.incident, width).append("\n"))
+    show(lambda width: render_incident(notification.incident, width, notification.links).append("\n"))
     sys.stdout.flush()
 
 

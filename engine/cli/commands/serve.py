@@ -42,7 +42,7 @@ def run(
     names = door.names(settings.web.public_url)
     print(f"Incidents of {settings.store} at {settings.web.public_url or door.address} (Ctrl-C ends)", flush=True)
     try:
-        serve(application(store, names, lambda: datetime.now(UTC)), door)
+        serve(application(store, names, lambda: datetime.now(UTC), settings.links), door)
     finally:
         store.close()
 

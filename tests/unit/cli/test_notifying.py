@@ -13,7 +13,7 @@ from engine.store.store import BatchId
 from tests.building import plan
 from tests.unit.cli.incidents import TOO_LARGE
 
-CONFIG = "sources:\n  - {type: files, paths: [a.log]}\nroute: {receiver: terminal, group_wait: 0s}\n"
+CONFIG = "sources:\n  - {type: files, paths: [a.log]}\nroute: {receiver: terminal, group_wait: 0s}\nnotify_max_age: 0s\n"
 
 
 def test_it_tells_while_a_run_goes_on_and_what_is_left_at_its_end(tmp_path: Path) -> None:

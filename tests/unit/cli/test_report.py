@@ -12,6 +12,7 @@ from rich.console import Console
 
 from engine.cli.report import lasting, one_line, render_incident, wrapped
 from engine.model.incidents import Evidence, Incident, RenderedStep
+from engine.model.links import Link
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 
 HOSTILE = "[bold]loud[/bold] \x1b[31mred\x1b[0m \u202eevil\u202c :smile:"
@@ -34,6 +35,12 @@ def section(report: str, name: str) -> str:
 
 def test_the_report_of_an_incident(golden: Callable[[str, str], None]) -> None:
     golden("incident_report.txt", printed(TOO_LARGE))
+
+
+def test_links_stand_at_the_end() -> None:
+    links = (Link("incident", "https://tocsin.example/incidents/inc-1"), Link("kibana", "https://k/x"))
+    report = render_incident(TOO_LARGE, links=links).plain
+    assert report.endswith("Page      https://tocsin.example/incidents/inc-1\nLogs      https://k/x\n")
 
 
 def test_it_reads_from_what_broke_to_what_to_do_to_the_proof() -> None:

@@ -11,7 +11,8 @@ from engine.config import Checks, Secret, SlackSettings, TerminalSettings, Webho
 from engine.config.receivers import SLACK_API
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
-from engine.model.routes import Matcher, Route, Timings
+from engine.model.links import NO_LINKS, Kibana, Links
+from engine.model.routes import Hours, Matcher, Route, TimeInterval, TimeSpan, Timings
 
 FULL = r"""
 clusters:
@@ -26,15 +27,23 @@ route:
   group_wait: 10s
   routes:
     - {matchers: ['component="connect"', severity=~"high|critical"], receiver: data, repeat_interval: 1h, continue: true}
-    - {matchers: [cluster=prod], group_wait: 0s}
+    - {matchers: [cluster=prod], group_wait: 0s, mute_time_intervals: [nights], active_time_intervals: [ends]}
 receivers:
   - {name: screen, terminal: {}}
   - {name: data, slack: {channel: "#2339_데이터_모니터링", token: "file:secrets/slack"}}
   - {name: page, webhook: {url: "https://page.example/in", token: "env:PAGE_TOKEN"}}
   - {name: hook, slack: {webhook_url: "env:HOOK"}}
 store: "sqlite:///state/tocsin.db"
+notify_max_age: 2h
+time_intervals:
+  - name: nights
+    time_intervals:
+      - {times: [{start_time: "22:00", end_time: "24:00"}], weekdays: [Monday:friday, sunday], location: Asia/Seoul}
+  - name: ends
+    time_intervals: [{days_of_month: [1:5, -3:-1, 20:-1], months: [january:march, 12], years: [2026:2027]}]
 spark: {cores: 4, partitions: 2, heap: 2g, trigger: 500ms}
 web: {listen: "[::1]:9000", public_url: "https://tocsin.example/"}
+kibana: {url: "https://kibana.example/base/", version: "8.14", data_view: logs, space: ops, fields: {broker: labels.broker}}
 """
 KAFKA = r"""
 sources:
@@ -47,6 +56,7 @@ sources:
     options: {security.protocol: SASL_SSL, session.timeout.ms: 6000,
       sasl.password: env:KAFKA_PASSWORD, ssl.key.password: file:key}
 """
+INTERVAL = "sources:\n  - {type: files, paths: [a.log]}\ntime_intervals: [{name: a, time_intervals: [{%s}]}]\n"
 LEAST = "sources:\n  - {type: files, paths: [a.log]}\n"
 
 
@@ -58,6 +68,9 @@ def wrong_label(template: str) -> str | None:
     return None
 
 
+NIGHTS = TimeInterval("nights", (TimeSpan(((1320, 1440),), ((1, 5), (0, 0)), zone="Asia/Seoul"),))
+ENDS = TimeInterval("ends", (TimeSpan(days=((1, 5), (-3, -1), (20, -1)), months=((1, 3), (12, 12)), years=((2026, 2027),)),))
+HOURS = Hours((NIGHTS,), (ENDS,))
 CHECKS = Checks({"files": wrong_label, "kafka": wrong_kafka_label}, wrong_option)
 
 
@@ -98,7 +111,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
                 Timings(10, 300, 3600),
                 goes_on=True,
             ),
-            Route("screen", (Matcher("cluster", "=", "prod"),), Timings(group_wait_s=0)),
+            Route("screen", (Matcher("cluster", "=", "prod"),), Timings(group_wait_s=0), hours=HOURS),
         ),
     )
     assert settings.receivers == (
@@ -111,6 +124,9 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert settings.checkpoint == tmp_path / "state/tocsin.checkpoint"
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
     assert settings.web == WebSettings("::1", 9000, "https://tocsin.example")
+    assert settings.notify_max_age_s == 7200
+    kibana = Kibana("https://kibana.example/base", "logs", (8, 14), "ops", {"broker": "labels.broker"})
+    assert settings.links == Links("https://tocsin.example", kibana)
 
 
 def test_one_source_is_enough(tmp_path: Path) -> None:
@@ -120,6 +136,8 @@ def test_one_source_is_enough(tmp_path: Path) -> None:
     assert settings.store == f"sqlite:///{tmp_path}/.tocsin/tocsin.db"
     assert settings.sources[0].start is None
     assert settings.web == WebSettings("127.0.0.1", 8320)
+    assert settings.links == NO_LINKS
+    assert settings.notify_max_age_s is None
 
 
 def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
@@ -193,7 +211,28 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
         (LEAST + "route: {receiver: terminal, routes: [{matchers: [nonsense]}]}\n", "`nonsense` is no matcher"),
         (LEAST + "route: {receiver: terminal, routes: [{routes: [{receiver: ops}]}]}\n", "there is no receiver `ops`"),
         (LEAST + "route: {receiver: terminal, routes: [{group_wait: soon}]}\n", "`soon` is not a duration"),
-        (LEAST + "kibana: {url: x}\n", "`kibana` is not available in this version"),
+        (LEAST + "route: {receiver: terminal, mute_time_intervals: [x]}\n", "so it has no `mute_time_intervals`"),
+        (
+            LEAST + "route: {receiver: terminal, routes: [{active_time_intervals: [x]}]}\n",
+            "3:63: error[TOC717]: there is no time interval `x`",
+        ),
+        (INTERVAL % "times: [{start_time: '22:00', end_time: '06:00'}]", "ends before it begins"),
+        (INTERVAL % "times: [{start_time: '9:00', end_time: '10:00'}]", "`9:00` is not a time of the day"),
+        (INTERVAL % "times: [{start_time: '09:00', end_time: '24:01'}]", "`24:01` is not a time of the day"),
+        (INTERVAL % "weekdays: ['friday:monday']", "`friday:monday` ends before it begins"),
+        (INTERVAL % "weekdays: [mon]", "`mon` is not a day of the week"),
+        (INTERVAL % "days_of_month: ['-1:5']", "`-1:5` begins at the end of the month"),
+        (INTERVAL % "days_of_month: ['0']", "`0` is not a day of the month"),
+        (INTERVAL % "months: [13]", "`13` is not a month"),
+        (INTERVAL % "location: Local", "`Local` is not a time zone"),
+        (
+            LEAST + "time_intervals: [{name: a, time_intervals: [{}]}, {name: a, time_intervals: [{}]}]\n",
+            "another time interval `a`",
+        ),
+        (LEAST + "heartbeat: {url: x}\n", "`heartbeat` is not available in this version"),
+        (LEAST + "kibana: {url: x, data_view: y}\n", "`kibana.url` is wrong: `x` is not an address of Kibana"),
+        (LEAST + "kibana: {url: 'https://k', data_view: y, version: new}\n", "`new` is not a version of Kibana"),
+        (LEAST + "kibana: {url: 'https://k'}\n", "`kibana.data_view` is missing"),
         (LEAST + "web: {listen: '8320'}\n", "`web.listen` is wrong: `8320` is not HOST:PORT"),
         (LEAST + "web: {listen: '::1:8320'}\n", "`::1:8320` is not HOST:PORT"),
         (LEAST + "web: {listen: '127.0.0.1:99999'}\n", "`127.0.0.1:99999` is not HOST:PORT"),

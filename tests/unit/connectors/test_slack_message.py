@@ -15,6 +15,7 @@ from connectors.slack.message import escaped
 from connectors.slack.receiver import API
 from engine.errors import UsageError
 from engine.model.incidents import Evidence, Symptom
+from engine.model.links import Link
 from engine.model.notifications import Notification, Reason
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 
@@ -56,6 +57,18 @@ def test_the_order_is_what_a_reader_needs_first() -> None:
     ]
     lines = shown(parent(TOO_LARGE).blocks)
     assert [line[: len(start)] for line, start in zip(lines, starts, strict=True)] == starts
+
+
+LINKS = (Link("incident", "https://tocsin.example/incidents/inc-1"), Link("kibana", "https://k/" + "x" * 3000))
+
+
+def test_links_lead_on_even_from_a_message_that_is_cut_and_from_a_part_of_another() -> None:
+    huge = incident(fix=TOO_LARGE.fix * 2, evidence=tuple(replace(TOO_LARGE.evidence[0], text="y" * 2000) for _ in range(9)))
+    step = replace(TOO_LARGE.fix[0], run="z" * 2400)
+    for shown_incident in (TOO_LARGE, replace(huge, fix=(step,) * 6), incident(status="merged", merged_into="inc-2")):
+        message = parent(shown_incident, LINKS)
+        assert "Open https://tocsin.example/incidents/inc-1Incident page" in "".join(shown(message.blocks))
+        assert breaches(message.text, message.blocks) == []
 
 
 def test_stack_frames_are_left_to_the_thread() -> None:
@@ -138,12 +151,12 @@ def test_what_is_over_a_limit_is_told() -> None:
 def test_what_does_not_fit_is_replaced_by_a_remark() -> None:
     block = {"type": "section", "text": {"type": "plain_text", "text": "x" * 1000}}
     remark = {"type": "section", "text": {"type": "plain_text", "text": "more"}}
-    assert fitted([block] * 12, remark) == [block] * 12
-    kept = fitted([block] * 13, remark)
+    assert fitted([block] * 12, [remark]) == [block] * 12
+    kept = fitted([block] * 13, [remark])
     assert kept == [*[block] * 11, remark]
     assert characters(kept) <= MOST_CHARACTERS
     small = {"type": "divider"}
-    assert len(fitted([small] * 46, remark)) == MOST_BLOCKS
+    assert len(fitted([small] * 46, [remark])) == MOST_BLOCKS
 
 
 def test_text_is_cut_with_an_ellipsis_and_escaped_once() -> None:

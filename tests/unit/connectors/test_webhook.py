@@ -7,6 +7,7 @@ import pytest
 from connectors.webhook import open_receiver
 from engine.errors import UsageError
 from engine.model.answers import incident_value
+from engine.model.links import Link
 from engine.model.notifications import Notification, Reason, State
 from tests.standins.slack import SlackStandIn
 from tests.unit.cli.incidents import TOO_LARGE
@@ -15,11 +16,13 @@ from tests.unit.cli.incidents import TOO_LARGE
 def test_what_is_posted() -> None:
     with SlackStandIn() as server:
         receiver = open_receiver(f"{server.address}/hook", incident_value, "secret")
-        receipt = receiver.deliver(Notification(TOO_LARGE, Reason.ESCALATED, "severity is critical now"))
+        links = (Link("incident", "https://tocsin.example/incidents/inc-1"),)
+        receipt = receiver.deliver(Notification(TOO_LARGE, Reason.ESCALATED, "severity is critical now", links=links))
         ((headers, said),) = server.hooks
     assert receipt.state is State.DELIVERED
     assert (said["schema"], said["reason"], said["news"]) == (1, "escalated", "severity is critical now")
     assert said["incident"] == incident_value(TOO_LARGE)
+    assert said["links"] == {"incident": "https://tocsin.example/incidents/inc-1"}
     assert headers["Authorization"] == "Bearer secret"
     assert headers["Idempotency-Key"] == "inc-0123456789/2/escalated"
 

@@ -58,4 +58,4 @@ class Scene:
 
     def outcomes(self, id: str = "inc-1") -> list[tuple[str, str]]:
         """Return (reason, outcome) of every attempt."""
-        return [(reason, outcome) for _, _, reason, outcome, _ in self.store.outbox().attempts(id)]
+        return [(each.reason.value, each.outcome.value) for each in self.store.outbox().attempts(id)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.model.notifications import Delivery, Reason, Standing, State, Told
+from engine.model.notifications import Attempt, Delivery, Reason, Standing, State, Told
 from engine.model.routes import Matcher, Silence
 from engine.store import Outbox, Store
 
@@ -38,8 +38,8 @@ def test_an_attempt_is_recorded_with_what_is_known_by_it(outbox: Outbox) -> None
     outbox.settle(replace(ENTRY, state=State.DELIVERED), NOON, TOLD)
     assert outbox.told() == {("ops", "inc-1"): TOLD}
     assert outbox.attempts("inc-1") == [
-        ("ops", 3, "opened", "retry_later", "wait"),
-        ("ops", 3, "opened", "delivered", ""),
+        Attempt("ops", 3, Reason.OPENED, NOON, State.RETRY_LATER, "wait"),
+        Attempt("ops", 3, Reason.OPENED, NOON, State.DELIVERED),
     ]
 
 

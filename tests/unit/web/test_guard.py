@@ -71,7 +71,7 @@ def test_health_is_whether_the_store_can_be_read(client: TestClient, store: Stor
     def gone(*_: object) -> None:
         raise StoreError("the incident store cannot be used (disk I/O error)")
 
-    for method in ("batches", "incidents", "revisions"):
+    for method in ("batches", "found", "revisions"):
         monkeypatch.setattr(Store, method, gone)
     for address in ("/", "/healthz", "/incidents/inc-0"):
         ill = client.get(address)
@@ -80,7 +80,7 @@ def test_health_is_whether_the_store_can_be_read(client: TestClient, store: Stor
 
 
 def test_a_defect_shows_nothing_of_itself(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Store, "incidents", lambda _: 1 // 0)
+    monkeypatch.setattr(Store, "found", lambda *_: 1 // 0)
     app = application(store, frozenset({HOST}), lambda: NOW)
     broken = TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False).get("/")
     assert broken.status_code == 500

@@ -16,12 +16,14 @@ from engine.cli.answer import document
 from engine.cli.triage import Triage
 from engine.errors import DataLoss
 from engine.model.incidents import Blind, Evidence, Incident, RenderedStep, Symptom
+from engine.model.links import Kibana, Links
 from engine.model.notifications import Delivery, Reason, State, Told
 from engine.store import Store
 from engine.store.store import BatchId
+from engine.web import application
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 from tests.unit.cli.test_overview import STATS
-from tests.unit.web.conftest import Fill
+from tests.unit.web.conftest import HOST, NOW, Fill
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[31m\u202e\u200b{{ 7*7 }}"
 ADDRESS = f"/incidents/{TOO_LARGE.id}"
@@ -115,18 +117,35 @@ def test_nothing_comes_from_elsewhere_and_nothing_is_inline(client: TestClient, 
         assert tag != "style"
 
 
-def test_the_json_is_that_of_a_scan(client: TestClient, fill: Fill) -> None:
+def test_the_json_is_that_of_a_scan_with_who_was_told(client: TestClient, store: Store, fill: Fill) -> None:
     fill(TOO_LARGE)
+    told(store, "kafka-ops")
     (scanned,) = document(Triage((TOO_LARGE,), (), (), (), (), STATS))["incidents"]
     answer = client.get(f"{ADDRESS}.json")
     assert answer.headers["content-type"] == "application/json"
-    assert answer.json() == json.loads(json.dumps(scanned))
+    found = answer.json()
+    assert found | json.loads(json.dumps(scanned)) == found
+    (delivery,) = found["deliveries"]
+    assert (delivery["receiver"], delivery["state"], delivery["delivered"]) == ("kafka-ops", "delivered", 1)
+    assert delivery["told"] == {"at": "2023-02-03T02:06:02.285Z", "status": "open", "severity": "critical", "revision": 2}
+    assert [(line["by"], line["what"]) for line in found["timeline"]] == [
+        ("logs", "opened with severity critical"),
+        ("notifier", "kafka-ops was told: opened"),
+    ]
 
 
 def test_a_merged_incident_leads_to_the_one_it_is_part_of(client: TestClient, fill: Fill) -> None:
     fill(incident(status="merged", merged_into="inc-fedcba9876"))
     page = client.get(ADDRESS).text
     assert '<a href="/incidents/inc-fedcba9876">inc-fedcba9876</a>' in page
+
+
+def test_the_page_leads_to_the_logs_in_kibana(store: Store, fill: Fill) -> None:
+    fill(TOO_LARGE)
+    links = Links("https://tocsin.example", Kibana("https://k", "v"))
+    app = application(store, frozenset({HOST}), lambda: NOW, links)
+    found = Tags(TestClient(app, base_url=f"http://{HOST}").get(ADDRESS).text).found
+    assert links.of(TOO_LARGE)[1].url in [attributes.get("href") for _, attributes in found]
 
 
 def test_an_incident_without_times_says_so(client: TestClient, fill: Fill) -> None:
@@ -258,3 +277,17 @@ def test_every_change_has_its_line_in_the_timeline(client: TestClient, fill: Fil
     places = [page.index(f"<td>{line}</td>") for line in lines]
     assert places == sorted(places)
     assert "counted 2 times" not in page
+
+
+def test_what_the_rule_captured_is_marked_in_the_evidence(client: TestClient, fill: Fill) -> None:
+    event = replace(TOO_LARGE.evidence[0], text="<1125872> and x1125872 of <b>\nsize 1125872")
+    fill(incident(evidence=(event,), captures={"size": 1125872, "sign": "<b>", "short": "o"}))
+    page = client.get(ADDRESS).text
+    assert "&lt;<mark>1125872</mark>&gt; and x1125872 of <mark>&lt;b&gt;</mark>\nsize <mark>1125872</mark>" in page
+
+
+def test_events_after_the_first_three_are_folded(client: TestClient, fill: Fill) -> None:
+    fill(incident(evidence=tuple(replace(TOO_LARGE.evidence[0], text=f"event {n}") for n in range(5))))
+    page = client.get(ADDRESS).text
+    assert page.index("event 2") < page.index("<summary>2 more events</summary>") < page.index("event 3")
+    Tags(page)

@@ -1,0 +1,39 @@
+"""The pages as files of one folder: readable in a browser without a server, and wherever the folder is taken."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+from engine.model.links import Links
+from engine.store import Store
+from engine.web.addresses import Addresses, json_file, page_file
+from engine.web.answers import history_value
+from engine.web.history import history_of
+from engine.web.listing import EVERYTHING, Query, listed
+from engine.web.pages import incident_page, list_page
+
+_FOLDER = "incidents"
+
+
+def write_pages(store: Store, folder: Path, now: datetime, links: Links) -> int:
+    """Write the list and a page for each incident into `folder`, in place of those that were there; return how many incidents.
+
+    Raises StoreError, and OSError when the folder cannot be written.
+    """
+    (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
+    for earlier in (folder / _FOLDER).glob("inc-*.*"):
+        earlier.unlink()
+    listing = listed(store, Query(), EVERYTHING)
+    _write(folder / "index.html", list_page(listing, store.blinds(), store.losses(), now, Addresses(files=True)))
+    for id_ in store.ids():
+        history = history_of(store, id_, links)
+        if history is not None:
+            _write(folder / page_file(id_), incident_page(history, now, Addresses(files=True, above="../")))
+            _write(folder / json_file(id_), json.dumps(history_value(history), ensure_ascii=False, indent=2) + "\n")
+    return listing.found
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode("utf-8", "backslashreplace"))

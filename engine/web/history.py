@@ -1,0 +1,30 @@
+"""Everything that the page of one incident shows, read from the store at one go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.model.incidents import Incident
+from engine.model.links import Link, Links
+from engine.model.notifications import Standing
+from engine.store import Store
+from engine.web.timeline import Change, timeline
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """An incident as it is now, what happened to it, who was told of it, and what leads on from it."""
+
+    incident: Incident
+    changes: tuple[Change, ...]
+    standings: tuple[Standing, ...] = ()
+    links: tuple[Link, ...] = ()
+
+
+def history_of(store: Store, id: str, links: Links) -> History | None:
+    """Return the history of the incident `id`, None when there is no such incident. Raises StoreError."""
+    revisions, outbox = store.revisions(id), store.outbox()
+    if not revisions:
+        return None
+    changes = timeline(revisions, outbox.attempts(id))
+    return History(revisions[-1], changes, tuple(outbox.standings(id)), links.of(revisions[-1]))
