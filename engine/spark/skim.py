@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.match.screen import Hit, Screen
+from engine.match.gate import Hit, Screen
 from engine.model.records import RawLine
 from engine.model.rules import Format
 from engine.parse import unwrap_line

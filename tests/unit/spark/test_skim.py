@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.match.screen import Screen
+from engine.match.gate import Screen
 from engine.model.matches import Match, Seen
 from engine.ports import Chunk
 from engine.spark import skim
