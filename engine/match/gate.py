@@ -14,11 +14,6 @@ import re2
 from engine.match.checks import EXPRESSION_MEMORY, expression
 from engine.match.signs import Signs
 
-try:
-    import hyperscan
-except ImportError:  # no wheel for this machine
-    hyperscan = None  # type: ignore[assignment]
-
 
 class Gate:
     """Tells which of several things an event's text may bear, by one RE2 set of all their signs."""
@@ -58,19 +53,20 @@ class Screen:
     Args:
         counted: the signs of what counts each time it is said.
         named: the signs of what is known once it was said a few times in the same words.
-        database: use Hyperscan.
+        database: use Hyperscan where it is installed.
 
     `complete` tells whether every sign is known; if not, hits mean nothing.
     """
 
-    def __init__(self, counted: Iterable[Signs], named: Iterable[Signs] = (), database: bool = hyperscan is not None) -> None:
+    def __init__(self, counted: Iterable[Signs], named: Iterable[Signs] = (), database: bool = True) -> None:
         some, others = list(named), list(counted)
         given = [*others, *some]
         self.complete = all(each.regexes and "".join(each.regexes).isascii() for each in given)
         regexes = list(dict.fromkeys(regex for each in given for regex in each.regexes))
         alike = {regex for each in some if each.whole for regex in each.regexes}
         alike -= {regex for each in others for regex in each.regexes}
-        self.hits: Find = (_hyperscan if database else _re2)(regexes, alike) if regexes else lambda data: []
+        made = _hyperscan(regexes, alike) if database and regexes else None
+        self.hits: Find = made or (_re2(regexes) if regexes else lambda data: [])
 
 
 def _set_of(regexes: Iterable[str]) -> re2.Set:
@@ -84,7 +80,12 @@ def _set_of(regexes: Iterable[str]) -> re2.Set:
     return made
 
 
-def _hyperscan(regexes: Sequence[str], alike: Set[str]) -> Find:
+def _hyperscan(regexes: Sequence[str], alike: Set[str]) -> Find | None:
+    """Find with Hyperscan; None where it is not installed. What is in `alike` is told with what it matched."""
+    try:
+        import hyperscan  # noqa: PLC0415  (an extra, and for raw bytes only)
+    except ImportError:
+        return None
     database = hyperscan.Database()
     # PREFILTER: what Hyperscan cannot express exactly matches more, never less; it does not go with the start of a match
     kinds = (hyperscan.HS_FLAG_PREFILTER, hyperscan.HS_FLAG_SOM_LEFTMOST)
@@ -104,7 +105,7 @@ def _hyperscan(regexes: Sequence[str], alike: Set[str]) -> Find:
     return find
 
 
-def _re2(regexes: Sequence[str], alike: Set[str]) -> Find:
+def _re2(regexes: Sequence[str]) -> Find:
     """Find with RE2, which names one of several signs in the same place only: nothing is known to be said alike."""
     compiled = expression("(?m)" + "|".join(f"(?:{regex})" for regex in regexes))
     return lambda data: [Hit(hit.end()) for hit in compiled.finditer(data)]
