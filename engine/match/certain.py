@@ -1,12 +1,13 @@
-"""Certain texts of a regular expression: fixed texts of which one occurs in everything that it matches.
+"""What is certain of a regular expression: texts of which one occurs in all that it matches, and its solid part.
 
-Read from its RE2 syntax alone; whatever is not understood (flags, unusual escapes) only makes the answer "none known".
+Read from its RE2 syntax alone; whatever is not understood (unusual flags and escapes) only makes the answer "none known".
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 SHORTEST = 3
 
@@ -15,6 +16,8 @@ _CLASS = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
 _GROUP = re.compile(r"\((?:\?:|\?P?<\w+>)?(?!\?)")
 _ESCAPE = re.compile(r"\\(?:(?P<fixed>\W)|[dDsSwWbBAzntrfv])")
 _SPECIAL = frozenset(".^$")
+_OPEN_ENDED = re.compile(r"(?<!\\)[*+{]")
+_FLAGS = re.compile(r"(?:\(\?[ims]+\))?")
 
 
 class _Unreadable(Exception):
@@ -29,6 +32,31 @@ def certain_texts(regex: str) -> tuple[str, ...]:
     except _Unreadable:
         return ()
     return found if reader.ended() else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Solid:
+    """An expression that begins and ends in fixed characters, of which it has at least `weight`."""
+
+    regex: str
+    weight: int
+
+
+def solid_part(regex: str) -> Solid | None:
+    """Return `regex` without what its ends leave open: wherever `regex` matches, the solid part does, and ends seldom.
+
+    None when it has none, or asks for the begin or end of a text or line, which a part of a larger text knows nothing of.
+    """
+    flags = _FLAGS.match(regex)
+    start = flags.end() if flags else 0
+    reader = _Reader(regex[start:])
+    try:
+        branches = reader.solid_branches()
+    except _Unreadable:
+        return None
+    if not reader.ended() or not all(branch.weight for branch in branches):
+        return None
+    return Solid(regex[:start] + "|".join(branch.regex for branch in branches), min(branch.weight for branch in branches))
 
 
 def most_telling(choices: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -47,6 +75,7 @@ class _Reader:
 
     def __init__(self, regex: str) -> None:
         self._regex, self._at = regex, 0
+        self._borders: list[int] = []  # where it asks for the border of a text or line
 
     def ended(self) -> bool:
         return self._at == len(self._regex)
@@ -57,6 +86,31 @@ class _Reader:
             self._at += 1
             branches.append(self._sequence())
         return either(branches)
+
+    def solid_branches(self) -> list[Solid]:
+        """Read all branches; return the solid part of each, of weight 0 where there is none."""
+        branches = [self._solid_branch()]
+        while self._peek() == "|":
+            self._at += 1
+            branches.append(self._solid_branch())
+        return branches
+
+    def _solid_branch(self) -> Solid:
+        fixed: list[tuple[int, int]] = []
+        weight, borders = 0, len(self._borders)
+        while self._peek() not in ("", "|", ")"):
+            start = self._at
+            char, inner = self._atom()
+            end = self._at
+            if self._take(_REPEAT) is None and (char or (inner and _OPEN_ENDED.search(self._regex, start, end) is None)):
+                fixed.append((start, end))
+                weight += len(char) or min(map(len, inner))
+        if not fixed:
+            return Solid("", 0)
+        start, end = fixed[0][0], fixed[-1][1]
+        if any(start < border < end for border in self._borders[borders:]):
+            raise _Unreadable
+        return Solid(self._regex[start:end], weight)
 
     def _sequence(self) -> tuple[str, ...]:
         """Read up to the end of a branch; return its most telling texts."""
@@ -83,6 +137,8 @@ class _Reader:
             return "", ()
         if char == "\\":
             return self._expect(_ESCAPE)["fixed"] or "", ()
+        if char in "^$":
+            self._borders.append(self._at)
         self._at += 1
         return ("", ()) if char in _SPECIAL else (char, ())
 

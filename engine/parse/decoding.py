@@ -20,6 +20,7 @@ from engine.parse.times import has_millis, parse_stamp, zone_of
 
 DEFAULT_CLUSTER = "default"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # `at` of an event with neither a stamp nor an ingest time
+ESCAPED = ("\\n\\tat ", "\\nCaused by: ", "\\n    at ")  # signs of a trace whose line ends are printed
 _ID_CHARS = 16
 _CUT = f"[cut: the event goes on beyond {BLOCK_LINES} lines or {BLOCK_BYTES // 1024} KiB]"
 
@@ -100,7 +101,7 @@ def _first_line(text: str) -> str:
 
 def unescape(text: str) -> str:
     r"""Return a trace whose line ends are printed as `\n\t` with real ones; any other text as it is."""
-    if "\\n\\tat " not in text and "\\nCaused by: " not in text and "\\n    at " not in text:
+    if not any(sign in text for sign in ESCAPED):
         return text
     return text.replace("\\r", "").replace("\\n", "\n").replace("\\t", "\t").rstrip()
 

@@ -16,12 +16,15 @@ from engine.codec import loads
 from engine.match import Matcher
 from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
-from engine.model.records import Block, RawLine, Record
+from engine.model.records import Block, Record
 from engine.model.rules import OWN, Format, Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.parse.assembling import Snapshot
 from engine.parse.headers import header_book
 from engine.ports import Chunk
+from engine.spark.skim import Skimmer
+
+PIECE_BYTES = 1 << 20  # of a stream that are skimmed together
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +102,6 @@ def scan(chunks: Iterable[Chunk], stages: Stages) -> Iterator[Match | Seen | Edg
         yield from stream.finish()
 
 
-def raw_lines(chunk: Chunk) -> Iterator[RawLine]:
-    """Yield the lines of a chunk, as a file's reader would."""
-    offset, number = chunk.offset, chunk.number
-    for line in _split(chunk.data):
-        yield RawLine(chunk.source_id, offset, line.rstrip(b"\r\n"), number, chunk.ingested_at, chunk.labels)
-        offset += len(line)
-        number += 1 if number else 0
-
-
 class _Stream:
     """One stream's part of a slice on its way through the stages."""
 
@@ -121,6 +115,9 @@ class _Stream:
         self._heard = Heard()
         self._heads: list[Block] = []
         self._moved_on: set[str] = set()
+        self._skimmers: dict[str, Skimmer] = {}
+        self._waiting: dict[str, list[Chunk]] = {}
+        self._waiting_bytes = 0
         self._labelled: set[str] = set()  # sources whose carried labels are known in this slice
 
     def goes_on_with(self, chunk: Chunk) -> bool:
@@ -129,14 +126,25 @@ class _Stream:
     def take(self, chunk: Chunk) -> Iterator[Match | Seen]:
         self._end = chunk.next_offset
         self._bytes += len(chunk.data)
-        for raw in raw_lines(chunk):
-            self._lines += 1
-            yield from self._record(unwrap_line(raw, self._stages.formats))
+        self._lines += chunk.data.count(b"\n") + (not chunk.data.endswith(b"\n") and bool(chunk.data))
+        self._waiting.setdefault(chunk.source_id, []).append(chunk)
+        self._waiting_bytes += len(chunk.data)
+        if self._waiting_bytes >= PIECE_BYTES:
+            yield from self._read()
 
-    def finish(self) -> Iterator[Seen | Edges | Scanned]:
+    def finish(self) -> Iterator[Match | Seen | Edges | Scanned]:
+        yield from self._read()
         yield from self._heard.close()
         yield self._edges()
         yield Scanned(self._parent_id, self._lines, self._bytes)
+
+    def _read(self) -> Iterator[Match | Seen]:
+        """Read what has come since the last time, source by source: they do not concern each other."""
+        for source_id, chunks in self._waiting.items():
+            skimmer = self._skimmers.setdefault(source_id, Skimmer(self._stages.matcher.screen, self._stages.formats))
+            for raw in skimmer.worth_reading(chunks):
+                yield from self._record(unwrap_line(raw, self._stages.formats))
+        self._waiting, self._waiting_bytes = {}, 0
 
     def _record(self, record: Record) -> Iterator[Match | Seen]:
         for block in self._assembler.push(record):
@@ -177,8 +185,3 @@ def matched(block: Block, stages: Stages, heard: Heard) -> Iterator[Match | Seen
     for event in decode_block(block, stages.formats):
         yield from heard.event(event)
         yield from stages.matcher.match_event(event)
-
-
-def _split(data: bytes) -> list[bytes]:
-    *whole, last = data.split(b"\n")
-    return [line + b"\n" for line in whole] + ([last] if last else [])

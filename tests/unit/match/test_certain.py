@@ -5,7 +5,7 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.match.certain import certain_texts
+from engine.match.certain import certain_texts, solid_part
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,39 @@ def test_every_match_holds_one_of_the_texts(regex: str, texts: list[str]) -> Non
         found = compiled.search(text)
         if found and certain:
             assert any(each in found.group(0) for each in certain)
+
+
+@pytest.mark.parametrize(
+    ("regex", "solid"),
+    [
+        (r"(\S+) rolled to (\S+)", r" rolled to "),
+        (r"a b(?P<n>\d+) c.*", r"a b(?P<n>\d+) c"),
+        (r"(?s).*Caused by: (?P<reason>[^\n]+?)(?:\s|$)", r"(?s)Caused by: "),
+        (r"(?:Foo|Bar)Exception", r"(?:Foo|Bar)Exception"),
+        (r"x(?:one|two)*", "x"),
+        (r"one|two (\d+)", "one|two "),
+    ],
+)
+def test_the_solid_part_begins_and_ends_in_what_is_fixed(regex: str, solid: str) -> None:
+    found = solid_part(regex)
+    assert found is not None
+    assert found.regex == solid
+
+
+@pytest.mark.parametrize("regex", [r"(\d+)", r"one|\d+", r"^$", r"one$two", r"(?:one|two$) three", r"\Qabc\E", "(abc", ""])
+def test_what_has_no_solid_part(regex: str) -> None:
+    assert solid_part(regex) is None
+
+
+@given(st.lists(PIECES, max_size=9).map("".join), st.lists(TEXTS, max_size=8))
+def test_the_solid_part_is_in_every_match(regex: str, texts: list[str]) -> None:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(regex, options)
+    except re2.error:
+        return
+    solid = solid_part(regex)
+    for text in texts if solid is not None else ():
+        found = compiled.search(text)
+        assert found is None or re2.search(solid.regex, found.group(0)) is not None

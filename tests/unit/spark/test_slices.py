@@ -20,7 +20,8 @@ from engine.model.records import Block, Progress, RawLine
 from engine.parse import assemble, unwrap
 from engine.ports import Chunk
 from engine.spark.scope import carried
-from engine.spark.slices import Edges, Scanned, Stages, matched, raw_lines, scan, stages
+from engine.spark.skim import raw_lines
+from engine.spark.slices import Edges, Scanned, Stages, matched, scan, stages
 from engine.spark.streams import Streams, StreamState, TakenBack
 
 SAMPLES = Path(__file__).parents[3] / "samples"

@@ -1,0 +1,80 @@
+"""Signs: expressions of which one matches in every text that bears what is looked for. Never missing, sometimes crying wolf.
+
+A sign is read off the tests of a detection: the solid part of an expression, a text that must occur.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.match.certain import certain_texts, solid_part
+from engine.model.expressions import Binary, Expression, Name
+from engine.model.rules import Item, Test
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """Expressions of which one matches in every text that bears something; none: not known. `weight`: how seldom they do.
+
+    `whole`: they are what is looked for itself, so that texts in which they match alike bear it alike.
+    """
+
+    regexes: tuple[str, ...] = ()
+    weight: int = 0
+    whole: bool = False
+
+
+def signs_of(items: Sequence[Item], condition: Expression) -> Signs:
+    """Return the signs of a detection: of two conditions that must both hold, those of the more telling one."""
+    return _signs({item.name: test_signs(item.any_of) for item in items}, condition)
+
+
+def test_signs(groups: Iterable[Sequence[Test]]) -> Signs:
+    """Return the signs of several groups of tests of which one must hold whole."""
+    return _either([max(map(_of_test, tests), key=_weight, default=Signs()) for tests in groups])
+
+
+def _signs(items: Mapping[str, Signs], condition: Expression) -> Signs:
+    match condition:
+        case Name(name):
+            return items.get(name, Signs())
+        case Binary("and", left, right):
+            return max(_signs(items, left), _signs(items, right), key=_weight)
+        case Binary("or", left, right):
+            return _either((_signs(items, left), _signs(items, right)))
+    return Signs()
+
+
+def _weight(signs: Signs) -> int:
+    return signs.weight
+
+
+def _either(choices: Sequence[Signs]) -> Signs:
+    if not choices or not all(signs.regexes for signs in choices):
+        return Signs()
+    regexes = tuple(regex for signs in choices for regex in signs.regexes)
+    return Signs(regexes, min(map(_weight, choices)), all(signs.whole for signs in choices))
+
+
+def _of_test(test: Test) -> Signs:
+    if test.field != "text":
+        return Signs()
+    if test.op in ("contains", "startswith", "endswith"):
+        return _weighed(re.escape(test.value), len(test.value), test.nocase)
+    return _of_regex(test) if test.op in ("pattern", "re") else Signs()
+
+
+def _of_regex(test: Test) -> Signs:
+    solid = solid_part(test.regex)
+    if solid is not None:
+        return _weighed(solid.regex, solid.weight, test.nocase, whole=solid.regex == test.regex)
+    texts = () if test.nocase else certain_texts(test.regex)
+    return _either([_weighed(re.escape(text), len(text)) for text in texts])
+
+
+def _weighed(regex: str, weight: int, nocase: bool = False, whole: bool = False) -> Signs:
+    if not weight:
+        return Signs()
+    return Signs(("(?i)" + regex if nocase and not regex.startswith("(?") else regex,), weight, whole)
