@@ -29,7 +29,7 @@ _AFFIX: Mapping[str, Callable[[bytes, bytes], bool]] = {
     "startswith": bytes.startswith,
     "endswith": bytes.endswith,
 }
-_EXPRESSION_MEMORY = 64 << 20
+EXPRESSION_MEMORY = 64 << 20
 
 
 def compile_check(test: Test) -> Check:
@@ -75,7 +75,7 @@ def expression(regex: str, nocase: bool = False) -> re2._Regexp:
     options = re2.Options()
     options.case_sensitive = not nocase
     options.log_errors = False
-    options.max_mem = _EXPRESSION_MEMORY
+    options.max_mem = EXPRESSION_MEMORY
     return re2.compile(regex, options)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
-from engine.match.fields import Fields, encoded
-from engine.match.gate import Gate, literals_of, required_literals
+from engine.match.fields import Fields
+from engine.match.gate import Gate, Needs, needs_of, needs_of_any
 from engine.match.redact import cut, redact, redact_captures
 from engine.model.expressions import Expression, evaluate, names
 from engine.model.matches import Match, Value
@@ -17,11 +17,11 @@ from engine.model.rules import Component, Heartbeat, Item, Plan, Signature, Test
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """Something looked for in every event: a rule id, how to tell, and texts of which one must be there (none: unknown)."""
+    """Something looked for in every event: a rule id, how to tell, and the texts without which it need not be tried."""
 
     rule_id: str
     check: Check
-    literals: tuple[bytes, ...]
+    needs: Needs
 
 
 class Matcher:
@@ -29,31 +29,14 @@ class Matcher:
 
     def __init__(self, plan: Plan) -> None:
         self._sought = tuple(_sought(plan))
-        self._always = frozenset(number for number, sought in enumerate(self._sought) if not sought.literals)
-        self._by_literal = _by_literal(self._sought)
-        self._gate = Gate(literal for literal, _ in self._by_literal)
+        self._gate = Gate([each.needs for each in self._sought])
 
     def match_event(self, event: LogEvent) -> list[Match]:
         """Return the matches of `event`, at most one a rule, in the order of the plan; text and captures are redacted."""
         fields = Fields(event)
-        possible = [self._sought[number] for number in sorted(self._possible(fields.text))]
+        possible = [self._sought[number] for number in sorted(self._gate.met(fields.text))]
         hits = [(each.rule_id, found) for each in possible if (found := each.check(fields)) is not None]
         return _matches(event, hits) if hits else []
-
-    def _possible(self, text: bytes) -> frozenset[int]:
-        """Return the numbers of what an event of this text may hold."""
-        if not self._gate.found(text):
-            return self._always
-        return self._always.union(*[numbers for literal, numbers in self._by_literal if literal in text])
-
-
-def _by_literal(sought: Sequence[_Sought]) -> tuple[tuple[bytes, frozenset[int]], ...]:
-    """Return each literal with the numbers of those for which it may be the sign."""
-    found: dict[bytes, set[int]] = {}
-    for number, each in enumerate(sought):
-        for literal in each.literals:
-            found.setdefault(literal, set()).add(number)
-    return tuple((literal, frozenset(found[literal])) for literal in sorted(found))
 
 
 def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Match]:
@@ -86,7 +69,7 @@ def _signature(signature: Signature) -> _Sought:
     deciding = tuple((item.name, _item_check(item)) for item in items if item.name in decisive)
     adding = tuple(_item_check(item) for item in items if item.name not in decisive)
     check = _condition_check(condition, deciding, adding)
-    return _Sought(signature.rule.id, check, _encoded(required_literals(items, condition)))
+    return _Sought(signature.rule.id, check, needs_of(items, condition))
 
 
 def _condition_check(condition: Expression, deciding: Sequence[tuple[str, Check]], adding: Sequence[Check]) -> Check:
@@ -126,12 +109,8 @@ def _kinds(component: Component) -> tuple[tuple[str, tuple[Test, ...]], ...]:
     return (("names", component.names), ("version", component.version))
 
 
-def _any(tests: Sequence[Test]) -> tuple[Check, tuple[bytes, ...]]:
-    return any_of([compile_check(test) for test in tests]), _encoded(literals_of((test,) for test in tests))
-
-
-def _encoded(texts: Sequence[str]) -> tuple[bytes, ...]:
-    return tuple(encoded(text) for text in texts)
+def _any(tests: Sequence[Test]) -> tuple[Check, Needs]:
+    return any_of([compile_check(test) for test in tests]), needs_of_any((test,) for test in tests)
 
 
 def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:
@@ -139,4 +118,4 @@ def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:
     said: Captures = {"beat": index, "every_s": beat.every_s}
     holds = compile_check(beat.test)
     check: Check = lambda fields: said if holds(fields) is not None else None  # noqa: E731
-    return _Sought(f"component:{component.name}/heartbeat", check, _encoded(literals_of(((beat.test,),))))
+    return _Sought(f"component:{component.name}/heartbeat", check, needs_of_any(((beat.test,),)))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.match import Matcher
-from engine.match.gate import Gate, required_literals
+from engine.match.gate import Gate, needs_of
 from engine.model.expressions import Binary, Literal, Name, Unary
 from engine.model.rules import Captured, Component, Heartbeat, Item, Signature, Test
 from tests.building import broker, contains, event, pattern, plan, rule, signature
@@ -141,16 +141,44 @@ def test_the_gate_never_costs_a_match(items: dict[str, list[str]], condition: An
     gated = Signature(rule("r"), made, condition)
     line = event(" ".join(words))
     ungated = Component("c", "c", (), (), (Heartbeat(Test("text", "exists", "true"), 1.0),))
-    open_gate = required_literals(made, condition)
     found = Matcher(plan(gated, components=(ungated,))).match_event(line)
     naive = Matcher(plan(Signature(rule("r"), tuple(_without_literals(item) for item in made), condition))).match_event(line)
     assert [m.rule_id for m in found if m.rule_id == "r"] == [m.rule_id for m in naive]
-    if naive and open_gate:
-        assert Gate(literal.encode() for literal in open_gate).found(line.text.encode())
+    if naive:
+        assert Gate([needs_of(made, condition)]).met(line.text.encode()) == {0}
 
 
 def _without_literals(item: Item) -> Item:
     return Item(item.name, tuple(tuple(Test(t.field, t.op, t.value) for t in tests) for tests in item.any_of))
+
+
+@pytest.mark.parametrize(
+    ("tests", "text", "tried"),
+    [
+        ([pattern(r"size\s+(\d+)", "size:int", literals=("size",))], "a size of 3", True),
+        ([pattern(r"size\s+(\d+)", "size:int", literals=("size",))], "a weight of 3", False),
+        ([contains("one"), contains("two")], "one and two", True),
+        ([contains("one"), contains("two")], "one alone", False),
+        ([Test("text", "re", "", "(?i)old epoch")], "an OLD EPOCH", True),
+        ([Test("text", "re", "", "(?i)old epoch")], "a new epoch", False),
+        ([Test("text", "re", "", "(?m)^(?:either|or else)$")], "x\nor else", True),
+        ([Test("text", "re", "", "(?m)^(?:either|or else)$")], "neither nor", True),
+        ([Test("text", "re", "", "(?m)^(?:either|or else)$")], "none", False),
+        ([Test("text", "re", "", "(?s)a.b")], "none", True),
+        ([Test("text", "contains", "OLD", nocase=True)], "none", True),
+        ([Test("level", "contains", "ERROR")], "none", True),
+    ],
+)
+def test_a_signature_is_tried_only_where_its_texts_occur(tests: list[Test], text: str, tried: bool) -> None:
+    gate = Gate([needs_of((Item("i", (tuple(tests),)),), Name("i"))])
+    assert gate.met(text.encode()) == ({0} if tried else set())
+
+
+def test_what_would_be_too_many_alternatives_is_cut_to_the_more_telling_half() -> None:
+    vague, telling = (Item(name, tuple((contains(f"{name}{n}"),) for n in range(20))) for name in ("a", "telling"))
+    gate = Gate([needs_of((vague, telling), Binary("and", Name("a"), Name("telling")))])
+    assert gate.met(b"a1 telling2") == gate.met(b"telling2") == {0}
+    assert gate.met(b"a1") == frozenset()
 
 
 def test_a_capture_is_the_first_of_the_deciding_items() -> None:
