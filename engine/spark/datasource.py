@@ -19,6 +19,7 @@ from engine.codec import dumps, loads
 from engine.errors import DataLoss
 from engine.model.records import Tick
 from engine.ports import Chunk, Offset
+from engine.spark.combining import combined
 from engine.spark.rows import SCHEMA, Item, Loss, Row, row
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
@@ -104,7 +105,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def _items(self, name: str, slice_: Mapping[str, Any]) -> Iterator[Item]:
         losses: list[DataLoss] = []
-        yield from scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages_of(self._plan_file))
+        yield from combined(scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages_of(self._plan_file)))
         yield from (Loss(loss.source_id, loss.lost_from, loss.lost_to, loss.why) for loss in losses)
 
     def _initial(self, known: Mapping[str, Any]) -> Mapping[str, Offset]:
