@@ -40,8 +40,8 @@ check: $(STAMP) ## format, lint, types, layers, size, tests without Java (under 
 test: check java ## check, then everything that needs Java, a server or more time
 	@$(BIN)/pytest -q -m "spark or server or slow"
 
-bench: $(STAMP) ## the naive pipeline's lines per second, and the CPU of a small scan
-	@$(BIN)/python tests/bench/run.py
+bench: $(STAMP) java ## what it costs: a scan, the Spark job's CPU and latency over a real Kafka broker (some minutes)
+	@$(BIN)/python -m tests.bench
 
 accept: $(STAMP) ## write the golden files anew; review their diff
 	@TOCSIN_ACCEPT=1 $(BIN)/pytest -q -m "not spark and not server" tests/unit tests/test_readme.py

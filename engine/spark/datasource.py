@@ -20,6 +20,7 @@ from engine.codec import converter, dumps, loads
 from engine.errors import DataLoss, SourceAway
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset, Source
+from engine.spark.combining import combined
 from engine.spark.rows import SCHEMA, Item, Loss, Row, row
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
@@ -132,7 +133,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def _items(self, name: str, slice_: Mapping[str, Any], at: datetime) -> Iterator[Item]:
         losses: list[DataLoss] = []
-        yield from scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages_of(self._reading.plan_file))
+        yield from combined(scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages_of(self._reading.plan_file)))
         yield from (Loss(loss.source_id, loss.lost_from, loss.lost_to, loss.why, at) for loss in losses)
 
     def _asked(

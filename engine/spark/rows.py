@@ -11,6 +11,7 @@ from engine.codec import dumps, loads
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
 from engine.model.matches import Match, Seen
 from engine.model.records import Progress, Tick
+from engine.spark.combining import Combined
 from engine.spark.slices import Edges, Scanned
 
 SCHEMA = "scope string, kind string, body string"
@@ -43,12 +44,12 @@ class Notice:
     text: str
 
 
-Item = Match | Seen | Edges | Progress | Tick | Scanned | Loss | Notice | Verdict | Evidence | Roster | Blind
+Item = Match | Combined | Seen | Edges | Progress | Tick | Scanned | Loss | Notice | Verdict | Evidence | Roster | Blind
 Row = tuple[str, str, str]
 
 _KINDS: Mapping[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (Match, Seen, Edges, Progress, Tick, Scanned, Loss, Notice, Verdict, Evidence, Roster, Blind)
+    for kind in (Match, Combined, Seen, Edges, Progress, Tick, Scanned, Loss, Notice, Verdict, Evidence, Roster, Blind)
 }
 
 

@@ -14,6 +14,7 @@ from engine.correlate import Correlator
 from engine.model.incidents import Evidence, Finding, Verdict
 from engine.model.matches import Match, Seen
 from engine.model.records import Progress, Tick
+from engine.spark.combining import Combined, expanded
 from engine.spark.own import event, judged
 from engine.spark.rows import Item, Loss, Notice
 from engine.spark.slices import Edges, Scanned, Stages
@@ -43,8 +44,9 @@ class ScopeState:
     def take(self, items: Iterable[Item]) -> list[Finding | Scanned | Loss | Notice]:
         """Take all items of a batch; return the findings, and what is only passed on. The state then holds the batch."""
         batch = list(items)
-        for said in _of(batch, Match) + _of(batch, Seen):
-            self._correlator.observe(said)
+        self._tell(_of(batch, Match))
+        self._tell(_of(batch, Seen))
+        self._tell(match for some in _of(batch, Combined) for match in expanded(some))
         self._tell(self._streams.join(_of(batch, Edges)))
         for progress in _of(batch, Progress):
             self._tell(self._ended(progress))

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.correlate.bindings import SIGHTINGS
 from engine.match.gate import Hit, Screen
 from engine.model.records import RawLine
 from engine.model.rules import Format
@@ -29,7 +30,6 @@ Numbers: TypeAlias = NDArray[np.intp]
 Flags: TypeAlias = NDArray[np.bool_]
 
 ENOUGH_LINES = 64  # below this, arrays cost more than they save
-SAID_ALIKE = 2  # naming lines in the same words that are kept; two bind a source (engine/correlate/bindings)
 
 _NEWLINE = 10
 _STAMP = b"0000-00-00 00:00:00,000"  # what the two layouts share: `[stamp] ` of log4j's PatternLayout, and `stamp ` without
@@ -116,7 +116,7 @@ class Skimmer:
         if not all(said):
             return True
         self._said[said] += 1
-        return self._said[said] <= SAID_ALIKE
+        return self._said[said] <= SIGHTINGS
 
     def _strange(self, lines: Lines, stamped: Flags) -> bool:
         """Tell whether a line without a certain header may be anything but the continuation of an event."""

@@ -40,21 +40,42 @@ HIT = (
 )
 
 
+DENIED = (
+    "INFO Principal = {principal} is Denied Operation = Describe from host = 10.16.19.213 on resource = Topic:LITERAL:orders "
+    "for request = Metadata with resourceRefCount = 1 (kafka.authorizer.logger)"
+)
+
+
+def quiet(at: datetime, random: Random) -> str:
+    """Return a line of no trouble, stamped `at` (UTC)."""
+    return stamped(at, _filled(random.choice(QUIET), random))
+
+
+def denied(at: datetime, principal: str) -> str:
+    """Return the line of a client that is refused something: one match, for an entity that is the principal's alone."""
+    return stamped(at, DENIED.format(principal=principal))
+
+
+def stamped(at: datetime, text: str) -> str:
+    """Return `text` as a broker prints it."""
+    return f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}] {text}"
+
+
 def lines(count: int, seed: int = 1, hits: int = 5) -> Iterator[str]:
     """Yield at least `count` lines (the last event is whole), `hits` per thousand events being what a rule knows."""
     random, at, made = Random(seed), START, 0
     while made < count:
         at += timedelta(milliseconds=random.randrange(1, 400))
         for line in _event(random, hits).splitlines():
-            yield (
-                line
-                if line.startswith(("\t", "java.", "org."))
-                else f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}] {line}"
-            )
+            yield line if line.startswith(("\t", "java.", "org.")) else stamped(at, line)
             made += 1
 
 
 def _event(random: Random, hits: int) -> str:
     draw = random.randrange(1000)
     template = HIT if draw < hits else TRACE if draw < hits + 10 else random.choice(QUIET)
+    return _filled(template, random)
+
+
+def _filled(template: str, random: Random) -> str:
     return template.format(topic=random.choice(TOPICS), p=random.randrange(12), n=random.randrange(10**6))

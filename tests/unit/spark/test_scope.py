@@ -15,6 +15,7 @@ from engine.incident import MemoryLedger, group
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
 from engine.model.records import Tick
 from engine.ports import Chunk
+from engine.spark.combining import combined
 from engine.spark.rows import Item, Loss, item, row
 from engine.spark.scope import ScopeState
 from engine.spark.slices import Stages, scan, stages
@@ -56,7 +57,7 @@ def batch(folder: Path, offset: dict[str, Any], max_lines: int | None, paralleli
         return None
     rows: list[Item] = []
     for slice_ in source.partitions(offset, end, parallelism):
-        rows += scan(source.chunks(slice_), compiled())
+        rows += combined(scan(source.chunks(slice_), compiled()))
     rows += source.progress(end)
     return [item(kind, body) for _, kind, body in (row("x", each) for each in rows)], end
 

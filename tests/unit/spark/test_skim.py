@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.correlate.bindings import SIGHTINGS
 from engine.match.gate import Screen
 from engine.model.matches import Match, Seen
 from engine.ports import Chunk
 from engine.spark import skim
-from engine.spark.skim import SAID_ALIKE, Skimmer, raw_lines
+from engine.spark.skim import Skimmer, raw_lines
 from engine.spark.slices import Edges, Stages, scan, stages
 from tests.spark.finals import plan
 from tests.unit.spark.test_slices import SAMPLES
@@ -69,7 +70,7 @@ def said(data: bytes, skimmed: bool, pieces: int = 1) -> tuple[list[Match | Seen
         skim.ENOUGH_LINES = before
     named = [each for each in found if isinstance(each, Match) and each.rule_id.endswith("/names")]
     counts = Counter((each.rule_id, *each.captures.items()) for each in named)
-    return [each for each in found if each not in named], Counter({key: min(n, SAID_ALIKE) for key, n in counts.items()})
+    return [each for each in found if each not in named], Counter({key: min(n, SIGHTINGS) for key, n in counts.items()})
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.rglob("*.log")), ids=lambda path: str(path.relative_to(SAMPLES)))

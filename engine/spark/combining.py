@@ -1,0 +1,102 @@
+"""Matches on their way to the keyed state: alike ones in one row, without what the state would not look at. Pure.
+
+Nothing that correlation asks for is lost: `expanded` gives back each match with its event id, for a line that was delivered
+twice is one event, and a count could not tell. What alike matches share is said once, and a storm of one line is a few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from engine.correlate.bindings import SIGHTINGS
+from engine.model.matches import Match, Seen, Value
+from engine.model.records import Labels
+from engine.spark.slices import Edges, Scanned
+
+MOST, MOST_TEXT = 1000, 1 << 19  # matches and characters of evidence in one row: a row is held in memory whole
+
+_Kind = tuple[str, str, bool, tuple[tuple[str, str], ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Matches of one rule in one source whose labels and capture names are the same. The columns are as long as `event_ids`."""
+
+    rule_id: str
+    source_id: str
+    dated: bool
+    labels: Labels
+    captures: Mapping[str, tuple[Value, ...]]
+    event_ids: tuple[str, ...]
+    numbers: tuple[int, ...]
+    at: tuple[datetime, ...]
+    texts: tuple[str, ...]
+
+
+def combined(items: Iterable[Match | Seen | Edges | Scanned]) -> Iterator[Match | Combined | Seen | Edges | Scanned]:
+    """Yield what a slice says (engine/spark/slices.scan) with alike matches in one; all else as it comes."""
+    kinds: dict[_Kind, list[Match]] = {}
+    sizes: dict[_Kind, int] = {}
+    named = _Named()
+    for item in items:
+        if not isinstance(item, Match):
+            yield item
+        elif not named.enough(item):
+            kind = _kind(item)
+            kinds.setdefault(kind, []).append(item)
+            sizes[kind] = sizes.get(kind, 0) + len(item.text)
+            if len(kinds[kind]) >= MOST or sizes[kind] >= MOST_TEXT:
+                del sizes[kind]
+                yield _combined(kinds.pop(kind))
+    yield from map(_combined, kinds.values())
+
+
+def expanded(some: Combined) -> Iterator[Match]:
+    """Yield the matches that `some` was made of, in order."""
+    columns = zip(some.event_ids, some.numbers, some.at, some.texts, strict=True)
+    for position, (event_id, number, at, text) in enumerate(columns):
+        captures = {name: values[position] for name, values in some.captures.items()}
+        yield Match(some.rule_id, event_id, some.source_id, number, at, some.dated, captures, some.labels, text)
+
+
+class _Named:
+    """The lines of a slice in which sources name themselves.
+
+    A slice says by spans when its sources were heard from, so a naming line tells nothing but a member: SIGHTINGS of a kind do.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[_Kind, tuple[Value, ...]], set[str]] = {}
+
+    def enough(self, match: Match) -> bool:
+        """Take a match; return whether it is a naming line that adds nothing to those taken before."""
+        if not match.rule_id.startswith("component:") or not match.rule_id.endswith("/names"):
+            return False
+        seen = self._seen.setdefault((_kind(match), tuple(match.captures.values())), set())
+        if len(seen) >= SIGHTINGS:
+            return True
+        seen.add(match.event_id)
+        return False
+
+
+def _kind(match: Match) -> _Kind:
+    return match.rule_id, match.source_id, match.dated, tuple(match.labels.items()), tuple(match.captures)
+
+
+def _combined(some: list[Match]) -> Match | Combined:
+    first = some[0]
+    if len(some) == 1:
+        return first
+    return Combined(
+        rule_id=first.rule_id,
+        source_id=first.source_id,
+        dated=first.dated,
+        labels=first.labels,
+        captures={name: tuple(match.captures[name] for match in some) for name in first.captures},
+        event_ids=tuple(match.event_id for match in some),
+        numbers=tuple(match.number for match in some),
+        at=tuple(match.at for match in some),
+        texts=tuple(match.text for match in some),
+    )

@@ -1,0 +1,35 @@
+"""`python -m tests.bench`, or some of it: `python -m tests.bench scan job latency`. It prints; there are no limits."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from tests.bench import job, latency, scan
+from tests.bench.machine import commit, load, machine, say
+from tests.servers.broker import brokers
+from tests.servers.jars import kafka_jars
+
+ON_KAFKA = {"job": job.measure, "latency": latency.measure}
+
+
+def main() -> None:
+    """Measure what the command line names, everything without a name."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="what tocsin costs")
+    parser.add_argument("part", nargs="*", choices=[[], "scan", *ON_KAFKA], help="measure this only")
+    parts = parser.parse_args().part or ["scan", *ON_KAFKA]
+    say("machine", f"{machine()}; {load()}")
+    say("commit", commit())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if "scan" in parts:
+            scan.measure(folder)
+        if wanted := [part for part in parts if part in ON_KAFKA]:
+            with brokers(kafka_jars(), folder) as (broker,):
+                for part in wanted:
+                    ON_KAFKA[part](folder, broker.address)
+
+
+if __name__ == "__main__":
+    main()

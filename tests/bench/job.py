@@ -1,0 +1,78 @@
+"""What the Spark job costs: CPU = a x lines + b x triggers, from files and from a real Kafka topic.
+
+Each run is cut into batches of one size; the CPU between the ends of two batches is the cost of one. Two sizes make the line.
+The first batches, in which the JVM still compiles, are left out of it and counted with the start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from tests.bench.machine import corpus, say
+from tests.bench.processes import tocsin
+from tests.bench.producing import Producing
+
+SIZES = (2_000, 20_000)  # lines of a batch
+BATCHES, WARMING = 8, 3  # of a run, and how many of them are not counted
+_BATCH = re.compile(r"tocsin: batch \d+: ([\d,]+) lines?")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The CPU seconds of a run: in all, and of each of its batches that counts."""
+
+    total: float
+    batches: Sequence[float]
+
+
+def measure(folder: Path, address: str) -> None:
+    """Measure both kinds of source and print."""
+    logs = [corpus(folder, size * BATCHES) for size in SIZES]
+    fitted("files", [spent(folder, f"files-{path.stem}", _files(path), size) for path, size in zip(logs, SIZES, strict=True)])
+    sources = [_shipped(path, address) for path in logs]
+    fitted("kafka", [spent(folder, f"kafka-{size}", source, size) for source, size in zip(sources, SIZES, strict=True)])
+
+
+def spent(folder: Path, name: str, source: str, batch_lines: int) -> Spent:
+    """Run a job over `source` in batches of `batch_lines` and return what it used."""
+    config = folder / f"{name}.yml"
+    config.write_text(
+        f"sources: [{source}]\nroute: {{receiver: terminal}}\nstore: 'sqlite:///{name}.db'\n"
+        f"spark: {{batch_lines: {batch_lines}}}\n"
+    )
+    say("command", f"tocsin run -c {config.name} --once   # {source}, batch_lines: {batch_lines}")
+    marks: list[float] = []
+    with tocsin("run", "-c", config, "--once") as running:
+        for line in running.said():
+            if (found := _BATCH.match(line)) is not None and int(found[1].replace(",", "")) >= batch_lines:
+                marks.append(running.cpu_seconds())
+        running.process.wait()
+        total = running.cpu_seconds()
+    return Spent(total, [after - before for before, after in zip(marks[WARMING - 1 :], marks[WARMING:], strict=False)])
+
+
+def fitted(name: str, runs: Sequence[Spent]) -> None:
+    """Print the line through the medians of two runs."""
+    few, many = (median(run.batches) for run in runs)
+    each = (many - few) / (SIZES[1] - SIZES[0])
+    trigger = few - each * SIZES[0]
+    start = median(run.total - sum(run.batches) for run in runs)
+    for size, run in zip(SIZES, runs, strict=True):
+        shown = " ".join(f"{cost:.2f}" for cost in run.batches)
+        say("measured", f"{name}, batches of {size:,} lines: {shown} s of CPU each; {run.total:.1f} s the whole run")
+    say("result", f"{name}: {each * 1e6:.1f} s of CPU per million lines + {trigger:.2f} s per trigger; {start:.0f} s to start")
+
+
+def _files(path: Path) -> str:
+    return f"{{type: files, paths: [{path.name}], labels: {{cluster: bench}}, start: earliest}}"
+
+
+def _shipped(path: Path, address: str) -> str:
+    with Producing(address, f"bench-{path.stem}") as topic:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            topic.send(line)
+    return topic.source("earliest")

@@ -1,0 +1,130 @@
+"""How long from a line being produced to Kafka until its incident stands in the outbox, at a steady rate of other lines."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from statistics import quantiles
+
+from tests.bench.corpus import denied, quiet
+from tests.bench.machine import say
+from tests.bench.processes import Session, tocsin
+from tests.bench.producing import Producing
+
+LINES_PER_S, EVERY_S, FOR_S = 1000, 2.0, 60.0
+BURST_S = 0.01
+POLL_S = 0.02
+READY_WITHIN_S, TOLD_WITHIN_S = 120.0, 30.0
+
+
+def measure(folder: Path, address: str) -> None:
+    """Measure and print."""
+    say("corpus", f"tests/bench/corpus.py quiet lines, {LINES_PER_S:,} a second; every {EVERY_S:g} s one client is denied")
+    with Producing(address, "bench-latency") as topic:
+        config = folder / "latency.yml"
+        store = folder / "latency.db"
+        config.write_text(f"sources: [{topic.source('latest')}]\nroute: {{receiver: terminal}}\nstore: 'sqlite:///{store}'\n")
+        say("command", f"tocsin run -c {config.name}   # {topic.source('latest')}")
+        with tocsin("run", "-c", config) as running:
+            _report(_latencies(running, topic, store))
+
+
+def _latencies(running: Session, topic: Producing, store: Path) -> Mapping[str, float | None]:
+    """Return the seconds that each denial took, by principal; None for one that did not come."""
+    ready = threading.Event()
+    threading.Thread(target=_listen, args=(running, ready), daemon=True).start()
+    sent: dict[str, float] = {}
+    sending = threading.Thread(target=_send, args=(topic, ready, sent))
+    sending.start()
+    seen = _watch(store, sending, sent)
+    return {name: seen[name] - at if name in seen else None for name, at in sent.items()}
+
+
+def _listen(running: Session, ready: threading.Event) -> None:
+    for line in running.said():
+        if line.startswith("tocsin: batch "):
+            ready.set()
+
+
+def _send(topic: Producing, ready: threading.Event, sent: dict[str, float]) -> None:
+    """Send quiet lines at the rate; once the job has read some, a denial now and then, and note when."""
+    random, began, lines = Random(1), time.time(), 0
+    while not ready.is_set() and time.time() - began < READY_WITHIN_S:
+        lines = _keep_up(topic, random, began, lines)
+    start = time.time()
+    while (passed := time.time() - start) < FOR_S:
+        lines = _keep_up(topic, random, began, lines)
+        if passed >= len(sent) * EVERY_S + 1:
+            name = f"User:app-{len(sent)}"
+            sent[name] = time.time()
+            topic.send(denied(datetime.now(UTC), name))
+    ended = time.time()  # the rate goes on until the last one is out
+    while time.time() - ended < TOLD_WITHIN_S / 5:
+        lines = _keep_up(topic, random, began, lines)
+
+
+def _keep_up(topic: Producing, random: Random, began: float, lines: int) -> int:
+    """Send what is due by now and rest for a moment; return how many lines that makes in all."""
+    due = int((time.time() - began) * LINES_PER_S)
+    for _ in range(due - lines):
+        topic.send(quiet(datetime.now(UTC), random))
+    time.sleep(BURST_S)
+    return due
+
+
+def _watch(store: Path, sending: threading.Thread, sent: Mapping[str, float]) -> Mapping[str, float]:
+    """Return when each principal's incident was first seen in the outbox."""
+    seen: dict[str, float] = {}
+    known: set[str] = set()
+    deadline = time.time() + READY_WITHIN_S + FOR_S + TOLD_WITHIN_S
+    while time.time() < deadline and (sending.is_alive() or len(seen) < len(sent)):
+        for id_ in _in_outbox(store) - known:
+            known.add(id_)
+            seen[_principal(store, id_)] = time.time()
+        time.sleep(POLL_S)
+    sending.join()
+    return seen
+
+
+def _in_outbox(store: Path) -> set[str]:
+    return {id_ for (id_,) in _asked(store, "SELECT incident FROM outbox")}
+
+
+def _principal(store: Path, incident: str) -> str:
+    rows = _asked(store, f"SELECT json_extract(body, '$.labels.principal') FROM incidents WHERE id = '{incident}'")
+    return str(rows[0][0]) if rows else ""
+
+
+def _asked(store: Path, query: str) -> list[tuple[str, ...]]:
+    if not store.exists():
+        return []
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+        try:
+            return connection.execute(query).fetchall()
+        except sqlite3.OperationalError:  # its tables are being made
+            return []
+
+
+def _report(found: Mapping[str, float | None]) -> None:
+    took = sorted(each for each in found.values() if each is not None)
+    lost = len(found) - len(took)
+    if len(took) < 2:
+        say("result", f"{len(took)} of {len(found)} lines came to the outbox: nothing to tell of")
+        return
+    p50, p95 = _at(took, 50), _at(took, 95)
+    say("measured", " ".join(f"{each:.2f}" for each in took) + " s")
+    say(
+        "result",
+        f"produced line to outbox row: p50 {p50:.2f} s, p95 {p95:.2f} s, longest {took[-1]:.2f} s"
+        f" ({len(took)} lines, {lost} not seen), trigger 1 s, notifier looks every 1 s",
+    )
+
+
+def _at(took: Sequence[float], percent: int) -> float:
+    return quantiles(took, n=100, method="inclusive")[percent - 1]

@@ -1,0 +1,36 @@
+"""Records as a shipper writes them, into a topic of their own on a test broker."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from confluent_kafka import Producer
+
+from tests.servers.shipping import WITHIN_S, make_topic, record
+
+HOST, FILE = "bench-1", "/var/log/kafka/server.log"
+
+
+class Producing:
+    """A topic of one partition and its producer; what was sent is in the topic when the block ends."""
+
+    def __init__(self, address: str, topic: str) -> None:
+        self._address, self._topic = address, topic
+        make_topic(address, topic, partitions=1)
+        self._producer = Producer({"bootstrap.servers": address, "linger.ms": 5, "queue.buffering.max.messages": 1_000_000})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._producer.flush(WITHIN_S)
+
+    def send(self, line: str) -> None:
+        """Send one line of the one file there is."""
+        self._producer.produce(self._topic, record(HOST, FILE, line), f"{HOST}{FILE}")
+        self._producer.poll(0)
+
+    def source(self, start: str) -> str:
+        """Return the topic as a source of tocsin.yml."""
+        where = f"bootstrap_servers: '{self._address}', topics: [{self._topic}]"
+        return f"{{type: kafka, {where}, labels: {{cluster: bench}}, start: {start}}}"
