@@ -31,7 +31,7 @@ TICK_FORMAT = "tocsin-tick"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How SOURCE_FORMAT reads: the plan, how many tasks, how much each source gives to a batch, and for how many seconds one may
+    """How SOURCE_FORMAT reads: the plan, how many tasks, how much each source gives to a batch, for how many seconds one may
     be unreadable before that is an incident; None: not at all."""
 
     plan_file: str
