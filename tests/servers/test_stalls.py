@@ -37,11 +37,11 @@ def spark(runtime: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 class Live:
     """A live job in a thread: what it says, and what is in its store."""
 
-    def __init__(self, topics: Topics, at: Path, names: list[str]) -> None:
+    def __init__(self, topics: Topics, at: Path, names: list[str], client: str) -> None:
         self.said: list[str] = []
         self.batches = self.lines = 0
         self.store = Store.open(f"sqlite:///{at}/tocsin.db")
-        address = {"bootstrap_servers": topics.address}
+        address = {"bootstrap_servers": topics.address, "options": {"client.id": client}}
         specs = [SourceSpec(name, "connectors.kafka:open_source", {**address, "topic": name}, "prod") for name in names]
         how = {"bounded": False, "trigger_s": 0.2, "stalled_after_s": 3.0, "on_batch": self._took}
         self.job = Job(specs, plan(), self.store, at / "checkpoint", **how)  # type: ignore[arg-type]
@@ -76,9 +76,9 @@ class Live:
 
 
 @contextmanager
-def live(spark: SparkSession, topics: Topics, at: Path, *names: str) -> Iterator[Live]:
+def live(spark: SparkSession, topics: Topics, at: Path, *names: str, client: str = "tocsin") -> Iterator[Live]:
     """Run a live job over topics; it is ended with the block."""
-    made = Live(topics, at, list(names))
+    made = Live(topics, at, list(names), client)
     thread = threading.Thread(target=made.run, args=(spark,))
     thread.start()
     try:
@@ -139,7 +139,7 @@ def test_lines_that_retention_deleted_while_nobody_read_are_an_incident(
         job.until(lambda: job.lines == 2)
     topics.write(topic, (str(n) for n in range(10)))
     topics.cut(topic, 0, 7)
-    with live(spark, topics, tmp_path, topic) as job:
+    with live(spark, topics, tmp_path, topic, client="later") as job:  # a consumer that has fetched nothing ahead
         job.until(lambda: job.lines == 5)
         job.until(lambda: job.statuses() == [("ingest-lines-lost", "open")])
         (incident,) = job.incidents()
