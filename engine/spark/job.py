@@ -83,7 +83,11 @@ def log_of(checkpoint: Path) -> Path:
 
 
 def run(job: Job, spark: SparkSession) -> None:
-    """Run `job` to its end. Raises the TocsinError behind a failure."""
+    """Run `job` to its end. Raises the TocsinError behind a failure.
+
+    Whoever stops a job may have stopped Java and the workers with it (systemd tells the whole group), so what breaks from then
+    on is no failure: the next run does the batch again.
+    """
     batches = _Batches(job)
     query = _started(job, spark, batches)
     try:
@@ -92,6 +96,8 @@ def run(job: Job, spark: SparkSession) -> None:
                 query.stop()
                 break
     except Exception as error:
+        if job.stop.is_set() and batches.failure is None:
+            return
         raise batches.failure or _explained(error, job.checkpoint) from error
 
 

@@ -102,6 +102,14 @@ def start(resources: Resources) -> SparkSession:
             signal.signal(signal.SIGINT, interrupt)
 
 
+def stop(spark: SparkSession) -> None:
+    """End Spark, which may be gone already when somebody told the whole process group to end."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415  (comes with pyspark)
+
+    with suppress(Py4JError, OSError):
+        spark.stop()
+
+
 def _settings(resources: Resources) -> Mapping[str, str]:
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     return {

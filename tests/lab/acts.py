@@ -19,7 +19,7 @@ from tests.servers.shipping import make_topic, ship
 from tests.standins.slack import SlackStandIn
 
 DRAINED_WITHIN_S = 300
-READING_WITHIN_S = 120
+READING_WITHIN_S = 240
 TOLD_WITHIN_S = 240
 POLL_S = 0.5
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import subprocess
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -158,8 +159,10 @@ def _properties(folder: Path, node: Node, quorum: Sequence[Node]) -> str:
 
 
 def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    """Return ports that nobody listens on, below those that Linux gives to connections: Java takes seconds to get to them."""
+    found = set[int]()
+    while len(found) < count:
+        port = random.randint(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found.add(port)
+    return sorted(found)

@@ -148,9 +148,10 @@ def test_pages_show_an_incident_while_the_run_that_found_it_goes_on(tmp_path: Pa
                 wait(process, store, lambda seen: seen.batches() > done)
             finally:
                 pages.kill()
-        process.send_signal(signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGTERM)  # as systemd does: Java is told too
         _, err = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 0, err
+    assert "a defect of tocsin" not in err
 
 
 def test_a_dry_run_says_what_would_be_read_and_starts_nothing(tmp_path: Path) -> None:

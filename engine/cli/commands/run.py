@@ -27,7 +27,7 @@ from engine.model.notifications import Notification, Reason
 from engine.model.rules import Plan
 from engine.spark.job import BatchReport, Job, log_of, plan_file
 from engine.spark.job import run as run_job
-from engine.spark.session import Resources, check_runtime, start
+from engine.spark.session import Resources, check_runtime, start, stop
 from engine.store import Store
 
 app = typer.Typer()
@@ -93,7 +93,7 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
             with nullcontext() if once else running(notifier, _say):
                 run_job(job, spark)
         finally:
-            spark.stop()
+            stop(spark)
     told = drain(notifier, _say) if once else 0
     counted = f"{told} told, " if once else ""
     _say(f"{counted}{time.perf_counter() - began:.1f} s in all; incidents are kept in {settings.store}")
