@@ -33,7 +33,7 @@ def decide(
     found = troubles(link(known, plan))
     ids, merged = _identities(found, incidents, around)
     before = {incident.id: incident for incident in incidents}
-    now = [_told(trouble, around, incident_id, evidence) for trouble, incident_id in zip(found, ids, strict=True)]
+    now = _proven(found, [compose(trouble, around, id_) for trouble, id_ in zip(found, ids, strict=True)], evidence)
     gone = _gone(incidents, {*ids, *merged})
     folded = [replace(before[old], status="merged", merged_into=into, pending=False) for old, into in merged.items()]
     return [*_changed((*now, *folded, *gone), before)]
@@ -45,22 +45,25 @@ def new_id(root: Alert) -> str:
     return "inc-" + hashlib.sha256(said.encode()).hexdigest()[:10]
 
 
-def _told(trouble: Trouble, around: Circumstances, incident_id: str, evidence: Lookup) -> Incident:
-    incident = compose(trouble, around, incident_id)
-    ids = evidence_ids(trouble)
-    return replace(incident, evidence=proven(ids, evidence(ids)))
+def _proven(found: Sequence[Trouble], incidents: Sequence[Incident], evidence: Lookup) -> list[Incident]:
+    """Return the incidents of troubles with their evidence; it is asked for once: in SQL each question costs."""
+    wanted = [evidence_ids(trouble) for trouble in found]
+    known = evidence(list(dict.fromkeys(event_id for ids in wanted for event_id in ids)))
+    return [replace(incident, evidence=proven(ids, known)) for incident, ids in zip(incidents, wanted, strict=True)]
 
 
 def _identities(
     found: Sequence[Trouble], incidents: Sequence[Incident], around: Circumstances
 ) -> tuple[list[str], dict[str, str]]:
     """Return the id of each trouble, and the incidents that were folded into another: {id: surviving id}."""
+    of_key = _by_key(found)
     taken: dict[int, str] = {}
     claims: list[tuple[str, int]] = []
     for incident in incidents:
         if incident.status == "merged":
             continue
-        holders = [n for n, trouble in enumerate(found) if _holds(incident, trouble, around)]
+        sharing = {n for key in incident.alerts for n in of_key.get(key, ())}
+        holders = [n for n in sorted(sharing) if _holds(incident, found[n], around)]
         free = [n for n in holders if n not in taken]
         if free:
             taken[min(free, key=lambda n: (found[n].root.key != incident.key, n))] = incident.id
@@ -68,6 +71,15 @@ def _identities(
             claims.append((incident.id, holders[0]))
     ids = [taken.get(n, new_id(trouble.root)) for n, trouble in enumerate(found)]
     return ids, {folded: ids[n] for folded, n in claims}
+
+
+def _by_key(found: Sequence[Trouble]) -> Mapping[Key, list[int]]:
+    """Return the troubles that each key has an alert in: without it, every incident would be compared with every trouble."""
+    known: dict[Key, list[int]] = {}
+    for n, trouble in enumerate(found):
+        for key in {alert.key for alert in trouble.alerts()}:
+            known.setdefault(key, []).append(n)
+    return known
 
 
 def _holds(incident: Incident, trouble: Trouble, around: Circumstances) -> bool:

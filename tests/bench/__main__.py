@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -19,6 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="what tocsin costs")
     parser.add_argument("part", nargs="*", choices=[[], "scan", *ON_KAFKA], help="measure this only")
     parts = parser.parse_args().part or ["scan", *ON_KAFKA]
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # unwinds: everything is stopped on the way
     say("machine", f"{machine()}; {load()}")
     say("commit", commit())
     with tempfile.TemporaryDirectory() as name:

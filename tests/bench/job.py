@@ -16,8 +16,8 @@ from tests.bench.machine import corpus, say
 from tests.bench.processes import tocsin
 from tests.bench.producing import Producing
 
-SIZES = (2_000, 20_000)  # lines of a batch
-BATCHES, WARMING = 8, 3  # of a run, and how many of them are not counted
+SIZES = (1_000, 8_000)  # lines of a batch
+BATCHES, WARMING = 7, 3  # of a run, and how many of them are not counted
 _BATCH = re.compile(r"tocsin: batch \d+: ([\d,]+) lines?")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hypothesis import given
@@ -249,3 +250,23 @@ def test_the_order_and_the_cut_of_the_findings_do_not_matter(chance: random.Rand
         list(group([Verdict(a.key, (a,)) for a in shuffled[at : at + size]], EVERYTHING, ledger))
     left = [i for i in ledger.incidents("prod") if i.status not in ("merged", "retracted")]
     assert final(left) == final(told(*HISTORY))
+
+
+class _Counting(MemoryLedger):
+    """A ledger that counts the questions it is asked for evidence."""
+
+    asked = 0
+
+    def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
+        self.asked += 1
+        return super().evidence(event_ids)
+
+
+def test_old_incidents_add_no_questions_to_a_decision() -> None:
+    ledger, rules = _Counting(), plan(KILLED)
+    old = [alert("task-killed", 10_000 * n, over=True, connector=f"c{n}") for n in range(20)]
+    told(*old, ledger=ledger, rules=rules)
+    ledger.asked = 0
+    told(alert("task-killed", 900_000, connector="new"), ledger=ledger, rules=rules)
+    assert ledger.asked == 1
+    assert len(ledger.incidents("prod")) == 21
