@@ -17,7 +17,8 @@ from engine.errors import DataLoss, SourceAway, SourceError, SourceMissing
 from engine.model.matches import Match
 from engine.model.records import RawLine
 from engine.ports import Chunk, Offset
-from engine.spark.slices import Edges, raw_lines, scan, stages
+from engine.spark.skim import raw_lines
+from engine.spark.slices import Edges, scan, stages
 from engine.spark.streams import Streams, TakenBack
 from tests.servers.broker import Broker
 from tests.servers.topics import Topics
