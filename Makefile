@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo lab check test bench accept clean
+.PHONY: help install java demo lab check test soak bench accept clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -38,7 +38,11 @@ check: $(STAMP) ## format, lint, types, layers, size, tests without Java (under 
 	@$(BIN)/pytest -q -n auto --dist loadfile -m "not spark and not server and not slow"
 
 test: check java ## check, then everything that needs Java, a server or more time
-	@$(BIN)/pytest -q -m "spark or server or slow"
+	@$(BIN)/pytest -q -m "(spark or server or slow) and not long"
+
+soak: $(STAMP) java ## what takes minutes each: a full disk, a killed broker, a run killed twenty times, batches of seven lines
+	@$(BIN)/pytest -q -m long
+	@TOCSIN_KILLS=20 $(BIN)/pytest -q tests/servers/test_kill.py
 
 bench: $(STAMP) java ## what it costs: a scan, the Spark job's CPU and latency over a real Kafka broker (some minutes)
 	@$(BIN)/python -m tests.bench

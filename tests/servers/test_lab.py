@@ -18,6 +18,7 @@ def test_the_stories_come_out_of_kafka_as_the_samples_say(broker: Broker, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_broker_that_is_killed_is_told_from_the_logs_of_its_cluster(broker: Broker, tmp_path: Path) -> None:
     assert dead_broker(kafka_jars(), tmp_path) == []

@@ -23,6 +23,7 @@ mount -o remount,size=50m "$1"
 """
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_full_disk_is_one_sentence_and_the_run_goes_on_when_there_is_space(tmp_path: Path) -> None:
     if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode:

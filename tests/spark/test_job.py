@@ -75,8 +75,11 @@ def interrupted(spark: SparkSession, sources: Sequence[SourceSpec], at: Path, ba
 
 @pytest.mark.parametrize(
     ("folders", "max_lines", "batches"),
-    [((*STORIES, *HEALTHY), None, 1), (STORIES, 7, 6), ((SMALLEST,), 1, 5)],
-    ids=["everything", "7-lines", "1-line"],
+    [
+        pytest.param((*STORIES, *HEALTHY), None, 1, id="everything"),
+        pytest.param(STORIES, 7, 6, id="7-lines", marks=pytest.mark.long),
+        pytest.param((SMALLEST,), 1, 5, id="1-line"),
+    ],
 )
 def test_a_job_that_is_interrupted_goes_on_to_what_replay_gives(
     spark: SparkSession, tmp_path: Path, partitions: int, folders: Sequence[Path], max_lines: int | None, batches: int
