@@ -78,7 +78,7 @@ def _works_with(rule: Signature | Correlation) -> Iterator[str]:
     yield from rule.rule.clear.rules
     if isinstance(rule, Signature):
         return
-    yield from rule.rules
+    yield from (*rule.rules, *rule.expect)
     if rule.absence is None:
         return
     yield rule.absence.of

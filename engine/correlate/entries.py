@@ -13,26 +13,30 @@ Part = Occurrence | Tally
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something counted `weight` times at `at`, made of `parts` that lie between `first` and `last`."""
+    """Something counted `weight` times at `at`, made of `parts` of `rule_id` that lie between `first` and `last`.
+
+    `value` is what a value_count tells its entries apart by.
+    """
 
     first: datetime
     at: datetime
     last: datetime
     weight: int
     parts: tuple[Part, ...]
+    rule_id: str = ""
+    value: str = ""
 
 
-def entries(parts: Iterable[Part], collapse_s: float) -> list[Entry]:
+def entries(parts: Iterable[Part], collapse_s: float, rule_id: str = "", value: str = "") -> list[Entry]:
     """Return what the matches of one rule count for; with `collapse_s`, matches within it of the first of an entry join that.
 
     Sums count for as many entries as can lie between their ends.
     """
     collapse = timedelta(seconds=collapse_s)
-    sums = [_of_sum(part, collapse) for part in parts if isinstance(part, Tally)]
+    sums = (_of_sum(part, collapse) for part in parts if isinstance(part, Tally))
     singles = sorted((part for part in parts if isinstance(part, Occurrence)), key=lambda each: (each.at, each.event_id))
-    if not collapse:
-        return [*sums, *(Entry(each.at, each.at, each.at, 1, (each,)) for each in singles)]
-    return [*sums, *_collapsed(singles, collapse)]
+    groups = _collapsed(singles, collapse) if collapse else ([each] for each in singles)
+    return [replace(entry, rule_id=rule_id, value=value) for entry in (*sums, *map(_of_group, groups))]
 
 
 def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
@@ -57,15 +61,15 @@ def _of_sum(part: Tally, collapse: timedelta) -> Entry:
     return Entry(part.first, part.last, part.last, weight, (part,))
 
 
-def _collapsed(singles: Iterable[Occurrence], collapse: timedelta) -> Iterator[Entry]:
+def _collapsed(singles: Iterable[Occurrence], collapse: timedelta) -> Iterator[list[Occurrence]]:
     group: list[Occurrence] = []
     for each in singles:
         if group and each.at - group[0].at > collapse:
-            yield _of_group(group)
+            yield group
             group = []
         group.append(each)
     if group:
-        yield _of_group(group)
+        yield group
 
 
 def _of_group(group: list[Occurrence]) -> Entry:

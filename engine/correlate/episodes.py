@@ -1,6 +1,6 @@
-"""Episodes: when a counting rule begins to hold for an entity, and when it is over. Pure: entries and clocks in, episodes out.
+"""Episodes: when a rule begins to hold for an entity, and when it is over. Pure: entries and clocks in, episodes out.
 
-A window is (t - timespan, t]: what lies exactly `timespan` back is out. An end is judged at complete_until, so that lines of
+When it begins is for an Opening to say (engine/correlate/windows.py). An end is judged at complete_until, so that lines of
 slower sources are not missed; what comes at the very moment of an end still belongs to the episode.
 """
 
@@ -14,7 +14,9 @@ from datetime import datetime, timedelta
 from engine.correlate.entries import Entry
 from engine.model.rules import Clear
 
-Holds = Callable[[int], bool]
+# from entries in order of `at` and the first of them that is free: the first entry of the earliest episode, and the entry with
+# which it begins to hold
+Opening = Callable[[Sequence[Entry], int], tuple[int, int] | None]
 Signal = tuple[datetime, str]  # time and rule of a match that says that the trouble is over
 
 QUIET = "quiet, not confirmed"
@@ -53,17 +55,8 @@ class Episode:
         return self.last if complete_until is None else max(self.last, complete_until)
 
 
-@dataclass(frozen=True, slots=True)
-class Counting:
-    """When a rule holds and when it is over: the condition on the count in a window of `timespan`, and its `clear`."""
-
-    holds: Holds
-    timespan: timedelta
-    clear: Clear
-
-
 def episodes(
-    entries: Sequence[Entry], signals: Sequence[Signal], counting: Counting, complete_until: datetime | None
+    entries: Sequence[Entry], signals: Sequence[Signal], opening: Opening, clear: Clear, complete_until: datetime | None
 ) -> list[Episode]:
     """Return the episodes of one entity in order of time.
 
@@ -73,24 +66,10 @@ def episodes(
     """
     found: list[Episode] = []
     free = 0
-    while (opened := _opening(entries, free, counting)) is not None:
-        begin, opening = opened
-        episode, free = _run(entries, begin, opening, signals, counting.clear, complete_until)
+    while (opened := opening(entries, free)) is not None:
+        episode, free = _run(entries, *opened, signals, clear, complete_until)
         found.append(episode)
     return found
-
-
-def _opening(entries: Sequence[Entry], free: int, counting: Counting) -> tuple[int, int] | None:
-    """Return the first entry of the first window from `free` on in which the condition holds, and the entry that made it so."""
-    begin, count = free, 0
-    for position in range(free, len(entries)):
-        count += entries[position].weight
-        while entries[begin].at <= entries[position].at - counting.timespan:
-            count -= entries[begin].weight
-            begin += 1
-        if counting.holds(count):
-            return begin, position
-    return None
 
 
 def _run(

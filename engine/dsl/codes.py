@@ -61,6 +61,7 @@ class Code(Enum):
     EXPLAINS_CYCLE = ("TOC503", "Rules explain each other in a circle.")
     EXPLAINS_WITHOUT_KEY = ("TOC504", "An explanation joins on the cluster alone.")
     UNKNOWN_ENTITY = ("TOC505", "A key names neither a capture nor a known label.")
+    COUNTS_CYCLE = ("TOC507", "Correlations count each other in a circle.")
     CORRELATION_SHAPE = ("TOC506", "A correlation lacks what its type needs, or has what its type does not take.")
 
     NO_FIRING_TEST = ("TOC601", "The rule has no test that shows it firing.")

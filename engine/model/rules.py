@@ -220,7 +220,12 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A rule over matches of `rules` (types: event_count, absence; Sigma's names). `condition` sees `count`."""
+    """A rule over matches of signatures, or alerts of other correlations, named by `rules`.
+
+    Types are Sigma's event_count, value_count, temporal, temporal_ordered, and absence, pair, increase. `condition` sees
+    `count`: occurrences, distinct values of the capture `field`, distinct rules, or by how much the number `field` rose. For a
+    pair `rules` open it, and one of `expect` has to follow within `timespan_s`.
+    """
 
     rule: Rule
     type: str
@@ -228,6 +233,8 @@ class Correlation:
     timespan_s: float
     condition: Expression | None = None
     absence: Absence | None = None
+    field: str = ""
+    expect: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
