@@ -40,12 +40,14 @@ class Counted:
 class Measure:
     """What a rule asks of its matches: when it begins to hold, and which capture each of them must have.
 
-    `apart`: matches with different values of the capture are kept apart, so that no bound makes two values one.
+    `apart`: matches with different values of the capture are kept apart, so that no bound makes two values one. `timed`: it
+    matters when each of them was, also of those that are kept only as sums.
     """
 
     opening: Opening
     field: str = ""
     apart: bool = False
+    timed: bool = True
 
     def takes(self, match: Match) -> bool:
         """Return whether `match` has what is measured: any value, or a number where values are not kept apart."""
@@ -126,7 +128,8 @@ class Counts:
                 self._refused += 1
                 return
             counted = self._counted.get(match.rule_id)
-            series = self._series[place] = Series(counted.distinct if counted else ())
+            timed = counted is not None and self._measure.timed
+            series = self._series[place] = Series(counted.distinct if counted else (), timed)
             self._keep(place, self._entity(place, facts))
         series.touched = facts.clocks.tick
         self.dirty = True

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from engine.correlate.entries import Entry, Part
@@ -104,8 +104,11 @@ class Rise:
         self._lowest: deque[tuple[Entry, float]] = deque()  # rising: each is the lowest from itself on
 
     def add(self, entry: Entry) -> None:
-        """Take an entry."""
-        low, self._newest = _range(entry, self._field)
+        """Take an entry; one of a sum tells something only where the first or the last of its numbers stands."""
+        numbers = [number for part in entry.parts for at, number in _ends(part, self._field) if entry.first <= at <= entry.last]
+        if not numbers:
+            return
+        low, self._newest = min(numbers), numbers[-1]
         while self._lowest and self._lowest[-1][1] >= low:
             self._lowest.pop()
         self._lowest.append((entry, low))
@@ -117,7 +120,7 @@ class Rise:
 
     def measure(self) -> float:
         """Return the rise."""
-        return self._newest - self._lowest[0][1]
+        return self._newest - self._lowest[0][1] if self._lowest else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +164,9 @@ def _name(entry: Entry) -> object:
     return first.event_id if isinstance(first, Occurrence) else entry.first
 
 
-def _range(entry: Entry, field: str) -> tuple[float, float]:
-    """Return the lowest and the last of the numbers that an entry captured as `field`."""
-    ends = [end for part in entry.parts for end in _ends(part, field)]
-    return min(ends), ends[-1]
-
-
-def _ends(part: Part, field: str) -> tuple[float, ...]:
-    """Return the first and the last number; what a sum held between them is not looked at, as it may have begun anew there."""
+def _ends(part: Part, field: str) -> Iterator[tuple[datetime, float]]:
+    """Yield the first and the last number, and when; what a sum held between them is not looked at: it may have begun anew."""
     if isinstance(part, Occurrence):
-        return (float(part.captures[field]),)
-    return tuple(end[1] for end in (part.captures[field].first, part.captures[field].last) if end is not None)
+        yield part.at, float(part.captures[field])
+    else:
+        yield from (end for end in (part.captures[field].first, part.captures[field].last) if end is not None)

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from engine.correlate.counted import condition, counted, counted_as
 from engine.correlate.counts import Counts, Measure
+from engine.correlate.episodes import Opening
 from engine.correlate.logic import Logic
 from engine.correlate.windows import Holds, Occurrences, Sliding
 from engine.model.rules import Correlation, Plan, Signature
@@ -15,16 +16,16 @@ TYPE = "event_count"
 
 def logic(correlation: Correlation, plan: Plan) -> Logic:
     """Return the logic of a correlation of this type."""
-    measure = _measure(condition(correlation), correlation.timespan_s)
+    measure = Measure(_opening(condition(correlation), correlation.timespan_s))
     return Counts(correlation.rule, counted(correlation.rules, plan), measure)
 
 
 def bare(signature: Signature) -> Logic:
     """Return the logic under which a signature is an alert by itself: any occurrence, over when its `clear` says so."""
     rule = signature.rule
-    measure = _measure(lambda count: count >= 1, rule.clear.in_s or 3600.0)
+    measure = Measure(_opening(lambda count: count >= 1, rule.clear.in_s or 3600.0), timed=False)
     return Counts(rule, (counted_as(signature),), measure)
 
 
-def _measure(holds: Holds, timespan_s: float) -> Measure:
-    return Measure(Sliding(Occurrences, holds, timedelta(seconds=timespan_s)))
+def _opening(holds: Holds, timespan_s: float) -> Opening:
+    return Sliding(Occurrences, holds, timedelta(seconds=timespan_s))

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.correlate import Correlator
-from engine.model.matches import Match
 from engine.model.expressions import Binary, Literal, Name
+from engine.model.matches import Match
 from engine.model.rules import Absence, Clear, Escalation, Sooner, Unless
 from tests.building import absence, at_least, broker, correlation, counting, match, plan, progress, seen, signature
 from tests.unit.correlate.saying import in_batches

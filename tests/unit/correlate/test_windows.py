@@ -133,3 +133,30 @@ def test_two_alerts_that_late_lines_make_one_count_once() -> None:
 def test_the_order_of_rules_in_the_plan_does_not_matter() -> None:
     third = counting("a-third", ["outer"], 1, 60.0)
     assert alerts([*burst(0, "x"), *burst(100, "y")], rules(third, OUTER, INNER), "a-third") != []
+
+
+STEADY = [match("a", 10.0 * n, generation=n, serial=n) for n in range(900)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fires"),
+    [
+        (counting("many", ["a"], 2, 10.0), False),
+        (counting("many", ["a"], 7, 60.0), False),
+        (counting("many", ["a"], 6, 60.5), True),
+        (correlation("rise", "increase", ["a"], 60.0, condition=at_least(6), field="generation"), False),
+        (correlation("rise", "increase", ["a"], 60.5, condition=at_least(6), field="generation"), True),
+        (correlation("order", "temporal_ordered", ["a", "a"], 10.0), False),
+        (correlation("order", "temporal_ordered", ["a", "a"], 11.0), True),
+    ],
+)
+def test_what_goes_on_for_long_is_counted_as_what_has_just_begun(rule: Correlation, fires: bool) -> None:
+    assert bool(over(rule, *STEADY)) is fires
+
+
+def test_a_burst_stays_an_alert_however_much_follows_it() -> None:
+    items = [match("a", n / 2, serial=-n) for n in range(1, 6)] + STEADY[10:]
+    rule = counting("many", ["a"], 5, 10.0, clear=Clear(in_s=5.0))
+    for following in (20, len(items)):
+        (alert,) = over(rule, *items[:following])
+        assert (alert.starts_at, alert.last_seen, alert.count) == (at(0.5), at(2.5), 5)
