@@ -159,4 +159,5 @@ def test_a_burst_stays_an_alert_however_much_follows_it() -> None:
     rule = counting("many", ["a"], 5, 10.0, clear=Clear(in_s=5.0))
     for following in (20, len(items)):
         (alert,) = over(rule, *items[:following])
-        assert (alert.starts_at, alert.last_seen, alert.count) == (at(0.5), at(2.5), 5)
+        assert (alert.starts_at, alert.count) == (at(0.5), 5)
+        assert at(2.5) <= alert.last_seen < at(3)  # of what is folded the second is known
