@@ -35,7 +35,7 @@ class Ending:
 class Episode:
     """The entries from the first one counted on; `since`: when the condition began to hold.
 
-    `ending` is set when the episode is over; `due` when it would be over, or its waiting be done, if nothing more came.
+    `ending` is set when the episode is over; `due` is when it has to be looked at again though nothing more comes.
     """
 
     entries: tuple[Entry, ...]
@@ -83,6 +83,7 @@ def _run(
     """Follow the episode that opens at `opening`; return it and the position after its last entry."""
     last = max(entry.last for entry in entries[begin : opening + 1])
     patience = _patience(signals, clear)
+    undecided: datetime | None = None  # when it will be known whether it was over in one of its pauses
     for position in range(opening, len(entries)):
         last = max(last, entries[position].last)
         following = entries[position + 1].first if position + 1 < len(entries) else None
@@ -93,8 +94,10 @@ def _run(
         over = undisturbed and ending is not None and complete_until is not None and ending.known <= complete_until
         if over or following is None:
             members = tuple(entries[begin : position + 1])
-            due = ending.known if ending else None
+            due = undecided or (ending.known if ending else None)
             return Episode(members, entries[opening].at, ending if over else None, due), position + 1
+        if undisturbed and ending is not None:
+            undecided = undecided or ending.known
     raise IndexError(opening)
 
 

@@ -162,6 +162,7 @@ class TestEntry(Strict):
 
     log: str | None = None
     logs: dict[str, str] = {}
+    timeline: str | None = None
     labels: dict[str, str] = {}
     fires: dict[str, str] | None = None
     silent: Flag = False
