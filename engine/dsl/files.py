@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +50,16 @@ def fingerprint(sources: Iterable[RuleSource]) -> str:
         for module in sorted(folder.glob("*.py")):
             digest.update(module.read_bytes())
     return digest.hexdigest()
+
+
+def stamps(paths: Sequence[Path]) -> Mapping[Path, tuple[int, int]]:
+    """Return when each file that `collect` would read was changed, in ns, and its size; without those that are gone meanwhile."""
+    found: dict[Path, tuple[int, int]] = {}
+    for file in (file for path in paths for file in _under(path)):
+        with suppress(OSError):
+            about = file.stat()
+            found[file] = (about.st_mtime_ns, about.st_size)
+    return found
 
 
 def _under(path: Path) -> list[Path]:
