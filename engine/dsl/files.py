@@ -53,7 +53,7 @@ def fingerprint(sources: Iterable[RuleSource]) -> str:
 
 
 def stamps(paths: Sequence[Path]) -> Mapping[Path, tuple[int, int]]:
-    """Return when each file that `collect` would read was changed, in ns, and its size; without those that are gone meanwhile."""
+    """Return when each file that `collect` would read was changed, in ns, and its size; without those that are gone by then."""
     found: dict[Path, tuple[int, int]] = {}
     for file in (file for path in paths for file in _under(path)):
         with suppress(OSError):

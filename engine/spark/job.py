@@ -64,7 +64,7 @@ class Job:
 
     `bounded`: read what is there, take open ends as final, and end. Otherwise run until `stop` is set, a batch every
     `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. `on_batch` is called after each batch is in
-    the store. `renewed` is asked several times a second: a plan that it returns takes the place of `plan` from the next batch on.
+    the store. `renewed` is asked several times a second: a plan that it returns takes the place of `plan` for what comes next.
     `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old
     ones stood.
     """
