@@ -67,6 +67,7 @@ def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
         for_s=file.for_,
         reopen_window_s=file.reopen_window,
         path=draft.document.path,
+        replaces=tuple(file.replaces),
     )
 
 

@@ -47,6 +47,7 @@ class Code(Enum):
     MISSING_HOLE = ("TOC307", "A pattern of a component lacks the hole that it is there for.")
     EXAMPLE_FAILS = ("TOC308", "An example of a format does not match its header.")
     NAME_CLASH = ("TOC309", "One name is used for two things.")
+    UNKNOWN_TERM = ("TOC310", "No _terms.yml defines a term of this name.")
 
     EXPRESSION_SYNTAX = ("TOC401", "The expression cannot be read.")
     EXPRESSION_TOO_DEEP = ("TOC402", "The expression is nested deeper than 32 levels.")

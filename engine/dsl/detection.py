@@ -20,7 +20,7 @@ FIELDS = ("text", "message", "level", "logger", "thread", "exception")
 COMPARE_TEXT = ("contains", "startswith", "endswith")
 COMPARE_NUMBER = ("gt", "gte", "lt", "lte")
 OPERATORS = (*COMPARE_TEXT, "re", *COMPARE_NUMBER, "exists")
-MODIFIERS = (*OPERATORS, "all", "nocase")
+MODIFIERS = (*OPERATORS, "all", "nocase", "term")
 MAX_COMBINATIONS = 256
 
 _ITEM_NAME = re.compile(r"(?!(?:and|or|not|of|true|false|them)$)[a-z_][a-z0-9_]*")
@@ -44,6 +44,11 @@ def detection(node: MapNode, report: Report) -> Detection:
     items = tuple(_item(name, value, report) for name, value in node.entries if name.value != "condition")
     captures = _captures(items, node, report)
     return Detection(items, _condition(node, items, captures, report), captures)
+
+
+def exceptions(node: Node, report: Report) -> Item:
+    """Return the item that `except` of an override spells: a pattern, a map of fields, or a list of these: any of them."""
+    return Item("except", _any_of(node, report))
 
 
 def captures_of(tests: tuple[Test, ...]) -> Mapping[str, str]:

@@ -16,6 +16,7 @@ from engine.dsl.patterns import checked_pattern, compiled_by_re2
 from engine.dsl.report import Report
 from engine.dsl.schema import ComponentFile, FormatFile, RuleFile, TestEntry
 from engine.dsl.structure import check
+from engine.dsl.terms import Terms, with_terms
 from engine.dsl.timelines import FIRES, NOTHING, Step, timeline
 from engine.model.expressions import Literal
 from engine.model.rules import Component, Format, Heartbeat, Test
@@ -68,8 +69,8 @@ class RuleTest:
         return any(step.expects == NOTHING for step in self.timeline) if self.timeline else self.fires is None
 
 
-def draft_rule(document: Document, report: Report) -> Draft | None:
-    """Return the draft of a rule file, or None when not even its keys can be read."""
+def draft_rule(document: Document, report: Report, terms: Terms) -> Draft | None:
+    """Return the draft of a rule file, its `terms` spelled out, or None when not even its keys can be read."""
     stem = PurePath(document.path).stem
     defaults: dict[str, Any] = {"id": stem, "title": stem, "severity": "info", "component": "any"}
     file = check(document, report, RuleFile, defaults)
@@ -78,7 +79,7 @@ def draft_rule(document: Document, report: Report) -> Draft | None:
     _check_id(file.id, stem, document, report)
     _check_parts(file, document, report)
     node = document.root.get("detection")
-    found = detection(node, report) if isinstance(node, MapNode) else NO_DETECTION
+    found = detection(with_terms(node, terms, report), report) if isinstance(node, MapNode) else NO_DETECTION
     return Draft(file, document, report, found, _tests(file, document, report))
 
 

@@ -1,4 +1,6 @@
-"""Find and read rule files. Folders named `components` and `formats` hold those; every other YAML file is a rule."""
+"""Find and read rule files. Folders named `components` and `formats` hold those, files named `_terms.yml` shared terms; every
+other YAML file is a rule.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,14 @@ import engine
 
 COMPONENTS = "components"
 FORMATS = "formats"
+TERMS = "terms"
 SUFFIXES = (".yml", ".yaml")
+TERM_FILES = ("_terms.yml", "_terms.yaml")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSource:
-    """One file as read: `kind` is rule, component or format; `data` is None when it could not be read, then `why` says so."""
+    """One file as read: `kind` is rule, component, format or terms; `data` is None when it could not be read, as `why` says."""
 
     path: Path
     kind: str
@@ -26,7 +30,7 @@ class RuleSource:
 
 
 def collect(paths: Sequence[Path]) -> tuple[RuleSource, ...]:
-    """Return every YAML file at or under `paths`, in order of path and each once; hidden ones and `_*` are left out."""
+    """Return every YAML file at or under `paths`, in order of path and each once, but no hidden ones and no `_*` except terms."""
     found: dict[Path, RuleSource] = {}
     for path in paths:
         if not path.exists():
@@ -70,12 +74,12 @@ def _under(path: Path) -> list[Path]:
         for file in sorted(path.rglob("*"))
         if file.suffix in SUFFIXES
         and file.is_file()
-        and not any(p.startswith((".", "_")) for p in file.relative_to(path).parts)
+        and not any(p.startswith((".", "_")) and p not in TERM_FILES for p in file.relative_to(path).parts)
     ]
 
 
 def _source(path: Path) -> RuleSource:
-    kind = {COMPONENTS: "component", FORMATS: "format"}.get(path.parent.name, "rule")
+    kind = TERMS if path.name in TERM_FILES else {COMPONENTS: "component", FORMATS: "format"}.get(path.parent.name, "rule")
     try:
         return RuleSource(path, kind, path.read_bytes())
     except OSError as error:

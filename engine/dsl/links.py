@@ -15,6 +15,8 @@ def check_links(world: World) -> None:
     """Report everything that is wrong between the rules of `world`, each finding to the rule that says it."""
     for draft in world.drafts.values():
         _check_ids(draft, world)
+        if draft.file.replaces:
+            _check_replaced(draft, world)
         _check_entity(draft, world)
         _check_explains(draft, world)
     for chain in cycles({draft.id: _explained(draft) for draft in world.drafts.values()}):
@@ -60,6 +62,17 @@ def _explained(draft: Draft) -> list[str]:
 def counted_by(draft: Draft) -> list[str]:
     """Return every rule that a correlation is told of."""
     return [id_ for loc, id_ in _mentions(draft) if loc[0] in ("correlation", "clear")] if draft.file.correlation else []
+
+
+def _check_replaced(draft: Draft, world: World) -> None:
+    """Report an id that is replaced and still there, or replaced twice."""
+    claimed = [id_ for other in world.drafts.values() if other is not draft for id_ in (other.id, *other.file.replaces)]
+    for loc, id_ in _listed(["replaces"], draft.file.replaces):
+        if id_ in claimed or id_ == draft.id:
+            message = f"`{id_}` is the id of a rule, or replaced by another one"
+            draft.report.add(
+                Code.DUPLICATE_ID, draft.document.find(loc), message, "an id is replaced once, and is no rule any more"
+            )
 
 
 def _check_ids(draft: Draft, world: World) -> None:

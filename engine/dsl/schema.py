@@ -229,6 +229,7 @@ class RuleFile(Strict):
     runbook: RunbookEntry | None = None
     tests: list[TestEntry] = []
     related: list[RuleId] = []
+    replaces: list[RuleId] = []
     notes: Any = None
 
 

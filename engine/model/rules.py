@@ -129,6 +129,7 @@ class Rule:
     for_s: float = 0.0
     reopen_window_s: float = 3600.0
     path: str = ""
+    replaces: tuple[str, ...] = ()  # ids under which configurations may still know it
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A rule over one LogEvent. Items not named in `condition` only add captures.
+    """A rule over one LogEvent. Items not named in `condition` only add captures. An event for which `exceptions` holds, or
+    `unless` is true of the captures, is left out: what an installation has said that it knows of.
 
     `collapse_s` > 0: matches of one entity within that time of the first are one occurrence. `distinct`: each tuple of these
     captures counts once.
@@ -180,6 +182,8 @@ class Signature:
     condition: Expression
     collapse_s: float = 0.0
     distinct: tuple[str, ...] = ()
+    exceptions: Item | None = None
+    unless: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

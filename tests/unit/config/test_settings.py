@@ -291,3 +291,22 @@ def test_secrets_are_read_where_they_are(tmp_path: Path, monkeypatch: pytest.Mon
     ):
         with pytest.raises(UsageError, match=sentence):
             secret.reveal()
+
+
+def test_overrides_except_what_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.yml"
+    path.write_text(
+        "sources: [{type: files, paths: [a]}]\noverrides: {x: {except: [seen {n:int}, {level: INFO}], unless: n < 3}}\n"
+    )
+    change = load(path).overrides["x"]
+    assert change.exceptions is not None
+    assert [len(tests) for tests in change.exceptions.any_of] == [1, 1]
+    assert change.unless == Binary("<", Name("n"), Literal(3))
+
+
+def test_a_wrong_exception_is_told_where_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.yml"
+    path.write_text("sources: [{type: files, paths: [a]}]\noverrides:\n  x:\n    except: {lavel: INFO}\n    unless: n <\n")
+    with pytest.raises(ConfigError) as told:
+        load(path)
+    assert [(each.code, each.line, each.column) for each in told.value.diagnostics] == [("TOC301", 4, 14), ("TOC401", 5, 15)]
