@@ -30,7 +30,7 @@ class RuleSource:
 
 
 def collect(paths: Sequence[Path]) -> tuple[RuleSource, ...]:
-    """Return every YAML file at or under `paths`, in order of path, each once; hidden ones and other `_*` than terms are not."""
+    """Return every YAML file at or under `paths`, in order of path, each once; hidden ones and `_*` but terms are not."""
     found: dict[Path, RuleSource] = {}
     for path in paths:
         if not path.exists():
