@@ -23,7 +23,7 @@ from engine.dsl.files import RuleSource
 from engine.dsl.grammar import ExpressionError, parse
 from engine.dsl.pack import compile_sources
 from engine.match.matcher import Matcher
-from engine.model.expressions import UNKNOWN, evaluate, names
+from engine.model.expressions import Unknown, evaluate, names
 from engine.model.rules import Plan
 from tests.building import event
 
@@ -78,8 +78,9 @@ def check_expression(text: str) -> None:
         assert 0 <= error.offset <= len(text)
         assert error.message
         return
-    known = {name: value for name, value in zip(sorted(names(made)), ("text", 10**18, -1.5, True, [1, 2]), strict=False)}
-    assert evaluate(made, known) is UNKNOWN or evaluate(made, {}) is not None
+    known = dict(zip(sorted(names(made)), ("text", 10**18, -1.5, True, [1, 2]), strict=False))
+    for environment in ({}, known):
+        assert isinstance(evaluate(made, environment), Unknown | str | int | float | list)
 
 
 @settings(max_examples=150, deadline=None)
