@@ -41,7 +41,9 @@ class Nested:
 
     def store(self) -> None:
         """Put what has changed into the state."""
-        for rule_id in sorted(self._changed) if self._state is not None else ():
+        if self._state is None:
+            return
+        for rule_id in sorted(self._changed):
             kept = [(entity, matches) for entity, matches in self._said[rule_id].items() if matches]
             self._state[_PART + rule_id] = dumps(kept)
         self._changed.clear()

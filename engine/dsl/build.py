@@ -11,6 +11,7 @@ from engine.dsl.drafts import Draft
 from engine.dsl.grammar import ExpressionError, parse
 from engine.dsl.schema import ClearEntry, StepEntry
 from engine.dsl.templates import CONTEXT, EMPTY, report_unknown, template
+from engine.dsl.units import in_units
 from engine.dsl.world import World, entity_of
 from engine.model.expressions import Expression
 from engine.model.rules import (
@@ -145,7 +146,7 @@ def _expression(draft: Draft, loc: Loc, known: Mapping[str, str]) -> Expression 
         draft.report.add(error.code, node, error.message, error.help, error.offset, error.length)
         return None
     report_unknown(made, node.value, 0, node, draft.report, known, Code.UNKNOWN_NAME)
-    return made
+    return in_units(made, known)
 
 
 def plan_order(drafts: Mapping[str, Draft]) -> Sequence[Draft]:

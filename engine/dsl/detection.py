@@ -13,6 +13,7 @@ from engine.dsl.grammar import ExpressionError, offset_of, parse
 from engine.dsl.patterns import MAX_PATTERN_BYTES, NUMBERS, checked_pattern, compiled_by_re2, named_groups
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.templates import report_unknown
+from engine.dsl.units import in_units
 from engine.model.expressions import Binary, Call, Expression, Literal, Name, Unary
 from engine.model.rules import Captured, Item, Test
 
@@ -208,7 +209,7 @@ def _condition(node: MapNode, items: tuple[Item, ...], captures: Mapping[str, st
         message = f"`{name}` is an item, true or false, and cannot be compared or calculated with"
         help_line = "give the item another name than the capture" if name in captures else "compare captures"
         report.add(Code.NAME_CLASH, text, message, help_line, offset_of(text.value, name), len(name))
-    return expression
+    return in_units(expression, captures)
 
 
 def _operands(expression: Expression, inside: bool = False) -> frozenset[str]:

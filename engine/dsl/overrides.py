@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from engine.dsl.units import in_units
 from engine.errors import UsageError
 from engine.model.expressions import Expression, names
 from engine.model.rules import SEVERITIES, Item, Plan, Rule, Signature
@@ -69,7 +70,8 @@ def _changed_signature(signature: Signature, overrides: Mapping[str, Override]) 
     change = overrides.get(signature.rule.id)
     if change is None:
         return signature
-    return replace(signature, rule=_changed(signature.rule, overrides), exceptions=change.exceptions, unless=change.unless)
+    unless = in_units(change.unless, signature.rule.captures) if change.unless is not None else None
+    return replace(signature, rule=_changed(signature.rule, overrides), exceptions=change.exceptions, unless=unless)
 
 
 def _kept(rule: Rule, overrides: Mapping[str, Override]) -> bool:

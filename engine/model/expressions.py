@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -30,9 +30,10 @@ Environment = Mapping[str, Result]
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, text or duration in seconds."""
+    """A number, text or duration in seconds; `unit` is s for what was written as a duration."""
 
     value: Scalar
+    unit: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
