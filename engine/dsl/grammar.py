@@ -3,7 +3,8 @@
     or  and  not  == != < <= > >=  + -  * / %  -x  ( )  name  name.max  12  3.5  10m  1MiB  'text'  true  f(x, y)
     1 of x_*   any of them   all of x_*        (quantifiers over detection items)
 
-A duration is its number of seconds, a size its number of bytes. Chains of `and` and `or` become balanced trees. No eval, no attribute access.
+A duration is its number of seconds, a size its number of bytes. Chains of `and` and `or` become balanced trees. No eval, no
+attribute access.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The main job: sources and ticks, keyed by scope, through the same stages as `replay()`, into the incident store.
+"""The main job: sources, keyed by scope, through the same stages as `replay()`, into the incident store.
 
 A batch is one transaction: its findings, the incidents decided from them, and its id. Spark may hand a batch over again after a
 crash; one whose id is in is skipped.
@@ -96,7 +96,7 @@ def run(job: Job, spark: SparkSession) -> None:
     on is no failure: the next run does the batch again.
     """
     plan: Plan | None = job.plan
-    while plan is not None:
+    while plan is not None and not job.stop.is_set():  # told to stop while Spark started, or took up other rules
         job = replace(job, plan=plan)
         plan = _run_until_renewed(job, spark)
 
@@ -149,19 +149,13 @@ def _started(job: Job, spark: SparkSession, batches: _Batches) -> StreamingQuery
 
 
 def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
-    """Return the rows of all sources, and ticks when the input has no end.
-
-    Both are there in every run: Spark continues a checkpoint only with as many streams as it was begun with.
-    """
+    """Return the rows of all sources, and ticks when the input has no end."""
     from engine.spark import datasource  # noqa: PLC0415
 
     spark.dataSource.register(datasource.SourceStream)
-    spark.dataSource.register(datasource.TickStream)
     reading = datasource.Reading(plan, job.parallelism, job.max_lines, None if job.bounded else job.stalled_after_s)
     options = datasource.source_options(job.sources, reading)
-    rows = spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
-    scopes = json.dumps([] if job.bounded else sorted({source.scope for source in job.sources}))
-    return rows.unionAll(spark.readStream.format(datasource.TICK_FORMAT).option("scopes", scopes).load())
+    return spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
 
 
 class _Batches:
