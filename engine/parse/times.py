@@ -5,7 +5,7 @@
     epoch_ms    1664956976908, or seconds with a decimal point (1593460123.747), micro- or nanoseconds by their digits
     short_year  22/10/05 17:05:39
     day_first   05-10-2022 17:05:39.869, or the month by name (05/Oct/2022)
-    month_day   1005 17:05:39.869993, or Oct  5 17:05:39   no year: the latest that does not lie ahead of when the line was taken
+    month_day   1005 17:05:39.869993, or Oct  5 17:05:39   no year: the latest that does not lie ahead
 
 A stamp without an offset is read in the zone of its source.
 """

@@ -1,4 +1,4 @@
-"""Marks of Markdown around pasted lines: `> ` before each line of a quotation, a list's dash or star, backticks before a stamp."""
+"""Marks of Markdown around pasted lines: `> ` before each line of a quotation, a list's dash, backticks before a stamp."""
 
 from __future__ import annotations
 

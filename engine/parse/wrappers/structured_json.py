@@ -1,11 +1,11 @@
-"""A JSON document a line: logstash-logback-encoder, ECS, GELF, log4j2's and Quarkus' layouts, python-json-logger, pino, zap, and
-what log shippers write around a plain line.
+"""A JSON document a line: logstash-logback-encoder, ECS, GELF, log4j2's and Quarkus' layouts, python-json-logger, pino, zap,
+and what log shippers write around a plain line.
 
 The message, the reason and the stack trace become the text. Documents that were torn (a paste that lost its first brace or its
 end, a line over the bound) are read as far as they go. A document that names a level or a logger was written by the program
 itself and is one whole event; one that does not is a shipper's envelope, and its message is a plain line as any other.
 Source: ECS field reference (message, log.level, log.logger, process.thread.name, error.stack_trace); logstash-logback-encoder;
-GELF 1.1 payload specification; log4j2 JsonLayout; Quarkus and Spring Boot structured logging; pino and bunyan (levels 10 to 60).
+GELF 1.1 payload specification; log4j2 JsonLayout; Quarkus and Spring Boot structured logging; pino (levels 10 to 60).
 """
 
 from __future__ import annotations

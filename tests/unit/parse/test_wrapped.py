@@ -155,12 +155,14 @@ def test_documents_of_other_programs(name: str) -> None:
 
 
 def test_a_traceback_and_its_reason_are_one_event() -> None:
-    text = 'Traceback (most recent call last):\n  File "a.py", line 1, in b\n    c()\nkafka.errors.NoBrokersAvailable: NoBrokersAvailable'
+    text = 'Traceback (most recent call last):\n  File "a.py", line 1, in b\n    c()\nkafka.errors.NoBrokersAvailable: none'
     first, second = events(f"{text}\nnext")
     assert (first.text, first.exception, second.text) == (text, ("kafka.errors.NoBrokersAvailable",), "next")
 
 
 def test_a_jvms_fatal_error_is_one_event() -> None:
-    report = "# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x0\n\nRegisters:\nRAX=0x0"
+    report = (
+        "# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x0\n\nRegisters:\nRAX=0"
+    )
     found = events(f"#\n{report}")[-1]
     assert (found.level, found.text) == ("FATAL", report)
