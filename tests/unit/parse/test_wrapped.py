@@ -48,6 +48,8 @@ WRAPPED = {
     "an Elasticsearch hit": f'{{"_index":"logs","_source":{{"@timestamp":"2022-10-06T08:05:39.869Z","message":{JSON}}}}}',
     "a shipper that read the level": f'{{"@timestamp":"2022-10-06T08:05:39.869Z","log.level":"info","message":{JSON}}}',
     "a panel": f"2022-10-06 23:29:07 {LINE}",
+    "an editor's line numbers": f"1461{LINE}",
+    "grep -n": f"1461:{LINE}",
     "a quotation": f"> {LINE}",
     "a quotation in a quotation": f"> > {LINE}",
     "a list": f"- {LINE}",
