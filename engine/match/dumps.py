@@ -10,7 +10,7 @@ from engine.match.fields import Fields
 from engine.match.signs import Signs
 from engine.model.configs import CLIENT_ID, GROUP_ID
 
-_LINE = re.compile(r"^[ \t]+([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$", re.MULTILINE)  # a longer value tells a reader nothing
+_LINE = re.compile(r"^[ \t]*([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$", re.MULTILINE)  # a longer value tells a reader nothing
 _EMPTY = ("", "null", "[hidden]")  # values that say nothing
 
 
