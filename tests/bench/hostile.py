@@ -1,7 +1,7 @@
 """What reading costs of input that nobody would send in good faith: nanoseconds a byte, of a tenth of the size and of all.
 
     python -m tests.bench hostile            50 MB of each kind (half an hour)
-    python -m tests.bench.hostile 5          other sizes, in MB
+    python -m tests.bench.hostile 5 noise    another size, in MB, and some kinds only
 
 The cost of a byte must be the same at both sizes: whatever grows with what was read before would show.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import count
 from random import Random
 
@@ -96,13 +96,15 @@ def cost(lines: Iterator[bytes], formats: tuple[Format, ...]) -> float:
     return (time.process_time_ns() - began) / max(size, 1)
 
 
-def measure(megabytes: int = MEGABYTES) -> None:
-    """Print what each kind costs."""
+def measure(megabytes: int = MEGABYTES, only: Collection[str] = ()) -> None:
+    """Print what each kind costs, or those of `only`."""
     formats = load_cached([builtin_rules()]).formats
-    small = {name: cost(lines, formats) for name, lines in kinds(megabytes * 100_000)}
+    small = dict(kinds(megabytes * 100_000))
     for name, lines in kinds(megabytes * 1_000_000):
-        say(name, f"{small[name]:8.1f} ns a byte of {megabytes / 10:g} MB, {cost(lines, formats):8.1f} of {megabytes} MB")
+        if not only or name in only:
+            costs = cost(small[name], formats), cost(lines, formats)
+            say(name, f"{costs[0]:8.1f} ns a byte of {megabytes / 10:g} MB, {costs[1]:8.1f} of {megabytes} MB")
 
 
 if __name__ == "__main__":
-    measure(int(sys.argv[1]) if len(sys.argv) > 1 else MEGABYTES)
+    measure(int(sys.argv[1]) if len(sys.argv) > 1 else MEGABYTES, sys.argv[2:])

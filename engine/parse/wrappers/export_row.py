@@ -33,13 +33,13 @@ def unwrap(record: Record) -> Record | None:
     stamp = row[1] or row[2] or row[3]
     layout = "kibana" if row[1] else "epoch_ms" if stamp.isdigit() else "iso"
     at = parse_stamp(stamp, layout, zone_of(record.labels.get("timezone", "")))
-    line = max(_columns(record.text[row.end() :]), key=len)
+    line = max(_columns(record.text[row.end() :]), key=len, default="")
     return replace(record, text=line, at=at or record.at, starts=True)
 
 
 def _columns(text: str) -> Iterator[str]:
-    """Yield the columns of a row, a last quoted one that ends in a later record as far as it goes; at least one."""
+    """Yield the columns of a row, a last quoted one that ends in a later record as far as it goes."""
     try:
-        yield from next(csv.reader([text], strict=False), [text])
+        yield from next(csv.reader([text]), ())
     except csv.Error:
         yield text

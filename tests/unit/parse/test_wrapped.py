@@ -76,6 +76,10 @@ def test_a_trace_below_the_line_joins_it(name: str) -> None:
     assert event("\n".join(WRAPPED[name].replace(LINE, line) for line in trace)).text == "\n".join(trace)
 
 
+def test_an_exported_row_may_be_empty() -> None:
+    assert events('"Oct 6, 2022 @ 03:14:15.332",')[0].text == ""
+
+
 def document(**fields: Any) -> str:
     return json.dumps(fields)
 
