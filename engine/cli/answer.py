@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.cli.triage import Triage
+from engine.cli.unknown import UnknownLines
 from engine.model.answers import incident_value
 
 SCHEMA = 1
@@ -17,7 +18,7 @@ def document(triage: Triage) -> Mapping[str, Any]:
         "schema": SCHEMA,
         "incidents": [incident_value(i) for i in triage.incidents],
         "pending": [incident_value(i) for i in triage.pending],
-        "unknown": [{"template": u.template, "count": u.count, "level": u.level, "sample": u.sample} for u in triage.unknown],
+        "unknown": [_unknown(each) for each in triage.unknown],
         "blind": [{"scope": b.scope, "what": b.what, "why": b.why} for b in triage.blind],
         "notes": list(triage.notes),
         "stats": {
@@ -26,4 +27,14 @@ def document(triage: Triage) -> Mapping[str, Any]:
             "matches": triage.stats.matches,
             "seconds": round(triage.stats.seconds, 3),
         },
+    }
+
+
+def _unknown(lines: UnknownLines) -> Mapping[str, Any]:
+    return {
+        "template": lines.template,
+        "count": lines.count,
+        "level": lines.level,
+        "sample": lines.sample,
+        "draft": lines.draft,
     }

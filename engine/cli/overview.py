@@ -12,6 +12,7 @@ from engine.cli.triage import Stats, Triage
 from engine.model.incidents import Blind, Incident
 from engine.model.phrases import moment
 from engine.model.rules import SEVERITIES
+from engine.model.visible import visible
 
 MOST_OF_A_NAME = 28  # columns of what cannot be judged, often a path, so that the reason beside it is seen
 MOST_ITEMS = 5  # of pending, unknown and blind; --format json has them all
@@ -26,6 +27,7 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
         page.append("\n")
     _items(page, "Pending", [_pending(i) for i in triage.pending], width)
     _items(page, "Unknown", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown], width)
+    _draft(page, triage)
     _items(page, "Blind", [_blind(b) for b in triage.blind], width)
     _items(page, "Note", list(triage.notes), width)
     return page
@@ -53,6 +55,12 @@ def _blind(blind: Blind) -> str:
     scope = "" if blind.scope == "default" else f"{blind.scope}: "
     what = blind.what if len(blind.what) <= MOST_OF_A_NAME else f"…{blind.what[-MOST_OF_A_NAME:]}"
     return f"{scope}{what}: {blind.why}"
+
+
+def _draft(page: Text, triage: Triage) -> None:
+    """Say how to make a rule of the first unknown lines, on one line of whatever width: a command cut short is none."""
+    if triage.unknown and (command := triage.unknown[0].draft):
+        page.append(f"{'Rule':<{MARGIN}}", "dim").append(f"{visible(command)}\n", "green")
 
 
 def _items(page: Text, name: str, items: Sequence[str], width: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,12 @@ class UnknownLines:
     count: int
     level: str
     sample: str
+
+    @property
+    def draft(self) -> str:
+        """Return a shell command that drafts a rule from the sample's first line; empty when there is no sample."""
+        first, *_ = self.sample.splitlines() or [""]
+        return f"printf '%s\\n' {shlex.quote(first)} | tocsin rules new" if first else ""
 
 
 class UnknownEvents:

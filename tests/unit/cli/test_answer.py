@@ -18,7 +18,7 @@ def test_the_document_has_every_promised_key() -> None:
     assert set(answer) == {"schema", "incidents", "pending", "unknown", "blind", "notes", "stats"}
     assert answer["schema"] == 1
     assert set(answer["stats"]) == {"lines", "events", "matches", "seconds"}
-    assert set(answer["unknown"][0]) == {"template", "count", "level", "sample"}
+    assert set(answer["unknown"][0]) == {"template", "count", "level", "sample", "draft"}
     assert set(answer["blind"][0]) == {"scope", "what", "why"}
     assert answer["notes"] == ["empty.log: is empty"]
     for incident in (*answer["incidents"], *answer["pending"]):

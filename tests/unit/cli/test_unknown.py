@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import subprocess
 from datetime import UTC, datetime
 
-from engine.cli.unknown import MOST_GROUPS, UnknownEvents
+from engine.cli.unknown import MOST_GROUPS, UnknownEvents, UnknownLines
 from engine.model.matches import Match
 from engine.model.records import LogEvent
 
@@ -29,6 +30,15 @@ def test_lines_of_one_shape_are_one_group() -> None:
     assert (group.count, group.level) == (3, "ERROR")
     assert group.template == "Lost connection to node <*> after <*> ms"
     assert group.sample == "Lost connection to node 0 after 0 ms"
+
+
+def test_a_draft_takes_the_first_line_whatever_is_in_it() -> None:
+    lines = UnknownLines("<*>", 1, "ERROR", "it's $(reboot) `x`\n\tat com.example.A")
+    assert subprocess.run(
+        ["sh", "-c", lines.draft.replace("tocsin rules new", "cat")], capture_output=True, text=True, check=True
+    ).stdout == ("it's $(reboot) `x`\n")
+    assert lines.draft.endswith("| tocsin rules new")
+    assert UnknownLines("<*>", 1, "ERROR", "").draft == ""
 
 
 def test_what_a_rule_knows_and_what_is_no_error_is_left_out() -> None:
