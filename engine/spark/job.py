@@ -24,6 +24,7 @@ from engine.errors import DataLoss, SourceError, TocsinError
 from engine.incident import group
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
 from engine.model.rules import Plan
+from engine.spark.plans import forget_plan, query_id
 from engine.spark.rows import SCHEMA, Item, Loss, Notice, item
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
@@ -35,13 +36,16 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 _DISK = re.compile("No space left on device|Disk quota exceeded|Read-only file system|File too large")
+_AWAY = re.compile(r"^engine\.errors\.SourceAway: (.+)$", re.MULTILINE)
 POLL_S = 0.2
+TRIES = 5
 STALLED_AFTER_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What one batch read and decided, and what there is to say of its input. `repeated`: it was in the store already."""
+    """What one batch read and decided, and what there is to say of its input. `repeated`: it was in the store already. One that
+    could not be read, and is planned anew, has something to say only."""
 
     batch: int
     lines: int
@@ -85,10 +89,23 @@ def log_of(checkpoint: Path) -> Path:
 def run(job: Job, spark: SparkSession) -> None:
     """Run `job` to its end. Raises the TocsinError behind a failure.
 
+    What a source promised when a batch was planned may be away when it is read: a run without end then plans the batch anew,
+    and so waits as for any source that is away. It gives up when TRIES in a row were planned and could not be read.
+
     Whoever stops a job may have stopped Java and the workers with it (systemd tells the whole group), so what breaks from then
     on is no failure: the next run does the batch again.
     """
     batches = _Batches(job)
+    tries, done = 0, -1
+    while (why := _finished(job, spark, batches)) is not None:
+        tries, done = (tries + 1 if batches.done == done else 1), batches.done
+        if tries == TRIES:
+            raise SourceError(f"{why} (tried {tries} times, though it answers)")
+        batches.give_back(why)
+
+
+def _finished(job: Job, spark: SparkSession, batches: _Batches) -> str | None:
+    """Run a query to the end of the job; return why it ended before, when what it was about to read was away."""
     query = _started(job, spark, batches)
     try:
         while not query.awaitTermination(POLL_S):
@@ -96,9 +113,14 @@ def run(job: Job, spark: SparkSession) -> None:
                 query.stop()
                 break
     except Exception as error:
-        if job.stop.is_set() and batches.failure is None:
-            return
-        raise batches.failure or _explained(error, job.checkpoint) from error
+        if batches.failure is not None:
+            raise batches.failure from error
+        if job.stop.is_set():
+            return None
+        if not job.bounded and (away := _AWAY.findall(str(error))):
+            return str(away[-1])
+        raise _explained(error, job.checkpoint) from error
+    return None
 
 
 def plan_file(plan: Plan, folder: Path) -> Path:
@@ -149,11 +171,12 @@ def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
 
 
 class _Batches:
-    """Puts batches into the store; keeps the error of one that failed, which Spark would only quote."""
+    """Puts batches into the store; keeps the error of one that failed, which Spark would only quote. `done` is the last one."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self.failure: TocsinError | None = None
+        self.done = -1
 
     def take(self, frame: DataFrame, batch: int) -> None:
         items = [item(row.kind, row.body) for row in frame.collect()]
@@ -162,19 +185,28 @@ class _Batches:
         except TocsinError as error:
             self.failure = error
             raise
+        self.done = batch
+
+    def give_back(self, why: str) -> None:
+        """Forget the plan of the batch that could not be read, so that Spark makes another; say so."""
+        batch = forget_plan(_offsets(self._job), lambda batch: self._job.store.has(self._id(batch)))
+        said = f"batch {batch} could not be read and is planned anew: {why}"
+        self._job.on_batch(BatchReport(batch, 0, 0, (said,)))
 
     def _put(self, items: Sequence[Item], batch: int) -> BatchReport:
         lines = sum(each.lines for each in items if isinstance(each, Scanned))
         losses = [each for each in items if isinstance(each, Loss)]
         said = [each.sentence for each in losses] + [each.text for each in items if isinstance(each, Notice)]
         findings = [each for each in items if isinstance(each, Verdict | Evidence | Roster | Blind)]
-        query = json.loads((_offsets(self._job) / "metadata").read_text(encoding="utf-8"))["id"]
-        with self._job.store.batch(BatchId(query, batch), self._job.plan.hash) as ledger:
+        with self._job.store.batch(self._id(batch), self._job.plan.hash) as ledger:
             if ledger is None:
                 return BatchReport(batch, lines, 0, repeated=True)
             revisions = list(group(findings, self._job.plan, ledger))
             ledger.put_losses(DataLoss(each.source_id, each.lost_from, each.lost_to, each.why) for each in losses)
         return BatchReport(batch, lines, len({incident.id for incident in revisions}), said)
+
+    def _id(self, batch: int) -> BatchId:
+        return BatchId(query_id(_offsets(self._job)), batch)
 
 
 def _offsets(job: Job) -> Path:

@@ -76,12 +76,16 @@ class Store:
         `plan` is the hash of the rules that the batch was judged by. An exception leaves nothing of the batch behind.
         """
         with self._begin() as connection:
-            known = select(schema.batches.c.batch).filter_by(query=batch.query, batch=batch.batch)
-            if connection.scalar(known) is not None:
+            if _has(connection, batch):
                 yield None
                 return
             connection.execute(insert(schema.batches).values(query=batch.query, batch=batch.batch, plan=plan))
             yield StoreLedger(connection)
+
+    def has(self, batch: BatchId) -> bool:
+        """Return whether a batch is in."""
+        with self._reading() as connection:
+            return _has(connection, batch)
 
     def batches(self) -> int:
         """Return how many batches are in."""
@@ -160,6 +164,11 @@ class Store:
     def _create(self) -> None:
         with self._engine.begin() as connection:
             bring_up_to_date(connection)
+
+
+def _has(connection: Connection, batch: BatchId) -> bool:
+    known = select(schema.batches.c.batch).filter_by(query=batch.query, batch=batch.batch)
+    return connection.scalar(known) is not None
 
 
 def _sqlite(url: str) -> Engine:

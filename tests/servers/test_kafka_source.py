@@ -328,14 +328,13 @@ def test_what_was_fetched_past_a_range_is_kept_or_fetched_again_but_never_lost(t
         reader.close()
 
 
-def test_a_planned_range_of_a_topic_that_was_deleted_is_lost(topics: Topics) -> None:
+def test_a_planned_range_of_a_topic_that_was_deleted_is_not_taken_as_read(topics: Topics) -> None:
     topic = topics.make()
     topics.write(topic, ["1", "2"])
     topics.drop(topic)
     reader = RangeReader(topics.address, {}, topic, patience_s=3)
-    (lost,) = _texts(reader, Range(0, 0, 2))
-    assert isinstance(lost, Lost)
-    assert (lost.start, lost.end) == (0, 2)
+    with pytest.raises(SourceAway, match=f"the topic {topic} does not exist"):
+        _texts(reader, Range(0, 0, 2))
     reader.close()
 
 

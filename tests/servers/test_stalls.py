@@ -15,6 +15,7 @@ from engine.model.incidents import Incident
 from engine.spark.job import BatchReport, Job, run
 from engine.spark.sources import SourceSpec
 from engine.store import Store
+from tests.servers import held
 from tests.servers.broker import Broker
 from tests.servers.topics import Topics
 from tests.spark.finals import plan
@@ -33,8 +34,8 @@ class Live:
         self.said: list[str] = []
         self.batches = self.lines = 0
         self.store = Store.open(f"sqlite:///{at}/tocsin.db")
-        address = {"bootstrap_servers": topics.address, "options": {"client.id": client}}
-        specs = [SourceSpec(name, "connectors.kafka:open_source", {**address, "topic": name}, "prod") for name in names]
+        settings = {"bootstrap_servers": topics.address, "options": {"client.id": client}, "gate": str(at)}
+        specs = [SourceSpec(name, held.OPENER, {**settings, "topic": name}, "prod") for name in names]
         how = {"bounded": False, "trigger_s": 0.2, "stalled_after_s": 3.0, "on_batch": self._took}
         self.job = Job(specs, plan(), self.store, at / "checkpoint", **how)  # type: ignore[arg-type]
         self.failure: BaseException | None = None
@@ -104,6 +105,29 @@ def test_a_broker_that_goes_and_comes_back_is_said_once_is_an_incident_meanwhile
         assert job.heard(f"cannot read '{broker.address}': no broker of {broker.address} answers") == 1
         assert job.heard("has not been readable for") == 1
         assert len(job.said) == 3
+        assert job.lines == 4
+
+
+def test_a_broker_that_goes_between_the_plan_of_a_batch_and_its_reading_is_waited_for_as_one_that_went_before(
+    spark: SparkSession, broker: Broker, topics: Topics, tmp_path: Path
+) -> None:
+    topic = topics.make()
+    topics.write(topic, ["one", "two"])
+    with live(spark, topics, tmp_path, topic) as job:
+        job.until(lambda: job.lines == 2)
+        (tmp_path / held.HELD).touch()
+        topics.write(topic, ["three"])
+        job.until(lambda: (tmp_path / held.READING).exists())
+        broker.stop()
+        try:
+            (tmp_path / held.HELD).unlink()
+            job.until(lambda: job.statuses() == [("ingest-stalled", "open")])
+        finally:
+            broker.start()
+        topics.write(topic, ["four"])
+        job.until(lambda: job.lines == 4 and job.statuses() == [("ingest-stalled", "resolved")])
+        assert job.heard(f"could not be read and is planned anew: no broker of {broker.address} answers") == 1
+        assert job.heard("is readable again after") == 1
         assert job.lines == 4
 
 
