@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from engine.config import Settings
-from engine.deliver import Notice, Notifier, Policy
+from engine.deliver import Notice, Notifier, Policy, on_a_thread
 from engine.model.notifications import State
 from engine.model.rules import Plan
 from engine.ports import Receiver
@@ -26,7 +26,11 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
     edits = frozenset(name for name, receiver in receivers.items() if receiver.edits)
     explained = frozenset(id_ for rule in plan.rules().values() for entry in rule.explains for id_ in entry.rules)
     policy = Policy(settings.route, edits, explained, hurry=once, links=settings.links, max_age_s=_max_age_s(settings, once))
-    return Notifier(store, policy, receivers, lambda: datetime.now(UTC), lambda notice: _report(notice, say))
+
+    def report(notice: Notice) -> None:
+        _report(notice, say)
+
+    return Notifier(store, policy, receivers, lambda: datetime.now(UTC), report, begin=on_a_thread)
 
 
 def _max_age_s(settings: Settings, once: bool) -> float:

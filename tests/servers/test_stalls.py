@@ -117,7 +117,7 @@ def test_a_broker_that_goes_between_the_plan_of_a_batch_and_its_reading_is_waite
         job.until(lambda: job.lines == 2)
         (tmp_path / held.HELD).touch()
         topics.write(topic, ["three"])
-        job.until(lambda: (tmp_path / held.READING).exists())
+        job.until((tmp_path / held.READING).exists)
         broker.stop()
         try:
             (tmp_path / held.HELD).unlink()
