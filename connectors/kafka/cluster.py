@@ -25,6 +25,8 @@ AGAIN_S = 0.1
 # While nobody answers, other sources of the job wait for no more than a quarter of the time:
 AWAY_ANSWER_S = 1.0
 REST_S = 3.0
+# A client may wait for the one broker that has gone, and not see that others are there; a new one looks for itself.
+CLIENT_S = 15.0
 
 T = TypeVar("T")
 
@@ -61,7 +63,8 @@ class Cluster:
         self._known: set[str] = set()  # the topics that were there when they were last looked for
         self._outage: _Outage | None = None
         self._let_in = False
-        self._admin = client(AdminClient, connection(servers, options) | {"error_cb": self._heard})
+        self._options = dict(options)
+        self._connect()
 
     @staticmethod
     def of(servers: str, options: Mapping[str, str]) -> Cluster:
@@ -98,6 +101,10 @@ class Cluster:
                 self._outage = self._said = None
                 return answer
 
+    def _connect(self) -> None:
+        self._admin = client(AdminClient, connection(self.servers, self._options) | {"error_cb": self._heard})
+        self._connected_at = time.monotonic()
+
     def _may_pass(self, error: KafkaError, topic: str) -> bool:
         """Tell whether it may be otherwise in a moment: a partition is made or moves, or a broker has only just come up and
         does not know the topics yet."""
@@ -110,6 +117,8 @@ class Cluster:
             return refusal
         if self._let_in and isinstance(refusal, SourceDenied):
             refusal = SourceAway(self.servers, str(refusal))
+        if time.monotonic() - self._connected_at > CLIENT_S:
+            self._connect()
         self._outage = _Outage(refusal, time.monotonic() + REST_S)
         return refusal
 

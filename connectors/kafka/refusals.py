@@ -54,7 +54,7 @@ _SHUT_OUT = {
     KafkaError._SSL: "check ssl.ca.location and the certificate of the broker",
 }
 # What librdkafka puts around a reason: the connection in front, how long it took behind.
-_AROUND = re.compile(r"^[a-z_]+://\S+: | \(after \d+ms in state \w+\)")
+_AROUND = re.compile(r"^[a-z_]+://\S+: | \(after \d+ms in state .*\)$")
 
 
 def explained(error: KafkaError, servers: str, topic: str, heard: KafkaError | None = None) -> SourceError:

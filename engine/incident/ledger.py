@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
 
@@ -15,6 +15,7 @@ class MemoryLedger:
         self._incidents: dict[str, dict[str, Incident]] = {}
         self._evidence: dict[str, Evidence] = {}
         self._rosters: dict[str, Roster] = {}
+        self._judged: dict[str, str] = {}
         self._blinds: dict[str, dict[Blind, None]] = {}
 
     def put_findings(
@@ -34,13 +35,23 @@ class MemoryLedger:
             known = self._blinds.get(blind.scope, {}) if blind.what else {}
             self._blinds[blind.scope] = known | ({blind: None} if blind.what else {})
 
-    def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
-        """Return the alerts of `scope` by key, each ordered by time."""
-        return dict(sorted(self._alerts.get(scope, {}).items()))
+    def alerts(self, scope: str, rules: Collection[str] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return the alerts of `scope` (of `rules`) by key, each ordered by time."""
+        every = sorted(self._alerts.get(scope, {}).items())
+        return {key: alerts for key, alerts in every if alerts and (rules is None or key[1] in rules)}
 
-    def incidents(self, scope: str) -> Sequence[Incident]:
-        """Return the last revision of every incident of `scope`, oldest first, merged ones included."""
-        return list(self._incidents.get(scope, {}).values())
+    def incidents(self, scope: str, rules: Collection[str] | None = None) -> Sequence[Incident]:
+        """Return the last revision of every incident of `scope` (of `rules`), oldest first, merged ones included."""
+        every = self._incidents.get(scope, {}).values()
+        return [incident for incident in every if rules is None or incident.rule in rules]
+
+    def judged_by(self, scope: str) -> str | None:
+        """Return the hash of the rules that all of `scope` was last decided by."""
+        return self._judged.get(scope)
+
+    def put_judged(self, scope: str, plan: str) -> None:
+        """Remember that all of `scope` was decided by the rules of this hash."""
+        self._judged[scope] = plan
 
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
         """Return the evidence known under these ids."""

@@ -8,6 +8,7 @@ goes on from. Source: Structured Streaming guide, Recovering from failures with 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,8 @@ def query_id(checkpoint: Path) -> str:
 def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
     """Take out the plan of the batch that was planned and not done; return the number of the batch that comes next.
 
-    The plan stays when `is_in` says that the store has the batch already. The query must not be running.
+    The plan stays when `is_in` says that the store has the batch already. Before the first batch there is no state to go on from,
+    and Spark wants none to be there. The query must not be running.
     """
     planned, done = (_last(checkpoint / name) for name in ("offsets", "commits"))
     if planned <= done:
@@ -28,6 +30,8 @@ def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
     if not is_in(planned):
         (checkpoint / "offsets" / str(planned)).unlink()
         (checkpoint / "offsets" / f".{planned}.crc").unlink(missing_ok=True)
+        if planned == 0:
+            shutil.rmtree(checkpoint / "state", ignore_errors=True)
     return planned
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, select
+from sqlalchemy import Connection, Select, Table, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.codec import dumps, loads
@@ -14,6 +15,7 @@ from engine.errors import DataLoss
 from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
 from engine.store import schema
 
+REMOVED = ""  # the body of an alert that was removed for its age
 _AT_ONCE = 500  # bound parameters of one statement
 
 
@@ -37,18 +39,29 @@ class StoreLedger:
         self._put(schema.rosters, [{"scope": roster.scope, "body": dumps(roster)} for roster in rosters])
         self._put_blinds(blinds)
 
-    def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
-        """Return the alerts of `scope` by key, each ordered by time."""
-        table = schema.verdicts
-        rows = self._connection.execute(select(table.c.rule, table.c.entity, table.c.body).where(table.c.scope == scope))
-        found = {_key(scope, rule, entity): loads(body, Verdict).alerts for rule, entity, body in rows}
-        return dict(sorted(found.items()))
+    def alerts(self, scope: str, rules: Collection[str] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return the alerts of `scope` (of `rules`) by key, each ordered by time."""
+        table = schema.alerts
+        chosen = select(table.c.rule, table.c.entity, table.c.body).where(table.c.scope == scope, table.c.body != REMOVED)
+        rows = self._connection.execute(_of(chosen, table, rules).order_by(*table.primary_key))
+        found: dict[Key, list[Alert]] = {}
+        for rule, entity, body in rows:
+            found.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
+        return {key: tuple(alerts) for key, alerts in sorted(found.items())}
 
-    def incidents(self, scope: str) -> Sequence[Incident]:
-        """Return the last revision of every incident of `scope`, oldest first, merged ones included."""
+    def incidents(self, scope: str, rules: Collection[str] | None = None) -> Sequence[Incident]:
+        """Return the last revision of every incident of `scope` (of `rules`), oldest first, merged ones included."""
         table = schema.incidents
-        rows = self._connection.execute(select(table.c.body).where(table.c.scope == scope).order_by(table.c.number))
-        return [loads(body, Incident) for (body,) in rows]
+        chosen = _of(select(table.c.body).where(table.c.scope == scope), table, rules)
+        return [loads(body, Incident) for body in self._connection.scalars(chosen.order_by(table.c.number))]
+
+    def judged_by(self, scope: str) -> str | None:
+        """Return the hash of the rules that all of `scope` was last decided by."""
+        return self._connection.scalar(select(schema.meta.c.value).filter_by(name=f"judged:{scope}"))
+
+    def put_judged(self, scope: str, plan: str) -> None:
+        """Remember that all of `scope` was decided by the rules of this hash."""
+        self._put(schema.meta, [{"name": f"judged:{scope}", "value": plan}])
 
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
         """Return the evidence known under these ids."""
@@ -75,7 +88,8 @@ class StoreLedger:
         for incident in incidents:
             body = dumps(incident)
             self._put(schema.revisions, [{"id": incident.id, "revision": incident.revision, "body": body}])
-            row = {"scope": incident.key[0], "status": incident.status, "body": body}
+            at = schema.text(datetime.now(UTC))
+            row = {"scope": incident.key[0], "status": incident.status, "body": body, "rule": incident.rule, "changed_at": at}
             opening = {"id": incident.id, "number": self._next_number(), **row}
             statement = insert(schema.incidents).values(opening).on_conflict_do_update(index_elements=["id"], set_=row)
             self._connection.execute(statement)
@@ -89,12 +103,18 @@ class StoreLedger:
         return 1 + (self._connection.scalar(select(func.max(schema.incidents.c.number))) or 0)
 
     def _put_verdict(self, verdict: Verdict) -> None:
+        """Replace what a rule said of an entity (see Verdict.over); what was removed for its age stays so."""
         scope, rule, entity = verdict.key
-        place = {"scope": scope, "rule": rule, "entity": _entity_text(entity)}
-        table = schema.verdicts
-        body = self._connection.scalar(select(table.c.body).filter_by(**place))
-        earlier = loads(body, Verdict).alerts if body is not None else ()
-        self._put(table, [{**place, "body": dumps(Verdict(verdict.key, verdict.over(earlier)))}])
+        place, table = {"scope": scope, "rule": rule, "entity": entity_text(entity)}, schema.alerts
+        rows = [{**place, "starts_at": schema.text(alert.starts_at), "body": dumps(alert)} for alert in verdict.alerts]
+        replaced = delete(table).filter_by(**place).where(table.c.body != REMOVED)
+        if verdict.final_before is not None:
+            replaced = replaced.where(table.c.starts_at >= schema.text(verdict.final_before))
+        self._connection.execute(replaced)
+        statement = insert(table)
+        keys, fresh = [column.name for column in table.primary_key], {"body": statement.excluded.body}
+        if rows:
+            self._connection.execute(statement.on_conflict_do_update(keys, set_=fresh, where=table.c.body != REMOVED), rows)
 
     def _put_blinds(self, blinds: Iterable[Blind]) -> None:
         said: dict[Blind, None] = {}
@@ -118,7 +138,12 @@ class StoreLedger:
             self._connection.execute(statement.on_conflict_do_nothing(index_elements=keys), rows)
 
 
-def _entity_text(entity: tuple[tuple[str, str], ...]) -> str:
+def _of(chosen: Select[Any], table: Table, rules: Collection[str] | None) -> Select[Any]:
+    return chosen if rules is None else chosen.where(table.c.rule.in_(sorted(rules)))
+
+
+def entity_text(entity: tuple[tuple[str, str], ...]) -> str:
+    """Return the entity of a key as it is kept in the column `entity`."""
     return json.dumps(entity, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -25,6 +25,22 @@ STEPS: Mapping[int, Sequence[str]] = {
         "UPDATE deliveries SET body = json_set(body, '$.at', strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now'))",
         "CREATE TABLE silences (id TEXT NOT NULL PRIMARY KEY, ends_at TEXT NOT NULL, body TEXT NOT NULL)",
     ),
+    2: (
+        "CREATE TABLE alerts (scope TEXT NOT NULL, rule TEXT NOT NULL, entity TEXT NOT NULL, starts_at TEXT NOT NULL,"
+        " body TEXT NOT NULL, PRIMARY KEY (scope, rule, entity, starts_at))",
+        "INSERT OR REPLACE INTO alerts SELECT scope, rule, entity, CASE length(starts_at) WHEN 25 THEN"
+        " replace(starts_at, '+00:00', '.000000+00:00') ELSE starts_at END, one FROM (SELECT scope, rule, entity,"
+        " json_extract(each.value, '$.starts_at') AS starts_at, each.value AS one"
+        " FROM verdicts, json_each(verdicts.body, '$.alerts') AS each)",
+        "DROP TABLE verdicts",
+        "ALTER TABLE incidents ADD COLUMN rule TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE incidents ADD COLUMN changed_at TEXT NOT NULL DEFAULT ''",
+        "UPDATE incidents SET rule = json_extract(body, '$.rule'), changed_at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')",
+        "CREATE INDEX incidents_by_rule ON incidents (scope, rule)",
+        "CREATE INDEX incidents_by_change ON incidents (changed_at)",
+        "ALTER TABLE batches ADD COLUMN at TEXT NOT NULL DEFAULT ''",
+        "UPDATE batches SET at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')",
+    ),
 }
 
 

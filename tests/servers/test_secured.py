@@ -153,6 +153,6 @@ def test_a_door_that_has_let_us_in_before_and_does_not_now_is_waited_for(
     known = cluster.Cluster(address, options)
     assert dict(known.look(topic).ends) == {0: 2}
     monkeypatch.setenv("KAFKA_PASSWORD", WRONG)
-    known._admin = cluster.client(cluster.AdminClient, {**cluster.connection(address, options), "error_cb": known._heard})
+    known._connect()
     with pytest.raises(SourceAway, match="does not let us in"):
         known.look(topic)

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaError
 
-from connectors.kafka.refusals import explained
+from connectors.kafka.refusals import explained, reason
 from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 
 BAD_PASSWORD = (
@@ -42,6 +42,12 @@ def test_only_what_may_pass_by_itself_is_waited_for(code: int, kind: type[Source
 def test_the_only_broker_that_has_just_gone_leaves_no_leader() -> None:
     gone = explained(KafkaError(KafkaError._NOENT, "Failed to query partition leaders: No leaders found"), "k1:9092", "logs")
     assert str(gone) == "logs on k1:9092 cannot be read now: Failed to query partition leaders: No leaders found"
+
+
+def test_how_long_a_connection_took_and_how_often_is_not_part_of_the_reason() -> None:
+    refused = "127.0.0.1:9/3: Connect to ipv4#127.0.0.1:9 failed: Connection refused"
+    for took in ("(after 0ms in state CONNECT)", "(after 3ms in state CONNECT, 2 identical error(s) suppressed)"):
+        assert reason(KafkaError(KafkaError._TRANSPORT, f"{refused} {took}")) == refused
 
 
 @pytest.mark.parametrize("took_ms", [306, 1])

@@ -7,7 +7,7 @@ from engine.spark.plans import forget_plan, query_id
 
 def checkpoint(folder: Path, planned: int, done: int) -> Path:
     for name, last in (("offsets", planned), ("commits", done)):
-        (folder / name).mkdir()
+        (folder / name).mkdir(parents=True)
         for batch in range(last + 1):
             (folder / name / str(batch)).write_text("v1")
             (folder / name / f".{batch}.crc").write_text("crc")
@@ -30,6 +30,14 @@ def test_a_batch_that_is_in_the_store_keeps_its_plan(tmp_path: Path) -> None:
     before = plans(folder)
     assert forget_plan(folder, lambda batch: batch == 1) == 1
     assert plans(folder) == before
+
+
+def test_what_the_first_batch_left_of_its_state_goes_with_its_plan_and_that_of_others_stays(tmp_path: Path) -> None:
+    for planned, left in ((0, False), (3, True)):
+        folder = checkpoint(tmp_path / str(planned), planned=planned, done=planned - 1)
+        (folder / "state" / "0").mkdir(parents=True)
+        forget_plan(folder, lambda batch: False)
+        assert (folder / "state").exists() == left
 
 
 def test_what_is_done_or_was_never_planned_is_left_alone(tmp_path: Path) -> None:
