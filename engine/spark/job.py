@@ -11,9 +11,11 @@ import json
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import gettempdir
@@ -39,6 +41,7 @@ _DISK = re.compile("No space left on device|Disk quota exceeded|Read-only file s
 _AWAY = re.compile(r"^engine\.errors\.SourceAway: (.+)$", re.MULTILINE)
 POLL_S = 0.2
 TRIES = 5
+PRUNE_EVERY_S = 60.0
 STALLED_AFTER_S = 60.0
 
 
@@ -63,9 +66,9 @@ class Job:
     """Everything a run needs.
 
     `bounded`: read what is there, take open ends as final, and end. Otherwise run until `stop` is set, a batch every
-    `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. `on_batch` is called after each batch is in
-    the store. `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old
-    ones stood.
+    `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. Incidents that have been over for
+    `retention_s` are removed from the store, some at a time; 0: never. `on_batch` is called after each batch is in the store.
+    `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old ones stood.
     """
 
     sources: Sequence[SourceSpec]
@@ -77,6 +80,7 @@ class Job:
     max_lines: int | None = None
     parallelism: int = 1
     stalled_after_s: float = STALLED_AFTER_S
+    retention_s: float = 0.0
     on_batch: Callable[[BatchReport], None] = _ignore
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -179,11 +183,13 @@ class _Batches:
         self._job = job
         self.failure: TocsinError | None = None
         self.done = -1
+        self._pruned_at = float("-inf")
 
     def take(self, frame: DataFrame, batch: int) -> None:
         items = [item(row.kind, row.body) for row in frame.collect()]
         try:
             self._job.on_batch(self._put(items, batch))
+            self._prune()
         except TocsinError as error:
             self.failure = error
             raise
@@ -206,6 +212,12 @@ class _Batches:
             revisions = list(group(findings, self._job.plan, ledger))
             ledger.put_losses(DataLoss(each.source_id, each.lost_from, each.lost_to, each.why) for each in losses)
         return BatchReport(batch, lines, len({incident.id for incident in revisions}), said)
+
+    def _prune(self) -> None:
+        """Remove what is too old, a little now and then: no batch waits for much of it."""
+        if self._job.retention_s > 0 and time.monotonic() - self._pruned_at > PRUNE_EVERY_S:
+            self._job.store.prune(datetime.now(UTC) - timedelta(seconds=self._job.retention_s))
+            self._pruned_at = time.monotonic()
 
     def _id(self, batch: int) -> BatchId:
         return BatchId(query_id(_offsets(self._job)), batch)

@@ -21,8 +21,8 @@ def query_id(checkpoint: Path) -> str:
 def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
     """Take out the plan of the batch that was planned and not done; return the number of the batch that comes next.
 
-    The plan stays when `is_in` says that the store has the batch already. Before the first batch there is no state to go on from,
-    and Spark wants none to be there. The query must not be running.
+    The plan stays when `is_in` says that the store has the batch already. Before the first batch there is no state to go on
+    from, and Spark wants none to be there. The query must not be running.
     """
     planned, done = (_last(checkpoint / name) for name in ("offsets", "commits"))
     if planned <= done:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Column, Connection, Select, delete, func, literal_column, select, update
+from sqlalchemy import Column, Connection, Select, delete, func, literal_column, select, true, update
 
 from engine.codec import loads
 from engine.model.incidents import Incident
@@ -104,8 +104,9 @@ def _remove_evidence(connection: Connection, removed: Sequence[Incident]) -> Non
     shown = {event.event_id for incident in removed for event in incident.evidence}
     if not shown:
         return
-    each = func.json_each(schema.alerts.c.body, "$.evidence").table_valued("value")
-    needed = connection.scalars(select(each.c.value).select_from(schema.alerts, each).where(schema.alerts.c.body != REMOVED))
+    body = func.nullif(schema.alerts.c.body, REMOVED)
+    each = func.json_each(body, "$.evidence").table_valued("value")
+    needed = connection.scalars(select(each.c.value).select_from(schema.alerts.join(each, true())))
     _delete(connection, schema.evidence.c.event_id, shown.difference(needed))
 
 
