@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from connectors.kafka.options import resolved
@@ -137,11 +137,21 @@ class Cluster:
         if not wanted:
             return {}
         answers = self._admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=within_s)
-        return {place.partition: answer.result().offset for place, answer in answers.items()}
+        return {place.partition: told_offset(answer.result().offset) for place, answer in answers.items()}
 
     def _heard(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:  # that gives no reason
             self._said = error
+
+
+def told_offset(offset: int) -> int:
+    """Return the offset that a broker has told; OFFSET_END stands for none of that time. Raises KafkaException when none has.
+
+    While a leader dies, librdkafka answers for its partitions with OFFSET_INVALID, and no error.
+    """
+    if offset == OFFSET_INVALID:
+        raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "the leader of a partition has not answered"))
+    return offset
 
 
 def _id(said: Any) -> str:

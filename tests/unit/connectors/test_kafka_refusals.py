@@ -1,8 +1,9 @@
 """What librdkafka refuses with becomes a sentence, and tells a cluster that is away from one that will never answer."""
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException
 
+from connectors.kafka.cluster import told_offset
 from connectors.kafka.refusals import explained, reason
 from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 
@@ -42,6 +43,13 @@ def test_only_what_may_pass_by_itself_is_waited_for(code: int, kind: type[Source
 def test_the_only_broker_that_has_just_gone_leaves_no_leader() -> None:
     gone = explained(KafkaError(KafkaError._NOENT, "Failed to query partition leaders: No leaders found"), "k1:9092", "logs")
     assert str(gone) == "logs on k1:9092 cannot be read now: Failed to query partition leaders: No leaders found"
+
+
+def test_an_offset_that_no_leader_told_is_none() -> None:
+    assert [told_offset(offset) for offset in (0, 7, OFFSET_END)] == [0, 7, OFFSET_END]
+    with pytest.raises(KafkaException) as raised:
+        told_offset(OFFSET_INVALID)
+    assert type(explained(raised.value.args[0], "k1:9092", "logs")) is SourceAway
 
 
 def test_how_long_a_connection_took_and_how_often_is_not_part_of_the_reason() -> None:
