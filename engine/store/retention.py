@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Column, Connection, Select, delete, func, literal_column, select, true, update
+from sqlalchemy import Column, Connection, Select, delete, func, literal_column, or_, select, true, update
 
 from engine.codec import loads
 from engine.model.incidents import Incident
@@ -34,7 +34,7 @@ def prune(connection: Connection, before: datetime, limit: int) -> int:
     somebody is still to be told of, and the incident that changed last, whose revision marks how far readers are.
     """
     candidates = _candidates(connection, before, limit)
-    removed = removable(candidates, _unmerged(connection)) if candidates else []
+    removed = removable(candidates, _neighbours(connection, candidates))
     for incident in removed:
         _remove_alerts(connection, incident)
     _remove_evidence(connection, removed)
@@ -81,10 +81,13 @@ def _candidates(connection: Connection, before: datetime, limit: int) -> list[In
     return [loads(body, Incident) for body in connection.scalars(chosen.order_by(table.c.changed_at).limit(limit))]
 
 
-def _unmerged(connection: Connection) -> list[Incident]:
+def _neighbours(connection: Connection, candidates: Sequence[Incident]) -> list[Incident]:
+    """Return the incidents that may be near to one of `candidates`: those that did not begin after all of them."""
     table = schema.incidents
-    bodies = connection.scalars(select(table.c.body).where(table.c.status != "merged"))
-    return [loads(body, Incident) for body in bodies]
+    begun = func.json_extract(table.c.body, "$.first_seen")
+    until = max((_span(each)[1] for each in candidates), default=_ALWAYS[0]) + NEAR
+    chosen = select(table.c.body).where(table.c.status != "merged", or_(begun.is_(None), begun <= schema.text(until)))
+    return [loads(body, Incident) for body in connection.scalars(chosen)]
 
 
 def _changed_last() -> Select[tuple[str]]:
