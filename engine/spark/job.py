@@ -99,11 +99,10 @@ def run(job: Job, spark: SparkSession) -> None:
     Whoever stops a job may have stopped Java and the workers with it (systemd tells the whole group), so what breaks from then
     on is no failure: the next run does the batch again.
     """
-    if job.stop.is_set():  # told to stop while Spark started
-        return
     batches = _Batches(job)
     tries, done = 0, -1
-    while (why := _finished(job, spark, batches)) is not None:
+    # a job may be told to stop while Spark starts
+    while not job.stop.is_set() and (why := _finished(job, spark, batches)) is not None:
         tries, done = (tries + 1 if batches.done == done else 1), batches.done
         if tries == TRIES:
             raise SourceError(f"{why} (tried {tries} times, though it answers)")
