@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
+from engine.model.incidents import WHOLE, Alert, Blind, Evidence, Incident, Key, Part, Roster, Span, Verdict, span
 
 
 class MemoryLedger:
@@ -35,15 +35,21 @@ class MemoryLedger:
             known = self._blinds.get(blind.scope, {}) if blind.what else {}
             self._blinds[blind.scope] = known | ({blind: None} if blind.what else {})
 
-    def alerts(self, scope: str, rules: Collection[str] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
-        """Return the alerts of `scope` (of `rules`) by key, each ordered by time."""
+    def alerts(self, scope: str, part: Part = WHOLE) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return the alerts of a part of `scope` by key, each ordered by time."""
         every = sorted(self._alerts.get(scope, {}).items())
-        return {key: alerts for key, alerts in every if alerts and (rules is None or key[1] in rules)}
+        found = {key: tuple(a for a in alerts if part.holds(key[1], a.starts_at)) for key, alerts in every}
+        return {key: alerts for key, alerts in found.items() if alerts}
 
-    def incidents(self, scope: str, rules: Collection[str] | None = None) -> Sequence[Incident]:
-        """Return the last revision of every incident of `scope` (of `rules`), oldest first, merged ones included."""
-        every = self._incidents.get(scope, {}).values()
-        return [incident for incident in every if rules is None or incident.rule in rules]
+    def incidents(self, scope: str, part: Part = WHOLE) -> Sequence[Incident]:
+        """Return the last revision of every incident of a part of `scope`, oldest first, merged ones included."""
+        return [each for each in self._incidents.get(scope, {}).values() if part.holds(each.rule, each.first_seen)]
+
+    def spans(self, scope: str, rules: Collection[str]) -> Sequence[Span] | None:
+        """Return when the alerts of `rules` were; None when one of them is at no known time."""
+        every = (a for key, alerts in self._alerts.get(scope, {}).items() if key[1] in rules for a in alerts)
+        found = [span(alert) for alert in every]
+        return None if None in found else [each for each in found if each is not None]
 
     def judged_by(self, scope: str) -> str | None:
         """Return the hash of the rules that all of `scope` was last decided by."""

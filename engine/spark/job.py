@@ -7,7 +7,6 @@ crash; one whose id is in is skipped.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import threading

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, delete, func, select
+from sqlalchemy import Connection, Select, Table, delete, func, or_, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.codec import dumps, loads
 from engine.errors import DataLoss
-from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
+from engine.model.incidents import WHOLE, Alert, Blind, Evidence, Incident, Key, Part, Roster, Span, Verdict, span
 from engine.store import schema
 
 REMOVED = ""  # the body of an alert that was removed for its age
@@ -39,21 +39,35 @@ class StoreLedger:
         self._put(schema.rosters, [{"scope": roster.scope, "body": dumps(roster)} for roster in rosters])
         self._put_blinds(blinds)
 
-    def alerts(self, scope: str, rules: Collection[str] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
-        """Return the alerts of `scope` (of `rules`) by key, each ordered by time."""
+    def alerts(self, scope: str, part: Part = WHOLE) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return the alerts of a part of `scope` by key, each ordered by time."""
         table = schema.alerts
         chosen = select(table.c.rule, table.c.entity, table.c.body).where(table.c.scope == scope, table.c.body != REMOVED)
-        rows = self._connection.execute(_of(chosen, table, rules).order_by(*table.primary_key))
+        if part.since is not None:
+            chosen = chosen.where(table.c.starts_at >= schema.text(part.since))
+        rows = self._connection.execute(_of(chosen, table, part.rules).order_by(*table.primary_key))
         found: dict[Key, list[Alert]] = {}
         for rule, entity, body in rows:
             found.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
         return {key: tuple(alerts) for key, alerts in sorted(found.items())}
 
-    def incidents(self, scope: str, rules: Collection[str] | None = None) -> Sequence[Incident]:
-        """Return the last revision of every incident of `scope` (of `rules`), oldest first, merged ones included."""
+    def incidents(self, scope: str, part: Part = WHOLE) -> Sequence[Incident]:
+        """Return the last revision of every incident of a part of `scope`, oldest first, merged ones included."""
         table = schema.incidents
-        chosen = _of(select(table.c.body).where(table.c.scope == scope), table, rules)
+        chosen = _of(select(table.c.body).where(table.c.scope == scope), table, part.rules)
+        if part.since is not None:
+            begun = table.c.first_seen
+            chosen = chosen.where(or_(begun.is_(None), begun >= schema.text(part.since)))
         return [loads(body, Incident) for body in self._connection.scalars(chosen.order_by(table.c.number))]
+
+    def spans(self, scope: str, rules: Collection[str]) -> Sequence[Span] | None:
+        """Return when the alerts of `rules` were; None when one of them is at no known time."""
+        table = schema.alerts
+        chosen = select(table.c.starts_at, table.c.until).where(table.c.scope == scope, table.c.body != REMOVED)
+        rows = self._connection.execute(_of(chosen, table, rules)).all()
+        if any(until is None for _, until in rows):
+            return None
+        return [(datetime.fromisoformat(start), datetime.fromisoformat(until)) for start, until in rows]
 
     def judged_by(self, scope: str) -> str | None:
         """Return the hash of the rules that all of `scope` was last decided by."""
@@ -90,6 +104,7 @@ class StoreLedger:
             self._put(schema.revisions, [{"id": incident.id, "revision": incident.revision, "body": body}])
             at = schema.text(datetime.now(UTC))
             row = {"scope": incident.key[0], "status": incident.status, "body": body, "rule": incident.rule, "changed_at": at}
+            row["first_seen"] = incident.first_seen and schema.text(incident.first_seen)
             opening = {"id": incident.id, "number": self._next_number(), **row}
             statement = insert(schema.incidents).values(opening).on_conflict_do_update(index_elements=["id"], set_=row)
             self._connection.execute(statement)
@@ -106,13 +121,14 @@ class StoreLedger:
         """Replace what a rule said of an entity (see Verdict.over); what was removed for its age stays so."""
         scope, rule, entity = verdict.key
         place, table = {"scope": scope, "rule": rule, "entity": entity_text(entity)}, schema.alerts
-        rows = [{**place, "starts_at": schema.text(alert.starts_at), "body": dumps(alert)} for alert in verdict.alerts]
+        rows = [{**place, **_row(alert)} for alert in verdict.alerts]
         replaced = delete(table).filter_by(**place).where(table.c.body != REMOVED)
         if verdict.final_before is not None:
             replaced = replaced.where(table.c.starts_at >= schema.text(verdict.final_before))
         self._connection.execute(replaced)
         statement = insert(table)
-        keys, fresh = [column.name for column in table.primary_key], {"body": statement.excluded.body}
+        keys = [column.name for column in table.primary_key]
+        fresh = {name: statement.excluded[name] for name in ("body", "until")}
         if rows:
             self._connection.execute(statement.on_conflict_do_update(keys, set_=fresh, where=table.c.body != REMOVED), rows)
 
@@ -136,6 +152,11 @@ class StoreLedger:
             self._connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=values), rows)
         else:
             self._connection.execute(statement.on_conflict_do_nothing(index_elements=keys), rows)
+
+
+def _row(alert: Alert) -> dict[str, str | None]:
+    when = span(alert)
+    return {"starts_at": schema.text(alert.starts_at), "until": when and schema.text(when[1]), "body": dumps(alert)}
 
 
 def _of(chosen: Select[Any], table: Table, rules: Collection[str] | None) -> Select[Any]:

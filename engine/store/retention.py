@@ -84,9 +84,10 @@ def _candidates(connection: Connection, before: datetime, limit: int) -> list[In
 def _neighbours(connection: Connection, candidates: Sequence[Incident]) -> list[Incident]:
     """Return the incidents that may be near to one of `candidates`: those that did not begin after all of them."""
     table = schema.incidents
-    begun = func.json_extract(table.c.body, "$.first_seen")
     until = max((_span(each)[1] for each in candidates), default=_ALWAYS[0]) + NEAR
-    chosen = select(table.c.body).where(table.c.status != "merged", or_(begun.is_(None), begun <= schema.text(until)))
+    chosen = select(table.c.body).where(
+        table.c.status != "merged", or_(table.c.first_seen.is_(None), table.c.first_seen <= schema.text(until))
+    )
     return [loads(body, Incident) for body in connection.scalars(chosen)]
 
 

@@ -33,6 +33,7 @@ alerts = Table(
     Column("rule", Text, primary_key=True),
     Column("entity", Text, primary_key=True),
     Column("starts_at", Text, primary_key=True),
+    Column("until", Text),
     Column("body", Text, nullable=False),
     comment="what rules say of entities; an empty body stands for one that was removed for its age, and never comes back",
 )
@@ -78,6 +79,7 @@ incidents = Table(
     Column("body", Text, nullable=False),
     Column("rule", Text, nullable=False),
     Column("changed_at", Text, nullable=False),  # by this machine's clock
+    Column("first_seen", Text),
     Index("incidents_by_scope", "scope", "number"),
     Index("incidents_by_rule", "scope", "rule"),
     Index("incidents_by_change", "changed_at"),
