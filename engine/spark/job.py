@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 _DISK = re.compile("No space left on device|Disk quota exceeded|Read-only file system|File too large")
-_AWAY = re.compile(r"^engine\.errors\.SourceAway: (.+)$", re.MULTILINE)
+# A source that is away, and a machine too busy to start Python within Spark's ten seconds.
+_PASSING = re.compile(r"(?<=^engine\.errors\.SourceAway: ).+$|Python worker failed to connect back", re.MULTILINE)
 POLL_S = 0.2
 TRIES = 5
 PRUNE_EVERY_S = 60.0
@@ -104,7 +105,7 @@ def run(job: Job, spark: SparkSession) -> None:
     while not job.stop.is_set() and (why := _finished(job, spark, batches)) is not None:
         tries, done = (tries + 1 if batches.done == done else 1), batches.done
         if tries == TRIES:
-            raise SourceError(f"{why} (tried {tries} times, though it answers)")
+            raise SourceError(f"{why} (tried {tries} times)")
         batches.give_back(why)
 
 
@@ -121,8 +122,8 @@ def _finished(job: Job, spark: SparkSession, batches: _Batches) -> str | None:
             raise batches.failure from error
         if job.stop.is_set():
             return None
-        if not job.bounded and (away := _AWAY.findall(str(error))):
-            return str(away[-1])
+        if not job.bounded and (passing := _PASSING.findall(str(error))):
+            return str(passing[-1])
         raise _explained(error, job.checkpoint) from error
     return None
 
