@@ -100,11 +100,8 @@ class StoreLedger:
     def put_incidents(self, incidents: Iterable[Incident]) -> None:
         """Store new revisions; the first one of an id gives it its place in the order of opening."""
         for incident in incidents:
-            body = dumps(incident)
-            self._put(schema.revisions, [{"id": incident.id, "revision": incident.revision, "body": body}])
-            at = schema.text(datetime.now(UTC))
-            row = {"scope": incident.key[0], "status": incident.status, "body": body, "rule": incident.rule, "changed_at": at}
-            row["first_seen"] = incident.first_seen and schema.text(incident.first_seen)
+            row = _incident_row(incident)
+            self._put(schema.revisions, [{"id": incident.id, "revision": incident.revision, "body": row["body"]}])
             opening = {"id": incident.id, "number": self._next_number(), **row}
             statement = insert(schema.incidents).values(opening).on_conflict_do_update(index_elements=["id"], set_=row)
             self._connection.execute(statement)
@@ -121,7 +118,7 @@ class StoreLedger:
         """Replace what a rule said of an entity (see Verdict.over); what was removed for its age stays so."""
         scope, rule, entity = verdict.key
         place, table = {"scope": scope, "rule": rule, "entity": entity_text(entity)}, schema.alerts
-        rows = [{**place, **_row(alert)} for alert in verdict.alerts]
+        rows = [{**place, **_alert_row(alert)} for alert in verdict.alerts]
         replaced = delete(table).filter_by(**place).where(table.c.body != REMOVED)
         if verdict.final_before is not None:
             replaced = replaced.where(table.c.starts_at >= schema.text(verdict.final_before))
@@ -154,9 +151,20 @@ class StoreLedger:
             self._connection.execute(statement.on_conflict_do_nothing(index_elements=keys), rows)
 
 
-def _row(alert: Alert) -> dict[str, str | None]:
+def _incident_row(incident: Incident) -> dict[str, str | None]:
+    return {
+        "scope": incident.key[0],
+        "status": incident.status,
+        "body": dumps(incident),
+        "rule": incident.rule,
+        "changed_at": schema.text(datetime.now(UTC)),
+        "first_seen": schema.text(incident.first_seen) if incident.first_seen else None,
+    }
+
+
+def _alert_row(alert: Alert) -> dict[str, str | None]:
     when = span(alert)
-    return {"starts_at": schema.text(alert.starts_at), "until": when and schema.text(when[1]), "body": dumps(alert)}
+    return {"starts_at": schema.text(alert.starts_at), "until": schema.text(when[1]) if when else None, "body": dumps(alert)}
 
 
 def _of(chosen: Select[Any], table: Table, rules: Collection[str] | None) -> Select[Any]:
