@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 _DISK = re.compile("No space left on device|Disk quota exceeded|Read-only file system|File too large")
-# A source that is away, and a machine too busy to start Python within Spark's ten seconds.
-_PASSING = re.compile(r"(?<=^engine\.errors\.SourceAway: ).+$|Python worker failed to connect back", re.MULTILINE)
+_AWAY = re.compile(r"^engine\.errors\.SourceAway: (.+)$", re.MULTILINE)
+_BUSY = re.compile("Python worker failed to connect back")  # Spark gives it ten seconds
 POLL_S = 0.2
 TRIES = 5
 PRUNE_EVERY_S = 60.0
@@ -94,7 +94,8 @@ def run(job: Job, spark: SparkSession) -> None:
     """Run `job` to its end. Raises the TocsinError behind a failure.
 
     What a source promised when a batch was planned may be away when it is read: a run without end then plans the batch anew,
-    and so waits as for any source that is away. It gives up when TRIES in a row were planned and could not be read.
+    and so waits as for any source that is away. So does any run on a machine that is too busy. It gives up when TRIES in a row
+    were planned and could not be read.
 
     Whoever stops a job may have stopped Java and the workers with it (systemd tells the whole group), so what breaks from then
     on is no failure: the next run does the batch again.
@@ -110,7 +111,7 @@ def run(job: Job, spark: SparkSession) -> None:
 
 
 def _finished(job: Job, spark: SparkSession, batches: _Batches) -> str | None:
-    """Run a query to the end of the job; return why it ended before, when what it was about to read was away."""
+    """Run a query to the end of the job; return why it ended before, when that passes by itself."""
     query = _started(job, spark, batches)
     try:
         while not query.awaitTermination(POLL_S):
@@ -122,10 +123,18 @@ def _finished(job: Job, spark: SparkSession, batches: _Batches) -> str | None:
             raise batches.failure from error
         if job.stop.is_set():
             return None
-        if not job.bounded and (passing := _PASSING.findall(str(error))):
-            return str(passing[-1])
+        if (why := _passing(str(error), job.bounded)) is not None:
+            return why
         raise _explained(error, job.checkpoint) from error
     return None
+
+
+def _passing(failure: str, bounded: bool) -> str | None:
+    """Return why a query failed, when that passes by itself; a bounded run does not wait for sources that are away."""
+    if _BUSY.search(failure):
+        return "the machine is too busy to start Python within the time that Spark gives it"
+    away = [] if bounded else _AWAY.findall(failure)
+    return str(away[-1]) if away else None
 
 
 def plan_file(plan: Plan, folder: Path) -> Path:
