@@ -84,6 +84,10 @@ class Notifier:
             self._plan(now)
         return told + self._send()
 
+    def rules_changed(self, explained: frozenset[str]) -> None:
+        """Let other rules be those that settle, from the next step on; may be called from any thread."""
+        self._policy = replace(self._policy, explained=explained)
+
     def run(self, stop: threading.Event, say: Callable[[str], None]) -> None:
         """Step every second, and when an attempt is over, until `stop` is set; once more then, and take up what is under way.
 

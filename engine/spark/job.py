@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import disk_usage
@@ -61,6 +61,10 @@ def _ignore(report: BatchReport) -> None:
     pass
 
 
+def _unchanged() -> Plan | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Job:
     """Everything a run needs.
@@ -68,6 +72,7 @@ class Job:
     `bounded`: read what is there, take open ends as final, and end. Otherwise run until `stop` is set, a batch every
     `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. Incidents that have been over for
     `retention_s` are removed from the store, some at a time; 0: never. `on_batch` is called after each batch is in the store.
+    `renewed` is asked several times a second: a plan that it returns takes the place of `plan` for what comes next.
     `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old ones stood.
     """
 
@@ -82,6 +87,7 @@ class Job:
     stalled_after_s: float = STALLED_AFTER_S
     retention_s: float = 0.0
     on_batch: Callable[[BatchReport], None] = _ignore
+    renewed: Callable[[], Plan | None] = _unchanged
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -91,7 +97,8 @@ def log_of(checkpoint: Path) -> Path:
 
 
 def run(job: Job, spark: SparkSession) -> None:
-    """Run `job` to its end. Raises the TocsinError behind a failure.
+    """Run `job` to its end, with a new query on the same checkpoint whenever its plan is renewed. Raises the TocsinError behind
+    a failure.
 
     What a source promised when a batch was planned may be away when it is read: a run without end then plans the batch anew,
     and so waits as for any source that is away. So does any run on a machine that is too busy. It gives up when TRIES in a row
@@ -100,31 +107,47 @@ def run(job: Job, spark: SparkSession) -> None:
     Whoever stops a job may have stopped Java and the workers with it (systemd tells the whole group), so what breaks from then
     on is no failure: the next run does the batch again.
     """
+    plan: Plan | None = job.plan
+    while plan is not None and not job.stop.is_set():  # told to stop while Spark started, or took up other rules
+        job = replace(job, plan=plan)
+        plan = _run_until_renewed(job, spark)
+
+
+def _run_until_renewed(job: Job, spark: SparkSession) -> Plan | None:
+    """Run `job` with its plan; return the plan to go on with, None at its end."""
     batches = _Batches(job)
     tries, done = 0, -1
-    # a job may be told to stop while Spark starts
-    while not job.stop.is_set() and (why := _finished(job, spark, batches)) is not None:
-        tries, done = (tries + 1 if batches.done == done else 1), batches.done
-        if tries == TRIES:
-            raise SourceError(f"{why} (tried {tries} times)")
-        batches.give_back(why)
+    while not job.stop.is_set():
+        try:
+            return _run_query(job, spark, batches)
+        except _PassingError as passing:
+            tries, done = (tries + 1 if batches.done == done else 1), batches.done
+            if tries == TRIES:
+                raise SourceError(f"{passing} (tried {tries} times)") from None
+            batches.give_back(str(passing))
+    return None
 
 
-def _finished(job: Job, spark: SparkSession, batches: _Batches) -> str | None:
-    """Run a query to the end of the job; return why it ended before, when that passes by itself."""
+class _PassingError(Exception):
+    """A query failed for what passes by itself; says what."""
+
+
+def _run_query(job: Job, spark: SparkSession, batches: _Batches) -> Plan | None:
+    """Run one query of `job`; return the plan to go on with, None at its end. Raises _PassingError."""
     query = _started(job, spark, batches)
     try:
         while not query.awaitTermination(POLL_S):
-            if job.stop.is_set():
+            plan = None if job.stop.is_set() else job.renewed()
+            if plan is not None or job.stop.is_set():
                 query.stop()
-                break
+                return plan
     except Exception as error:
         if batches.failure is not None:
             raise batches.failure from error
         if job.stop.is_set():
             return None
         if (why := _passing(str(error), job.bounded)) is not None:
-            return why
+            raise _PassingError(why) from error
         raise _explained(error, job.checkpoint) from error
     return None
 
