@@ -46,6 +46,7 @@ class Code(Enum):
     MISSING_HOLE = ("TOC307", "A pattern of a component lacks the hole that it is there for.")
     EXAMPLE_FAILS = ("TOC308", "An example of a format does not match its header.")
     NAME_CLASH = ("TOC309", "One name is used for two things.")
+    NOT_LINEAR = ("TOC310", "The regular expression needs more than linear time: look-around, back references, possession.")
 
     EXPRESSION_SYNTAX = ("TOC401", "The expression cannot be read.")
     EXPRESSION_TOO_DEEP = ("TOC402", "The expression is nested deeper than 32 levels.")
@@ -69,6 +70,11 @@ class Code(Enum):
     NO_LITERAL = ("TOC604", "A pattern has no literal word of three characters, so every line must be tried.")
     UNDECLARED_CHANGE = ("TOC605", "A command changes something without saying changes_state: true.")
     LOOKS_LIKE_HOLE = ("TOC606", "Braces look like a hole but are taken literally.")
+    SAMPLE_CONSTANT = ("TOC607", "A pattern holds a name, a host or an id that only its own sample has.")
+    SHADOWED = ("TOC608", "Another rule fires on every line that this one fires on, and neither explains the other.")
+    UNREACHABLE = ("TOC609", "A correlation can never hold.")
+    NEVER_FILLED = ("TOC610", "A value of a command or setting is filled by no capture.")
+    UNKNOWN_SETTING = ("TOC611", "Kafka has no setting of this name at this level.")
 
     NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
     UNKNOWN_RECEIVER = ("TOC702", "A route names a receiver that does not exist.")

@@ -23,6 +23,8 @@ MIN_LITERAL = 3
 
 HOLE = re.compile(r"\\[{}]|\{(?:(?P<name>[a-z][a-z0-9_]*)(?::(?P<type>[a-z]+))?)?\}")
 _ALMOST = re.compile(r"(?<!\\)\{([A-Za-z][A-Za-z0-9_]*)(?::\s*([A-Za-z]+))?\s*\}")
+# character classes and escapes are stepped over
+_NOT_LINEAR = re.compile(r"\[(?:\\.|[^\]\\])*\]|(?P<why>\(\?<?[=!]|\(\?>|\(\?P=|\\[1-9]|\\k<|(?<=[*+?}])\+)|\\.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,20 @@ def compiled_by_re2(expression: str) -> str:
         reason = error.args[0] if error.args else error
         return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
     return ""
+
+
+def report_refused(node: TextNode, reason: str, report: Report) -> None:
+    """Report a raw expression that RE2 refuses for `reason`, where in it the reason lies."""
+    found = next((each for each in _NOT_LINEAR.finditer(node.value) if each["why"]), None)
+    if found is not None:
+        message = f"`{found['why']}` takes more than linear time, and RE2 has none of it"
+        help_line = "say it with another item and `not` in the condition, or with a repeated hole {name} in a pattern"
+        report.add(Code.NOT_LINEAR, node, message, help_line, found.start("why"), len(found["why"]))
+        return
+    culprit = reason.rpartition(": ")[2]
+    at = node.value.find(culprit) if ": " in reason else -1
+    place = (at, len(culprit)) if at > 0 else (0, 0)
+    report.add(Code.REGEX, node, f"RE2 does not take this: {reason}", "https://github.com/google/re2/wiki/Syntax", *place)
 
 
 def checked_pattern(node: TextNode, report: Report, nocase: bool = False) -> Pattern | None:
