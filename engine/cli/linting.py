@@ -28,14 +28,17 @@ def lint(paths: Sequence[Path]) -> list[Diagnostic]:
 
 def shadowed(pack: Pack) -> list[Diagnostic]:
     """Return a finding for each rule on all of whose firing lines another one fires too, though neither explains the other."""
-    matcher = Matcher(with_layouts(pack.plan))
     rules = {each.rule.id: each.rule for each in pack.plan.signatures}
     told = {id_ for id_, rule in rules.items() if rule.severity != "info"}
+    if len(told) < 2:
+        return []
+    plan = with_layouts(pack.plan)
+    matcher = Matcher(plan)
     found: list[Diagnostic] = []
     for id_ in sorted(told):
-        over = _over(id_, [test for test in pack.tests[id_] if test.fires is not None], matcher, pack.plan)
+        over = _over(id_, [test for test in pack.tests[id_] if test.fires is not None], matcher, plan)
         for other in sorted((over & told) - {id_}):
-            if not _related(rules[id_], rules[other], pack.plan):
+            if not _related(rules[id_], rules[other], plan):
                 found.extend(_finding(pack, id_, other))
     return found
 
@@ -44,7 +47,7 @@ def _over(id_: str, tests: Sequence[RuleTest], matcher: Matcher, plan: Plan) -> 
     """Return the rules that match every event that `id_` matches in `tests`."""
     seen: list[frozenset[str]] = []
     for test in tests:
-        for event in events(test, with_layouts(plan)):
+        for event in events(test, plan):
             ids = frozenset(match.rule_id for match in matcher.match_event(event))
             seen += [ids] if id_ in ids else []
     return frozenset.intersection(*seen) if seen else frozenset()

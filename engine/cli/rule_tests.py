@@ -56,6 +56,11 @@ def run_test(test: RuleTest, plan: Plan) -> Outcome:
     return Outcome(test, tuple(problems))
 
 
+def incidents(test: RuleTest, plan: Plan) -> tuple[Incident, ...]:
+    """Return the incidents of the tested rule that its log ends in, in their final state."""
+    return _replayed(test, narrowed(plan, test.rule_id)).incidents
+
+
 def narrowed(plan: Plan, rule_id: str) -> Plan:
     """Return `plan` with `rule_id` and the rules that it works with or explains; only it explains anything."""
     both: tuple[Signature | Correlation, ...] = (*plan.signatures, *plan.correlations)

@@ -75,6 +75,7 @@ class Code(Enum):
     UNREACHABLE = ("TOC609", "A correlation can never hold.")
     NEVER_FILLED = ("TOC610", "A value of a command or setting is filled by no capture.")
     UNKNOWN_SETTING = ("TOC611", "Kafka has no setting of this name at this level.")
+    UNFINISHED = ("TOC612", "A text of the draft that `rules new` wrote was not replaced.")
 
     NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
     UNKNOWN_RECEIVER = ("TOC702", "A route names a receiver that does not exist.")
