@@ -15,7 +15,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "versions": "Versions of that component, as bounds that must all hold; any if not given.",
         "detection": "What it looks for in one event: named items, and a `condition` over them.",
         "correlation": "What it looks for in several events over time; instead of `detection`.",
-        "entity": "What one alert is about: keys, or a map of label to the capture or label it is read from; the cluster if not given.",
+        "entity": "What one alert is about: keys, or a map of label to capture or label; the cluster if not given.",
         "collapse": "Matches of one entity within this time of the first are one occurrence.",
         "distinct": "Captures; each combination of their values counts once.",
         "clear": "When an alert is over; nothing for 1 h if not given, nothing for its `timespan` for a correlation.",
@@ -127,4 +127,45 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "examples": "Lines that the header must match.",
         "notes": "Anything; not used.",
     },
+}
+
+MODIFIER_MEANINGS: Mapping[str, str] = {
+    "contains": "the field holds this text",
+    "startswith": "it begins with it",
+    "endswith": "it ends with it",
+    "re": "the RE2 expression is found in it; named groups are captures",
+    "gt": "it is a number greater than this",
+    "gte": "it is a number not below this",
+    "lt": "it is a number less than this",
+    "lte": "it is a number not above this",
+    "exists": "it is there (true), or absent (false)",
+    "all": "with one of these and a list: every value of the list, not any",
+    "nocase": "with one of these: case does not count",
+}
+
+FUNCTION_MEANINGS: Mapping[str, str] = {
+    "ceil_pow2(n)": "the smallest power of two that is not below n",
+    "round_up(n, step)": "the smallest multiple of step that is not below n",
+    "min(a, b, ...)": "the smallest of up to 16 values, or of one list such as `x.all`",
+    "max(a, b, ...)": "the largest of them",
+    "len(x)": "the length of a text, the number of values of a list",
+    "lower(text)": "the text in lower case",
+    "reassignment(topic, partitions, brokers)": "JSON for kafka-reassign-partitions: these partitions on all the brokers",
+}
+
+CONTEXT_MEANINGS: Mapping[str, str] = {
+    "count": "how many occurrences",
+    "first_seen": "the time of the first",
+    "last_seen": "the time of the last",
+    "duration_s": "the seconds between the two, a number",
+    "duration": "the same as people say it",
+    "brokers": "the ids of the cluster's brokers, as a comma list",
+    "bootstrap": "the cluster's address, of the configuration",
+    "connect_url": "the address of its Connect workers, of the configuration",
+}
+
+UNIT_MEANINGS: Mapping[str, str] = {
+    "human": "a number of bytes as 1.07 MiB",
+    "bytes": "a number with its thousands apart: 1,125,872",
+    "ms": "a number of milliseconds as 10 min",
 }

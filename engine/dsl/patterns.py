@@ -38,21 +38,27 @@ class HoleType:
 
 
 TYPES = {
-    "word": HoleType(r"\S+", meaning="non-blanks, as many as possible"),
+    "word": HoleType(r"\S+", meaning="non-blanks, as many as possible: `{connector}-{task:int}` splits at the last dash"),
     "int": HoleType(r"-?[0-9]+", meaning="a whole number"),
     "num": HoleType(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", meaning="a number, with a fraction or exponent"),
     "bytes": HoleType(r"[0-9]+", meaning="a whole number of bytes"),
     "ms": HoleType(r"[0-9]+", meaning="a whole number of milliseconds"),
     "host": HoleType(
-        r"[A-Za-z0-9\[](?:[A-Za-z0-9._:/%\[\]-]*[A-Za-z0-9\]])?", meaning="a host name, an address or both, with a port"
+        r"[A-Za-z0-9\[](?:[A-Za-z0-9._:/%\[\]-]*[A-Za-z0-9\]])?",
+        meaning="a host name, an address or both (`kafka-1/10.0.0.5`), with its port",
     ),
     "path": HoleType(
         r"""(?:[A-Za-z]:)?[/\\](?:[^\s'",;:()\[\]{}<>]*[^\s'",;:()\[\]{}<>.])?""", meaning="an absolute path without blanks"
     ),
-    "list": HoleType(r"[^\[\]\r\n]*", r"\[", r"\]", "what stands in square brackets"),
-    "quoted": HoleType(r"""[^'"\r\n]*""", r"""['"]""", r"""['"]""", "what stands in quotes"),
+    "list": HoleType(r"[^\[\]\r\n]*", r"\[", r"\]", "what stands in `[...]`, written around the hole or not"),
+    "quoted": HoleType(
+        r"""[^'"\r\n]*""", r"""['"]""", r"""['"]""", "what stands in single or double quotes, written around the hole or not"
+    ),
     "rest": HoleType(r"[^\r\n]*", meaning="the rest of the line"),
-    "tp": HoleType("", meaning="a topic-partition"),
+    "tp": HoleType(
+        "",
+        meaning="a topic-partition: `orders-3`, `[orders,3]`, `<topic id>:orders-3` or `topic='orders', partition=3`",
+    ),
 }
 NUMBERS = ("int", "num", "bytes", "ms")
 _TOPIC = r"[A-Za-z0-9._-]+"

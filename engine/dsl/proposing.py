@@ -35,35 +35,7 @@ _KEY = re.compile(r"(?:([A-Za-z]\w*) id|([A-Za-z][\w.]*?)(?:\.?[Ii]d)?)[=:] ?'?$
 _WORD = re.compile(r"[A-Za-z]{2,}")
 # words that say nothing about the value after them
 _EMPTY_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "has",
-        "have",
-        "id",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "than",
-        "that",
-        "the",
-        "to",
-        "was",
-        "with",
-        "within",
-    ]
+    "a an and are as at be by for from has have id in is it its of on or than that the to was with within".split()  # noqa: SIM905
 )
 _NAMED_BY_TYPE = ("host", "path")
 _TYPES = ("bytes", "ms", "num", "int", "path", "host", "list", "quoted", "tp")
@@ -88,7 +60,7 @@ def propose(text: str) -> Proposal:
             position += 1
             continue
         kind, hit = found
-        made += hit["keep"] + _hole(kind, text[: hit.start("take")], names)
+        made = _unescaping(made + hit["keep"]) + _hole(kind, text[: hit.start("take")], names)
         position = hit.end("take")
     return Proposal(made, tuple(names))
 
@@ -120,8 +92,16 @@ def _varies(kind: str, value: str) -> bool:
 
 
 def _literal(text: str, position: int) -> str:
-    """Return the character at `position`, with a backslash where the pattern would read a hole."""
-    return f"\\{text[position]}" if text[position] in "{}" and HOLE.match(text, position) else text[position]
+    """Return the character at `position` as a pattern spells it."""
+    char = text[position]
+    if char in "{}" and HOLE.match(text, position):
+        return f"\\{char}"  # or the pattern would have a hole there
+    return "{}" if text[position : position + 2] in ("\\{", "\\}") else char
+
+
+def _unescaping(pattern: str) -> str:
+    """Return `pattern` with a hole for a backslash at its end, which would take the meaning from the hole that follows."""
+    return f"{pattern[:-1]}{{}}" if pattern.endswith("\\") else pattern
 
 
 def _hole(kind: str, before: str, names: list[str]) -> str:

@@ -133,9 +133,8 @@ def explain_code(
 
 def _paragraphs(texts: Iterable[tuple[str, str]]) -> Iterable[str]:
     for heading, text in texts:
-        yield (
-            f"{heading}\n" + "\n".join(f"  {line}" for line in text.rstrip("\n").split("\n")) + "\n" if heading else text + "\n"
-        )
+        indented = "\n".join(f"  {line}" for line in text.rstrip("\n").split("\n"))
+        yield f"{heading}\n{indented}\n" if heading else f"{text}\n"
 
 
 def _read(path: Path) -> str:

@@ -53,7 +53,7 @@ _TITLE = 80  # characters
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A draft: id and text of the rule file, the ids of the rules that know these lines already, and how many events they are."""
+    """A draft: id and text of the rule file, the rules that know these lines already, and how many events they are."""
 
     id: str
     text: str
@@ -146,11 +146,12 @@ def _rule_text(id_: str, events: Sequence[LogEvent], captures: Mapping[str, str]
     names = {found.name for _, pattern in items for found in compile_pattern(pattern).captures}
     entity = next((keys for keys in _ENTITIES if names.issuperset(keys)), ())
     said = _as_template(dict(items).get("reason") or items[0][1])
+    short = said.partition(":")[0] if "reason" in dict(items) else said
     subject = "-".join(f"{{{key}}}" for key in entity)
     component = next((name for start, name in _COMPONENTS.items() if first.logger.startswith(start)), "any")
     parts = (
         f"id: {id_}\n",
-        entry("title", ": ".join(part for part in (subject, said) if part)),
+        entry("title", ": ".join(part for part in (subject, short) if part)),
         f"status: experimental\nseverity: {_LEVELS.get(first.level, 'low')}\ncomponent: {component}\n",
         "detection:\n",
         *(folded(name, pattern, 2) for name, pattern in items),

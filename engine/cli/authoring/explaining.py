@@ -97,7 +97,8 @@ def written(expression: Expression) -> str:
 
 
 def _inner(expression: Expression, outer: str = "") -> str:
-    plain = not isinstance(expression, Binary) or (expression.op == outer and outer in ("and", "or"))
+    joins = isinstance(expression, Binary) and expression.op in ("and", "or")
+    plain = not isinstance(expression, Binary) or (outer in ("and", "or") and (expression.op == outer or not joins))
     return written(expression) if plain else f"({written(expression)})"
 
 
@@ -105,10 +106,19 @@ def _parts(expression: Expression) -> Iterator[Expression]:
     """Yield the whole condition, then what `and`, `or` and `not` join in it, down to names and comparisons."""
     yield expression
     match expression:
-        case Binary("and" | "or", left, right):
-            yield from (*_parts(left), *_parts(right))
+        case Binary("and" | "or" as op):
+            for operand in _operands(expression, op):
+                yield from _parts(operand)
         case Unary("not", operand):
             yield from _parts(operand)
+
+
+def _operands(expression: Expression, op: str) -> Iterator[Expression]:
+    """Yield what a chain of `and` or `or` joins; the parser keeps it as a balanced tree."""
+    if isinstance(expression, Binary) and expression.op == op:
+        yield from (*_operands(expression.left, op), *_operands(expression.right, op))
+    else:
+        yield expression
 
 
 def _said(expression: Expression, known: Mapping[str, Any]) -> str:

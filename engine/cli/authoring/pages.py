@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from engine.cli.authoring.showing import incident_of
 from engine.cli.rulebook import with_layouts
@@ -50,12 +51,14 @@ def _page(rule: Rule, pack: Pack, incident: Incident | None) -> str:
 
 
 def _facts(rule: Rule) -> str:
-    versions = ", ".join(f"{operator} {version}" for operator, version in rule.versions) or "any"
-    rows = {"Severity": rule.severity, "Component": rule.component, "Versions": versions, "Status": rule.status}
-    about = ", ".join(rule.entity)
-    return "\n".join(
-        ("| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in (rows | {"One alert for each": about}).items()))
-    )
+    rows = {
+        "Severity": rule.severity,
+        "Component": rule.component,
+        "Versions": ", ".join(f"{operator} {version}" for operator, version in rule.versions) or "any",
+        "Status": rule.status,
+        "One alert for each": ", ".join(rule.entity),
+    }
+    return "\n".join(("| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())))
 
 
 def _section(title: str, body: str) -> str:
@@ -130,14 +133,9 @@ def _related(causes: Iterable[str], symptoms: Iterable[str], draft: Draft) -> st
 
 def _index(pack: Pack) -> str:
     rules = sorted(pack.plan.rules().values(), key=lambda rule: (rule.component, rule.id))
-    components = sorted({rule.component for rule in rules})
     parts = [f"# Rules\n\n{len(rules)} rules. Written by `tocsin rules docs`.\n"]
-    for component in components:
-        rows = [
-            f"| {_link(rule.id)} | {rule.severity} | {_cell(pack.drafts[rule.id].file.title)} |"
-            for rule in rules
-            if rule.component == component
-        ]
+    for component, group in groupby(rules, key=lambda rule: rule.component):
+        rows = [f"| {_link(rule.id)} | {rule.severity} | {_prose(pack.drafts[rule.id].file.title)} |" for rule in group]
         parts.append("\n".join((f"## {component}\n", "| rule | severity | says |", "|---|---|---|", *rows, "")))
     return "\n".join((*parts, "## By exception\n", "| exception | rules |", "|---|---|", *_exceptions(pack), ""))
 
@@ -171,10 +169,6 @@ def _link(id_: str) -> str:
 def _prose(text: str) -> str:
     """Return text of a rule or a log as Markdown that shows it as it is."""
     return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", visible(" ".join(text.split())))
-
-
-def _cell(text: str) -> str:
-    return _prose(text)
 
 
 def _inline(text: str) -> str:
