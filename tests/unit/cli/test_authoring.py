@@ -215,6 +215,7 @@ def test_a_log_text_cannot_break_out_of_its_page(rules: Path, tmp_path: Path, ca
     assert "\n````text\n``` <b>" in page
 
 
+@pytest.mark.slow
 def test_every_built_in_rule_has_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "docs", "--out", tmp_path)[0] == 0
     count = len(json.loads(run(capsys, "list", "--format", "json")[1]))
