@@ -46,7 +46,7 @@ class Code(Enum):
     MISSING_HOLE = ("TOC307", "A pattern of a component lacks the hole that it is there for.")
     EXAMPLE_FAILS = ("TOC308", "An example of a format does not match its header.")
     NAME_CLASH = ("TOC309", "One name is used for two things.")
-    NOT_LINEAR = ("TOC310", "The regular expression needs more than linear time: look-around, back references, possession.")
+    NOT_LINEAR = ("TOC311", "The regular expression needs more than linear time: look-around, back references, possession.")
 
     EXPRESSION_SYNTAX = ("TOC401", "The expression cannot be read.")
     EXPRESSION_TOO_DEEP = ("TOC402", "The expression is nested deeper than 32 levels.")

@@ -19,11 +19,11 @@ DATA = Path(__file__).with_name("explanations.yml")
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One code. `why` holds reason and cure; `wrong` and `right` are top-level keys of a rule, both empty where one file cannot
-    show it; all three are empty for findings about the configuration, which stand at their own place."""
+    """One code. `why` holds reason and cure; `wrong` and `right` are top-level keys of a rule, both empty where one rule cannot
+    show it."""
 
     code: Code
-    why: str = ""
+    why: str
     wrong: str = ""
     right: str = ""
 
@@ -31,8 +31,7 @@ class Explained:
         """Yield (heading, text), the first without heading."""
         level = "advice; the rules load all the same" if self.code.is_warning else "an error; nothing is loaded"
         yield "", f"{self.code.id}: {self.code.meaning}\nThis is {level}."
-        if self.why:
-            yield "", self.why
+        yield "", self.why
         if self.wrong:
             yield "Wrong:", self.wrong
             yield "Right:", self.right
@@ -50,7 +49,7 @@ def explanation(code: str) -> Explained:
     wanted = code.upper()
     if wanted not in known:
         raise UsageError(f"there is no code `{code}`; {did_you_mean(wanted, known, 'docs/rules.md lists them')}")
-    return Explained(known[wanted], **_data().get(wanted, {}))
+    return Explained(known[wanted], **_data()[wanted])
 
 
 @cache

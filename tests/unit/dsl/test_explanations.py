@@ -12,7 +12,7 @@ from engine.dsl.codes import Code
 from engine.dsl.explanations import DATA, Explained, explanation
 from engine.errors import UsageError
 
-EXPLAINED = [explanation(code.id) for code in Code if code.id < "TOC7"]
+EXPLAINED = [explanation(code.id) for code in Code]
 SHOWN = [each for each in EXPLAINED if each.wrong]
 BASE = """\
 id: example
@@ -35,7 +35,7 @@ def found(piece: str, folder: Path) -> set[str]:
     return {diagnostic.code for diagnostic in lint([path])}
 
 
-def test_every_code_of_rules_says_why() -> None:
+def test_every_code_says_why() -> None:
     assert [each.code.id for each in EXPLAINED if len(each.why) < 20] == []
     assert {*yaml.safe_load(DATA.read_text())} == {each.code.id for each in EXPLAINED}
 
@@ -56,7 +56,6 @@ def test_codes_are_known_in_any_case_and_the_nearest_is_named() -> None:
         explanation("TOC2044")
 
 
-def test_a_code_of_the_configuration_has_its_sentence() -> None:
-    assert [text for _, text in explanation("TOC702").paragraphs()] == [
-        "TOC702: A route names a receiver that does not exist.\nThis is an error; nothing is loaded."
-    ]
+def test_a_code_that_one_rule_cannot_show_has_no_pieces() -> None:
+    headings = [heading for heading, _ in explanation("TOC702").paragraphs()]
+    assert headings == ["", ""]
