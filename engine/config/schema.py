@@ -112,6 +112,8 @@ class OverrideEntry(Strict):
     disabled: Flag = False
     severity: Severity | None = None
     labels: Mapping[str, str] = {}
+    except_: Any = Field(default=None, alias="except")
+    unless: Text | None = None
 
 
 class SparkEntry(Strict):

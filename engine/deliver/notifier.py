@@ -75,6 +75,10 @@ class Notifier:
             self._plan(now)
         return self._send()
 
+    def rules_changed(self, explained: frozenset[str]) -> None:
+        """Let other rules be those that settle, from the next step on; may be called from any thread."""
+        self._policy = replace(self._policy, explained=explained)
+
     def run(self, stop: threading.Event, say: Callable[[str], None]) -> None:
         """Step every second until `stop` is set, and once more then; what goes wrong is said once and tried again."""
         last, stopped = "", False

@@ -27,6 +27,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "labels": "Fixed labels, to route by.",
         "runbook": "What the reader is told; needed unless the severity is `info`.",
         "tests": "Log texts on which the rule fires, and near misses on which it stays silent.",
+        "replaces": "Ids that this rule had before: an override that names one goes on to hold.",
         "related": "Ids of rules worth reading next.",
         "notes": "Anything; not used.",
     },
@@ -75,6 +76,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "TestEntry": {
         "log": "The text of one log.",
         "logs": "Texts of several logs by name.",
+        "timeline": "Instead: a script of lines, and of what is expected when.",
         "labels": "Labels of every line, such as `timezone`.",
         "fires": "It fires, with these captures and labels; {} for whatever they are.",
         "silent": "Say true for a near miss: nothing fires.",
@@ -99,7 +101,10 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "rules": "Whose matches are counted or put in order.",
         "group-by": "What one alert is about: keys, or a map of label to capture or label.",
         "timespan": "The window, which slides: a duration. Of an absence: what is too long, a duration or `heartbeat`.",
-        "condition": "Over `count`: a map of gt, gte, lt, lte, eq that must all hold, or an expression.",
+        "condition": "Over what is counted: a map of gt, gte, lt, lte, eq that must all hold, or an expression.",
+        "open": "Of a pair: rules that begin what has to be finished.",
+        "expect": "Of a pair: rules that finish it.",
+        "within": "Of a pair: how long it may take.",
         "of": "Of an absence: who is expected, a component, or a rule whose matches are.",
         "sooner": "Of an absence: complaints that tell it earlier.",
         "unless": "Of an absence: a planned stop, which excuses it.",
@@ -122,6 +127,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "rank": "The lowest that fits is taken; 100 if not given.",
         "header": "RE2 with named groups among time, level, logger, thread, message; others are labels.",
         "time": "How the time is written.",
+        "level": "The level of lines whose header says none.",
         "labels": "Labels of every event of this layout.",
         "carries": "Formats whose later events take this line's labels.",
         "examples": "Lines that the header must match.",
@@ -141,6 +147,7 @@ MODIFIER_MEANINGS: Mapping[str, str] = {
     "exists": "it is there (true), or absent (false)",
     "all": "with one of these and a list: every value of the list, not any",
     "nocase": "with one of these: case does not count",
+    "term": "the name of a list of texts in a file _terms.yml stands for them",
 }
 
 FUNCTION_MEANINGS: Mapping[str, str] = {

@@ -13,7 +13,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import gettempdir
@@ -54,13 +54,18 @@ def _ignore(report: BatchReport) -> None:
     pass
 
 
+def _unchanged() -> Plan | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Job:
     """Everything a run needs.
 
     `bounded`: read what is there, take open ends as final, and end. Otherwise run until `stop` is set, a batch every
     `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. `on_batch` is called after each batch is in
-    the store. `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old
+    the store. `renewed` is asked several times a second: a plan that it returns takes the place of `plan` for what comes next.
+    `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old
     ones stood.
     """
 
@@ -74,6 +79,7 @@ class Job:
     parallelism: int = 1
     stalled_after_s: float = STALLED_AFTER_S
     on_batch: Callable[[BatchReport], None] = _ignore
+    renewed: Callable[[], Plan | None] = _unchanged
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -83,24 +89,32 @@ def log_of(checkpoint: Path) -> Path:
 
 
 def run(job: Job, spark: SparkSession) -> None:
-    """Run `job` to its end. Raises the TocsinError behind a failure.
+    """Run `job` to its end, with a new query on the same checkpoint whenever its plan is renewed. Raises the TocsinError behind
+    a failure.
 
     Whoever stops a job may have stopped Java and the workers with it (systemd tells the whole group), so what breaks from then
     on is no failure: the next run does the batch again.
     """
-    if job.stop.is_set():  # told to stop while Spark started
-        return
+    plan: Plan | None = job.plan
+    while plan is not None and not job.stop.is_set():  # told to stop while Spark started, or took up other rules
+        job = replace(job, plan=plan)
+        plan = _run_until_renewed(job, spark)
+
+
+def _run_until_renewed(job: Job, spark: SparkSession) -> Plan | None:
+    """Run `job` with its plan; return the plan to go on with, None at its end."""
     batches = _Batches(job)
     query = _started(job, spark, batches)
     try:
         while not query.awaitTermination(POLL_S):
-            if job.stop.is_set():
+            plan = None if job.stop.is_set() else job.renewed()
+            if plan is not None or job.stop.is_set():
                 query.stop()
-                break
+                return plan
     except Exception as error:
-        if job.stop.is_set() and batches.failure is None:
-            return
-        raise batches.failure or _explained(error, job.checkpoint) from error
+        if not job.stop.is_set() or batches.failure is not None:
+            raise batches.failure or _explained(error, job.checkpoint) from error
+    return None
 
 
 def plan_file(plan: Plan, folder: Path) -> Path:

@@ -11,6 +11,7 @@ from engine.config import Checks, Secret, SlackSettings, TerminalSettings, Webho
 from engine.config.receivers import SLACK_API
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
+from engine.model.expressions import Binary, Literal, Name
 from engine.model.links import NO_LINKS, Kibana, Links
 from engine.model.routes import Hours, Matcher, Route, TimeInterval, TimeSpan, Timings
 
@@ -291,3 +292,21 @@ def test_secrets_are_read_where_they_are(tmp_path: Path, monkeypatch: pytest.Mon
     ):
         with pytest.raises(UsageError, match=sentence):
             secret.reveal()
+
+
+def test_overrides_except_what_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.yml"
+    excepted = "overrides: {x: {except: ['seen {n:int}', {level: INFO}], unless: n < 3}}"
+    path.write_text(f"sources: [{{type: files, paths: [a]}}]\n{excepted}\n")
+    change = load(path).overrides["x"]
+    assert change.exceptions is not None
+    assert [len(tests) for tests in change.exceptions.any_of] == [1, 1]
+    assert change.unless == Binary("<", Name("n"), Literal(3))
+
+
+def test_a_wrong_exception_is_told_where_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.yml"
+    path.write_text("sources: [{type: files, paths: [a]}]\noverrides:\n  x:\n    except: {lavel: INFO}\n    unless: n <\n")
+    with pytest.raises(ConfigError) as told:
+        load(path)
+    assert [(each.code, each.line, each.column) for each in told.value.diagnostics] == [("TOC301", 4, 14), ("TOC401", 5, 15)]

@@ -22,7 +22,7 @@ from engine.model.rules import COMPONENTS, SEVERITIES
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE, SCHEMA = DOCS / "rules.md", DOCS / "rule.schema.json"
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = regenerated(PAGE.read_text(encoding="utf-8"), builtin_rules())
 
 
 def current(path: Path, text: str) -> str:
@@ -33,8 +33,7 @@ def current(path: Path, text: str) -> str:
 
 
 def test_what_is_generated_is_up_to_date() -> None:
-    wanted = regenerated(TEXT, builtin_rules())
-    assert current(PAGE, wanted) == wanted, "docs/rules.md is behind the code; see make accept"
+    assert current(PAGE, TEXT) == TEXT, "docs/rules.md is behind the code; see make accept"
 
 
 def test_the_published_schema_is_that_of_the_loader() -> None:
