@@ -15,6 +15,8 @@ from engine.dsl.document import ListNode, MapNode, Node, TextNode
 from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.parts import firing_logs
+from engine.dsl.schema import CorrelationEntry
+from engine.incident.render import human_ms
 from engine.model.incidents import Incident, RenderedStep
 from engine.model.rules import Rule
 from engine.model.visible import visible
@@ -66,15 +68,21 @@ def _section(title: str, body: str) -> str:
 
 
 def _looked_for(draft: Draft) -> str:
-    given = draft.file.correlation
-    if given is not None:
-        what = ", ".join(f"[{id_}]({id_}.md)" for id_ in given.rules) or f"`{given.of}`"
-        return f"`{given.type}` of {what}, for each {', '.join(given.group_by)}, within {given.timespan}.\n"
+    if draft.file.correlation is not None:
+        return _correlated(draft.file.correlation)
     root = draft.document.root.get("detection")
     entries = root.entries if isinstance(root, MapNode) else ()
     items = [f"- `{name.value}`: {' or '.join(_item(value))}" for name, value in entries if name.value != "condition"]
     condition = next((value.value for name, value in entries if name.value == "condition" and isinstance(value, TextNode)), "")
     return "\n".join((*items, "", f"It fires when `{' '.join(condition.split())}`."))
+
+
+def _correlated(given: CorrelationEntry) -> str:
+    what = ", ".join(_link(id_) for id_ in (*given.rules, *given.open)) or f"`{given.of}`"
+    then = f", then {', '.join(_link(id_) for id_ in given.expect)}" if given.expect else ""
+    span = given.timespan or (human_ms(given.within * 1000) if given.within else "")
+    keys = ", ".join(given.group_by)
+    return f"`{given.type}` of {what}{then}, for each {keys}" + (f", within {span}." if span else ".")
 
 
 def _item(node: Node) -> Iterator[str]:

@@ -22,7 +22,7 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
         message = f"`{found.absence.of}` has no heartbeats, so its silence is never judged"
         at = draft.document.find(["correlation", "of"])
         report.add(Code.UNREACHABLE, at, message, "give the component heartbeats, or write a time span, or add `sooner`")
-    if found.type == "event_count" and found.condition is not None:
+    if found.type in ("event_count", "value_count") and found.condition is not None:
         most = _most(found, pack.plan)
         if not any(evaluate(found.condition, {"count": count}) is True for count in _candidates(found.condition, most)):
             at = draft.document.find(["correlation", "condition"])
