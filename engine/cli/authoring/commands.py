@@ -35,18 +35,17 @@ def new_rule(
     id: Annotated[str, typer.Option("--id", help="The rule's id; made of its words if not given.")] = "",
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the rule file there.")] = None,
     goodlog: Annotated[
-        Path | None, typer.Option("--goodlog", metavar="DIR", help="Logs in which nothing is wrong; the samples if there.")
+        Path | None,
+        typer.Option("--goodlog", metavar="DIR", help="Ordinary logs, instead of the shipped ones."),
     ] = None,
     rules: Folders = None,
 ) -> None:
     """Draft a rule from log lines: pattern, entity, tests. Refused if it would fire where nothing is wrong."""
-    from engine.cli.authoring.drafting import GOODLOG, drafted  # noqa: PLC0415  (each of these loads what it needs)
+    from engine.cli.authoring.drafting import drafted, shipped_logs  # noqa: PLC0415  (each of these loads what it needs)
 
     pasted = sys.stdin.read() if lines == "-" else _read(Path(lines))
-    ordinary = goodlog or (GOODLOG if GOODLOG.is_dir() else None)
-    made = drafted(pasted, open_rulebook(rules).plan, id, ordinary)
+    made = drafted(pasted, open_rulebook(rules).plan, id, goodlog or shipped_logs())
     notes = [f"these lines are known already: {', '.join(made.known)}"] if made.known else []
-    notes += [] if ordinary else ["no ordinary logs to compare with; name some with --goodlog"]
     if out is None:
         print(made.text, end="")
     else:

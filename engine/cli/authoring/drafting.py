@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import engine
 from engine.cli.authoring.yaml_text import entry, folded, literal, scalar
 from engine.cli.intake import Intake
 from engine.dsl.advice.unfinished import MARK
@@ -24,7 +25,6 @@ from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.rules import Plan
 from engine.parse import assemble, decode, unwrap
 
-GOODLOG = Path(__file__).parents[3] / "samples" / "goodlog"  # of a clone; an installed package has none
 PASTED = "pasted"
 
 _LEVELS: Mapping[str, str] = {"FATAL": "critical", "ERROR": "high", "WARN": "medium", "WARNING": "medium"}
@@ -61,13 +61,19 @@ class Drafted:
     events: int
 
 
-def drafted(pasted: str, plan: Plan, id_: str = "", goodlog: Path | None = None) -> Drafted:
+def shipped_logs() -> Path:
+    """Return the folder of the shipped logs in which nothing is wrong: inside an installed wheel, else the repository's."""
+    packaged = Path(engine.__file__).parent / "_goodlog"
+    return packaged if packaged.is_dir() else Path(engine.__file__).parents[1] / "samples" / "goodlog"
+
+
+def drafted(pasted: str, plan: Plan, id_: str, ordinary_logs: Path) -> Drafted:
     """Return a draft of a rule that fires on each event of `pasted`.
 
     Args:
         plan: the rules that are there already, and the layouts by which lines are read.
         id_: the rule's id; empty: made of its words.
-        goodlog: a folder of logs in which nothing is wrong. The nearest of its lines becomes the near miss.
+        ordinary_logs: a folder of logs in which nothing is wrong. The nearest of its lines becomes the near miss.
 
     Raises UsageError when nothing was pasted, when `id_` is taken, or when the draft fires on one of the ordinary logs too.
     """
@@ -77,7 +83,7 @@ def drafted(pasted: str, plan: Plan, id_: str = "", goodlog: Path | None = None)
     name = id_ or _id_of(events[0])
     if name in plan.rules():
         raise UsageError(f"there is a rule `{name}` already; give this one another id with --id")
-    ordinary = list(_events(Intake([str(goodlog)], {}).lines(), plan)) if goodlog else []
+    ordinary = list(_events(Intake([str(ordinary_logs)], {}).lines(), plan))
     sketch = _matcher(name, _rule_text(name, events, {}, ""))
     _refuse_ordinary(sketch, ordinary)
     captures = {key: str(value) for found in sketch.match_event(events[0]) for key, value in found.captures.items()}

@@ -37,7 +37,7 @@ Examples:
   tocsin rules explain-code TOC204
 
 \b
-Exit codes: 0 nothing wrong, 1 warnings or failed tests, 2 usage or bad rules.
+Exit codes: 0 nothing wrong, 1 warnings or failed tests (explain: the rule fires), 2 usage or bad rules.
 """
 
 

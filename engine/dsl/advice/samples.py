@@ -34,11 +34,10 @@ _INSTANCES: Mapping[str, re.Pattern[str]] = {
 def check(draft: Draft, pack: Pack, report: Report) -> None:
     """Report numbers of a pattern that stand in its own sample where a hole belongs, and names that no other sample has."""
     logs = firing_logs(draft)
-    others = [log for other in pack.drafts.values() if other.id != draft.id for log in firing_logs(other)]
     for pattern in patterns(draft):
         _want_holes(pattern, logs, report)
         for kind, start, value in _instances(pattern.value):
-            wording = kind == _NAME and _stands_in(value, others)  # Kafka's own words stand in samples of many rules
+            wording = kind == _NAME and _in_other_samples(value, draft, pack)  # Kafka's own words stand in many
             if _stands_in(value, logs) and not wording:
                 message = f"`{value}` looks like {kind}, and comes from the rule's own sample"
                 help_line = "put a hole there, for example {broker:int}, {host:host} or {group}"
@@ -60,6 +59,10 @@ def _instances(text: str) -> Iterator[tuple[str, int, str]]:
     fixed = HOLE.sub(lambda hole: "\0" * len(hole[0]), text)
     for kind, expression in _INSTANCES.items():
         yield from ((kind, found.start(1), found[1]) for found in expression.finditer(fixed))
+
+
+def _in_other_samples(value: str, draft: Draft, pack: Pack) -> bool:
+    return any(_stands_in(value, firing_logs(other)) for other in pack.drafts.values() if other.id != draft.id)
 
 
 def _stands_in(value: str, logs: Sequence[str]) -> bool:
