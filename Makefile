@@ -47,9 +47,9 @@ soak: $(STAMP) java ## what takes minutes each: a full disk, a killed broker, a 
 bench: $(STAMP) java ## what it costs: a scan, the Spark job's CPU and latency over a real Kafka broker (some minutes)
 	@$(BIN)/python -m tests.bench
 
-accept: $(STAMP) ## write the golden files anew; review their diff
+accept: $(STAMP) ## write the golden files and what is generated in docs anew; review their diff
 	@TOCSIN_ACCEPT=1 $(BIN)/pytest -q -m "not spark and not server" tests/unit tests/test_readme.py
-	@git diff --stat -- tests/golden README.md
+	@git diff --stat -- tests/golden README.md docs
 
 clean: ## remove what running, testing and building left behind (.venv stays)
 	@rm -rf .tocsin .lab samples/.tocsin build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache

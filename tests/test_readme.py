@@ -1,4 +1,4 @@
-"""The README's commands work and print what it shows; `make accept` puts the present output there.
+"""The commands of the README and of docs/rules.md work and print what is shown; `make accept` puts the present output there.
 
 In a `console` block a line that starts with `$ ` is a command (it goes on while lines end in a backslash or a here-document is
 open), and the lines up to the next one are its output. `...` stands for any lines. Times taken may differ.
@@ -19,31 +19,33 @@ pytestmark = pytest.mark.slow  # a process for every case
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "rules.md")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HERE_DOCUMENT = re.compile(r"<<'?(\w+)'?")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One command of the README and the output shown below it."""
+    """One command of a page and the output shown below it."""
 
+    page: Path
     command: str
     output: str
 
 
-def steps(text: str) -> list[Step]:
-    """Return every command of every console block, in order."""
-    return [step for block in BLOCK.findall(text) for step in _steps(block.splitlines())]
+def steps(page: Path) -> list[Step]:
+    """Return every command of every console block of `page`, in order."""
+    return [step for block in BLOCK.findall(page.read_text(encoding="utf-8")) for step in _steps(page, block.splitlines())]
 
 
-def _steps(lines: list[str]) -> list[Step]:
+def _steps(page: Path, lines: list[str]) -> list[Step]:
     found: list[Step] = []
     while lines:
         size = _command_size(lines)
         command = "\n".join(lines[:size]).removeprefix("$ ")
         rest = lines[size:]
         shown = next((n for n, line in enumerate(rest) if line.startswith("$ ")), len(rest))
-        found.append(Step(command, "\n".join(rest[:shown])))
+        found.append(Step(page, command, "\n".join(rest[:shown])))
         lines = rest[shown:]
     return found
 
@@ -54,26 +56,33 @@ def _command_size(lines: list[str]) -> int:
     return next(n for n, line in enumerate(lines, 1) if not line.endswith("\\"))
 
 
-STEPS = steps(README.read_text(encoding="utf-8"))
+STEPS = [step for page in PAGES for step in steps(page)]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder like a fresh clone, in which all commands run one after the other."""
-    made = tmp_path_factory.mktemp("readme")
-    for name in ("samples", "rules"):
-        (made / name).symlink_to(ROOT / name)
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Path]:
+    """Return a folder like a fresh clone for each page, in which all of its commands run one after the other."""
+    made = {page: tmp_path_factory.mktemp(page.stem) for page in PAGES}
+    for folder in made.values():
+        for name in ("samples", "rules"):
+            (folder / name).symlink_to(ROOT / name)
     return made
 
 
 @pytest.mark.parametrize(
-    "step", [s for s in STEPS if not s.command.startswith("make ")], ids=lambda s: s.command.split("\n")[0]
+    "step", [s for s in STEPS if not s.command.startswith("make ")], ids=lambda s: f"{s.page.stem}: {s.command.splitlines()[0]}"
 )
-def test_a_command_prints_what_is_shown(step: Step, folder: Path) -> None:
+def test_a_command_prints_what_is_shown(step: Step, folders: dict[Path, Path]) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "COLUMNS": "80"}
     done = subprocess.run(
-        ["bash", "-c", step.command], check=False, cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+        ["bash", "-c", step.command],
+        check=False,
+        cwd=folders[step.page],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode in (0, 1), done.stderr
     if os.environ.get("TOCSIN_ACCEPT") == "1":
@@ -100,9 +109,9 @@ def pattern(shown: str) -> str:
 
 
 def accept(step: Step, printed: str) -> None:
-    """Put `printed` below its command in the README, unless only a part of it is shown there."""
+    """Put `printed` below its command on its page, unless only a part of it is shown there."""
     if not step.output or "\n...\n" in f"\n{step.output}\n" or re.fullmatch(pattern(step.output), printed.strip("\n")):
         return
-    text = README.read_text(encoding="utf-8")
+    text = step.page.read_text(encoding="utf-8")
     old, new = f"$ {step.command}\n{step.output}", f"$ {step.command}\n{printed.strip(chr(10))}"
-    README.write_text(text.replace(old, new, 1), encoding="utf-8")
+    step.page.write_text(text.replace(old, new, 1), encoding="utf-8")

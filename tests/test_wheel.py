@@ -38,6 +38,17 @@ def test_the_rules_come_with_it(installed: Path, tmp_path: Path) -> None:
     assert {rule for rule in shipped if not rule.startswith("_") and rule not in listed} == set()
 
 
+def test_a_rule_can_be_written_with_it(installed: Path, tmp_path: Path) -> None:
+    """The ordinary logs, the names of settings and the explanations come with it."""
+    (tmp_path / "trouble.log").write_text(
+        "[2022-10-05 17:05:39,869] ERROR The disk of broker 3 is gone (kafka.log.LogManager)\n"
+    )
+    run(installed / "tocsin", "rules", "new", "trouble.log", "--id", "disk-gone", "--out", "mine", cwd=tmp_path)
+    assert "2 of 2 tests" in run(installed / "tocsin", "rules", "test", "--rules", "mine", cwd=tmp_path)
+    assert "TOC612" in run(installed / "tocsin", "rules", "lint", "--rules", "mine", cwd=tmp_path)
+    assert "Kafka 2.0 to 4.3" in run(installed / "tocsin", "rules", "explain-code", "TOC611", cwd=tmp_path)
+
+
 def test_the_files_of_the_pages_come_with_it(installed: Path) -> None:
     pages = ROOT / "engine" / "web"
     files = {path.name for folder in ("templates", "static") for path in (pages / folder).iterdir()}

@@ -61,6 +61,11 @@ def run_test(test: RuleTest, plan: Plan) -> Outcome:
     return Outcome(test, tuple(problems))
 
 
+def incidents(test: RuleTest, plan: Plan) -> tuple[Incident, ...]:
+    """Return the incidents of the tested rule that its log ends in, in their final state."""
+    return _replayed(test, narrowed(plan, test.rule_id)).incidents
+
+
 def difference(wanted: str, got: str) -> str:
     """Return what was wanted and what came as lines that begin with `-` and `+`, those of both with neither."""
     lines = ndiff(wanted.split("\n"), got.split("\n"))
@@ -113,9 +118,14 @@ def _input(test: RuleTest) -> Iterator[RawLine | Progress]:
         yield Progress(name, offset, offset, caught_up=True)
 
 
+def events(test: RuleTest, plan: Plan) -> Iterator[LogEvent]:
+    """Yield the events in the logs of `test`, as the formats of `plan` read them."""
+    read = decode(assemble(unwrap(_input(test), plan.formats), plan.formats), plan.formats)
+    return (event for event in read if isinstance(event, LogEvent))
+
+
 def _matched(test: RuleTest, plan: Plan) -> _Seen:
-    events = decode(assemble(unwrap(_input(test), plan.formats), plan.formats), plan.formats)
-    found = match(events, plan)
+    found = match(events(test, plan), plan)
     return _Seen(tuple(each for each in found if isinstance(each, Match) and each.rule_id == test.rule_id))
 
 

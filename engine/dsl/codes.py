@@ -48,6 +48,7 @@ class Code(Enum):
     EXAMPLE_FAILS = ("TOC308", "An example of a format does not match its header.")
     NAME_CLASH = ("TOC309", "One name is used for two things.")
     UNKNOWN_TERM = ("TOC310", "No _terms.yml defines a term of this name.")
+    NOT_LINEAR = ("TOC311", "The regular expression needs more than linear time: look-around, back references, possession.")
 
     EXPRESSION_SYNTAX = ("TOC401", "The expression cannot be read.")
     EXPRESSION_TOO_DEEP = ("TOC402", "The expression is nested deeper than 32 levels.")
@@ -72,6 +73,12 @@ class Code(Enum):
     NO_LITERAL = ("TOC604", "A pattern has no literal word of three characters, so every line must be tried.")
     UNDECLARED_CHANGE = ("TOC605", "A command changes something without saying changes_state: true.")
     LOOKS_LIKE_HOLE = ("TOC606", "Braces look like a hole but are taken literally.")
+    SAMPLE_CONSTANT = ("TOC607", "A pattern holds a name, a host or an id that only its own sample has.")
+    SHADOWED = ("TOC608", "Another rule fires on every line that this one fires on, and neither explains the other.")
+    UNREACHABLE = ("TOC609", "A correlation can never hold.")
+    NEVER_FILLED = ("TOC610", "A value of a command or setting is filled by no capture.")
+    UNKNOWN_SETTING = ("TOC611", "Kafka has no setting of this name at this level.")
+    UNFINISHED = ("TOC612", "A text of the draft that `rules new` wrote was not replaced.")
 
     NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
     UNKNOWN_RECEIVER = ("TOC702", "A route names a receiver that does not exist.")

@@ -10,7 +10,7 @@ from itertools import product
 from engine.dsl.codes import Code
 from engine.dsl.document import ListNode, MapNode, Node, TextNode
 from engine.dsl.grammar import ExpressionError, offset_of, parse
-from engine.dsl.patterns import MAX_PATTERN_BYTES, NUMBERS, checked_pattern, compiled_by_re2, named_groups
+from engine.dsl.patterns import MAX_PATTERN_BYTES, NUMBERS, checked_pattern, compiled_by_re2, named_groups, report_refused
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.templates import report_unknown
 from engine.dsl.units import in_units
@@ -163,9 +163,7 @@ def _regex_test(field: str, node: TextNode, report: Report, nocase: bool) -> Gro
     too_long = len(node.value.encode()) > MAX_PATTERN_BYTES
     refused = f"longer than {MAX_PATTERN_BYTES} bytes" if too_long else compiled_by_re2(expression)
     if refused or not node.value:
-        report.add(
-            Code.REGEX, node, f"RE2 does not take this: {refused or 'it is empty'}", "no look-around, no back references"
-        )
+        report_refused(node, refused or "it is empty", report)
         return ()
     captures: tuple[Captured, ...] = named_groups(expression)
     return ((Test(field, "re", node.value, expression, (), captures, nocase),),)

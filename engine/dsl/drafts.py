@@ -12,7 +12,7 @@ import re2
 from engine.dsl.codes import Code
 from engine.dsl.detection import Detection, captures_of, detection
 from engine.dsl.document import Document, ListNode, MapNode, Node, TextNode, plain
-from engine.dsl.patterns import checked_pattern, compiled_by_re2
+from engine.dsl.patterns import checked_pattern, compiled_by_re2, report_refused
 from engine.dsl.report import Report
 from engine.dsl.schema import ComponentFile, FormatFile, RuleFile, TestEntry
 from engine.dsl.structure import check
@@ -106,11 +106,9 @@ def draft_format(document: Document, report: Report) -> Format | None:
     if file is None:
         return None
     _check_id(file.name, stem, document, report, "name")
-    refused = compiled_by_re2(file.header)
-    if refused:
-        report.add(
-            Code.REGEX, document.find(["header"]), f"RE2 does not take this: {refused}", "no look-around, no back references"
-        )
+    refused, node = compiled_by_re2(file.header), document.find(["header"])
+    if refused and isinstance(node, TextNode):
+        report_refused(node, refused, report)
         return None
     header = re2.compile(file.header)
     for index, example in enumerate(file.examples):

@@ -23,6 +23,8 @@ MIN_LITERAL = 3
 
 HOLE = re.compile(r"\\[{}]|\{(?:(?P<name>[a-z][a-z0-9_]*)(?::(?P<type>[a-z]+))?)?\}")
 _ALMOST = re.compile(r"(?<!\\)\{([A-Za-z][A-Za-z0-9_]*)(?::\s*([A-Za-z]+))?\s*\}")
+# character classes and escapes are stepped over
+_NOT_LINEAR = re.compile(r"\[(?:\\.|[^\]\\])*\]|(?P<why>\(\?<?[=!]|\(\?>|\(\?P=|\\[1-9]|\\k<|(?<=[*+?}])\+)|\\.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +38,27 @@ class HoleType:
 
 
 TYPES = {
-    "word": HoleType(r"\S+", meaning="non-blanks, as many as possible"),
+    "word": HoleType(r"\S+", meaning="non-blanks, as many as possible: `{connector}-{task:int}` splits at the last dash"),
     "int": HoleType(r"-?[0-9]+", meaning="a whole number"),
     "num": HoleType(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", meaning="a number, with a fraction or exponent"),
     "bytes": HoleType(r"[0-9]+", meaning="a whole number of bytes"),
     "ms": HoleType(r"[0-9]+", meaning="a whole number of milliseconds"),
     "host": HoleType(
-        r"[A-Za-z0-9\[](?:[A-Za-z0-9._:/%\[\]-]*[A-Za-z0-9\]])?", meaning="a host name, an address or both, with a port"
+        r"[A-Za-z0-9\[](?:[A-Za-z0-9._:/%\[\]-]*[A-Za-z0-9\]])?",
+        meaning="a host name, an address or both (`kafka-1/10.0.0.5`), with its port",
     ),
     "path": HoleType(
         r"""(?:[A-Za-z]:)?[/\\](?:[^\s'",;:()\[\]{}<>]*[^\s'",;:()\[\]{}<>.])?""", meaning="an absolute path without blanks"
     ),
-    "list": HoleType(r"[^\[\]\r\n]*", r"\[", r"\]", "what stands in square brackets"),
-    "quoted": HoleType(r"""[^'"\r\n]*""", r"""['"]""", r"""['"]""", "what stands in quotes"),
+    "list": HoleType(r"[^\[\]\r\n]*", r"\[", r"\]", "what stands in `[...]`, written around the hole or not"),
+    "quoted": HoleType(
+        r"""[^'"\r\n]*""", r"""['"]""", r"""['"]""", "what stands in single or double quotes, written around the hole or not"
+    ),
     "rest": HoleType(r"[^\r\n]*", meaning="the rest of the line"),
-    "tp": HoleType("", meaning="a topic-partition"),
+    "tp": HoleType(
+        "",
+        meaning="a topic-partition: `orders-3`, `[orders,3]`, `<topic id>:orders-3` or `topic='orders', partition=3`",
+    ),
 }
 NUMBERS = ("int", "num", "bytes", "ms")
 _TOPIC = r"[A-Za-z0-9._-]+"
@@ -94,6 +102,20 @@ def compiled_by_re2(expression: str) -> str:
         reason = error.args[0] if error.args else error
         return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
     return ""
+
+
+def report_refused(node: TextNode, reason: str, report: Report) -> None:
+    """Report a raw expression that RE2 refuses for `reason`, where in it the reason lies."""
+    found = next((each for each in _NOT_LINEAR.finditer(node.value) if each["why"]), None)
+    if found is not None:
+        message = f"`{found['why']}` takes more than linear time, and RE2 has none of it"
+        help_line = "say it with another item and `not` in the condition, or with a repeated hole {name} in a pattern"
+        report.add(Code.NOT_LINEAR, node, message, help_line, found.start("why"), len(found["why"]))
+        return
+    culprit = reason.rpartition(": ")[2]
+    at = node.value.find(culprit) if ": " in reason else -1
+    place = (at, len(culprit)) if at > 0 else (0, 0)
+    report.add(Code.REGEX, node, f"RE2 does not take this: {reason}", "https://github.com/google/re2/wiki/Syntax", *place)
 
 
 def checked_pattern(node: TextNode, report: Report, nocase: bool = False) -> Pattern | None:

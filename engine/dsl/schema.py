@@ -30,7 +30,9 @@ def _wrong(code: Code, message: str, help: str = "") -> PydanticCustomError:
     return PydanticCustomError(code.id, "{message}", {"message": message, "help": help, "code": code.name})
 
 
-def _typed(parse: Callable[[str], T], code: Code, what: str, example: str) -> BeforeValidator:
+def _typed(parse: Callable[[str], T], code: Code, what: str, example: str, written: Any) -> BeforeValidator:
+    """Return the validator of a scalar; `written` is the type that an editor checks before the loader does."""
+
     def convert(value: Any) -> Any:
         if not isinstance(value, str):
             raise _wrong(Code.WRONG_KIND, f"must be {what}, not a list or a map", example)
@@ -39,7 +41,7 @@ def _typed(parse: Callable[[str], T], code: Code, what: str, example: str) -> Be
         except ValueError:
             raise _wrong(code, f"`{value}` is not {what}", example) from None
 
-    return BeforeValidator(convert)
+    return BeforeValidator(convert, json_schema_input_type=written)
 
 
 def _one_of(words: Sequence[str]) -> BeforeValidator:
@@ -49,11 +51,11 @@ def _one_of(words: Sequence[str]) -> BeforeValidator:
             raise _wrong(Code.NOT_ONE_OF, f"`{shown}` is not one of the allowed words", did_you_mean(str(value), words))
         return value
 
-    return BeforeValidator(check)
+    return BeforeValidator(check, json_schema_input_type=Annotated[str, Field(json_schema_extra={"enum": [*words]})])
 
 
 def _name(value: Any) -> Any:
-    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,99}", value):
+    if not isinstance(value, str) or not re.fullmatch(_ID, value):
         raise _wrong(Code.BAD_ID, "must be lower-case letters, digits and dashes", "for example: broker-disk-full")
     return value
 
@@ -71,19 +73,38 @@ def _keyed(value: Any) -> Any:
     return value
 
 
-Flag = Annotated[bool, _typed(quantities.flag, Code.BAD_FLAG, "a yes-or-no value", "write true or false")]
-Count = Annotated[int, _typed(quantities.count, Code.BAD_NUMBER, "a whole number", "digits only, at most 19")]
+_ID = r"^[a-z0-9][a-z0-9-]{0,99}$"
+_DURATION = r"^[0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)$"
+_BOUND = r"(<=|>=|==|!=|<|>|=)\s*[0-9]+(\.[0-9]+){0,3}"
+
+Flag = Annotated[bool, _typed(quantities.flag, Code.BAD_FLAG, "a yes-or-no value", "write true or false", bool)]
+Count = Annotated[
+    int, _typed(quantities.count, Code.BAD_NUMBER, "a whole number", "digits only, at most 19", Annotated[int, Field(ge=0)])
+]
 Duration = Annotated[
-    float, _typed(quantities.duration_s, Code.BAD_DURATION, "a duration", "for example: 500ms, 30s, 10m, 2h, 3d")
+    float,
+    _typed(
+        quantities.duration_s,
+        Code.BAD_DURATION,
+        "a duration",
+        "for example: 500ms, 30s, 10m, 2h, 3d",
+        Annotated[str, Field(pattern=_DURATION)],
+    ),
 ]
 Versions = Annotated[
     tuple[tuple[str, str], ...],
-    _typed(quantities.versions, Code.BAD_VERSIONS, "a version range", 'for example: ">=2.1,<4.1"'),
+    _typed(
+        quantities.versions,
+        Code.BAD_VERSIONS,
+        "a version range",
+        'for example: ">=2.1,<4.1"',
+        Annotated[str, Field(pattern=rf"^\s*{_BOUND}\s*(,\s*{_BOUND}\s*)*$")],
+    ),
 ]
 Severity = Annotated[str, _one_of(SEVERITIES)]
-RuleId = Annotated[str, BeforeValidator(_name)]
-Text = Annotated[str, BeforeValidator(_filled)]
-Keys = Annotated[dict[str, str], BeforeValidator(_keyed)]
+RuleId = Annotated[str, BeforeValidator(_name, json_schema_input_type=Annotated[str, Field(pattern=_ID)])]
+Text = Annotated[str, BeforeValidator(_filled, json_schema_input_type=Annotated[str, Field(min_length=1)])]
+Keys = Annotated[dict[str, str], BeforeValidator(_keyed, json_schema_input_type=list[str] | dict[str, str])]
 
 
 class Strict(BaseModel):

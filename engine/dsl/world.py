@@ -60,10 +60,15 @@ class World:
 
 def world(drafts: Mapping[str, Draft], components: Mapping[str, Component], formats: Sequence[Format]) -> World:
     """Return the world of these files, with every label name they give."""
-    labels = {*LABELS, *(component.label for component in components.values())}
+    return World(drafts, components, formats, frozenset(LABELS) | given_labels(components.values(), formats))
+
+
+def given_labels(components: Iterable[Component], formats: Iterable[Format]) -> frozenset[str]:
+    """Return the labels that these components and formats give to events; the others of LABELS a configuration may give."""
+    labels = {component.label for component in components}
     for each in formats:
         labels |= {*each.labels, *_groups(each.header)} - {*_EVENT_GROUPS}
-    return World(drafts, components, formats, frozenset(labels))
+    return frozenset(labels)
 
 
 def members(draft: Draft) -> tuple[str, ...]:

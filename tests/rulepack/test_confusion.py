@@ -12,7 +12,6 @@ from tests.rulepack.reading import rules_of
 
 REVIEWED: Mapping[tuple[str, str], str] = {
     ("consumer-corrupt-record", "broker-replica-corrupt-fetch"): "the same damage, in the words of a record's own check",
-    ("kraft-fatal-fault", "broker-heap-oom"): "the fault of the sample is that the heap was used up",
     ("mm2-source-task-failed", "client-authorization-denied"): "a copying task fails because one side refuses it",
 }
 

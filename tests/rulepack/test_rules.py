@@ -7,8 +7,9 @@ from functools import cache
 
 import pytest
 
+from engine.cli.linting import lint
 from engine.cli.rule_tests import run_test
-from engine.dsl import builtin_rules, lint, load_pack
+from engine.dsl import builtin_rules, load_pack
 from engine.dsl.drafts import RuleTest
 from engine.dsl.pack import Pack
 from engine.model.rules import Rule

@@ -6,11 +6,18 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-KAFKA = ("org.apache.kafka", "kafka_2.13", "4.3.1")
-LOGGING = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")  # Kafka's own pom brings no binding; same log4j as its
+Artifact = tuple[str, str, str]  # group, name, version
+
+KAFKA: Artifact = ("org.apache.kafka", "kafka_2.13", "4.3.1")
+LOGGING: Artifact = (
+    "org.apache.logging.log4j",
+    "log4j-slf4j-impl",
+    "2.25.4",
+)  # Kafka's own pom brings no binding; same log4j as its
 WITHIN_S = 600
 
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -24,31 +31,40 @@ class NoJars(RuntimeError):
 
 
 def kafka_jars() -> Path:
-    """Return the folder with the jars, fetching them the first time. Raises NoJars."""
+    """Return the folder with the jars of a broker, fetching them the first time. Raises NoJars."""
+    return jars(f"kafka-{KAFKA[2]}", [KAFKA], [LOGGING])
+
+
+def jars(name: str, artifacts: Sequence[Artifact], alone: Sequence[Artifact] = ()) -> Path:
+    """Return the folder `name` of the cache with `artifacts` and all they need, and those of `alone` without what they need.
+
+    What is there is not fetched again. Raises NoJars.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tocsin" / "servers"
-    folder = cache / f"kafka-{KAFKA[2]}"
+    folder = cache / name
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as fresh:
-            (_by_maven if shutil.which("mvn") else _by_ivy)(Path(fresh))
+            (_by_maven if shutil.which("mvn") else _by_ivy)(Path(fresh), artifacts, alone)
             if not folder.exists():
                 (Path(fresh) / "libs").rename(folder)  # all of them or none
     return folder
 
 
-def _by_maven(folder: Path) -> None:
-    dependencies = "".join(_DEPENDENCY.format(*artifact) for artifact in (KAFKA, LOGGING))
+def _by_maven(folder: Path, artifacts: Sequence[Artifact], alone: Sequence[Artifact]) -> None:
+    dependencies = "".join(_DEPENDENCY.format(*artifact) for artifact in (*artifacts, *alone))
     (folder / "pom.xml").write_text(_POM.format(dependencies=dependencies))
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder / 'libs'}"]
     _run(["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), *goal])
 
 
-def _by_ivy(folder: Path) -> None:
+def _by_ivy(folder: Path, artifacts: Sequence[Artifact], alone: Sequence[Artifact]) -> None:
     found = find_spec("pyspark")
     ivy = next(Path(found.origin).parent.glob("jars/ivy-*.jar"), None) if found and found.origin else None
     if ivy is None or shutil.which("java") is None:
         raise NoJars("there is neither Maven, nor Java with the Ivy of pyspark")
-    for artifact, more in ((KAFKA, []), (LOGGING, ["-notransitive"])):
+    for artifact in (*artifacts, *alone):
+        more = ["-notransitive"] if artifact in alone else []
         retrieve = ["-confs", "default", "-retrieve", f"{folder}/libs/[artifact]-[revision](-[classifier]).[ext]"]
         _run(["java", "-jar", str(ivy), "-warn", "-cache", f"{folder}/ivy", "-dependency", *artifact, *retrieve, *more])
 

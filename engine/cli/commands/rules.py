@@ -1,29 +1,27 @@
-"""The rules: list and show them, check their files, run the tests they carry."""
+"""The rules: list and show them, check their files, run the tests they carry, and help to write them."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from engine.cli.authoring.commands import register
 from engine.cli.exits import BAD_REQUEST, FOUND, NOTHING_FOUND
 from engine.cli.output import Format, FormatOption, print_json
+from engine.cli.rule_choice import Folders, one, sound
 from engine.cli.rulebook import rule_paths, with_layouts
-from engine.dsl import lint, load_pack
 from engine.dsl.document import plain
-from engine.dsl.drafts import Draft, RuleTest
+from engine.dsl.drafts import RuleTest
 from engine.dsl.pack import Pack
-from engine.errors import RulesError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Plan, Rule
 from engine.model.visible import visible
 
 HELP = """\
-List and show rules, check their files, and run the tests they carry.
+List and show rules, check their files, run the tests they carry, and help to write them.
 
 Without --rules these are the built-in rules; with it, those of the named folders (the word `builtin` stands for the built-in
 ones, so that `--rules builtin --rules ./mine` is both).
@@ -34,23 +32,23 @@ Examples:
   tocsin rules show connect-record-too-large-client
   tocsin rules lint --rules ./mine --format json
   tocsin rules test --rules ./mine my-rule
+  tocsin rules new trouble.log --out ./mine
+  tocsin rules explain --rules ./mine my-rule trouble.log
+  tocsin rules explain-code TOC204
 
 \b
-Exit codes: 0 nothing wrong, 1 warnings or failed tests, 2 usage or bad rules.
+Exit codes: 0 nothing wrong, 1 warnings or failed tests (explain: the rule fires), 2 usage or bad rules.
 """
 
 
-Folders = Annotated[
-    list[Path] | None, typer.Option("--rules", metavar="DIR", help="Rules to use instead of the built-in ones.")
-]
-
 app = typer.Typer(help=HELP, no_args_is_help=True)
+register(app)
 
 
 @app.command("list")
 def list_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> None:
     """List every rule: id, severity, component, status, title."""
-    pack = _sound(rule_paths(rules))
+    pack = sound(rules)
     rows = [_row(pack, rule) for _, rule in sorted(pack.plan.rules().items())]
     if format is Format.JSON:
         print_json(rows)
@@ -66,8 +64,8 @@ def show_rule(
     id: Annotated[str, typer.Argument(metavar="ID")], rules: Folders = None, format: FormatOption = Format.TEXT
 ) -> None:
     """Show one rule: what it captures, what explains it, and its file as written."""
-    pack = _sound(rule_paths(rules))
-    rule, draft = _one(pack, id)
+    pack = sound(rules)
+    rule, draft = one(pack, id)
     causes = sorted(other.id for other in pack.plan.rules().values() for entry in other.explains if id in entry.rules)
     if format is Format.JSON:
         about = {"captures": dict(rule.captures), "explained_by": causes, "rule": plain(draft.document.root)}
@@ -82,6 +80,8 @@ def show_rule(
 @app.command("lint")
 def lint_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> None:
     """Check every file: errors, and advice such as missing near misses. Everything is told at once."""
+    from engine.cli.linting import lint  # noqa: PLC0415  (plays the tests, which most of these commands need not load)
+
     found = lint(rule_paths(rules))
     if format is Format.JSON:
         print_json([_as_json(each) for each in found])
@@ -97,29 +97,12 @@ def test_rules(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Run the tests of the rules and tell what was expected and what came."""
-    pack = _sound(rule_paths(rules))
+    pack = sound(rules)
     for id in ids or ():
-        _one(pack, id)
+        one(pack, id)
     tests = [test for id in (ids or sorted(pack.tests)) for test in pack.tests[id]]
     failed = _run(tests, with_layouts(pack.plan), format)
     raise typer.Exit(FOUND if failed else NOTHING_FOUND)
-
-
-def _sound(paths: Sequence[Path]) -> Pack:
-    """Return the pack at `paths`. Raises RulesError, with every error, when it has any."""
-    pack = load_pack(paths)
-    if pack.errors():
-        raise RulesError(pack.errors())
-    return pack
-
-
-def _one(pack: Pack, id: str) -> tuple[Rule, Draft]:
-    """Return the rule `id`. Raises UsageError, naming the nearest, when there is none."""
-    rules = pack.plan.rules()
-    if id not in rules:
-        near = get_close_matches(id, rules, n=1)
-        raise UsageError(f"there is no rule `{id}`" + (f"; did you mean `{near[0]}`?" if near else "; see tocsin rules list"))
-    return rules[id], pack.drafts[id]
 
 
 def _row(pack: Pack, rule: Rule) -> dict[str, Any]:

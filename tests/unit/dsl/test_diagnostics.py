@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.dsl import lint
+from engine.cli.linting import lint
 from engine.dsl.codes import Code
 from engine.model.diagnostics import Level
 
@@ -36,7 +36,8 @@ def test_every_case_has_a_finding(case: Path) -> None:
 
 def test_all_files_together_give_the_findings_of_each() -> None:
     together = {(Path(d.path).relative_to(GOLDEN).as_posix(), d.code) for d in lint([GOLDEN])}
-    assert {(path, code) for path, code, _, _ in findings()} <= together
+    played = Code.SHADOWED.id  # tests are played when nothing stops loading
+    assert {(path, code) for path, code, _, _ in findings() if code != played} <= together
 
 
 def test_every_kind_of_finding_has_an_example() -> None:

@@ -1,0 +1,219 @@
+"""A draft of a rule from pasted log lines: a pattern with holes, the entity, and the tests that such a rule must pass.
+
+Pure but for reading the ordinary logs, in which nothing is wrong: a draft that would fire on them is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import engine
+from engine.cli.authoring.yaml_text import entry, folded, literal, scalar
+from engine.cli.intake import Intake
+from engine.dsl.advice.unfinished import MARK
+from engine.dsl.files import RuleSource
+from engine.dsl.pack import compile_sources
+from engine.dsl.patterns import HOLE, compile_pattern
+from engine.dsl.proposing import merged, propose
+from engine.errors import RulesError, UsageError
+from engine.match import Matcher
+from engine.model.records import LogEvent, Progress, RawLine
+from engine.model.rules import Plan
+from engine.parse import assemble, decode, unwrap
+
+PASTED = "pasted"
+
+_LEVELS: Mapping[str, str] = {"FATAL": "critical", "ERROR": "high", "WARN": "medium", "WARNING": "medium"}
+# how a logger begins -> whose text it is; the first that fits
+_COMPONENTS: Mapping[str, str] = {
+    "io.debezium": "debezium",
+    "io.confluent.kafka.schemaregistry": "schema-registry",
+    "io.strimzi": "strimzi",
+    "org.springframework.kafka": "spring",
+    "org.apache.kafka.connect": "connect",
+    "org.apache.kafka.streams": "streams",
+    "org.apache.kafka.clients": "client",
+    "org.apache.kafka.controller": "controller",
+    "kafka.controller": "controller",
+    "org.apache.zookeeper": "zookeeper",
+    "kafka.": "broker",
+    "org.apache.kafka.": "broker",
+    "state.change.logger": "broker",
+}
+# the captures that make an entity: the first of which all are there
+_ENTITIES = (("connector", "task"), ("topic", "partition"), ("group",), ("topic",), ("broker",), ("client",), ("host",))
+_EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[a-z][\w$]*\.)+(?P<said>[A-Z][\w$.]*(?:Exception|Error)\b.*)$", re.MULTILINE)
+_FROM_TEXT = datetime(2024, 1, 1, tzinfo=UTC)  # stands in for the time of lines without a stamp
+_TITLE = 80  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A draft: id and text of the rule file, the rules that know these lines already, and how many events they are."""
+
+    id: str
+    text: str
+    known: tuple[str, ...]
+    events: int
+
+
+def shipped_logs() -> Path:
+    """Return the folder of the shipped logs in which nothing is wrong: inside an installed wheel, else the repository's."""
+    packaged = Path(engine.__file__).parent / "_goodlog"
+    return packaged if packaged.is_dir() else Path(engine.__file__).parents[1] / "samples" / "goodlog"
+
+
+def drafted(pasted: str, plan: Plan, id_: str, ordinary_logs: Path) -> Drafted:
+    """Return a draft of a rule that fires on each event of `pasted`.
+
+    Args:
+        plan: the rules that are there already, and the layouts by which lines are read.
+        id_: the rule's id; empty: made of its words.
+        ordinary_logs: a folder of logs in which nothing is wrong. The nearest of its lines becomes the near miss.
+
+    Raises UsageError when nothing was pasted, when `id_` is taken, or when the draft fires on one of the ordinary logs too.
+    """
+    events = list(_events(_lines(pasted), plan))
+    if not events:
+        raise UsageError("there is no log line to make a rule of; name a file, or paste lines and end with Ctrl-D")
+    name = id_ or _id_of(events[0])
+    if name in plan.rules():
+        raise UsageError(f"there is a rule `{name}` already; give this one another id with --id")
+    ordinary = list(_events(Intake([str(ordinary_logs)], {}).lines(), plan))
+    sketch = _matcher(name, _rule_text(name, events, {}, ""))
+    _refuse_ordinary(sketch, ordinary)
+    captures = {key: str(value) for found in sketch.match_event(events[0]) for key, value in found.captures.items()}
+    text = _rule_text(name, events, captures, _nearest(events[0], ordinary))
+    every = Matcher(plan)
+    known = {found.rule_id for event in events for found in every.match_event(event)}
+    return Drafted(name, text, tuple(sorted(id_ for id_ in known if id_ in plan.rules())), len(events))
+
+
+def _lines(text: str) -> Iterator[RawLine | Progress]:
+    offset = 0
+    for number, line in enumerate(text.encode("utf-8", "replace").splitlines(), 1):
+        yield RawLine(PASTED, offset, line, number, _FROM_TEXT, {})
+        offset += len(line) + 1
+    yield Progress(PASTED, offset, offset, caught_up=True)
+
+
+def _events(lines: Iterable[RawLine | Progress], plan: Plan) -> Iterator[LogEvent]:
+    read = decode(assemble(unwrap(lines, plan.formats), plan.formats), plan.formats)
+    return (event for event in read if isinstance(event, LogEvent))
+
+
+def _matcher(name: str, text: str) -> Matcher:
+    """Return what tells on which events the rule `text` fires. Raises RulesError when it is not one."""
+    pack = compile_sources([RuleSource(Path(f"{name}.yml"), "rule", text.encode())])
+    if pack.errors():
+        raise RulesError(pack.errors())
+    return Matcher(pack.plan)
+
+
+def _refuse_ordinary(sketch: Matcher, ordinary: Iterable[LogEvent]) -> None:
+    hit = next((event for event in ordinary if sketch.match_event(event)), None)
+    if hit is not None:
+        raise UsageError(
+            f"a rule of these lines would also fire on {hit.source_id}:{hit.number}, where nothing is wrong:\n"
+            f"  {hit.message}\npaste more of the event, such as the exception that says what went wrong"
+        )
+
+
+def _nearest(event: LogEvent, ordinary: Iterable[LogEvent]) -> str:
+    """Return the text of the ordinary event that shares most words with `event`; empty without any."""
+    words = set(event.message.split())
+    return max((each.text for each in ordinary), key=lambda text: _likeness(words, set(text.split())), default="")
+
+
+def _likeness(words: set[str], others: set[str]) -> float:
+    return len(words & others) / max(1, len(words | others))
+
+
+def _reason(event: LogEvent) -> str:
+    """Return what the innermost exception of `event` says, from its class on; empty when the message says it already."""
+    said = [hit["said"].strip() for hit in _EXCEPTION.finditer(event.text)]
+    return said[-1] if said and said[-1] not in event.message else ""
+
+
+def _id_of(event: LogEvent) -> str:
+    said = _reason(event).partition(":")[0] or propose(event.message).pattern
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", said))
+    return "-".join([word.lower() for word in words if word not in ("Exception", "Error")][:5]) or "new-rule"
+
+
+def _rule_text(id_: str, events: Sequence[LogEvent], captures: Mapping[str, str], near: str) -> str:
+    """Return the rule file. `captures`: what the first event gives; `near`: a text that must stay silent, empty for none."""
+    first = events[0]
+    items = _items(events)
+    names = {found.name for _, pattern in items for found in compile_pattern(pattern).captures}
+    entity = next((keys for keys in _ENTITIES if names.issuperset(keys)), ())
+    said = _as_template(dict(items).get("reason") or items[0][1])
+    short = said.partition(":")[0] if "reason" in dict(items) else said
+    subject = "-".join(f"{{{key}}}" for key in entity)
+    component = next((name for start, name in _COMPONENTS.items() if first.logger.startswith(start)), "any")
+    parts = (
+        f"id: {id_}\n",
+        entry("title", ": ".join(part for part in (subject, short) if part)),
+        f"status: experimental\nseverity: {_LEVELS.get(first.level, 'low')}\ncomponent: {component}\n",
+        "detection:\n",
+        *(folded(name, pattern, 2) for name, pattern in items),
+        f"  condition: {_condition([name for name, _ in items])}\n",
+        f"entity: [{', '.join(('cluster', *entity))}]\n",
+        _runbook(said),
+        _tests(first, captures, near),
+    )
+    return "".join(parts)
+
+
+def _items(events: Sequence[LogEvent]) -> list[tuple[str, str]]:
+    """Return (name, pattern) of the items: each shape of message with the reason of its exception, numbered from 2 on."""
+    reasons = {len(event.message.split()): _reason(event) for event in reversed(events)}
+    items = []
+    for number, pattern in enumerate(merged([propose(event.message).pattern for event in events]), 1):
+        suffix = f"_{number}" if number > 1 else ""
+        items.append((f"message{suffix}", pattern))
+        if reason := reasons.get(len(pattern.split())):
+            items.append((f"reason{suffix}", propose(reason).pattern))
+    return items
+
+
+def _condition(names: Sequence[str]) -> str:
+    """Return the condition: a message and its reason, or another message and its reason."""
+    groups: list[list[str]] = []
+    for name in names:
+        if name.startswith("message"):
+            groups.append([])
+        groups[-1].append(name)
+    return " or ".join(f"({' and '.join(group)})" if len(group) > 1 < len(groups) else " and ".join(group) for group in groups)
+
+
+def _as_template(pattern: str) -> str:
+    """Return the first words of `pattern` as a template: without the part in brackets before them, holes without types."""
+    words = HOLE.sub(_hole_of_template, re.sub(r"^\[[^\]]*\] ", "", pattern))
+    return words if len(words) <= _TITLE else words[:_TITLE].rpartition(" ")[0] + " ..."
+
+
+def _hole_of_template(hole: re.Match[str]) -> str:
+    return hole[0] if hole[0].startswith("\\") else f"{{{hole['name']}}}" if hole["name"] else "..."
+
+
+def _runbook(said: str) -> str:
+    return (
+        "runbook:\n"
+        + entry("cause", f"{MARK} why this happens. The log says: {said}", 2)
+        + entry("impact", f"{MARK} what stops working, and for whom", 2)
+        + "  fix:\n"
+        + entry("- do", f"{MARK} the first thing to do", 4)
+    )
+
+
+def _tests(event: LogEvent, captures: Mapping[str, str], near: str) -> str:
+    fires = ", ".join(f"{key}: {scalar(value)}" for key, value in captures.items())
+    text = "tests:\n" + literal("- log", event.text, 2).replace("\n  ", "\n    ") + f"    fires: {{{fires}}}\n"
+    if near:
+        text += literal("- log", near, 2).replace("\n  ", "\n    ") + "    silent: true\n"
+    return text

@@ -1,0 +1,198 @@
+"""The reference pages of rules, as Markdown: one page a rule and an index by component and by exception class.
+
+Everything on a page comes from the rule itself; the fix and the cause are those of its first firing test. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from engine.cli.authoring.showing import incident_of
+from engine.cli.rulebook import with_layouts
+from engine.dsl.document import ListNode, MapNode, Node, TextNode
+from engine.dsl.drafts import Draft
+from engine.dsl.pack import Pack
+from engine.dsl.parts import firing_logs
+from engine.dsl.schema import CorrelationEntry
+from engine.incident.render import human_ms
+from engine.model.incidents import Incident, RenderedStep
+from engine.model.rules import Rule
+from engine.model.visible import visible
+
+INDEX = "README.md"
+_EXCEPTION = re.compile(r"\b[A-Z][A-Za-z0-9]*(?:Exception|Error)\b")
+_NEAR_MISSES = 3
+
+
+def pages(pack: Pack) -> Mapping[str, str]:
+    """Return the text of every page by its file name: `<rule>.md`, and the index."""
+    plan = with_layouts(pack.plan)
+    rules = pack.plan.rules()
+    made = {f"{id_}.md": _page(rule, pack, incident_of(pack, id_, plan)) for id_, rule in sorted(rules.items())}
+    return {INDEX: _index(pack), **made}
+
+
+def _page(rule: Rule, pack: Pack, incident: Incident | None) -> str:
+    draft = pack.drafts[rule.id]
+    causes = [other.id for other in pack.plan.rules().values() for entry in other.explains if rule.id in entry.rules]
+    symptoms = [id_ for entry in rule.explains for id_ in entry.rules]
+    sections = (
+        f"# {rule.id}\n\n{_prose(draft.file.title)}\n\n{_facts(rule)}\n",
+        _section("What it recognises", _looked_for(draft)),
+        _section("Why it matters", _meaning(draft, incident)),
+        _section("What to do", _fix(incident.fix if incident else ())),
+        _section("Afterwards", _code(incident.verify, "sh") if incident and incident.verify else ""),
+        _section("An example", _example(draft)),
+        _section("Near misses, on which it stays silent", _near_misses(draft)),
+        _section("Related", _related(causes, symptoms, draft)),
+        _section("References", "\n".join(f"- {address}" for address in rule.runbook.references)),
+    )
+    return "\n".join(section for section in sections if section)
+
+
+def _facts(rule: Rule) -> str:
+    rows = {
+        "Severity": rule.severity,
+        "Component": rule.component,
+        "Versions": ", ".join(f"{operator} {version}" for operator, version in rule.versions) or "any",
+        "Status": rule.status,
+        "One alert for each": ", ".join(rule.entity),
+    }
+    return "\n".join(("| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())))
+
+
+def _section(title: str, body: str) -> str:
+    return f"## {title}\n\n{body.rstrip()}\n" if body.strip() else ""
+
+
+def _looked_for(draft: Draft) -> str:
+    if draft.file.correlation is not None:
+        return _correlated(draft.file.correlation)
+    root = draft.document.root.get("detection")
+    entries = root.entries if isinstance(root, MapNode) else ()
+    items = [f"- `{name.value}`: {' or '.join(_item(value))}" for name, value in entries if name.value != "condition"]
+    condition = next((value.value for name, value in entries if name.value == "condition" and isinstance(value, TextNode)), "")
+    return "\n".join((*items, "", f"It fires when `{' '.join(condition.split())}`."))
+
+
+def _correlated(given: CorrelationEntry) -> str:
+    what = ", ".join(_link(id_) for id_ in (*given.rules, *given.open)) or f"`{given.of}`"
+    then = f", then {', '.join(_link(id_) for id_ in given.expect)}" if given.expect else ""
+    span = given.timespan or (human_ms(given.within * 1000) if given.within else "")
+    keys = ", ".join(given.group_by)
+    return f"`{given.type}` of {what}{then}, for each {keys}" + (f", within {span}." if span else ".")
+
+
+def _item(node: Node) -> Iterator[str]:
+    """Yield each alternative of an item in words."""
+    match node:
+        case TextNode(value=text):
+            yield _inline(text)
+        case ListNode(items=items):
+            for item in items:
+                yield from _item(item)
+        case MapNode(entries=entries):
+            yield " and ".join(f"{key.value.replace('|', ' ')} {' or '.join(_item(value))}" for key, value in entries)
+
+
+def _meaning(draft: Draft, incident: Incident | None) -> str:
+    given = draft.file.runbook
+    if incident is not None:
+        return f"{_prose(incident.cause)}\n\n{_prose(incident.impact)}"
+    if given is not None:
+        return f"{_prose(given.cause)}\n\n{_prose(given.impact)}"
+    return "It opens no incident by itself: other rules count it, or explain it."
+
+
+def _fix(steps: Sequence[RenderedStep]) -> str:
+    return "\n".join(_step(number, step) for number, step in enumerate(steps, 1))
+
+
+def _step(number: int, step: RenderedStep) -> str:
+    remarks = ", ".join(part for part in (step.where, "**changes state**" if step.changes_state else "") if part)
+    settings = "\n".join(f"{name}={value}" for group in (step.set, step.also) for name, value in group.items())
+    files = "\n\n".join(f"# {name}\n{content}" for name, content in step.file.items())
+    blocks = [_code(settings, "properties"), _code(files, ""), _code(step.run, "sh")]
+    head = f"{number}. {_prose(step.do)}" + (f" ({remarks})" if remarks else "")
+    return "\n\n".join((head, *(_indented(block) for block in blocks if block))) + "\n"
+
+
+def _example(draft: Draft) -> str:
+    logs = firing_logs(draft)
+    return _code(logs[0], "text") if logs else ""
+
+
+def _near_misses(draft: Draft) -> str:
+    logs = [log for test in draft.tests if test.fires is None for log in test.logs.values()]
+    return "\n\n".join(_code(log, "text") for log in logs[:_NEAR_MISSES])
+
+
+def _related(causes: Iterable[str], symptoms: Iterable[str], draft: Draft) -> str:
+    rows = {
+        "May be a symptom of": sorted(set(causes)),
+        "Explains": sorted(set(symptoms)),
+        "Goes on from": [entry.rule for entry in draft.file.continues],
+        "See also": draft.file.related,
+    }
+    return "\n".join(f"- {name}: {', '.join(_link(id_) for id_ in ids)}" for name, ids in rows.items() if ids)
+
+
+def _index(pack: Pack) -> str:
+    rules = sorted(pack.plan.rules().values(), key=lambda rule: (rule.component, rule.id))
+    parts = [f"# Rules\n\n{len(rules)} rules. Written by `tocsin rules docs`.\n"]
+    for component, group in groupby(rules, key=lambda rule: rule.component):
+        rows = [f"| {_link(rule.id)} | {rule.severity} | {_prose(pack.drafts[rule.id].file.title)} |" for rule in group]
+        parts.append("\n".join((f"## {component}\n", "| rule | severity | says |", "|---|---|---|", *rows, "")))
+    return "\n".join((*parts, "## By exception\n", "| exception | rules |", "|---|---|", *_exceptions(pack), ""))
+
+
+def _exceptions(pack: Pack) -> Iterator[str]:
+    """Yield a row for each exception class that a firing sample or a detection names."""
+    found: dict[str, set[str]] = {}
+    for draft in pack.drafts.values():
+        for name in _EXCEPTION.findall("\n".join((*firing_logs(draft), *_texts(draft.document.root.get("detection"))))):
+            found.setdefault(name, set()).add(draft.id)
+    for name, ids in sorted(found.items()):
+        yield f"| `{name}` | {', '.join(_link(id_) for id_ in sorted(ids))} |"
+
+
+def _texts(node: Node | None) -> Iterator[str]:
+    match node:
+        case TextNode(value=text):
+            yield text
+        case ListNode(items=items):
+            for item in items:
+                yield from _texts(item)
+        case MapNode(entries=entries):
+            for _, value in entries:
+                yield from _texts(value)
+
+
+def _link(id_: str) -> str:
+    return f"[{id_}]({id_}.md)"
+
+
+def _prose(text: str) -> str:
+    """Return text of a rule or a log as Markdown that shows it as it is."""
+    return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", visible(" ".join(text.split())))
+
+
+def _inline(text: str) -> str:
+    shown = visible(" ".join(text.split()))
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    return f"{fence}{' ' if '`' in shown else ''}{shown}{' ' if '`' in shown else ''}{fence}"
+
+
+def _code(text: str, language: str) -> str:
+    """Return `text` in a fence that nothing in it closes; empty for no text."""
+    if not text.strip():
+        return ""
+    lines = "\n".join(visible(line) for line in text.rstrip("\n").split("\n"))
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
+    return f"{fence}{language}\n{lines}\n{fence}"
+
+
+def _indented(block: str) -> str:
+    return "\n".join(f"   {line}" if line else line for line in block.split("\n"))

@@ -1,0 +1,56 @@
+"""A value of a fix comes from somewhere: a capture, the entity, a label that the layouts give, or what every rule may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from engine.dsl.codes import Code
+from engine.dsl.document import Loc, TextNode
+from engine.dsl.drafts import Draft
+from engine.dsl.pack import Pack
+from engine.dsl.report import Report
+from engine.dsl.templates import CONTEXT
+from engine.dsl.world import World, given_labels
+from engine.model.expressions import names
+from engine.model.rules import Hole, Step, Template
+
+_EVERYWHERE = frozenset(("cluster", "source", "container", "connector", "task", "worker"))  # of wrappers and status documents
+
+
+def check(draft: Draft, pack: Pack, report: Report) -> None:
+    """Report each hole of a command or a setting that only a label could fill which nothing of this pack gives."""
+    rule = pack.plan.rules().get(draft.id)
+    if rule is None or not pack.plan.formats:
+        return  # without layouts it is not known which labels there are
+    filled = _filled(draft, pack)
+    for loc, template in _texts(rule.runbook.fix, rule.runbook.verify):
+        node = draft.document.find(loc)
+        if not isinstance(node, TextNode):
+            continue
+        for hole, name in _names(template):
+            if name not in filled:
+                message = f"no capture fills `{name}`; it is the name of a label that only a configuration gives"
+                at = node.value.find(hole.source)
+                report.add(Code.NEVER_FILLED, node, message, "capture it in the detection", at, len(hole.source))
+
+
+def _names(template: Template) -> Iterator[tuple[Hole, str]]:
+    """Yield each hole with each name that it needs, without suffixes such as `.max`."""
+    for hole in (part for part in template.parts if isinstance(part, Hole)):
+        yield from ((hole, name) for name in sorted({name.partition(".")[0] for name in names(hole.expression)}))
+
+
+def _filled(draft: Draft, pack: Pack) -> frozenset[str]:
+    components = {each.name: each for each in pack.plan.components}
+    labels = given_labels(components.values(), pack.plan.formats) | _EVERYWHERE
+    return frozenset((*CONTEXT, *World(pack.drafts, components, pack.plan.formats, labels).visible(draft.id)))
+
+
+def _texts(steps: Sequence[Step], verify: Sequence[Template]) -> Iterator[tuple[Loc, Template]]:
+    """Yield every template that is pasted into a shell or a file, and where it stands."""
+    yield from ((("runbook", "verify", index), text) for index, text in enumerate(verify))
+    for number, step in enumerate(steps):
+        base = ("runbook", "fix", number)
+        yield from (((*base, "run", index), text) for index, text in enumerate(step.run))
+        for key, texts in (("set", step.set), ("also", step.also), ("file", step.file)):
+            yield from (((*base, key, name), text) for name, text in texts.items())

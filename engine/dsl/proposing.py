@@ -1,0 +1,149 @@
+"""Propose a pattern for a log text: what varies from case to case becomes a hole of the type that fits.
+
+Guesses by shape and by the words before it; an author reads the result before it is used. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.dsl.patterns import HOLE
+from engine.dsl.settings import known
+
+# kind of place -> how it looks; tried at each position in this order. Group `keep` stays, group `take` becomes a hole
+_SHAPES: Mapping[str, str] = {
+    "connector_task": r"(?P<keep>\bWorker(?:Source|Sink)Task\{id=)(?P<take>[^\s}]+-[0-9]+)(?=\})",
+    "tp": r"(?P<keep>\b[Pp]artitions? (?:is )?)(?P<take>\[?[\w.-]+-[0-9]+\]?)(?![\w.-])",
+    "uuid": r"(?P<keep>)(?P<take>[\w.-]*\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
+    "keyed": r"(?P<keep>\b(?:groupId|group\.id|clientId|client\.id|transactionalId|memberId|principal|topic|connector)[=:] ?'?)"
+    r"(?P<take>[^\s,;'\])}]+)",
+    "host": r"(?P<keep>(?<![\w.:/-])/?)(?P<take>(?:[A-Za-z][\w.-]*/)?[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]+)?"
+    r"|[a-z][\w-]*(?:\.[\w-]+)*:[0-9]{2,5})(?![\w.])",
+    "path": r"(?P<keep>(?<![\w.:/}]))(?P<take>/[\w.][^\s'\",;:()\[\]{}<>]*\w)",
+    "members": r"(?P<keep>\b[A-Z]\w*\()(?P<take>[0-9][0-9, ]*|)(?=\))",
+    "list": r"(?P<keep>\[)(?P<take>[0-9]+(?:, ?[0-9]+)*)(?=\])",
+    "bytes": r"(?P<keep>(?<![\w.-]))(?P<take>[0-9]+)(?= ?bytes\b)",
+    "ms": r"(?P<keep>(?<![\w.-]))(?P<take>[0-9]+)(?= ?(?:ms|milliseconds)\b)",
+    "num": r"(?P<keep>(?<![\w.-]))(?P<take>-?[0-9]+\.[0-9]+)(?![\w.-])",
+    "int": r"(?P<keep>(?<![\w.-]))(?P<take>-?[0-9]+)(?!\w|\.[0-9]|-[0-9])",
+    "quoted": r"(?P<keep>')(?P<take>[^'\s]+)(?=')",
+}
+_EXPRESSIONS = {kind: re.compile(shape) for kind, shape in _SHAPES.items()}
+_KEY = re.compile(r"(?:([A-Za-z]\w*) id|([A-Za-z][\w.]*?)(?:\.?[Ii]d)?)[=:] ?'?$")
+_WORD = re.compile(r"[A-Za-z]{2,}")
+# words that say nothing about the value after them
+_EMPTY_WORDS = frozenset(
+    "a an and are as at be by for from has have id in is it its of on or than that the to was with within".split()  # noqa: SIM905
+)
+_NAMED_BY_TYPE = ("host", "path")
+_TYPES = ("bytes", "ms", "num", "int", "path", "host", "list", "quoted", "tp")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A pattern and the names of its holes, in order; a topic-partition gives its parts too."""
+
+    pattern: str
+    names: tuple[str, ...]
+
+
+def propose(text: str) -> Proposal:
+    """Return a pattern that `text` (one line) matches."""
+    names: list[str] = []
+    made, position = "", 0
+    while position < len(text):
+        found = next((hit for hit in _hits(text, position) if hit is not None), None)
+        if found is None:
+            made += _literal(text, position)
+            position += 1
+            continue
+        kind, hit = found
+        made = _unescaping(made + hit["keep"]) + _hole(kind, text[: hit.start("take")], names)
+        position = hit.end("take")
+    return Proposal(made, tuple(names))
+
+
+def merged(patterns: Sequence[str]) -> list[str]:
+    """Return the different shapes among `patterns`: those of as many words become one, with a hole where they differ."""
+    shapes: dict[int, list[str]] = {}
+    for pattern in patterns:
+        words = pattern.split()
+        kept = shapes.setdefault(len(words), words)
+        alike = sum(a == b for a, b in zip(kept, words, strict=True))
+        if alike * 2 < len(words):
+            shapes[len(shapes) + 10_000] = words  # of equal length, and yet another text
+        else:
+            shapes[len(words)] = [a if a == b else "{}" for a, b in zip(kept, words, strict=True)]
+    return list(dict.fromkeys(" ".join(words) for words in shapes.values()))
+
+
+def _hits(text: str, position: int) -> list[tuple[str, re.Match[str]] | None]:
+    matches = ((kind, expression.match(text, position)) for kind, expression in _EXPRESSIONS.items())
+    return [(kind, hit) for kind, hit in matches if hit is not None and _varies(kind, hit["take"])]
+
+
+def _varies(kind: str, value: str) -> bool:
+    """Say whether a quoted value is a name of somebody's own, not a setting or a plain word."""
+    if kind != "quoted":
+        return True
+    return not value.isalpha() and not any(value in names for names in known().values())
+
+
+def _literal(text: str, position: int) -> str:
+    """Return the character at `position` as a pattern spells it."""
+    char = text[position]
+    if char in "{}" and HOLE.match(text, position):
+        return f"\\{char}"  # or the pattern would have a hole there
+    return "{}" if text[position : position + 2] in ("\\{", "\\}") else char
+
+
+def _unescaping(pattern: str) -> str:
+    """Return `pattern` with a hole for a backslash at its end, which would take the meaning from the hole that follows."""
+    return f"{pattern[:-1]}{{}}" if pattern.endswith("\\") else pattern
+
+
+def _hole(kind: str, before: str, names: list[str]) -> str:
+    special = _SPECIAL.get(kind)
+    if special is not None:
+        return special(names)
+    name = _unused(_name(kind, before) or kind, names)
+    return f"{{{name}:{kind}}}" if kind in _TYPES else f"{{{name}}}"
+
+
+def _name(kind: str, before: str) -> str:
+    """Return a name for the value that comes after `before`: the key, or the last telling word; empty when there is none."""
+    key = _KEY.search(before)
+    words = [w for w in _WORD.findall(before) if w.lower() not in _EMPTY_WORDS]
+    word = (key[1] or key[2]).rpartition(".")[2] if key else "" if kind in _NAMED_BY_TYPE else (words or [""])[-1]
+    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", word).lower().removesuffix("_id")
+    return snake if re.fullmatch(r"[a-z][a-z0-9_]*", snake) else ""
+
+
+def _unused(name: str, names: list[str]) -> str:
+    free = name if name not in names else next(f"{name}{n}" for n in range(2, len(names) + 3) if f"{name}{n}" not in names)
+    names.append(free)
+    return free
+
+
+def _tp(names: list[str]) -> str:
+    name = _unused("tp", names)
+    names.extend(("topic", "partition") if name == "tp" else ())
+    return f"{{{name}:tp}}"
+
+
+def _connector_task(names: list[str]) -> str:
+    return f"{{{_unused('connector', names)}}}-{{{_unused('task', names)}:int}}"
+
+
+def _member(names: list[str]) -> str:
+    return f"{{{_unused('member', names)}}}"
+
+
+_SPECIAL: Mapping[str, Callable[[list[str]], str]] = {
+    "tp": _tp,
+    "connector_task": _connector_task,
+    "uuid": _member,
+    "members": lambda names: "{}",
+}

@@ -1,0 +1,106 @@
+"""The parts of docs/rules.md that follow from the code: keys, types of holes, modifiers, functions, codes, pieces of rules.
+
+A generated part stands between `<!-- begin NAME -->` and `<!-- end -->`; `make accept` writes it anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.dsl.codes import Code
+from engine.dsl.json_schema import rule_schema
+from engine.dsl.meanings import CONTEXT_MEANINGS, FUNCTION_MEANINGS, MODIFIER_MEANINGS, UNIT_MEANINGS
+from engine.dsl.patterns import TYPES
+
+_PART = re.compile(r"(<!-- begin (?P<name>[^>]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+# where a nested key stands -> the model that describes what is in it
+NESTED: Mapping[str, str] = {
+    "explains[]": "ExplainsEntry",
+    "explains[].within": "Within",
+    "continues[]": "ContinuesEntry",
+    "clear": "ClearEntry",
+    "escalate[]": "EscalateEntry",
+    "runbook": "RunbookEntry",
+    "runbook.fix[]": "StepEntry",
+    "tests[]": "TestEntry",
+    "correlation": "CorrelationEntry",
+    "correlation.sooner": "SoonerEntry",
+    "correlation.unless": "UnlessEntry",
+}
+
+
+def regenerated(text: str, rules: Path) -> str:
+    """Return `text` with every generated part as it should be; pieces of rules are read below the folder `rules`.
+
+    Raises KeyError for a part of an unknown name.
+    """
+    return _PART.sub(lambda part: f"{part[1]}{_part(part['name'], rules)}\n{part[4]}", text)
+
+
+def _part(name: str, rules: Path) -> str:
+    kind, *arguments = name.split()
+    if kind == "rule":
+        return _piece(rules, arguments[0], arguments[1:])
+    return "\n".join(_TABLES[kind]())
+
+
+def _keys() -> Iterator[str]:
+    schema = rule_schema()
+    yield from ("| key | meaning |", "|---|---|")
+    yield from (_row(key, key in schema["required"], each) for key, each in schema["properties"].items())
+
+
+def _nested() -> Iterator[str]:
+    definitions = rule_schema()["$defs"]
+    yield from ("| key | meaning |", "|---|---|")
+    for place, model in NESTED.items():
+        schema = definitions[model]
+        for key, each in schema["properties"].items():
+            yield _row(f"{place}.{key}", key in schema.get("required", ()), each)
+
+
+def _row(key: str, required: bool, schema: Mapping[str, Any]) -> str:
+    words = ", ".join(f"`{word}`" for word in schema.get("enum", ()))
+    meaning = f"{schema['description']} {f'One of {words}.' if words else ''}".strip()
+    return f"| `{key}`{' (required)' if required else ''} | {meaning} |"
+
+
+def _types() -> Iterator[str]:
+    yield from ("| hole | takes |", "|---|---|", "| `{}` | the shortest text within the line; captures nothing |")
+    for name, type_ in TYPES.items():
+        short = "`{name}`, " if name == "word" else ""
+        yield f"| {short}`{{name:{name}}}` | {type_.meaning} |"
+
+
+def _codes() -> Iterator[str]:
+    yield from ("| code | meaning |", "|---|---|")
+    yield from (f"| {code.id} | {code.meaning} |" for code in Code if code.id < "TOC7")
+
+
+def _table(head: str, meanings: Mapping[str, str]) -> Callable[[], Iterator[str]]:
+    rows = (f"| {head} | meaning |", "|---|---|", *(f"| `{word}` | {meaning} |" for word, meaning in meanings.items()))
+    return lambda: iter(rows)
+
+
+_TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
+    "keys": _keys,
+    "nested": _nested,
+    "types": _types,
+    "modifiers": _table("modifier", MODIFIER_MEANINGS),
+    "functions": _table("function", FUNCTION_MEANINGS),
+    "context": _table("name", CONTEXT_MEANINGS),
+    "units": _table("unit", UNIT_MEANINGS),
+    "codes": _codes,
+}
+
+
+def _piece(rules: Path, id_: str, keys: list[str]) -> str:
+    """Return the lines of these top-level keys of a rule as a YAML block, without comments that stand alone."""
+    text = next(rules.glob(f"*/{id_}.yml")).read_text(encoding="utf-8")
+    found = re.split(r"^(?=[a-z_]+:)", text, flags=re.MULTILINE)
+    wanted = [part for part in found if part.partition(":")[0] in keys]
+    lines = [line for part in wanted for line in part.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return "\n".join(("```yaml", *lines, "```"))

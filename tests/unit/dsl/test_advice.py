@@ -1,0 +1,89 @@
+"""Advice: what is worth a warning, and what is not. Every code has its example in tests/golden/diagnostics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.cli.linting import lint
+from engine.dsl.advice.changes import changes_state
+from tests.unit.dsl.writing import codes, rule, write
+
+TESTS = """\
+tests:
+  - {{log: "{log}", fires: {{}}}}
+  - {{log: nothing of note, silent: true}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "changing"),
+    [
+        (["kafka-configs.sh", "--alter", "--add-config", "a=b"], "--alter"),
+        (["curl", "-s", "-X", "POST", "http://connect/restart"], "POST"),
+        (["curl", "-s", "http://connect/POST"], ""),
+        (["systemctl", "--no-pager", "status", "kafka-restart"], ""),
+        (["kubectl", "-n", "kafka", "rollout", "restart", "sts/kafka"], "rollout"),
+        (["kubectl", "get", "pods", "--selector", "set"], ""),
+        (["docker", "logs", "restart"], ""),
+        (["kafka-leader-election.sh", "--all-topic-partitions"], "kafka-leader-election.sh"),
+        (["kafka-topics.sh", "--describe"], ""),
+        ([], ""),
+    ],
+)
+def test_a_command_that_changes_something_is_known_by_its_words(command: list[str], changing: str) -> None:
+    assert changes_state(command) == changing
+
+
+@pytest.mark.parametrize(
+    ("pattern", "log", "found"),
+    [
+        ("Connection to node {node:int} failed", "Connection to node 3 failed", []),
+        ("Connection to node 3 failed", "Connection to node 3 failed", ["TOC607"]),
+        ("no route to 127.0.0.1 nor 0.0.0.0 on {host}", "no route to 127.0.0.1 nor 0.0.0.0 on a", []),
+        ("no route to 10.0.0.9", "no route to 10.0.0.9", ["TOC603", "TOC607"]),
+        ("group coordinator is away from {group}", "group coordinator is away from a", []),
+        ("cannot join group billing-eu", "cannot join group billing-eu", ["TOC607"]),
+        ("max.request.size is {size:int}", "max.request.size is 3", []),
+    ],
+)
+def test_what_only_one_installation_has_is_no_part_of_a_pattern(
+    tmp_path: Path, pattern: str, log: str, found: list[str]
+) -> None:
+    body = f'detection: {{seen: "{pattern}", condition: seen}}\n' + TESTS.format(log=log)
+    assert codes(lint([write(tmp_path, seen=rule("seen", body))])) == found
+
+
+def test_a_name_in_the_samples_of_several_rules_is_wording(tmp_path: Path) -> None:
+    body = 'detection: {seen: "offsets of topic connect-offsets are lost", condition: seen}\n'
+    own = body + TESTS.format(log="offsets of topic connect-offsets are lost")
+    other = "detection: {read: topic read, condition: read}\n" + TESTS.format(log="topic read: connect-offsets")
+    assert codes(lint([write(tmp_path, alone=rule("alone", own))])) == ["TOC607"]
+    assert codes(lint([write(tmp_path, other=rule("other", other))])) == []
+
+
+def test_a_rule_that_explains_the_other_shadows_nothing(tmp_path: Path) -> None:
+    narrow = "detection: {seen: 'disk {disk} full', condition: seen}\nentity: [disk]\n" + TESTS.format(log="disk a full")
+    wide = "detection: {seen: 'disk {disk}', condition: seen}\nentity: [disk]\n" + TESTS.format(log="disk a slow")
+    write(tmp_path, narrow=rule("narrow", narrow), wide=rule("wide", wide))
+    assert codes(lint([tmp_path])) == ["TOC608"]
+    explained = narrow + "explains: [{rules: [wide], by: [disk]}]\n"
+    write(tmp_path, narrow=rule("narrow", explained))
+    assert codes(lint([tmp_path])) == []
+
+
+@pytest.mark.parametrize(
+    ("timespan", "condition", "found"),
+    [
+        ("90s", "{gte: 4}", []),  # 0, 30, 60 and 90 s
+        ("90s", "{gte: 5}", ["TOC609"]),
+        ("10m", "count > 3 and count < 4", ["TOC609"]),
+        ("10m", "count >= 3 and count < 4", []),
+    ],
+)
+def test_a_count_must_be_within_reach(tmp_path: Path, timespan: str, condition: str, found: list[str]) -> None:
+    counted = "detection: {seen: 'disk {disk} full', condition: seen}\ncollapse: 30s\n" + TESTS.format(log="disk a full")
+    counting = f"correlation: {{type: event_count, rules: [counted], timespan: {timespan}, condition: {condition}}}\n"
+    write(tmp_path, counted=rule("counted", counted, "info"), counting=rule("counting", counting + TESTS.format(log="x")))
+    assert codes(lint([tmp_path])) == found
