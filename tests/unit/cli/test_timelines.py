@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from engine.cli.main import main
+from engine.correlate import Correlator
+from engine.model.incidents import Finding
+from engine.model.matches import Match, Seen
+from engine.model.records import Progress, Tick
 
 OPENED = """\
 id: opened
@@ -93,3 +97,25 @@ def test_what_is_no_timeline_is_said_where_it_stands(
     assert code == 2
     assert f"left-open.yml:{place}" in out
     assert message in out
+
+
+class Impatient(Correlator):
+    """Takes nothing more once it has said something."""
+
+    def observe(self, item: Match | Seen | Progress | Tick) -> None:
+        if not hasattr(self, "_over"):
+            super().observe(item)
+
+    def flush(self) -> list[Finding]:
+        self._over = True
+        return super().flush()
+
+
+def test_a_timeline_is_tried_with_each_line_long_after_the_others(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.cli.timeline_tests.Correlator", Impatient)
+    code, out = outcome(folder, capsys)
+    assert code == 1
+    assert "- the same end when this line comes last: INFO opened orders at 7\n  + another end" in out
+    assert "at 60s" not in out
