@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,18 @@ def test_a_timeline_is_tried_with_each_line_long_after_the_others(
     assert code == 1
     assert "- the same end when this line comes last: INFO opened orders at 7\n  + another end" in out
     assert "at 60s" not in out
+
+
+def test_the_example_of_the_manual_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manual = (Path(__file__).parents[3] / "docs" / "correlations.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
+    (pair,) = (block for block in blocks if "type: pair" in block)
+    (tests,) = (block for block in blocks if block.startswith("tests:"))
+    said = {"begun": "Begun to move {topic}", "done": "Done with {topic}", "failed": "Failed to move {topic}"}
+    for name, line in said.items():
+        text = OPENED.replace("opened {topic} at {n:int}", line).replace("id: opened", f"id: reassignment-{name}")
+        (tmp_path / f"reassignment-{name}.yml").write_text(text)
+    head = RULE.partition("correlation:")[0].replace("left-open", "moves")
+    runbook = "runbook: {cause: Nobody knows., impact: It is slow.}\n"
+    (tmp_path / "moves.yml").write_text(head + pair + runbook + tests)
+    assert main(["rules", "test", "moves", "--rules", str(tmp_path)]) == 0, "".join(capsys.readouterr())

@@ -11,12 +11,14 @@ from engine.dsl import builtin_rules, lint
 from engine.dsl.codes import Code
 from engine.dsl.detection import FIELDS, MODIFIERS
 from engine.dsl.patterns import TYPES
-from engine.dsl.schema import CORRELATION_TYPES, PLACES, STATUSES, ComponentFile, FormatFile, RuleFile
+from engine.dsl.schema import CORRELATION_TYPES, PLACES, STATUSES, ComponentFile, CorrelationEntry, FormatFile, RuleFile
 from engine.dsl.templates import CONTEXT, SUFFIXES, UNITS
 from engine.model.expressions import FUNCTIONS
 from engine.model.rules import COMPONENTS, SEVERITIES
 
-TEXT = (Path(__file__).parents[3] / "docs" / "rules.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+TEXT = (DOCS / "rules.md").read_text(encoding="utf-8")
+OVER_TIME = (DOCS / "correlations.md").read_text(encoding="utf-8")
 
 
 def test_the_example_is_a_rule_without_a_finding(tmp_path: Path) -> None:
@@ -56,3 +58,9 @@ def test_every_word_of_the_language_is_named(words: tuple[str, ...]) -> None:
 def test_every_key_is_named(model: type[RuleFile]) -> None:
     keys = [field.alias or name for name, field in model.model_fields.items()]
     assert [key for key in keys if f"`{key}`" not in TEXT] == []
+
+
+def test_every_key_and_type_of_correlations_is_described() -> None:
+    keys = [field.alias or name for name, field in CorrelationEntry.model_fields.items()]
+    assert [key for key in keys if f"`{key}`" not in TEXT + OVER_TIME and f"{key}:" not in OVER_TIME] == []
+    assert [name for name in CORRELATION_TYPES if f"| `{name}` |" not in OVER_TIME] == []
