@@ -21,6 +21,7 @@ from engine.model.rules import (
     Rule,
     Runbook,
     Signature,
+    Step,
     Template,
     Test,
 )
@@ -50,6 +51,11 @@ def rule(id: str, entity: Iterable[str] | Mapping[str, str] = ("cluster",), **ch
     }
     mapping = entity if isinstance(entity, Mapping) else {label: label for label in entity}
     return Rule(id=id, entity=mapping, **{**made, **changes})
+
+
+def setting(where: str, *names: str) -> Runbook:
+    """Return a runbook whose fix sets these settings at `where`."""
+    return Runbook(text("why"), text(""), (Step(text("set it"), where, {name: text("1") for name in names}),))
 
 
 def contains(value: str, field: str = "text") -> Test:

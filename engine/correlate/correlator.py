@@ -108,7 +108,7 @@ class Correlator:
         if match.dated:
             self._facts.clocks.heard(match.source_id, match.at, match.at)
         self._facts.bindings.labels(match.source_id, match.labels)
-        if match.rule_id.startswith("component:"):
+        if match.rule_id.startswith(("component:", "config:")):
             self._facts.bindings.line(match)
         listeners = self._listeners.get(match.rule_id, ())
         for rule_id in listeners:

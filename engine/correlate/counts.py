@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from engine.codec import dumps, loads
@@ -14,6 +14,7 @@ from engine.correlate.logic import Entity, Facts, Unjudged, fingerprint, word_va
 from engine.correlate.series import Series
 from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.versions import Bounds, within, written
+from engine.model.configs import settings_of
 from engine.model.incidents import Alert, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Rule
@@ -102,6 +103,7 @@ class Counts:
         self.listens = frozenset((*self._counted, *rule.clear.rules))
         self._measure = measure
         self._words = sorted(rule.entity.items())
+        self._settings = settings_of(rule)
         self._by_source = frozenset(each.rule_id for each in counted if each.versions or rule.versions)
         self.dirty = False
         self._series: dict[Place, Series] = {}
@@ -237,7 +239,7 @@ class Counts:
         self._entity_of, self._places = {}, {}
         for place in self._series:
             self._keep(place, self._entity(place, facts))
-            if place.source_id:
+            if place.source_id or self._settings:
                 self._asked |= {self._entity_of[place], before.get(place, self._entity_of[place])}
 
     def _alerts(self, entity: Entity, facts: Facts) -> tuple[Alert, ...]:
@@ -248,7 +250,11 @@ class Counts:
         dated = any(place.dated for place in self._places.get(entity, ()) if place.rule_id in self._counted)
         key = (facts.scope, self.rule_id, entity)
         alerts = (alert_of(key, self._rule, episode, complete_until, dated) for episode in found)
-        return tuple(alert for alert in alerts if alert is not None)
+        return tuple(self._with_settings(alert, facts) for alert in alerts if alert is not None)
+
+    def _with_settings(self, alert: Alert, facts: Facts) -> Alert:
+        settings = facts.bindings.settings(alert, self._settings) if self._settings else {}
+        return replace(alert, settings=settings) if settings else alert
 
     def _inputs(self, entity: Entity, facts: Facts) -> tuple[list[Entry], list[Signal]]:
         """Return what is counted for `entity`, and the signals of its end, both in order of time."""

@@ -117,7 +117,7 @@ def draft_format(document: Document, report: Report) -> Format | None:
         if not header.match(example.split("\n")[0]):
             message = "the header does not match this example"
             report.add(Code.EXAMPLE_FAILS, document.find(["examples", index]), message, "an example is a line as printed")
-    return Format(file.name, file.header, file.time, file.rank, file.labels, tuple(file.carries))
+    return Format(file.name, file.header, file.time, file.rank, file.labels, tuple(file.carries), file.level)
 
 
 def _check_id(id_: str, stem: str, document: Document, report: Report, key: str = "id") -> None:

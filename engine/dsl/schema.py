@@ -20,7 +20,7 @@ from engine.model.rules import COMPONENTS, SEVERITIES
 STATUSES = ("experimental", "test", "stable", "deprecated")
 PLACES = ("client", "topic", "broker", "worker", "connector", "os", "controller", "cluster")
 CORRELATION_TYPES = ("event_count", "value_count", "temporal", "temporal_ordered", "increase", "pair", "absence")
-TIME_LAYOUTS = ("iso", "kibana", "epoch_ms")
+TIME_LAYOUTS = ("iso", "kibana", "epoch_ms", "short_year", "day_first", "month_day")
 
 T = TypeVar("T")
 
@@ -259,6 +259,7 @@ class FormatFile(Strict):
     rank: Count = 100
     header: Text
     time: Annotated[str, _one_of(TIME_LAYOUTS)] = "iso"
+    level: str = ""
     labels: dict[str, str] = {}
     carries: list[RuleId] = []
     examples: list[Text] = []

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
+from engine.match.dumps import dump_check, dump_signs
 from engine.match.fields import Fields
 from engine.match.gate import Gate, Screen
 from engine.match.redact import cut, redact, redact_captures
 from engine.match.signs import Signs, signs_of, test_signs
+from engine.model.configs import settings_of_plan
 from engine.model.expressions import Expression, evaluate, names
 from engine.model.matches import Match, Value
 from engine.model.records import LogEvent
@@ -70,7 +72,10 @@ def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Matc
 
 def _sought(plan: Plan) -> list[_Sought]:
     lines = [line for component in plan.components for line in _component_lines(component)]
-    return [*lines, *(_signature(signature) for signature in plan.signatures)]
+    dumps = [
+        _Sought(f"config:{kind}", dump_check(kind, names), dump_signs(kind)) for kind, names in settings_of_plan(plan).items()
+    ]
+    return [*lines, *dumps, *(_signature(signature) for signature in plan.signatures)]
 
 
 def _signature(signature: Signature) -> _Sought:

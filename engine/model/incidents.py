@@ -33,7 +33,8 @@ class Alert:
 
     status: pending (its `for` has not passed) | firing | resolved | retracted. `why` says how it began or ended ("quiet, not
     confirmed"). `events` are ids of its events (first 3, last 3 and up to 50 in all, by time): `first` and `last` index the
-    evidence. Labels hold the entity and what is known of the emitter.
+    evidence. Labels hold the entity and what is known of the emitter. `settings` is what the process in trouble runs with, as
+    it printed it (engine/model/configs), by class and name: {"ProducerConfig max.request.size": "1048576"}.
     """
 
     key: Key
@@ -50,6 +51,7 @@ class Alert:
     evidence: tuple[str, ...] = ()
     why: str = ""
     sources: tuple[str, ...] = ()  # who printed its events: the first 10 source ids, sorted
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,9 +266,10 @@ class Component:
 class Format:
     """A line layout: `header` is RE2 syntax with named groups among time, level, logger, thread, message, and label names.
 
-    `time` names the stamp's layout: iso, kibana, epoch_ms (see engine/parse/times.py). The lowest `rank` that fits is taken.
-    `labels` are given to every event of this layout. `carries` names the formats whose events, further on in the same source,
-    take the label groups of this line too (a DumpLogSegments line that names the topic of the records below it).
+    `time` names the stamp's layout (see engine/parse/times.py). The lowest `rank` that fits is taken. `labels` are given to
+    every event of this layout, `level` to those whose header says none. `carries` names the formats whose events, further on in
+    the same source, take the label groups of this line too (a DumpLogSegments line that names the topic of the records below
+    it).
     """
 
     name: str
@@ -277,6 +278,7 @@ class Format:
     rank: int = 100
     labels: Mapping[str, str] = field(default_factory=dict)
     carries: tuple[str, ...] = ()
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)

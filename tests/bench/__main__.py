@@ -1,4 +1,7 @@
-"""`python -m tests.bench`, or some of it: `python -m tests.bench scan job latency`. It prints; there are no limits."""
+"""`python -m tests.bench`, or some of it: `python -m tests.bench scan job latency`, and by its name alone `hostile`.
+
+It prints; there are no limits.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import job, latency, scan
+from tests.bench import hostile, job, latency, scan
 from tests.bench.machine import commit, load, machine, say
 from tests.servers.broker import brokers
 from tests.servers.jars import kafka_jars
@@ -19,7 +22,12 @@ ON_KAFKA = {"job": job.measure, "latency": latency.measure}
 def main() -> None:
     """Measure what the command line names, everything without a name."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="what tocsin costs")
-    parser.add_argument("part", nargs="*", choices=[[], "scan", *ON_KAFKA], help="measure this only")
+    parser.add_argument(
+        "part",
+        nargs="*",
+        choices=[[], "scan", "hostile", *ON_KAFKA],
+        help="measure this only; hostile is left out unless it is named",
+    )
     parts = parser.parse_args().part or ["scan", *ON_KAFKA]
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # unwinds: everything is stopped on the way
     say("machine", f"{machine()}; {load()}")
@@ -28,6 +36,8 @@ def main() -> None:
         folder = Path(name)
         if "scan" in parts:
             scan.measure(folder)
+        if "hostile" in parts:
+            hostile.measure()
         if wanted := [part for part in parts if part in ON_KAFKA]:
             with brokers(kafka_jars(), folder) as (broker,):
                 for part in wanted:

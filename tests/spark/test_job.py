@@ -97,6 +97,31 @@ def test_a_job_that_is_interrupted_goes_on_to_what_replay_gives(
     assert [report.batch for report in reports if report.repeated] == [batches - 1]
 
 
+PRINTED = """\
+[2023-02-03 02:04:02,285] INFO [cdc-source|task-0] ProducerConfig values:
+\tacks = -1
+\tbatch.size = 16384
+\tclient.id = connector-producer-cdc-source-0
+\tmax.request.size = 1572864
+\tretries = 2147483647
+ (org.apache.kafka.clients.producer.ProducerConfig:370)
+[2023-02-03 02:05:02,285] ERROR [cdc-source|task-0] WorkerSourceTask{id=cdc-source-0} failed to send record to a:  (o.a.k.c.T:4)
+org.apache.kafka.common.errors.RecordTooLargeException: The message is 1625872 bytes when serialized \
+which is larger than 1572864, which is the value of the max.request.size configuration.
+\tat org.apache.kafka.connect.runtime.WorkerSourceTask.sendRecords(WorkerSourceTask.java:406)
+"""
+
+
+def test_a_printed_configuration_is_read_across_batches(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "worker"
+    folder.mkdir()
+    (folder / "connect.log").write_text(PRINTED, encoding="utf-8")
+    found, reports = streamed(spark, [files(folder)], tmp_path, max_lines=5)
+    assert len(reports) > 2
+    assert found == references([folder])
+    assert "(now max.request.size=1572864)" in repr(found)
+
+
 def test_starting_spark_leaves_ctrl_c_to_the_caller(spark: SparkSession) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

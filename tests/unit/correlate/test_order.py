@@ -13,13 +13,13 @@ from engine.correlate import Correlator
 from engine.model.expressions import Binary, Literal, Name
 from engine.model.matches import Match
 from engine.model.rules import Absence, Clear, Escalation, Sooner, Unless
-from tests.building import absence, at_least, broker, correlation, counting, match, plan, progress, seen, signature
+from tests.building import absence, at_least, broker, correlation, counting, match, plan, progress, seen, setting, signature
 from tests.unit.correlate.saying import in_batches
 
 SOURCES = ("1.log", "2.log", "3.log")
 LONG = (Escalation("critical", Binary(">", Name("lasting"), Literal(100))),)
 PLAN = plan(
-    signature("hit", entity=("cluster", "topic"), clear=Clear(0, 300.0)),
+    signature("hit", entity=("cluster", "topic"), clear=Clear(0, 300.0), runbook=setting("broker", "message.max.bytes")),
     signature("own", entity=("cluster", "broker"), component="broker", versions=(("<=", "2.6"),)),
     signature("near", collapse_s=60.0, clear=Clear(0, 300.0, ("fine",), 30.0), for_s=30.0),
     signature("once", distinct=("offset",), severity="info"),
@@ -55,6 +55,12 @@ MATCHES = st.one_of(
     st.builds(lambda s, src, n: match("own", s, src, size=n), TIMES, st.sampled_from(SOURCES), st.integers(0, 5)),
     st.builds(lambda s, src: match("near", s, src), TIMES, st.sampled_from(SOURCES)),
     st.builds(lambda s, o: match("once", s, offset=o), TIMES, st.integers(0, 4)),
+    st.builds(
+        lambda s, src, n: match("config:KafkaConfig", s, src, **{"message.max.bytes": str(n)}),
+        TIMES,
+        st.sampled_from(SOURCES),
+        st.integers(1, 3),
+    ),
     st.builds(lambda r, s: match(r, s, "2.log", node=1), st.sampled_from(["fine", "lost"]), TIMES),
     st.builds(lambda s: match("stopping", s, "1.log"), TIMES),
     st.builds(lambda s, src: match("component:broker/names", s, src, member=src[0]), TIMES, st.sampled_from(SOURCES)),

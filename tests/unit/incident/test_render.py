@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.incident.render import command, human_bytes, human_ms, prose, setting
+from engine.incident.render import command, human_bytes, human_ms, prose, setting, step
 from engine.model.expressions import Call, Name
-from engine.model.rules import Hole, Template
+from engine.model.rules import Hole, Step, Template
 from tests.hostile import HOSTILE
 from tests.unit.incident.scene import hole, text
 
@@ -80,3 +80,10 @@ def test_a_rendered_command_has_exactly_the_words_of_its_argv(value: str, charse
     words = shlex.split(command([text("tool"), text("--name=", hole("v", charset=charset))], {"v": value}))
     assert len(words) == 2
     assert words[1] in (f"--name={value}", "--name=${v:?}")
+
+
+def test_a_step_says_what_a_setting_is_now() -> None:
+    given = Step(text("Raise it"), "worker", {"producer.max.request.size": text("2097152"), "acks": text("all")})
+    settings = {"ProducerConfig max.request.size": "1048576", "ConsumerConfig max.poll.records": "500"}
+    assert step(given, {}, settings).do == "Raise it (now max.request.size=1048576)"
+    assert step(given, {}).do == "Raise it"
