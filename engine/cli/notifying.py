@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from engine.config import Settings
-from engine.deliver import Notice, Notifier, Policy
+from engine.deliver import Notice, Notifier, Policy, on_a_thread
 from engine.model.notifications import State
 from engine.model.rules import Plan
 from engine.ports import Receiver
@@ -26,7 +26,11 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
     edits = frozenset(name for name, receiver in receivers.items() if receiver.edits)
     max_age_s = _max_age_s(settings, once)
     policy = Policy(settings.route, edits, explained(plan), hurry=once, links=settings.links, max_age_s=max_age_s)
-    return Notifier(store, policy, receivers, lambda: datetime.now(UTC), lambda notice: _report(notice, say))
+
+    def report(notice: Notice) -> None:
+        _report(notice, say)
+
+    return Notifier(store, policy, receivers, lambda: datetime.now(UTC), report, begin=on_a_thread)
 
 
 def explained(plan: Plan) -> frozenset[str]:

@@ -139,6 +139,7 @@ class ConfigFile(Strict):
     notify_max_age: Duration | None = None
     receivers: list[ReceiverEntry] = Field(default=[])
     store: Text = "sqlite:///./.tocsin/tocsin.db"
+    retention: Duration = 90 * 86400.0
     spark: SparkEntry = SparkEntry()
     web: WebEntry = WebEntry()
     kibana: KibanaEntry | None = None

@@ -79,6 +79,7 @@ class Settings:
     notify_max_age_s: float | None  # None: as the command decides; 0: nothing is too old to be told
     receivers: tuple[ReceiverSettings, ...]
     store: str
+    retention_s: float  # how long incidents that are over are kept; 0: for ever
     checkpoint: Path
     cores: int
     partitions: int
@@ -177,6 +178,7 @@ def _settings(found: ConfigFile, folder: Path, overrides: Mapping[str, Override]
         notify_max_age_s=found.notify_max_age,
         receivers=receivers,
         store=store,
+        retention_s=found.retention,
         checkpoint=folder / spark.checkpoint if spark.checkpoint else _beside(store),
         cores=max(1, spark.cores),
         partitions=max(1, spark.partitions),

@@ -88,6 +88,7 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
         trigger_s=settings.trigger_s,
         max_lines=settings.batch_lines,
         parallelism=1,
+        retention_s=settings.retention_s,
         on_batch=_report,
         renewed=(lambda: None) if once else lambda: _renewed(files, notifier),
     )

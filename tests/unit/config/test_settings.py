@@ -36,6 +36,7 @@ receivers:
   - {name: hook, slack: {webhook_url: "env:HOOK"}}
 store: "sqlite:///state/tocsin.db"
 notify_max_age: 2h
+retention: 30d
 time_intervals:
   - name: nights
     time_intervals:
@@ -126,6 +127,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
     assert settings.web == WebSettings("::1", 9000, "https://tocsin.example")
     assert settings.notify_max_age_s == 7200
+    assert settings.retention_s == 30 * 86400
     kibana = Kibana("https://kibana.example/base", "logs", (8, 14), "ops", {"broker": "labels.broker"})
     assert settings.links == Links("https://tocsin.example", kibana)
 
@@ -139,6 +141,7 @@ def test_one_source_is_enough(tmp_path: Path) -> None:
     assert settings.web == WebSettings("127.0.0.1", 8320)
     assert settings.links == NO_LINKS
     assert settings.notify_max_age_s is None
+    assert settings.retention_s == 90 * 86400
 
 
 def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
