@@ -17,7 +17,7 @@ from engine.model.rules import Plan
 from engine.parse import assemble, decode, unwrap
 
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
-PENDING, SILENCES = ("pending", "retracted"), "absence"
+NOT_TOLD = ("pending", "retracted")
 
 Problem = tuple[str, str]
 Items = Sequence[Match | Seen | Progress]
@@ -43,7 +43,7 @@ class _Run:
         self._scope = test.labels.get("cluster", "default")
         judged = [each for each in plan.correlations if each.rule.id == test.rule_id]
         # a silence is judged by peers, and the end of a log is none; everything else waits for time to come
-        self._by_clock = not any(each.type == SILENCES for each in judged)
+        self._by_clock = not any(each.absence is not None for each in judged)
 
     def until(self, number: int, at_s: float) -> Items:
         """Return what the steps before `number` come to, when everything up to `at_s` has been read."""
@@ -53,7 +53,7 @@ class _Run:
         """Return the alerts of the tested rule after `batches`, by time; those that are pending do not count."""
         said = self._said(batches)
         return sorted(
-            (alert for alerts in said.values() for alert in alerts if alert.status not in PENDING),
+            (alert for alerts in said.values() for alert in alerts if alert.status not in NOT_TOLD),
             key=lambda alert: (alert.starts_at, alert.key),
         )
 

@@ -6,13 +6,14 @@ back where they no longer hold: what a correlation over correlations says depend
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping
 
 from engine.codec import dumps, loads
 from engine.correlate.logic import Entity, known_labels
 from engine.model.incidents import Alert, Capture, Verdict
 from engine.model.matches import Match, Value
 
+MAX_ENTITIES = 20_000  # of one rule; what longer ago changed can no longer be taken back
 _PART = "alerts:"  # rules have no colon in their ids
 
 
@@ -33,18 +34,21 @@ class Nested:
         _, rule_id, entity = verdict.key
         said = self._of_rule(rule_id)
         before = said.get(entity, ())
-        now = (*_final(before, verdict), *_matches(verdict))
+        now = tuple(_matches(verdict))
         if now != before:
-            said[entity] = now
+            said.pop(entity, None)
+            said[entity] = now  # last, so that the first are those that changed longest ago
             self._changed.add(rule_id)
-        return [match for match in before if match not in now], [match for match in now if match not in before]
+        gone = [match for match in before if match not in now and not _is_final(match, verdict)]
+        return gone, [match for match in now if match not in before]
 
     def store(self) -> None:
         """Put what has changed into the state."""
         if self._state is None:
             return
         for rule_id in sorted(self._changed):
-            kept = [(entity, matches) for entity, matches in self._said[rule_id].items() if matches]
+            kept = [(entity, matches) for entity, matches in self._said[rule_id].items() if matches][-MAX_ENTITIES:]
+            self._said[rule_id] = dict(kept)
             self._state[_PART + rule_id] = dumps(kept)
         self._changed.clear()
 
@@ -55,12 +59,10 @@ class Nested:
         return self._said[rule_id]
 
 
-def _final(before: Iterable[Match], verdict: Verdict) -> Iterator[Match]:
-    """Yield the earlier matches that `verdict` does not speak of any more."""
-    repeated = {alert.starts_at for alert in verdict.alerts}
-    for match in before:
-        if verdict.final_before is not None and match.at < verdict.final_before and match.at not in repeated:
-            yield match
+def _is_final(match: Match, verdict: Verdict) -> bool:
+    """Return whether `verdict` does not speak of an earlier match any more: it stands, and is never taken back."""
+    repeated = any(alert.starts_at == match.at for alert in verdict.alerts)
+    return verdict.final_before is not None and match.at < verdict.final_before and not repeated
 
 
 def _matches(verdict: Verdict) -> Iterator[Match]:

@@ -27,7 +27,9 @@ from engine.model.rules import Correlation
 MAX_OPEN = 2000  # of one place
 MAX_ANSWERS = 1000  # runs of one place
 MAX_PLACES = 20_000
-_TICK = timedelta(microseconds=1)
+FORGOTTEN_AFTER = timedelta(hours=24)
+_SWEPT_EVERY = timedelta(hours=1)
+_INSTANT = timedelta(microseconds=1)
 
 Place = tuple[str, tuple[str | None, ...]]  # source (when a value is missing), values of the entity by sorted label
 
@@ -49,6 +51,9 @@ class _State:
     answers: list[tuple[Place, list[tuple[Answer, Answer]]]] = field(default_factory=list)
     told: list[tuple[Entity, str]] = field(default_factory=list)
     due: list[tuple[Entity, datetime]] = field(default_factory=list)
+    touched: list[tuple[Place, datetime]] = field(default_factory=list)
+    final_before: datetime | None = None
+    swept: datetime | None = None
     refused: int = 0
     bindings_seen: int = -1
     complete_seen: datetime | None = None
@@ -67,12 +72,15 @@ class Pairs:
         self._rule, self._opens = rule, frozenset(correlation.rules)
         self._clear = replace(rule.clear, at_most=0, rules=correlation.expect, quiet_s=0.0)
         self._within = timedelta(seconds=correlation.timespan_s)
-        self._opening = Sliding(Occurrences, lambda count: count >= 1, self._within + _TICK)
+        self._opening = Sliding(Occurrences, lambda count: count >= 1, self._within + _INSTANT)
         self._words = sorted(rule.entity.items())
         self._opened: dict[Place, list[Occurrence]] = {}
         self._answers: dict[Place, Answers] = {}
         self._told: dict[Entity, str] = {}
         self._due: dict[Entity, datetime] = {}
+        self._touched: dict[Place, datetime] = {}  # the newest tick at which something was added
+        self._final_before: datetime | None = None
+        self._swept: datetime | None = None
         self._refused = 0
         self._asked: set[Place] = set()
         self._bindings_seen = -1
@@ -85,6 +93,8 @@ class Pairs:
             return
         self.dirty = True
         self._asked.add(place)
+        if facts.clocks.tick is not None:
+            self._touched[place] = facts.clocks.tick
         if match.rule_id in self._opens:
             self._open(place, occurrence(match))
         else:
@@ -110,6 +120,7 @@ class Pairs:
         elif come:
             self._asked |= {place for place in self._opened if self._entity(place, facts) in come}
         self._bindings_seen, self._complete_seen = facts.bindings.revision, complete_until
+        self._sweep(facts)
 
     def next_deadline(self) -> datetime | None:
         """Return when the first opening has waited long enough, or an alert may be over."""
@@ -127,7 +138,7 @@ class Pairs:
             said = fingerprint(alerts) if alerts else ""
             if self._told.get(entity, "") != said:
                 self._told[entity], self.dirty = said, True
-                yield Verdict((facts.scope, self.rule_id, entity), alerts, _final_before(found[1]))
+                yield Verdict((facts.scope, self.rule_id, entity), alerts, self._settled(found[1]))
 
     def unjudged(self, facts: Facts) -> list[Unjudged]:
         """Return how many matches were more than can be kept."""
@@ -139,8 +150,20 @@ class Pairs:
         opened = [(place, some) for place, some in self._opened.items() if some]
         answers = [(place, list(runs)) for place, runs in self._answers.items()]
         told = [(entity, said) for entity, said in self._told.items() if said]
-        due = list(self._due.items())
-        return dumps(_State(opened, answers, told, due, self._refused, self._bindings_seen, self._complete_seen))
+        return dumps(
+            _State(
+                opened,
+                answers,
+                told,
+                due=list(self._due.items()),
+                touched=list(self._touched.items()),
+                final_before=self._final_before,
+                swept=self._swept,
+                refused=self._refused,
+                bindings_seen=self._bindings_seen,
+                complete_seen=self._complete_seen,
+            )
+        )
 
     def restore(self, text: str) -> None:
         """Continue from a snapshot."""
@@ -149,9 +172,10 @@ class Pairs:
         self._answers = {place: self._no_answers(runs) for place, runs in state.answers}
         self._told, self._due, self._refused = dict(state.told), dict(state.due), state.refused
         self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
+        self._touched, self._final_before, self._swept = dict(state.touched), state.final_before, state.swept
 
     def _no_answers(self, runs: list[tuple[Answer, Answer]] | tuple[()] = ()) -> Answers:
-        return Runs(self._within + _TICK, runs, MAX_ANSWERS)  # exactly `within` apart is joined too
+        return Runs(self._within + _INSTANT, runs, MAX_ANSWERS)  # exactly `within` apart is joined too
 
     def _is_one_too_many(self, place: Place) -> bool:
         known = place in self._opened or place in self._answers
@@ -219,7 +243,26 @@ class Pairs:
         if due:
             self._due[entity] = min(due)
 
+    def _settled(self, answers: Answers) -> datetime | None:
+        """Return the time before which what was said stands: answers are no longer told apart there, or were forgotten."""
+        joined = next((last.at for _, last in answers), None) if len(answers) >= MAX_ANSWERS else None
+        return max((at for at in (joined, self._final_before) if at is not None), default=None)
 
-def _final_before(answers: Answers) -> datetime | None:
-    """Return the time before which answers are no longer told apart: what was said of it stands."""
-    return next((last.at for _, last in answers), None) if len(answers) >= MAX_ANSWERS else None
+    def _sweep(self, facts: Facts) -> None:
+        """Forget places that wait for nothing and had nothing for a day of ticks; what was said of them is final."""
+        tick = facts.clocks.tick
+        if tick is None or (self._swept is not None and tick - self._swept < _SWEPT_EVERY):
+            return
+        self._swept, self.dirty = tick, True
+        for place in {*self._opened, *self._answers}:
+            idle = tick - self._touched.setdefault(place, tick) >= FORGOTTEN_AFTER
+            if idle and place not in self._asked and self._entity(place, facts) not in self._due:
+                self._forget(place, facts)
+
+    def _forget(self, place: Place, facts: Facts) -> None:
+        opened, answers = self._opened.pop(place, []), self._answers.pop(place, self._no_answers())
+        last = max((*(each.at for each in opened), *(end.at for _, end in answers)), default=None)
+        if last is not None:
+            self._final_before = max(self._final_before or last, last + _INSTANT)
+        self._touched.pop(place, None)
+        self._told.pop(self._entity(place, facts), None)

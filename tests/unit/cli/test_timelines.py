@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from engine.cli.main import main
+from engine.correlate import Correlator
+from engine.model.incidents import Finding
+from engine.model.matches import Match, Seen
+from engine.model.records import Progress, Tick
 
 OPENED = """\
 id: opened
@@ -93,3 +98,40 @@ def test_what_is_no_timeline_is_said_where_it_stands(
     assert code == 2
     assert f"left-open.yml:{place}" in out
     assert message in out
+
+
+class Impatient(Correlator):
+    """Takes nothing more once it has said something."""
+
+    def observe(self, item: Match | Seen | Progress | Tick) -> None:
+        if not hasattr(self, "_over"):
+            super().observe(item)
+
+    def flush(self) -> list[Finding]:
+        self._over = True
+        return super().flush()
+
+
+def test_a_timeline_is_tried_with_each_line_long_after_the_others(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.cli.timeline_tests.Correlator", Impatient)
+    code, out = outcome(folder, capsys)
+    assert code == 1
+    assert "- the same end when this line comes last: INFO opened orders at 7\n  + another end" in out
+    assert "at 60s" not in out
+
+
+def test_the_example_of_the_manual_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manual = (Path(__file__).parents[3] / "docs" / "correlations.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
+    (pair,) = (block for block in blocks if "type: pair" in block)
+    (tests,) = (block for block in blocks if block.startswith("tests:"))
+    said = {"begun": "Begun to move {topic}", "done": "Done with {topic}", "failed": "Failed to move {topic}"}
+    for name, line in said.items():
+        text = OPENED.replace("opened {topic} at {n:int}", line).replace("id: opened", f"id: reassignment-{name}")
+        (tmp_path / f"reassignment-{name}.yml").write_text(text)
+    head = RULE.partition("correlation:")[0].replace("left-open", "moves")
+    runbook = "runbook: {cause: Nobody knows., impact: It is slow.}\n"
+    (tmp_path / "moves.yml").write_text(head + pair + runbook + tests)
+    assert main(["rules", "test", "moves", "--rules", str(tmp_path)]) == 0, "".join(capsys.readouterr())

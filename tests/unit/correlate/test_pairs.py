@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from engine.correlate import Correlator
 from engine.model.incidents import Alert, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Clear
-from tests.building import at, correlation, match, plan, progress, seen, signature
+from tests.building import at, correlation, match, plan, progress, seen, signature, tick
 from tests.unit.correlate.saying import alerts, in_batches
 
 DAY = Clear(in_s=86400.0)
@@ -92,3 +93,22 @@ def test_thousands_of_answered_pairs_hide_no_unanswered_one() -> None:
 def test_a_restart_forgets_no_opening() -> None:
     said = in_batches([[say("open", 0)], [say("open", 10, topic="y"), say("done", 12, topic="y")], [reached(500)]], PLAN, True)
     assert [key[2] for key in said if key[1] == "pair"] == [(("topic", "x"),)]
+
+
+def test_who_answered_and_is_not_heard_of_for_a_day_is_forgotten_and_what_was_said_of_it_stays() -> None:
+    begin: list[object] = [say("open", 0), say("done", 90), reached(200), tick(300)]
+    a_day_later: list[object] = [tick(90_000), say("done", 90_000, topic="y")]
+    end: list[object] = [say("open", 100_000), reached(100_060)]
+    state: dict[str, str] = {}
+    correlator, said = Correlator(PLAN, "default", state), Verdict(("", "", ()), ())
+    for batch in (begin, a_day_later, end):
+        for item in batch:
+            correlator.observe(item)  # type: ignore[arg-type]
+        for verdict in judged(correlator):
+            said = Verdict(verdict.key, verdict.over(said.alerts))
+    assert [(alert.starts_at, alert.status) for alert in said.alerts] == [(at(0), "resolved"), (at(100_000), "firing")]
+    assert state["pair"].count(written(at(90))) == 0
+
+
+def written(at: datetime) -> str:
+    return at.isoformat()

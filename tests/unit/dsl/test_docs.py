@@ -15,13 +15,22 @@ from engine.dsl.json_schema import models, rule_schema
 from engine.dsl.meanings import CONTEXT_MEANINGS, FUNCTION_MEANINGS, MEANINGS, MODIFIER_MEANINGS, UNIT_MEANINGS
 from engine.dsl.patterns import TYPES
 from engine.dsl.reference import regenerated
-from engine.dsl.schema import CORRELATION_TYPES, PLACES, STATUSES, ComponentFile, FormatFile, RuleFile
+from engine.dsl.schema import (
+    CORRELATION_TYPES,
+    PLACES,
+    STATUSES,
+    ComponentFile,
+    CorrelationEntry,
+    FormatFile,
+    RuleFile,
+)
 from engine.dsl.templates import CONTEXT, SUFFIXES, UNITS
 from engine.model.expressions import FUNCTIONS
 from engine.model.rules import COMPONENTS, SEVERITIES
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE, SCHEMA = DOCS / "rules.md", DOCS / "rule.schema.json"
+OVER_TIME = (DOCS / "correlations.md").read_text(encoding="utf-8")
 TEXT = regenerated(PAGE.read_text(encoding="utf-8"), builtin_rules())
 
 
@@ -92,3 +101,9 @@ def test_every_word_of_the_language_is_named(words: tuple[str, ...]) -> None:
 def test_every_key_is_named(model: type[RuleFile]) -> None:
     keys = [field.alias or name for name, field in model.model_fields.items()]
     assert [key for key in keys if f"`{key}`" not in TEXT] == []
+
+
+def test_every_key_and_type_of_correlations_is_described() -> None:
+    keys = [field.alias or name for name, field in CorrelationEntry.model_fields.items()]
+    assert [key for key in keys if f"`{key}`" not in TEXT + OVER_TIME and f"{key}:" not in OVER_TIME] == []
+    assert [name for name in CORRELATION_TYPES if f"| `{name}` |" not in OVER_TIME] == []
