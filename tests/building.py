@@ -88,6 +88,12 @@ def counting(id: str, rules: Iterable[str], number: int, timespan_s: float, **ch
     return Correlation(made, "event_count", tuple(rules), timespan_s, at_least(number))
 
 
+def correlation(id: str, type: str, rules: Iterable[str], timespan_s: float, **changes: Any) -> Correlation:
+    """Return a correlation of any type but absence; condition, field and expect go to it, all else to its rule."""
+    own = {name: changes.pop(name) for name in ("condition", "field", "expect") if name in changes}
+    return Correlation(rule(id, changes.pop("entity", ("cluster",)), **changes), type, tuple(rules), timespan_s, **own)
+
+
 def absence(id: str, what: Absence, **changes: Any) -> Correlation:
     """Return an absence rule of severity critical."""
     made = rule(id, changes.pop("entity", ("cluster", "broker")), **{"severity": "critical", **changes})

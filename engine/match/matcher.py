@@ -83,8 +83,24 @@ def _signature(signature: Signature) -> _Sought:
     decisive = names(condition)
     deciding = tuple((item.name, _item_check(item)) for item in items if item.name in decisive)
     adding = tuple(_item_check(item) for item in items if item.name not in decisive)
-    check = _condition_check(condition, deciding, adding)
+    check = _excepting(signature, _condition_check(condition, deciding, adding))
     return _Sought(signature.rule.id, check, signs_of(items, condition))
+
+
+def _excepting(signature: Signature, check: Check) -> Check:
+    """Return `check` without the events that the signature's exceptions leave out; what is unknown is no exception."""
+    unless = signature.unless
+    excepted = _item_check(signature.exceptions) if signature.exceptions is not None else None
+    if unless is None and excepted is None:
+        return check
+
+    def checked(fields: Fields) -> Captures | None:
+        found = check(fields)
+        if found is None or (excepted is not None and excepted(fields) is not None):
+            return None
+        return None if unless is not None and evaluate(unless, found) is True else found
+
+    return checked
 
 
 def _condition_check(condition: Expression, deciding: Sequence[tuple[str, Check]], adding: Sequence[Check]) -> Check:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.incident.render import command, human_bytes, human_ms, prose, setting, step
 from engine.model.expressions import Call, Name
 from engine.model.rules import Hole, Step, Template
+from tests.hostile import HOSTILE
 from tests.unit.incident.scene import hole, text
 
 ENV = {"size": 1125872, "limit_ms": 300000, "topic": "AAAA.BBBB-C", "offsets.all": [3, 4], "connect_url": "http://c:8083"}
@@ -65,12 +66,6 @@ def test_parts_of_an_address_are_percent_encoded() -> None:
 
 def test_a_path_stands_in_a_command_as_it_is() -> None:
     assert command([text("df"), text(hole("dir", charset="path"))], {"dir": "/srv/kafka-data/d_2"}) == "df /srv/kafka-data/d_2"
-
-
-HOSTILE = [
-    *("a'b", 'a"b', "$(id)", "`id`", "a b", "a\nb", "-rf", "--alter", "a;b", "a|b", "a&b", "a>b", "a\\b"),
-    *("", "x" * 250, "a\u202eb", "\x1b[0m"),
-]
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
