@@ -51,6 +51,7 @@ class Bindings:
         self.identities = dict(identities or {})
         self.revision = 0
         self._agreed: dict[tuple[str, str, str], list[str]] = {}  # log, component, member -> ids of lines of any of its files
+        self._printers = dict.fromkeys(source_id for source_id, identity in self.identities.items() if identity.printed)
         for source_id, identity in self.identities.items():
             for name, members in identity.named.items():
                 for member, ids in members.items():
@@ -66,7 +67,7 @@ class Bindings:
     def line(self, match: Match) -> None:
         """Take a `component:<name>/names` or `/version` line, or a printed configuration."""
         if match.rule_id.startswith(PREFIX):
-            self.revision += note(self._identity(match.source_id).printed, printed_by(match))
+            self._printed(match)
             return
         name, _, kind = match.rule_id.removeprefix("component:").partition("/")
         if kind == "names" and "member" in match.captures:
@@ -115,9 +116,8 @@ class Bindings:
         logs = {log_of(source_id) for source_id in alert.sources}
         own: list[Printed] = []
         others: list[Printed] = []
-        for source_id, identity in self.identities.items():
-            if identity.printed:
-                (own if log_of(source_id) in logs else others).extend(identity.printed.values())
+        for source_id in self._printers:
+            (own if log_of(source_id) in logs else others).extend(self.identities[source_id].printed.values())
         if not own and not others:
             return {}
         found = ((each, setting(each, alert, own, others)) for each in sorted(wanted))
@@ -141,6 +141,12 @@ class Bindings:
             return
         if _note(members.setdefault(member, []), match.event_id, SIGHTINGS):
             self._agree(match.source_id, component, member, [match.event_id])
+            self.revision += 1
+
+    def _printed(self, match: Match) -> None:
+        identity = self._identity(match.source_id)
+        if note(identity.printed, printed_by(match)):
+            self._printers[match.source_id] = None
             self.revision += 1
 
     def _agree(self, source_id: str, component: str, member: str, event_ids: Iterable[str]) -> None:

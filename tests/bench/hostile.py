@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Collection, Iterator
-from itertools import count
+from itertools import count, repeat
 from random import Random
 
 from engine.dsl import builtin_rules, load_cached
@@ -63,7 +63,7 @@ def kinds(size: int) -> Iterator[tuple[str, Iterator[bytes]]]:
     yield "documents in documents", (nested(6) for _ in range(max(1, size // len(nested(6)))))
     yield "noise", noise(size)
     for name, seed in SEEDS.items():
-        yield f"long lines of {name}", (repeated(seed, LONG) for _ in range(max(1, size // LONG)))
+        yield f"long lines of {name}", repeat(repeated(seed, LONG), max(1, size // LONG))
 
 
 def nested(depth: int) -> bytes:

@@ -172,3 +172,11 @@ def test_a_jvms_fatal_error_is_one_event() -> None:
     )
     found = events(f"#\n{report}")[-1]
     assert (found.level, found.text) == ("FATAL", report)
+
+
+@pytest.mark.parametrize("prefixes", [("kafka-1  | ", "kafka-2  | "), ("[pod/kafka-0/kafka] ", "[pod/kafka-1/kafka] ")])
+def test_what_two_containers_print_at_once_does_not_mix(prefixes: tuple[str, str]) -> None:
+    dump = ["[2022-10-05 17:05:39,869] INFO ProducerConfig values: ", *(f"\tsetting.{n} = {n}" for n in range(200)), " (a.B:1)"]
+    found = events("\n".join(prefix + line for line in dump for prefix in prefixes))
+    assert [event.text for event in found] == ["\n".join(dump)] * 2
+    assert len({event.source_id for event in found}) == 2
