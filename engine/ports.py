@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
 from engine.model.notifications import Notification, Receipt
-from engine.model.records import Labels, Progress
+from engine.model.records import Labels, Progress, RawLine
 
 Offset = Mapping[str, Any]  # JSON: what a source needs to go on from here
 
@@ -42,6 +42,15 @@ class Chunk:
     def next_offset(self) -> int:
         """Where the next chunk of the stream begins."""
         return self.offset + len(self.data) if self.end is None else self.end
+
+    def lines(self) -> Iterator[RawLine]:
+        """Yield its lines, one after the other."""
+        offset, number = self.offset, self.number
+        *whole, last = self.data.split(b"\n")
+        for line in (*(line + b"\n" for line in whole), *([last] if last else [])):
+            yield RawLine(self.source_id, offset, line.rstrip(b"\r\n"), number, self.ingested_at, self.labels)
+            offset += len(line)
+            number += 1 if number else 0
 
 
 class Source(Protocol):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
+from engine.cache import Cache
 from engine.codec import loads
 from engine.match import Matcher
 from engine.match.heard import Heard
@@ -22,7 +23,7 @@ from engine.parse import Assembler, decode_block, unwrap_line
 from engine.parse.assembling import Snapshot
 from engine.parse.headers import header_book
 from engine.ports import Chunk
-from engine.spark.skim import Skimmer
+from engine.skim.skimmer import Sight, Skimmer, sight_of
 
 PIECE_BYTES = 1 << 20  # of a stream that are skimmed together
 
@@ -67,6 +68,11 @@ class Stages(Rules):
 
     own: Rules
     takers: frozenset[str]  # formats whose lines take labels that an earlier line carries
+
+    @cached_property
+    def sight(self) -> Sight:
+        """How raw lines are skimmed; made when first asked for."""
+        return sight_of(self.matcher, self.formats, Cache())
 
     @property
     def formats(self) -> tuple[Format, ...]:
@@ -141,9 +147,11 @@ class _Stream:
     def _read(self) -> Iterator[Match | Seen]:
         """Read what has come since the last time, source by source: they do not concern each other."""
         for source_id, chunks in self._waiting.items():
-            skimmer = self._skimmers.setdefault(source_id, Skimmer(self._stages.matcher.screen, self._stages.formats))
-            for raw in skimmer.worth_reading(chunks):
-                yield from self._record(unwrap_line(raw, self._stages.formats))
+            for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight)).read(chunks):
+                if isinstance(item, Seen):
+                    self._heard.joined(item)
+                else:
+                    yield from self._record(unwrap_line(item, self._stages.formats))
         self._waiting, self._waiting_bytes = {}, 0
 
     def _record(self, record: Record) -> Iterator[Match | Seen]:

@@ -17,7 +17,6 @@ from engine.errors import DataLoss, SourceAway, SourceError, SourceMissing
 from engine.model.matches import Match
 from engine.model.records import RawLine
 from engine.ports import Chunk, Offset
-from engine.spark.skim import raw_lines
 from engine.spark.slices import Edges, scan, stages
 from engine.spark.streams import Streams, TakenBack
 from tests.servers.broker import Broker
@@ -58,7 +57,7 @@ class Reader:
         return [(line.source_id, line.value.decode()) for line in self.raw()]
 
     def raw(self) -> list[RawLine]:
-        return [line for batch in self.batches for chunk in batch for line in raw_lines(chunk)]
+        return [line for batch in self.batches for chunk in batch for line in chunk.lines()]
 
     def contiguous(self) -> bool:
         ends: dict[str, int] = {}
