@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,17 +49,11 @@ class Triage:
 
 
 class _Counts:
-    """Counts what passes and hands on what no rule knows."""
+    """Counts the events that are read and hands on those that no rule knows."""
 
     def __init__(self) -> None:
-        self.lines = self.events = self.matches = 0
+        self.events = self.matches = 0
         self.unknown = UnknownEvents(redact)
-
-    def of_lines(self, input: Iterable[Chunk | Progress]) -> Iterator[Chunk | Progress]:
-        for item in input:
-            if isinstance(item, Chunk):
-                self.lines += item.data.count(b"\n") + (not item.data.endswith(b"\n"))
-            yield item
 
     def observe(self, event: LogEvent, matches: list[Match]) -> None:
         self.events += 1
@@ -76,10 +70,10 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
     began, counts, ledger = time.perf_counter(), _Counts(), MemoryLedger()
     matcher = Matcher(plan)
     whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe)
-    findings = correlate(whole.read(counts.of_lines(input)), plan)
+    findings = correlate(whole.read(input), plan)
     final = {i.id: i for i in group(findings, plan, ledger)}
     told = sorted((i for i in final.values() if i.status not in OVER), key=_worst_first)
-    stats = Stats(counts.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - began)
+    stats = Stats(whole.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - began)
     return Triage(
         incidents=tuple(i for i in told if not i.pending),
         pending=tuple(i for i in told if i.pending),

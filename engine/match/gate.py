@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import re2
@@ -38,8 +39,16 @@ class Gate:
         return self._always.union(*(self._bearers[at] for at in found)) if found else self._always
 
 
-Hit = tuple[int, bytes]  # a sign ends before this position; what it matched, where only that counts, not how often; else empty
-Find = Callable[[bytes], list[Hit]]
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Where signs end, in order (the position behind each), and what each matched, where only that counts, not how often; else
+    empty. Both are of one length."""
+
+    ends: Sequence[int]
+    said: Sequence[bytes]
+
+
+Find = Callable[[bytes], Hits]
 
 
 class Kept(Protocol):
@@ -61,7 +70,7 @@ class Screen:
         kept: where its database may lie ready.
         database: use Hyperscan where it is installed.
 
-    `complete` tells whether every sign is known; if not, hits mean nothing.
+    `complete` tells whether every sign is known; if not, hits mean nothing. `regexes` are what it looks for.
     """
 
     def __init__(
@@ -70,11 +79,11 @@ class Screen:
         some, others = list(named), list(counted)
         given = [*others, *some]
         self.complete = all(each.regexes and "".join(each.regexes).isascii() for each in given)
-        regexes = list(dict.fromkeys(regex for each in given for regex in each.regexes))
+        self.regexes = regexes = tuple(dict.fromkeys(regex for each in given for regex in each.regexes))
         alike = {regex for each in some if each.whole for regex in each.regexes}
         alike -= {regex for each in others for regex in each.regexes}
         made = _hyperscan(regexes, alike, kept) if database and regexes else None
-        self.hits: Find = made or (_re2(regexes) if regexes else lambda data: [])
+        self.hits: Find = made or (_re2(regexes) if regexes else lambda data: Hits((), ()))
 
 
 def _set_of(regexes: Iterable[str]) -> re2.Set:
@@ -100,14 +109,16 @@ def _hyperscan(regexes: Sequence[str], alike: Set[str], kept: Kept | None) -> Fi
     database = _database(hyperscan, regexes, flags, kept)
     says = [regex in alike for regex in regexes]
 
-    def find(data: bytes) -> list[Hit]:
-        found: list[Hit] = []
+    def find(data: bytes) -> Hits:
+        ends: list[int] = []
+        said: list[bytes] = []
 
         def hit(number: int, start: int, end: int, _flags: int, _context: object) -> None:
-            found.append((end, data[start:end] if says[number] else b""))
+            ends.append(end)
+            said.append(data[start:end] if says[number] else b"")
 
         database.scan(data, match_event_handler=hit)
-        return found
+        return Hits(ends, said)
 
     return find
 
@@ -136,4 +147,9 @@ def _loaded(hyperscan: Any, stored: bytes) -> Any:
 def _re2(regexes: Sequence[str]) -> Find:
     """Find with RE2, which names one of several signs in the same place only: nothing is known to be said alike."""
     compiled = expression("(?m)" + "|".join(f"(?:{regex})" for regex in regexes))
-    return lambda data: [(hit.end(), b"") for hit in compiled.finditer(data)]
+
+    def find(data: bytes) -> Hits:
+        ends = [hit.end() for hit in compiled.finditer(data)]
+        return Hits(ends, [b""] * len(ends))
+
+    return find

@@ -31,8 +31,9 @@ _HEAD = re.compile(
 )
 _ANY_TIME = bytes.maketrans(b"0123456789", b"1111111111")  # 2011-11-11 11:11:11,111
 # what a line may go on with: it has to be the header of an event all the same
-_ENDINGS = ("", " ", "\tat a", "  at a", "\x09") + tuple(
-    r"""INFO x
+_ENDINGS = (
+    *("", " ", "\tat a", "  at a", "\t"),
+    *r"""INFO x
 ERROR [a] b.C - x
 1
 ,x
@@ -61,8 +62,9 @@ a.b.CException: x
 a exited with code 1
 x (a.b.C:1)
 %3|1593460123.747|FAIL|a| x
-Topic: a Partition: 0 Leader: 1""".splitlines()
+Topic: a Partition: 0 Leader: 1""".splitlines(),
 )
+_CONTINUATIONS = (b"\tat ", b"\t... ", b"Caused by: ")
 _DOUBTFUL_ENDING = "host-1 kafka[4711]: x"
 
 
@@ -138,6 +140,14 @@ def layout_of(example: bytes, formats: Sequence[Format]) -> Layout | None:
     stamp = len(head["date"]) + len(head["zone"] or b"")
     doubtful = not _certain(head, (_DOUBTFUL_ENDING,), formats)
     return Layout(example, len(head["open"]), stamp, head["fraction"] is not None, head["zone"] is not None, doubtful)
+
+
+def surely_continues(rows: Bytes) -> Flags:
+    """Return which of the lines that begin as `rows` begin as no header and no wrapper does: pieces of a stack trace."""
+    sure = np.zeros(len(rows), np.bool_)
+    for beginning in _CONTINUATIONS:
+        sure |= (rows[:, : len(beginning)] == np.frombuffer(beginning, np.uint8)).all(1)
+    return sure
 
 
 def _certain(head: re.Match[bytes], endings: Sequence[str], formats: Sequence[Format]) -> bool:

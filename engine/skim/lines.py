@@ -32,6 +32,12 @@ class Lines:
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[number] : end].rstrip(b"\r\n")
 
+    def some(self, numbers: Numbers) -> list[bytes]:
+        """Return some of the lines without their line ends."""
+        ends = np.append(self.starts[1:], len(self.text))
+        spans = zip(self.starts[numbers].tolist(), ends[numbers].tolist(), strict=True)
+        return [self.text[start:end].rstrip(b"\r\n") for start, end in spans]
+
     def beginnings(self) -> Bytes:
         """Return a row of BEGINNING bytes for each line: its first ones, and whatever follows; zeros behind the text."""
         padded = self.text + bytes(BEGINNING)

@@ -25,7 +25,7 @@ from engine.parse.headers import header_book
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.parse.times import zone_of
 from engine.ports import Chunk
-from engine.skim.layouts import DOUBTS, Layout, example_of, layout_of
+from engine.skim.layouts import DOUBTS, Layout, example_of, layout_of, surely_continues
 from engine.skim.lines import Bytes, Flags, Lines, Numbers, lines_of
 
 ENOUGH_LINES = 64  # below this, arrays cost more than they save
@@ -36,7 +36,6 @@ REMEMBERED = 20_000  # lines whose verdict is kept
 REMEMBERED_BYTES = 400  # of a line; longer ones are judged each time
 
 _GAP_MS = SEEN_GAP_S * 1000
-_SURE = (b"\tat ", b"\t... ", b"Caused by: ")  # continuations that no layout and no wrapper begins like
 
 
 @dataclass
@@ -62,8 +61,6 @@ class Sight:
 
     def goes_on(self, line: bytes) -> bool:
         """Tell whether `line` is sure to be no more than the continuation of an event that began with a header."""
-        if line.startswith(_SURE):
-            return True
         known = self._goes_on.get(line)
         if known is None:
             known = _continues(line, self.formats)
@@ -106,12 +103,13 @@ class _Worth:
 
 
 class Skimmer:
-    """Skims one source, piece after piece. `left_out` counts the events that were not read."""
+    """Skims one source, piece after piece. `lines` counts the lines there were, `left_out` the events that were not read."""
 
     def __init__(self, sight: Sight) -> None:
         self._sight = sight
         self._said: Counter[tuple[bytes, ...]] = Counter()
-        self.left_out = 0
+        self._known: set[bytes] = set()
+        self.lines = self.left_out = 0
 
     def read(self, chunks: Sequence[Chunk]) -> Iterator[RawLine | Seen]:
         """Yield the lines of `chunks`, of the one source and in order, that have to be read.
@@ -120,6 +118,7 @@ class Skimmer:
         that event: it is never the first that is heard of a source.
         """
         lines = lines_of(b"".join(_ended(chunk.data) for chunk in chunks))
+        self.lines += len(lines)
         worth = self._worth(lines, chunks)
         if worth is None:
             yield from (raw for chunk in chunks for raw in chunk.lines())
@@ -167,7 +166,7 @@ class Skimmer:
         if len(heads) < 2:
             return None
         strange = np.zeros(len(heads), np.bool_)
-        strange[self._strange(given, heads)] = True
+        strange[self._strange(given, rows, heads)] = True
         return _Blocks(layout, rows[heads], heads, at_ms, strange)
 
     def _layout(self, lines: Lines) -> Layout | None:
@@ -178,34 +177,37 @@ class Skimmer:
                 return layout
         return None
 
-    def _strange(self, lines: Lines, heads: Numbers) -> list[int]:
+    def _strange(self, given: Lines, rows: Bytes, heads: Numbers) -> list[int]:
         """Return the blocks in which a line may be anything but the continuation of an event."""
-        others = np.ones(len(lines), np.bool_)
+        others = ~surely_continues(rows)
         others[: heads[0]] = False
         others[heads] = False
         numbers = np.flatnonzero(others)
         owners = np.searchsorted(heads, numbers, side="right") - 1
-        return [
-            owner
-            for number, owner in zip(numbers.tolist(), owners.tolist(), strict=True)
-            if not self._sight.goes_on(lines.line(number))
-        ]
+        goes_on = map(self._sight.goes_on, given.some(numbers))
+        return [owner for owner, well in zip(owners.tolist(), goes_on, strict=True) if not well]
 
     def _bearing(self, lines: Lines, blocks: _Blocks) -> list[int]:
         """Return the blocks that may bear something which is not known yet."""
         hits = self._sight.screen.hits(lines.text)
-        if not hits:
+        if not hits.ends:
             return []
-        ends = np.array([end for end, _ in hits]) - 1
-        owners = np.searchsorted(lines.starts[blocks.heads], ends, side="right") - 1
-        said = zip(owners.tolist(), [said for _, said in hits], strict=True)
-        return [owner for owner, group in groupby(said, _owner) if owner >= 0 and self._counts([each for _, each in group])]
+        owners = np.searchsorted(lines.starts[blocks.heads], np.array(hits.ends) - 1, side="right") - 1
+        new = np.array([said not in self._known for said in hits.said])
+        new[1:] |= owners[1:] == owners[:-1]  # what is said together with something else may be taken for that
+        new[:-1] |= owners[1:] == owners[:-1]
+        some = np.flatnonzero(new & (owners >= 0))
+        said = zip(owners[some].tolist(), [hits.said[at] for at in some.tolist()], strict=True)
+        return [owner for owner, group in groupby(said, _owner) if self._counts([each for _, each in group])]
 
     def _counts(self, said: Sequence[bytes]) -> bool:
+        """Tell whether a block in which this was said counts: it does until the same was said SIGHTINGS times."""
         if not all(said):
             return True
         words = tuple(said)
         self._said[words] += 1
+        if len(words) == 1 and self._said[words] >= SIGHTINGS:
+            self._known.add(words[0])
         return self._said[words] <= SIGHTINGS
 
 

@@ -26,7 +26,7 @@ Observer = Callable[[LogEvent, list[Match]], None]
 
 
 class Whole:
-    """Reads bounded input. `left_out` counts the events that needed no reading.
+    """Reads bounded input. `lines` counts its lines, `left_out` the events that needed no reading.
 
     Args:
         sight: gives how to skim, once there is enough input for that.
@@ -39,7 +39,7 @@ class Whole:
         self._known: Sight | None = None
         self._skimmer: tuple[str, Skimmer] | None = None  # of the source that is being read
         self._bytes = 0
-        self.left_out = 0
+        self.lines = self.left_out = 0
 
     def read(self, items: Iterable[Chunk | Progress]) -> Iterator[Match | Seen | Progress]:
         """Yield what `items` say; each source is whole before the next one begins."""
@@ -57,12 +57,14 @@ class Whole:
     def _lines(self, chunk: Chunk) -> Iterator[RawLine | Seen]:
         self._bytes += len(chunk.data)
         if self._bytes < SKIMMED_FROM_BYTES:
-            yield from chunk.lines()
+            for self.lines, line in enumerate(chunk.lines(), self.lines + 1):  # noqa: B020  (goes on counting)
+                yield line
             return
         skimmer = self._skimmer_of(chunk.source_id)
-        before = skimmer.left_out
+        lines, left_out = skimmer.lines, skimmer.left_out
         yield from skimmer.read([chunk])
-        self.left_out += skimmer.left_out - before
+        self.lines += skimmer.lines - lines
+        self.left_out += skimmer.left_out - left_out
 
     def _skimmer_of(self, source_id: str) -> Skimmer:
         from engine.skim.skimmer import Skimmer  # noqa: PLC0415  (numpy, which a small scan does without)

@@ -115,7 +115,7 @@ class _Stream:
         self._stages = stages
         self._parent_id = first.parent_id
         self._start = self._end = first.offset
-        self._lines = self._bytes = 0
+        self._bytes = 0
         self._mid_stream = first.offset > 0
         self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
         self._heard = Heard()
@@ -132,7 +132,6 @@ class _Stream:
     def take(self, chunk: Chunk) -> Iterator[Match | Seen]:
         self._end = chunk.next_offset
         self._bytes += len(chunk.data)
-        self._lines += chunk.data.count(b"\n") + (not chunk.data.endswith(b"\n") and bool(chunk.data))
         self._waiting.setdefault(chunk.source_id, []).append(chunk)
         self._waiting_bytes += len(chunk.data)
         if self._waiting_bytes >= PIECE_BYTES:
@@ -142,7 +141,7 @@ class _Stream:
         yield from self._read()
         yield from self._heard.close()
         yield self._edges()
-        yield Scanned(self._parent_id, self._lines, self._bytes)
+        yield Scanned(self._parent_id, sum(skimmer.lines for skimmer in self._skimmers.values()), self._bytes)
 
     def _read(self) -> Iterator[Match | Seen]:
         """Read what has come since the last time, source by source: they do not concern each other."""

@@ -133,4 +133,4 @@ def test_without_hyperscan_the_same_lines_have_hits() -> None:
 
 def numbers(data: bytes, screen: Screen) -> Sequence[int]:
     """The lines of `data` in which a hit ends."""
-    return sorted({data.count(b"\n", 0, end - 1) for end, _ in screen.hits(data)})
+    return sorted({data.count(b"\n", 0, end - 1) for end in screen.hits(data).ends})
