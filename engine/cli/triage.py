@@ -72,7 +72,7 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
     whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe)
     findings = correlate(whole.read(input), plan)
     final = {i.id: i for i in group(findings, plan, ledger)}
-    told = sorted((i for i in final.values() if i.status not in OVER), key=_worst_first)
+    told = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
     stats = Stats(whole.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - began)
     return Triage(
         incidents=tuple(i for i in told if not i.pending),
@@ -90,5 +90,6 @@ def _sight(plan: Plan, matcher: Matcher) -> Sight:
     return sight_of(matcher, plan.formats, Cache(), also=(ERROR_SIGN,))
 
 
-def _worst_first(incident: Incident) -> tuple[int, str, str]:
+def worst_first(incident: Incident) -> tuple[int, str, str]:
+    """Return what to sort incidents by: most severe first, then earliest."""
     return (-SEVERITIES.index(incident.severity), incident.first_seen.isoformat() if incident.first_seen else "", incident.id)

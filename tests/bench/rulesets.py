@@ -9,10 +9,23 @@ from random import Random
 from engine.dsl import builtin_rules, load
 from engine.model.rules import Plan
 
-_SUBJECTS = ("Replica fetcher", "Log cleaner", "Group coordinator", "Sink task", "Source task", "Quota manager", "Snapshot reader")
+_SUBJECTS = (
+    "Replica fetcher",
+    "Log cleaner",
+    "Group coordinator",
+    "Sink task",
+    "Source task",
+    "Quota manager",
+    "Snapshot reader",
+)
 _VERBS = ("append to", "flush", "commit", "rebalance", "resume", "register", "deserialize", "truncate", "elect a leader for")
 _OBJECTS = ("partition {tp:tp}", "segment {name}", "connector {name}", "group {name}", "topic {name}", "offset {n:int}")
-_CAUSES = ("the epoch {e:int} is stale", "its lease expired after {ms:ms}", "the schema {s} is unknown", "{q} bytes exceed the quota")
+_CAUSES = (
+    "the epoch {e:int} is stale",
+    "its lease expired after {ms:ms}",
+    "the schema {s} is unknown",
+    "{q} bytes exceed the quota",
+)
 _FILE = """\
 id: {id}
 title: Made for measuring
