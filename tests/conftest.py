@@ -1,13 +1,20 @@
-"""What every test may use: golden files, and a cache of compiled rules that is not the user's."""
+"""What every test may use: golden files, one Spark session a run, and a cache of compiled rules that is not the user's."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from engine.errors import RuntimeMissing
+from engine.spark.session import Resources, check_runtime, start, stop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 settings.register_profile("tocsin", deadline=None, print_blob=True)  # speed is for make bench: a busy machine fails no test
 settings.load_profile("tocsin")
@@ -31,3 +38,22 @@ def golden() -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8"), f"tests/golden/{name} differs; see make accept"
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def runtime() -> None:
+    """Skip what needs Spark where its Java or packages are absent; with TOCSIN_REQUIRE_SERVERS=1 fail instead."""
+    try:
+        check_runtime()
+    except RuntimeMissing as missing:
+        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
+            raise
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def spark(runtime: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for all tests of a run: a second one in a process would start a second JVM and not use it."""
+    session = start(Resources(cores=2, partitions=2, log=tmp_path_factory.mktemp("spark") / "spark.log"))
+    yield session
+    stop(session)

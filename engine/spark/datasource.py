@@ -1,7 +1,7 @@
-"""The one adapter that makes sources (ports.Source) a streaming Python data source, and the tick source beside it.
+"""The one adapter that makes sources (ports.Source) a streaming Python data source, whose offset holds the time as well.
 
 `read()` runs in Spark's Python workers: it fetches a slice and scans it there, so raw lines never enter the JVM. What a source
-says of itself (progress) is a function of its end offset and travels with the first partition of a batch.
+says of itself (progress) and the time (ticks) are functions of the offset and travel with the first partition of a batch.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from engine.spark.sources import SourceSpec
 from engine.spark.stalls import Stall, notices, renewed, stalled
 
 SOURCE_FORMAT = "tocsin-source"
-TICK_FORMAT = "tocsin-tick"
+# A tick costs a batch. What was just read is waited for by the second; when all is quiet, silences are measured in minutes:
+TICK_S, LIVELY_S, QUIET_TICK_S = 1, 3, 5
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How SOURCE_FORMAT reads: the plan, how many tasks, how much each source gives to a batch, and for how many seconds one
-    may be unreadable before that is an incident; None: not at all."""
+    may be unreadable before that is an incident; None: the input has an end, so nobody is waited for and time stands still."""
 
     plan_file: str
     parallelism: int = 1
@@ -43,11 +44,13 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The offset of all sources: where each stands, which cannot be read, and when (seconds since 1970) it was so decided."""
+    """The offset of all sources: where each stands, which cannot be read, when (seconds since 1970) it was so decided, and
+    when a source last moved. A batch that is done again has the same time."""
 
     sources: Mapping[str, Any]
     stalls: tuple[Stall, ...] = ()
     at_s: int = 0
+    moved_s: int = 0
 
 
 def source_options(sources: Sequence[SourceSpec], reading: Reading) -> dict[str, str]:
@@ -81,6 +84,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         self._scopes = {spec.name: spec.scope for spec in specs}
         self._sources = {spec.name: spec.open() for spec in specs}
         self._reading = loads(lowered["reading"], Reading)
+        self._live = self._reading.stalled_after_s is not None
 
     def initialOffset(self) -> Mapping[str, Any]:  # noqa: N802
         """Return where a first run starts; a source that cannot be read now will be asked again."""
@@ -105,14 +109,20 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         begins, absent = self._asked(lambda name, source: source.initial(), fresh)
         now_s, bound_s = int(time.time()), self._reading.stalled_after_s or 0.0
         stalls = renewed(before.stalls, {**away, **absent}, now_s, bound_s)
-        after = Place({**begins, **before.sources, **ends}, stalls, before.at_s)
-        return start if _json(after) == start else _json(replace(after, at_s=max(now_s, before.at_s)))
+        after = replace(before, sources={**begins, **before.sources, **ends}, stalls=stalls)
+        return start if _json(after) == start and not self._due(before, now_s) else _json(_timed(after, before, now_s))
+
+    def _due(self, place: Place, now_s: int) -> bool:
+        """Tell whether time itself makes a batch."""
+        lively = place.at_s < place.moved_s + LIVELY_S
+        return self._live and now_s - place.at_s >= (TICK_S if lively else QUIET_TICK_S)
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
         """Return the slices of a batch, and what the sources say at its end."""
         before, after, parallelism = _place(start), _place(end), self._reading.parallelism
         tasks: list[list[Any]] = [[] for _ in range(parallelism)]
         said = [row(scope, notice) for scope, notice in notices(before.stalls, after.stalls, after.at_s)]
+        said += [row(scope, tick) for tick in self._ticks(before, after) for scope in sorted({*self._scopes.values()})]
         waiting = stalled(after.stalls)
         for name, source in self._sources.items():
             if name not in before.sources or name not in after.sources:
@@ -122,6 +132,11 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
                 tasks[number % parallelism].append((name, slice_))
             said += [row(self._scopes[name], each) for each in _progress(source, there, name in waiting)]
         return [InputPartition((after.at_s, slices, [] if n else said)) for n, slices in enumerate(tasks)]
+
+    def _ticks(self, before: Place, after: Place) -> Iterator[Tick]:
+        """Yield processing time as data, at most one tick a batch."""
+        if self._live and after.at_s > before.at_s:
+            yield Tick(datetime.fromtimestamp(after.at_s, UTC))
 
     def read(self, partition: InputPartition) -> Iterator[Row]:
         """Yield the rows of some slices; lines that are gone become a row too, so that the job goes on."""
@@ -148,7 +163,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             try:
                 answers[name] = question(name, self._sources[name])
             except SourceAway as failure:
-                if self._reading.stalled_after_s is None:
+                if not self._live:
                     raise
                 away[self._scopes[name], name] = failure
         return answers, away
@@ -158,6 +173,13 @@ def _progress(source: Source, end: Offset, waiting: bool) -> Iterator[Progress]:
     """Yield the progress of a source; of one that cannot be read, nobody knows whether all of it was."""
     for progress in source.progress(end):
         yield replace(progress, caught_up=False) if waiting else progress
+
+
+def _timed(after: Place, before: Place, now_s: int) -> Place:
+    """Return `after` as of now; a clock that is set back stands still."""
+    at_s = max(now_s, before.at_s)
+    moved = _json(after)["sources"] != _json(before)["sources"]
+    return replace(after, at_s=at_s, moved_s=at_s if moved else before.moved_s)
 
 
 def _json(place: Place) -> Mapping[str, Any]:
@@ -175,54 +197,3 @@ def _up_to_loss(chunks: Iterator[Chunk], losses: list[DataLoss]) -> Iterator[Chu
         yield from chunks
     except* DataLoss as group:
         losses += [loss for loss in group.exceptions if isinstance(loss, DataLoss)]
-
-
-class TickStream(DataSource):  # type: ignore[misc]
-    """Processing time as data: one tick a second for each scope of the option `scopes` (JSON list)."""
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the format it is read by."""
-        return TICK_FORMAT
-
-    def schema(self) -> str:
-        """Return the schema of its rows."""
-        return SCHEMA
-
-    def streamReader(self, schema: object) -> TickReader:  # noqa: N802
-        """Return its reader."""
-        return TickReader(json.loads(self.options["scopes"]))
-
-
-class TickReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """The clock is read once, when a batch is planned; the time is the offset, so a repeated batch has the same time.
-
-    Without scopes, as in bounded input, time stands still.
-    """
-
-    def __init__(self, scopes: Sequence[str]) -> None:
-        self._scopes = scopes
-
-    def initialOffset(self) -> Mapping[str, int]:  # noqa: N802
-        """Return the time before all ticks."""
-        return {"at_s": 0}
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Do nothing: in bounded input there are no ticks."""
-
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Return that nothing bounds a batch."""
-        return ReadAllAvailable()
-
-    def latestOffset(self, start: Mapping[str, int], limit: ReadLimit) -> Mapping[str, int]:  # noqa: N802
-        """Return the present second."""
-        return {"at_s": max(int(time.time()), start["at_s"])} if self._scopes else start
-
-    def partitions(self, start: Mapping[str, int], end: Mapping[str, int]) -> Sequence[InputPartition]:
-        """Return one partition with the tick of the batch, none when no second has passed."""
-        return [InputPartition(end["at_s"])] if end["at_s"] > start["at_s"] else []
-
-    def read(self, partition: InputPartition) -> Iterator[Row]:
-        """Yield a tick for each scope."""
-        tick = Tick(datetime.fromtimestamp(partition.value, UTC))
-        yield from (row(scope, tick) for scope in self._scopes)

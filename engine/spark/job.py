@@ -1,4 +1,4 @@
-"""The main job: sources and ticks, keyed by scope, through the same stages as `replay()`, into the incident store.
+"""The main job: sources, keyed by scope, through the same stages as `replay()`, into the incident store.
 
 A batch is one transaction: its findings, the incidents decided from them, and its id. Spark may hand a batch over again after a
 crash; one whose id is in is skipped.
@@ -88,6 +88,8 @@ def run(job: Job, spark: SparkSession) -> None:
     Whoever stops a job may have stopped Java and the workers with it (systemd tells the whole group), so what breaks from then
     on is no failure: the next run does the batch again.
     """
+    if job.stop.is_set():  # told to stop while Spark started
+        return
     batches = _Batches(job)
     query = _started(job, spark, batches)
     try:
@@ -133,19 +135,13 @@ def _started(job: Job, spark: SparkSession, batches: _Batches) -> StreamingQuery
 
 
 def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
-    """Return the rows of all sources, and ticks when the input has no end.
-
-    Both are there in every run: Spark continues a checkpoint only with as many streams as it was begun with.
-    """
+    """Return the rows of all sources, and ticks when the input has no end."""
     from engine.spark import datasource  # noqa: PLC0415
 
     spark.dataSource.register(datasource.SourceStream)
-    spark.dataSource.register(datasource.TickStream)
     reading = datasource.Reading(plan, job.parallelism, job.max_lines, None if job.bounded else job.stalled_after_s)
     options = datasource.source_options(job.sources, reading)
-    rows = spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
-    scopes = json.dumps([] if job.bounded else sorted({source.scope for source in job.sources}))
-    return rows.unionAll(spark.readStream.format(datasource.TICK_FORMAT).option("scopes", scopes).load())
+    return spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
 
 
 class _Batches:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from engine.cli.inputs import count
 from tests.standins.slack import TOKEN, SlackStandIn
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +109,8 @@ def show(slack: SlackStandIn) -> None:
     """Print what the channel holds: a line for each incident, how often it was edited, how much its thread holds."""
     parents = slack.parents(CHANNEL)
     edits, replies = sum(p["edits"] for p in parents), sum(len(slack.replies(p)) for p in parents)
-    say(f"#{CHANNEL} holds {len(parents)} messages, edited {edits} times, with {replies} replies in their threads:")
+    held, edited, answers = count(len(parents), "message"), count(edits, "edit"), count(replies, "line")
+    say(f"#{CHANNEL} holds {held}; {edited}, {answers} in threads:")
     for parent in parents:
         print(f"  {parent['text']}")
         print(f"    edits: {parent['edits']}, replies: {len(slack.replies(parent))}", flush=True)

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import RuntimeMissing
-from engine.spark.session import check_runtime
 from tests.servers.broker import Broker, brokers
 from tests.servers.jars import NoJars, kafka_jars
 from tests.servers.topics import Topics
@@ -31,16 +29,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         pytest.skip(f"the jars of a Kafka broker cannot be had: {missing}")
     with brokers(jars, tmp_path_factory.mktemp("brokers")) as (running,):
         yield running
-
-
-@pytest.fixture(scope="session")
-def runtime() -> None:
-    try:
-        check_runtime()
-    except RuntimeMissing as missing:
-        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
-            raise
-        pytest.skip(str(missing))
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import pytest
 
 from engine.model.incidents import Incident
 from engine.spark.job import BatchReport, Job, run
-from engine.spark.session import Resources, start
 from engine.spark.sources import SourceSpec
 from engine.store import Store
 from tests.servers.broker import Broker
@@ -25,13 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime")]
 WITHIN_S = 90
-
-
-@pytest.fixture(scope="module")
-def spark(runtime: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = start(Resources(log=tmp_path_factory.mktemp("spark") / "spark.log"))
-    yield session
-    session.stop()
 
 
 class Live:

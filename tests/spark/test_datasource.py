@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from engine.errors import SourceAway
-from engine.model.records import Progress
+from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset
 from engine.spark import datasource
 from engine.spark.datasource import Reading, SourceReader, source_options
@@ -125,8 +125,23 @@ def test_an_input_with_an_end_waits_for_nobody(clock: list[int]) -> None:
         latest(asked, start)
 
 
-def test_an_offset_is_the_same_as_long_as_nothing_is_new(clock: list[int]) -> None:
-    asked = reader(stalled_after_s=60)
-    end = latest(asked, asked.initialOffset())
+def test_time_is_data_where_input_has_no_end_and_stands_still_where_it_has(clock: list[int]) -> None:
+    live, bounded = reader(stalled_after_s=60), reader()
+    start = latest(live, live.initialOffset())
+    assert latest(live, start) == start, "no second has passed"
     clock[0] += 5
-    assert latest(asked, end) == end
+    end = latest(live, start)
+    assert [each.at.timestamp() for each in rows(live, start, end) if isinstance(each, Tick)] == [1005]
+    assert latest(bounded, end) == end
+    assert not any(isinstance(each, Tick) for each in rows(bounded, start, end))
+
+
+def test_time_passes_by_the_second_after_lines_came_and_by_five_when_all_is_quiet(clock: list[int]) -> None:
+    asked = reader(stalled_after_s=60)
+    place, batches = latest(asked, asked.initialOffset()), list[int]()
+    for now in range(1001, 1025):
+        clock[0], SOURCES["one"].end = now, int(now >= 1008)
+        if (there := latest(asked, place)) != place:
+            batches.append(now)
+        place = there
+    assert batches == [1005, 1008, 1009, 1010, 1011, 1016, 1021]

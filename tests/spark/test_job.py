@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,13 @@ def test_a_job_that_is_interrupted_goes_on_to_what_replay_gives(
 
 def test_starting_spark_leaves_ctrl_c_to_the_caller(spark: SparkSession) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_job_told_to_stop_while_spark_starts_reads_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    stop = threading.Event()
+    stop.set()
+    assert streamed(spark, [files(SMALLEST)], tmp_path, stop=stop) == ([], [])
+    assert not (tmp_path / "checkpoint").exists()
 
 
 def test_lost_lines_are_reported_and_the_job_goes_on(spark: SparkSession, tmp_path: Path) -> None:
