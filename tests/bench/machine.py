@@ -30,7 +30,7 @@ def commit() -> str:
 
 
 def corpus(folder: Path, count: int, hits: float) -> Path:
-    """Write `count` lines of which the events hit rules at the rate `hits` into a file of `folder`, say what it is, return it."""
+    """Write `count` lines, whose events hit rules at the rate `hits`, into a file of `folder`; say what it is and return it."""
     path = folder / f"{count}-{hits:g}.log"
     with path.open("w", encoding="utf-8") as out:
         out.writelines(f"{line}\n" for line in lines(count, hits=hits))

@@ -1,4 +1,4 @@
-"""Rules to measure with: the shipped ones and, beyond them, made ones in the same language, which nothing in the corpus bears."""
+"""Rules to measure with: the shipped ones and, beyond them, made ones in the same language, of which the corpus bears none."""
 
 from __future__ import annotations
 

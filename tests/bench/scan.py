@@ -11,13 +11,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from connectors.files import read_chunks
 from engine.cache import Cache
 from engine.match import Matcher
 from engine.model.rules import Plan
 from engine.skim.skimmer import sight_of
 from engine.skim.whole import Whole
-
-from connectors.files import read_chunks
 from tests.bench.corpus import COMMON_RATE, QUIET_RATE, STORM_RATE
 from tests.bench.machine import corpus, say
 from tests.bench.rulesets import plan_of

@@ -1,4 +1,4 @@
-"""What else searches a file for many expressions: ripgrep, grep, SEC, Python's re. Each gets the expressions as it can read them."""
+"""What else searches a file for many expressions: ripgrep, grep, SEC, Python's re. Each gets them as it can read them."""
 
 from __future__ import annotations
 
