@@ -224,8 +224,8 @@ class _Places:
         at = 0 if len(self._chunks) == 1 else int(np.searchsorted(self._begins, start, side="right")) - 1
         chunk = self._chunks[at]
         place = chunk.number + number - int(self._firsts[at]) if chunk.number else 0
-        offset = chunk.offset + start - int(self._begins[at])
-        return RawLine(chunk.source_id, offset, self._lines.line(number), place, chunk.ingested_at, chunk.labels)
+        offset, taken = chunk.place(start - int(self._begins[at]))
+        return RawLine(chunk.source_id, offset, self._lines.line(number), place, taken, chunk.labels)
 
 
 def _owner(owned: tuple[int, bytes]) -> int:

@@ -46,7 +46,8 @@ def test_the_same_content_is_read_once(tmp_path: Path) -> None:
 def test_every_line_bears_the_labels(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"one\n")
-    (line,) = (line for item in Intake([str(path)], {"cluster": "prod"}).chunks() if isinstance(item, Chunk) for line in item.lines())
+    chunks = [item for item in Intake([str(path)], {"cluster": "prod"}).chunks() if isinstance(item, Chunk)]
+    (line,) = (line for chunk in chunks for line in chunk.lines())
     assert line.labels["cluster"] == "prod"
 
 
