@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.kafka import check_label, check_option
+from connectors.kafka.joining import JOINED_BYTES, Joining, Origin
 from connectors.kafka.labels import filled
 from connectors.kafka.options import resolved
-from connectors.kafka.joining import JOINED_BYTES, Joining, Origin
 from connectors.kafka.records import Content, Envelopes, content, stream_name
 from engine.errors import SourceError
 
