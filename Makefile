@@ -40,7 +40,7 @@ check: $(STAMP) ## format, lint, types, layers, size, tests without Java (under 
 test: check java ## check, then everything that needs Java, a server or more time
 	@$(BIN)/pytest -q -m "(spark or server or slow) and not long"
 
-soak: $(STAMP) java ## what takes minutes each: a full disk, a killed broker, a run killed twenty times, batches of seven lines
+soak: $(STAMP) java ## what takes minutes each: a full disk, a killed broker, a run killed twenty times, ten minutes of damaged lines
 	@$(BIN)/pytest -q -m long
 	@TOCSIN_KILLS=20 $(BIN)/pytest -q tests/servers/test_kill.py
 

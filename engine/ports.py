@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, Protocol
 
-from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
+from engine.model.incidents import WHOLE, Alert, Blind, Evidence, Incident, Key, Part, Roster, Span, Verdict
 from engine.model.notifications import Notification, Receipt
 from engine.model.records import Labels, Progress, RawLine
 
@@ -112,11 +112,20 @@ class Ledger(Protocol):
     ) -> None:
         """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds see Blind."""
 
-    def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
-        """Return every alert of `scope` that may still matter, by key, each ordered by time."""
+    def alerts(self, scope: str, part: Part = WHOLE) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return every alert of a part of `scope` that may still matter, by key, each ordered by time."""
 
-    def incidents(self, scope: str) -> Sequence[Incident]:
-        """Return the incidents of `scope` that may still matter, oldest first, merged ones included."""
+    def incidents(self, scope: str, part: Part = WHOLE) -> Sequence[Incident]:
+        """Return the incidents of a part of `scope` that may still matter, oldest first, merged ones included."""
+
+    def spans(self, scope: str, rules: Collection[str]) -> Sequence[Span] | None:
+        """Return when the alerts of `rules` were (see span); None when one of them is at no known time."""
+
+    def judged_by(self, scope: str) -> str | None:
+        """Return the hash of the rules that all of `scope` was last decided by; None when it never was."""
+
+    def put_judged(self, scope: str, plan: str) -> None:
+        """Remember that all of `scope` was decided by the rules of this hash."""
 
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
         """Return the evidence known under these ids."""

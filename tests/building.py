@@ -21,6 +21,7 @@ from engine.model.rules import (
     Rule,
     Runbook,
     Signature,
+    Step,
     Template,
     Test,
 )
@@ -52,6 +53,11 @@ def rule(id: str, entity: Iterable[str] | Mapping[str, str] = ("cluster",), **ch
     return Rule(id=id, entity=mapping, **{**made, **changes})
 
 
+def setting(where: str, *names: str) -> Runbook:
+    """Return a runbook whose fix sets these settings at `where`."""
+    return Runbook(text("why"), text(""), (Step(text("set it"), where, {name: text("1") for name in names}),))
+
+
 def contains(value: str, field: str = "text") -> Test:
     """Return a test for fixed text."""
     return Test(field, "contains", value, literals=(value,))
@@ -80,6 +86,12 @@ def counting(id: str, rules: Iterable[str], number: int, timespan_s: float, **ch
     """Return an event_count over `rules` that holds from `number` occurrences in `timespan_s` on."""
     made = rule(id, changes.pop("entity", ("cluster",)), **changes)
     return Correlation(made, "event_count", tuple(rules), timespan_s, at_least(number))
+
+
+def correlation(id: str, type: str, rules: Iterable[str], timespan_s: float, **changes: Any) -> Correlation:
+    """Return a correlation of any type but absence; condition, field and expect go to it, all else to its rule."""
+    own = {name: changes.pop(name) for name in ("condition", "field", "expect") if name in changes}
+    return Correlation(rule(id, changes.pop("entity", ("cluster",)), **changes), type, tuple(rules), timespan_s, **own)
 
 
 def absence(id: str, what: Absence, **changes: Any) -> Correlation:

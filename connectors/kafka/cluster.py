@@ -1,4 +1,4 @@
-"""What a cluster says of a topic: its partitions and their offsets; and its refusals as sentences."""
+"""What a cluster says of a topic: its partitions and their offsets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from connectors.kafka.options import resolved
-from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
+from connectors.kafka.refusals import AWAY, MISSING, PASSING, explained
+from engine.errors import SourceAway, SourceDenied, SourceError
 
 LOG = logging.getLogger("tocsin.kafka")
 LOG.addHandler(logging.NullHandler())  # librdkafka's own lines; what matters of them is in our errors
@@ -24,23 +25,11 @@ AGAIN_S = 0.1
 # While nobody answers, other sources of the job wait for no more than a quarter of the time:
 AWAY_ANSWER_S = 1.0
 REST_S = 3.0
+# A client may wait for the one broker that has gone, and not see that others are there; a new one looks for itself.
+CLIENT_S = 15.0
 
 T = TypeVar("T")
 
-_AWAY = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE)
-_LEADERLESS = (
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.OFFSET_NOT_AVAILABLE,
-    KafkaError._NOENT,  # "No leaders found": what librdkafka's admin calls say when the only broker has just gone
-)
-_DENIED = (
-    KafkaError._AUTHENTICATION,
-    KafkaError.SASL_AUTHENTICATION_FAILED,
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    KafkaError.GROUP_AUTHORIZATION_FAILED,
-)
 _CLUSTERS: dict[tuple[int, str], Cluster] = {}
 
 
@@ -56,7 +45,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class _Outage:
-    why: SourceAway
+    why: SourceError
     rests_until: float  # by the monotonic clock
 
 
@@ -64,14 +53,18 @@ class Cluster:
     """The cluster behind `servers` (`host:port,...`), with librdkafka's `options`; connects when it is asked something.
 
     Every question raises SourceMissing when there is no such topic, SourceDenied, SourceAway when nobody answers (and at once
-    when nobody did a moment ago), and SourceError for what else a broker says.
+    when nobody did a moment ago), and SourceError for what else a broker says. What shuts us out after it has let us in is
+    away: a broker that starts may not know the passwords yet.
     """
 
     def __init__(self, servers: str, options: Mapping[str, str]) -> None:
         self.servers = servers
-        self._said = ""  # the last thing librdkafka told of its connections
+        self._said: KafkaError | None = None  # the last thing librdkafka told of its connections
+        self._known: set[str] = set()  # the topics that were there when they were last looked for
         self._outage: _Outage | None = None
-        self._admin = client(AdminClient, connection(servers, options) | {"error_cb": self._heard})
+        self._let_in = False
+        self._options = dict(options)
+        self._connect()
 
     @staticmethod
     def of(servers: str, options: Mapping[str, str]) -> Cluster:
@@ -94,30 +87,47 @@ class Cluster:
     def _answered(self, topic: str, question: Callable[[float], T]) -> T:
         """Return the answer to `question`, which is given the seconds that it may take."""
         if self._outage is not None and time.monotonic() < self._outage.rests_until:
-            raise SourceAway(self._outage.why.what, str(self._outage.why))
+            raise self._outage.why.with_traceback(None)
         within_s = AWAY_ANSWER_S if self._outage else ANSWER_S
         deadline = time.monotonic() + within_s
         while True:
             try:
                 answer = question(within_s)
             except KafkaException as error:
-                self._admin.poll(AGAIN_S)  # a partition is without a leader for a moment when it is made or moves
-                if error.args[0].code() not in _LEADERLESS or time.monotonic() > deadline:
+                self._admin.poll(AGAIN_S)
+                if not self._may_pass(error.args[0], topic) or time.monotonic() > deadline:
                     raise self._refusal(error.args[0], topic) from None
             else:
-                self._outage, self._said = None, ""
+                self._outage = self._said = None
                 return answer
+
+    def _connect(self) -> None:
+        self._admin = client(AdminClient, connection(self.servers, self._options) | {"error_cb": self._heard})
+        self._connected_at = time.monotonic()
+
+    def _may_pass(self, error: KafkaError, topic: str) -> bool:
+        """Tell whether it may be otherwise in a moment: a partition is made or moves, or a broker has only just come up and
+        does not know the topics yet."""
+        return error.code() in PASSING or (error.code() in MISSING and topic in self._known)
 
     def _refusal(self, error: KafkaError, topic: str) -> SourceError:
         refusal = explained(error, self.servers, topic, self._said)
-        if isinstance(refusal, SourceAway) and error.code() in _AWAY:
-            self._outage = _Outage(refusal, time.monotonic() + REST_S)
+        self._known.discard(topic)
+        if error.code() not in AWAY:
+            return refusal
+        if self._let_in and isinstance(refusal, SourceDenied):
+            refusal = SourceAway(self.servers, str(refusal))
+        if time.monotonic() - self._connected_at > CLIENT_S:
+            self._connect()
+        self._outage = _Outage(refusal, time.monotonic() + REST_S)
         return refusal
 
     def _log(self, topic: str, within_s: float) -> Log:
         # describing a topic never makes it, as asking for its metadata might
         answers = self._admin.describe_topics(TopicCollection([topic]), request_timeout=within_s)
         said = answers[topic].result()
+        self._let_in = True
+        self._known.add(topic)
         partitions = dict.fromkeys(partition.id for partition in said.partitions)
         begins = self._offsets(topic, partitions, OffsetSpec.earliest(), within_s)
         return Log(_id(said), begins, self._offsets(topic, partitions, OffsetSpec.latest(), within_s))
@@ -127,11 +137,21 @@ class Cluster:
         if not wanted:
             return {}
         answers = self._admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=within_s)
-        return {place.partition: answer.result().offset for place, answer in answers.items()}
+        return {place.partition: told_offset(answer.result().offset) for place, answer in answers.items()}
 
     def _heard(self, error: KafkaError) -> None:
-        if error.code() != KafkaError._ALL_BROKERS_DOWN or not self._said:
-            self._said = error.str()
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # that gives no reason
+            self._said = error
+
+
+def told_offset(offset: int) -> int:
+    """Return the offset that a broker has told; OFFSET_END stands for none of that time. Raises KafkaException when none has.
+
+    While a leader dies, librdkafka answers for its partitions with OFFSET_INVALID, and no error.
+    """
+    if offset == OFFSET_INVALID:
+        raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "the leader of a partition has not answered"))
+    return offset
 
 
 def _id(said: Any) -> str:
@@ -153,17 +173,3 @@ def client(kind: type[Any], settings: Mapping[str, Any]) -> Any:
         said = error.args[0]
         why = said.str() if isinstance(said, KafkaError) else said
         raise SourceError(f"librdkafka does not take the options of the kafka source: {why}") from None
-
-
-def explained(error: KafkaError, servers: str, topic: str, detail: str = "") -> SourceError:
-    """Return the sentence for a refusal of librdkafka or of a broker."""
-    code, said = error.code(), error.str()
-    if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION):
-        return SourceMissing(f"the topic {topic} does not exist on {servers}")
-    if code in _DENIED:
-        return SourceDenied(f"{servers} refuses to let us read {topic}: {said}")
-    if code in _AWAY:
-        return SourceAway(servers, f"no broker of {servers} answers: {detail or said}; check the address and security.protocol")
-    if error.retriable() or code in _LEADERLESS:
-        return SourceAway(f"the topic {topic} on {servers}", f"{topic} on {servers} cannot be read now: {said}")
-    return SourceError(f"{topic} on {servers} cannot be read: {said}")

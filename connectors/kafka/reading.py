@@ -13,15 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from connectors.kafka.cluster import client, connection, explained
+from connectors.kafka.cluster import client, connection
 from connectors.kafka.offsets import Lost, Range
-from engine.errors import SourceError
+from connectors.kafka.refusals import AWAY, MISSING, PASSING, explained
+from engine.errors import SourceAway, SourceError, SourceMissing
 
 BATCH = 200  # records of one consume(): larger lists cost more than they save (they leave the cache)
 STASHED = 5_000  # records kept of a partition that were fetched past a range's end
 WAIT_S = 0.5
 ASK_AGAIN_S = 5.0
 PATIENCE_S = 60.0
+LIVE_PATIENCE_S = 20.0  # a run without end plans its batch anew; while it waits here its other sources wait with it
+ANSWER_S = 10.0
 
 _SETTINGS = {
     "group.id": "tocsin",  # required by librdkafka; nothing is committed to it
@@ -34,29 +37,21 @@ _SETTINGS = {
     "fetch.wait.max.ms": 100,
 }
 _OUT_OF_RANGE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
-_PASSING = (  # a topic may be unknown to a broker that has just come up; `_given_up` asks when nothing else comes
-    KafkaError._TRANSPORT,
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._TIMED_OUT,
-    KafkaError._RESOLVE,
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError._UNKNOWN_TOPIC,
-    KafkaError._UNKNOWN_PARTITION,
-)
-
 _READERS: dict[tuple[int, str], RangeReader] = {}
 
 
-def reading(servers: str, options: Mapping[str, str], topic: str, ranges: Sequence[Range]) -> Iterator[Message | Lost]:
+def reading(
+    servers: str, options: Mapping[str, str], topic: str, ranges: Sequence[Range], patience_s: float = PATIENCE_S
+) -> Iterator[Message | Lost]:
     """Yield the records of `ranges`, the partitions mixed, and what is lost of them where it is found.
 
     The consumer stays open between calls, where it stands, with what it has fetched ahead: one for each configuration and
     process. After any error, or when the caller does not read to the end, it is closed and forgotten.
-    Raises SourceError.
+    Raises SourceError; SourceAway when nothing came for `patience_s`.
     """
     key = os.getpid(), json.dumps([servers, dict(options), topic], sort_keys=True)
     if key not in _READERS:
-        _READERS[key] = RangeReader(servers, options, topic)
+        _READERS[key] = RangeReader(servers, options, topic, patience_s=patience_s)
     reader = _READERS[key]
     try:
         yield from reader.read(ranges)
@@ -99,7 +94,7 @@ class RangeReader:
             if messages:
                 heard = asked = now
             elif now - heard > self._patience_s:
-                yield from self._given_up()
+                raise self._silence()
             elif now - asked > ASK_AGAIN_S:
                 self._ask_again()
                 asked = now
@@ -165,7 +160,7 @@ class RangeReader:
                 self._done(partition)
         elif code in _OUT_OF_RANGE:
             yield from self._skipped(partition)
-        elif not (error.retriable() or code in _PASSING):
+        elif not (error.retriable() or code in AWAY | PASSING | MISSING):  # `_silence` asks when nothing else comes
             raise explained(error, self._servers, self._topic)
 
     def _skipped(self, partition: int) -> Iterator[Lost]:
@@ -189,7 +184,7 @@ class RangeReader:
 
     def _bounds(self, partition: int) -> tuple[int, int]:
         try:
-            low, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), timeout=self._patience_s)
+            low, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), timeout=ANSWER_S)
         except KafkaException as error:
             raise explained(error.args[0], self._servers, self._topic) from None
         return low, high
@@ -199,26 +194,19 @@ class RangeReader:
         for partition in self._todo:
             self._place(partition, self._next[partition])
 
-    def _given_up(self) -> Iterator[Lost]:
-        """Take as lost what the cluster no longer has. Raises SourceError when it is there and yet nothing comes."""
-        there = self._partitions()
-        waiting = ", ".join(
-            f"{self._topic}-{p} at {self._next[p]} of {self._todo[p]}" for p in sorted(there & self._todo.keys())
-        )
-        if waiting:
-            raise SourceError(f"nothing came from {self._servers} for {self._patience_s:g} s: {waiting}")
-        for partition in list(self._todo):
-            yield Lost(partition, self._next[partition], self._todo.pop(partition), "the topic does not exist any more")
-            self._forget(partition)
-
-    def _partitions(self) -> set[int]:
+    def _silence(self) -> SourceError:
+        """Return why nothing comes. What is gone for good is for the next look at the cluster to tell: a broker that has only
+        just come up may not know its topics yet."""
+        waiting = ", ".join(f"{self._topic}-{p} at {self._next[p]} of {end}" for p, end in sorted(self._todo.items()))
         try:
-            found = self._consumer.list_topics(self._topic, self._patience_s).topics[self._topic]
+            found = self._consumer.list_topics(self._topic, ANSWER_S).topics[self._topic]
         except KafkaException as error:
-            raise explained(error.args[0], self._servers, self._topic) from None
-        if found.error is not None and found.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-            raise explained(found.error, self._servers, self._topic)
-        return set(found.partitions)
+            return explained(error.args[0], self._servers, self._topic)
+        refusal = explained(found.error, self._servers, self._topic) if found.error is not None else None
+        if refusal is not None and not isinstance(refusal, SourceMissing):
+            return refusal
+        why = refusal or f"nothing came from {self._servers} for {self._patience_s:g} s: {waiting}"
+        return SourceAway(f"the topic {self._topic} on {self._servers}", str(why))
 
 
 def _group(options: Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from connectors.kafka.cluster import Cluster, Log
 from connectors.kafka.joining import Joining, Origin
 from connectors.kafka.labels import filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
-from connectors.kafka.reading import reading
+from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
 from connectors.kafka.records import Content, Envelopes, content, first, stream_name
 from engine.codec import converter
 from engine.errors import DataLoss, SourceAway, SourceMissing
@@ -105,7 +105,8 @@ class KafkaSource:
         wanted = converter().structure(slice_["ranges"], list[Range])
         at = {each.partition: each.start for each in wanted}
         joining = Joining()
-        for item in reading(self.bootstrap_servers, self.options, self.topic, wanted):
+        patience_s = PATIENCE_S if self.final else LIVE_PATIENCE_S
+        for item in reading(self.bootstrap_servers, self.options, self.topic, wanted, patience_s):
             if isinstance(item, Lost):
                 lost.append(item)
                 at[item.partition] = item.end

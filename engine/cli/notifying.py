@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from engine.config import Settings
-from engine.deliver import Notice, Notifier, Policy
+from engine.deliver import Notice, Notifier, Policy, on_a_thread
 from engine.model.notifications import State
 from engine.model.rules import Plan
 from engine.ports import Receiver
@@ -24,9 +24,18 @@ GRACE_S = 30.0  # how long an attempt under way may take to end when a run stops
 def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, Receiver], say: Say, once: bool) -> Notifier:
     """Return the notifier of a run; `once` counts waits as elapsed. Every failed attempt is told by `say`."""
     edits = frozenset(name for name, receiver in receivers.items() if receiver.edits)
-    explained = frozenset(id_ for rule in plan.rules().values() for entry in rule.explains for id_ in entry.rules)
-    policy = Policy(settings.route, edits, explained, hurry=once, links=settings.links, max_age_s=_max_age_s(settings, once))
-    return Notifier(store, policy, receivers, lambda: datetime.now(UTC), lambda notice: _report(notice, say))
+    max_age_s = _max_age_s(settings, once)
+    policy = Policy(settings.route, edits, explained(plan), hurry=once, links=settings.links, max_age_s=max_age_s)
+
+    def report(notice: Notice) -> None:
+        _report(notice, say)
+
+    return Notifier(store, policy, receivers, lambda: datetime.now(UTC), report, begin=on_a_thread)
+
+
+def explained(plan: Plan) -> frozenset[str]:
+    """Return the rules that others explain: their incidents settle before they are told."""
+    return frozenset(id_ for rule in plan.rules().values() for entry in rule.explains for id_ in entry.rules)
 
 
 def _max_age_s(settings: Settings, once: bool) -> float:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from difflib import ndiff
 from pathlib import PurePath
 
+from engine.cli.timeline_tests import timeline_problems
 from engine.dsl.drafts import RuleTest
 from engine.incident import MemoryLedger
 from engine.match import match
@@ -17,6 +19,7 @@ from engine.model.incidents import Alert, Capture, Incident
 from engine.model.matches import Match, Value
 from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.rules import Correlation, Plan, Rule, Signature
+from engine.model.visible import visible
 from engine.parse import assemble, decode, unwrap
 from engine.pipeline import replay
 
@@ -48,12 +51,20 @@ class _Seen:
 def run_test(test: RuleTest, plan: Plan) -> Outcome:
     """Return the outcome of `test` with the rules of `plan`."""
     alone = narrowed(plan, test.rule_id)
+    if test.timeline:
+        return Outcome(test, tuple(timeline_problems(test, alone)))
     is_correlation = any(each.rule.id == test.rule_id for each in alone.correlations)
     asks_for_alert = is_correlation or any(wanted is not None for wanted in (test.fix, test.count, test.severity))
     seen = _replayed(test, alone) if asks_for_alert else _matched(test, alone)
     facts = [_facts_of_alert(alert) for alert in seen.alerts] if is_correlation else [_facts_of_match(m) for m in seen.matches]
     problems = [*_wrong_facts(test, facts), *_wrong_alert(test, seen)]
     return Outcome(test, tuple(problems))
+
+
+def difference(wanted: str, got: str) -> str:
+    """Return what was wanted and what came as lines that begin with `-` and `+`, those of both with neither."""
+    lines = ndiff(wanted.split("\n"), got.split("\n"))
+    return "\n".join(f"  {line[:2]}{visible(line[2:])}" for line in lines if not line.startswith("?"))
 
 
 def narrowed(plan: Plan, rule_id: str) -> Plan:
@@ -78,7 +89,7 @@ def _works_with(rule: Signature | Correlation) -> Iterator[str]:
     yield from rule.rule.clear.rules
     if isinstance(rule, Signature):
         return
-    yield from rule.rules
+    yield from (*rule.rules, *rule.expect)
     if rule.absence is None:
         return
     yield rule.absence.of

@@ -112,6 +112,8 @@ class OverrideEntry(Strict):
     disabled: Flag = False
     severity: Severity | None = None
     labels: Mapping[str, str] = {}
+    except_: Any = Field(default=None, alias="except")
+    unless: Text | None = None
 
 
 class SparkEntry(Strict):
@@ -137,6 +139,7 @@ class ConfigFile(Strict):
     notify_max_age: Duration | None = None
     receivers: list[ReceiverEntry] = Field(default=[])
     store: Text = "sqlite:///./.tocsin/tocsin.db"
+    retention: Duration = 90 * 86400.0
     spark: SparkEntry = SparkEntry()
     web: WebEntry = WebEntry()
     kibana: KibanaEntry | None = None

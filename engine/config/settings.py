@@ -9,6 +9,7 @@ from pathlib import Path
 
 from engine.config.hours import interval_of
 from engine.config.kibana import kibana_of
+from engine.config.overriding import override
 from engine.config.receivers import ReceiverSettings, TerminalSettings, receiver_settings
 from engine.config.routing import named_intervals, named_receivers, route_tree
 from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry, KafkaEntry
@@ -78,6 +79,7 @@ class Settings:
     notify_max_age_s: float | None  # None: as the command decides; 0: nothing is too old to be told
     receivers: tuple[ReceiverSettings, ...]
     store: str
+    retention_s: float  # how long incidents that are over are kept; 0: for ever
     checkpoint: Path
     cores: int
     partitions: int
@@ -99,12 +101,14 @@ def load(path: Path, checks: Checks = Checks()) -> Settings:
         raise UsageError(f"{path}: the configuration cannot be read ({error.strerror}); name one with -c FILE") from None
     document, report = read(str(path), data)
     found = check(document, report, ConfigFile, {"sources": [{"type": "files", "paths": ["-"]}]}) if not report.all() else None
+    overrides: Mapping[str, Override] = {}
     if found is not None:
         _relate(found, document, report, checks)
+        overrides = {rule: override(rule, entry, document, report) for rule, entry in found.overrides.items()}
     errors = [_discreet(finding) for finding in report.all() if finding.level is Level.ERROR]
     if errors or found is None:
         raise ConfigError(errors)
-    return _settings(found, path.parent)
+    return _settings(found, path.parent, overrides)
 
 
 def _discreet(finding: Diagnostic) -> Diagnostic:
@@ -159,7 +163,7 @@ def _wrong_cluster(name: str, template: str) -> str | None:
     return None
 
 
-def _settings(found: ConfigFile, folder: Path) -> Settings:
+def _settings(found: ConfigFile, folder: Path, overrides: Mapping[str, Override]) -> Settings:
     store = _store(found.store, folder)
     spark = found.spark
     intervals = {entry.name: interval_of(entry) for entry in found.time_intervals}
@@ -168,14 +172,13 @@ def _settings(found: ConfigFile, folder: Path) -> Settings:
     return Settings(
         sources=tuple(_source(entry, folder) for entry in found.sources),
         rules=tuple(None if rules == BUILTIN else folder / rules for rules in found.rules),
-        overrides={
-            rule: Override(entry.disabled, entry.severity or "", entry.labels) for rule, entry in found.overrides.items()
-        },
+        overrides=overrides,
         context={name: value for cluster, entry in found.clusters.items() for name, value in _context(cluster, entry)},
         route=route_tree(found.route, found.route.receiver, intervals) if found.route else Route(receivers[0].name),
         notify_max_age_s=found.notify_max_age,
         receivers=receivers,
         store=store,
+        retention_s=found.retention,
         checkpoint=folder / spark.checkpoint if spark.checkpoint else _beside(store),
         cores=max(1, spark.cores),
         partitions=max(1, spark.partitions),

@@ -19,7 +19,7 @@ def alert_of(key: Key, rule: Rule, episode: Episode, complete_until: datetime | 
     confirmed = episode.held_until(complete_until) >= episode.since + timedelta(seconds=rule.for_s)
     if not confirmed and episode.ending is not None:
         return None
-    summed = total(part for entry in episode.entries for part in entry.parts)
+    summed = total({id(part): part for entry in episode.entries for part in entry.parts}.values())
     count = sum(entry.weight for entry in episode.entries)
     over = "resolved" if episode.ending else "firing"
     return described(
@@ -27,8 +27,8 @@ def alert_of(key: Key, rule: Rule, episode: Episode, complete_until: datetime | 
             key=key,
             status=over if confirmed else "pending",
             severity=escalated(rule, count, summed),
-            starts_at=summed.first,
-            last_seen=summed.last,
+            starts_at=episode.entries[0].first,
+            last_seen=episode.last,
             ends_at=episode.ending.at if episode.ending else None,
             count=count,
             dated=dated,

@@ -1,4 +1,4 @@
-"""Who speaks: which member of which component each source is, and in what version (DESIGN 4.1).
+"""Who speaks: which member of which component each source is, in what version, and with what settings (DESIGN 4.1).
 
 A source is bound by a label of the configuration, else by two lines in which it names itself alike; one of them may stand in
 another file of the same rotated log. A source that names two members is in doubt, and two lines decide; twice each bind it to
@@ -13,6 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from engine.correlate.printed import PREFIX, Printed, note, printed_by, setting
+from engine.model.configs import Setting
+from engine.model.incidents import Alert
 from engine.model.matches import Match
 from engine.model.records import Labels
 from engine.model.rules import Component
@@ -30,11 +33,13 @@ _ROTATED = re.compile(
 
 @dataclass(slots=True)
 class Identity:
-    """What one source has said of itself, by component: members -> ids of naming lines; stamped versions; labels it bears."""
+    """What one source has said of itself, by component: members -> ids of naming lines; stamped versions; labels it bears;
+    and the configurations it printed, by whose they are."""
 
     named: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     versions: dict[str, list[tuple[datetime, str]]] = field(default_factory=dict)
     labelled: dict[str, list[str]] = field(default_factory=dict)
+    printed: dict[str, Printed] = field(default_factory=dict)
 
 
 class Bindings:
@@ -59,7 +64,10 @@ class Bindings:
                 self.revision += 1
 
     def line(self, match: Match) -> None:
-        """Take a `component:<name>/names` or `/version` line."""
+        """Take a `component:<name>/names` or `/version` line, or a printed configuration."""
+        if match.rule_id.startswith(PREFIX):
+            self.revision += note(self._identity(match.source_id).printed, printed_by(match))
+            return
         name, _, kind = match.rule_id.removeprefix("component:").partition("/")
         if kind == "names" and "member" in match.captures:
             self._named(match, name, str(match.captures["member"]))
@@ -101,6 +109,19 @@ class Bindings:
             if member is not None:
                 found.setdefault(member, []).append(source_id)
         return {member: found[member] for member in sorted(found, key=natural)}
+
+    def settings(self, alert: Alert, wanted: Iterable[Setting]) -> dict[str, str]:
+        """Return what `alert` is about runs with: by class and name, those of `wanted` that are known for certain."""
+        logs = {log_of(source_id) for source_id in alert.sources}
+        own: list[Printed] = []
+        others: list[Printed] = []
+        for source_id, identity in self.identities.items():
+            if identity.printed:
+                (own if log_of(source_id) in logs else others).extend(identity.printed.values())
+        if not own and not others:
+            return {}
+        found = ((each, setting(each, alert, own, others)) for each in sorted(wanted))
+        return {" ".join(each): value for each, value in found if value is not None}
 
     def bound(self, source_id: str) -> bool:
         """Return whether `source_id` is a known member of anything."""

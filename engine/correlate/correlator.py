@@ -15,6 +15,7 @@ from engine.codec import dumps, loads
 from engine.correlate.bindings import Bindings, Identity
 from engine.correlate.clocks import Clocks, ClockState
 from engine.correlate.logic import Facts, Logic, Unjudged, correlation_types
+from engine.correlate.nested import Nested
 from engine.correlate.types.event_count import bare
 from engine.model.incidents import Blind, Evidence, Finding, Roster, Verdict
 from engine.model.matches import Match, Seen
@@ -58,6 +59,8 @@ class Correlator:
         self._facts = Facts(scope, clocks, bindings, plan.context)
         self._logics = {logic.rule_id: logic for logic in _logics(plan)}
         self._listeners = _listeners(self._logics.values())
+        self._counted_on = {each.rule.id for each in plan.correlations if each.rule.id in self._listeners}
+        self._nested = Nested(state)
         self._judges_silence = any(logic.follows_clocks for logic in self._logics.values())
         self._restored: set[str] = set()
         self._touched: set[str] = set()
@@ -90,7 +93,8 @@ class Correlator:
         """Return what has changed since the last flush, evidence before the alerts it proves; store the state."""
         if not self._observed:
             return []
-        changed = [finding for rule_id in self._due() for finding in self._ask(rule_id)]
+        due = self._due()
+        changed = [each for rule_id in self._logics if rule_id in due | self._touched for each in self._ask(rule_id)]
         verdicts = [finding for finding in changed if isinstance(finding, Verdict)]
         evidence = {e.event_id: e for e in changed if isinstance(e, Evidence)} | self._evidence(verdicts)
         found: list[Finding] = [*self._roster(), *evidence.values(), *verdicts, *self._blinds()]
@@ -104,7 +108,7 @@ class Correlator:
         if match.dated:
             self._facts.clocks.heard(match.source_id, match.at, match.at)
         self._facts.bindings.labels(match.source_id, match.labels)
-        if match.rule_id.startswith("component:"):
+        if match.rule_id.startswith(("component:", "config:")):
             self._facts.bindings.line(match)
         listeners = self._listeners.get(match.rule_id, ())
         for rule_id in listeners:
@@ -123,8 +127,8 @@ class Correlator:
         self._touched.add(rule_id)
         return logic
 
-    def _due(self) -> list[str]:
-        """Return the rules that may have something to say, in the order of the plan."""
+    def _due(self) -> set[str]:
+        """Return the rules that may have something to say though no match came for them."""
         complete_until = self._facts.clocks.complete_until()
         before, self._head.complete_until = self._head.complete_until, complete_until
         rebound = self._facts.bindings.revision != self._bindings_seen
@@ -136,14 +140,26 @@ class Correlator:
             if rebound or back or (deadline is not None and complete_until is not None and deadline <= complete_until)
         }
         followers = {rule_id for rule_id, logic in self._logics.items() if moved and logic.follows_clocks}
-        return [rule_id for rule_id in self._logics if rule_id in self._touched | due | followers]
+        return due | followers
 
     def _ask(self, rule_id: str) -> Iterator[Verdict | Evidence]:
         logic = self._logic(rule_id)
         logic.on_progress(self._facts)
-        yield from logic.findings(self._facts)
+        for finding in logic.findings(self._facts):
+            if rule_id in self._counted_on and isinstance(finding, Verdict):
+                self._pass_on(finding)
+            yield finding
         self._head.deadlines[rule_id] = logic.next_deadline()
         self._head.unjudged[rule_id] = sorted(logic.unjudged(self._facts))
+
+    def _pass_on(self, verdict: Verdict) -> None:
+        """Tell the correlations that count this one's alerts; they are asked after it."""
+        gone, new = self._nested.replaced(verdict)
+        for rule_id in self._listeners[verdict.key[1]]:
+            for match in gone:
+                self._logic(rule_id).on_retract(match, self._facts)
+            for match in new:
+                self._logic(rule_id).on_match(match, self._facts)
 
     def _evidence(self, verdicts: Iterable[Verdict]) -> dict[str, Evidence]:
         """Return the evidence of alerts among the matches observed since the last flush."""
@@ -179,15 +195,21 @@ class Correlator:
         head.clocks, head.tick = facts.clocks.states(), facts.clocks.tick
         head.identities, head.bindings_revision = facts.bindings.identities, facts.bindings.revision
         self._state[HEAD] = dumps(head)
+        self._nested.store()
         for rule_id in sorted(self._restored):
             if self._logics[rule_id].dirty:
                 self._state[rule_id] = self._logics[rule_id].snapshot()
 
 
 def _logics(plan: Plan) -> Iterator[Logic]:
+    """Yield the logic of each rule, those that others count on before them."""
     types = correlation_types()
     yield from (bare(signature) for signature in plan.signatures)
-    yield from (types[correlation.type].logic(correlation, plan) for correlation in plan.correlations)
+    waiting = {each.rule.id: types[each.type].logic(each, plan) for each in plan.correlations}
+    while waiting:
+        ready = [rule_id for rule_id, logic in waiting.items() if not logic.listens & waiting.keys()]
+        for rule_id in ready or list(waiting):  # a circle, which no compiled plan has, is taken as it comes
+            yield waiting.pop(rule_id)
 
 
 def _listeners(logics: Iterable[Logic]) -> Mapping[str, list[str]]:

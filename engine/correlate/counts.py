@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
 from engine.correlate.entries import Entry, Part, entries, newest, placed
-from engine.correlate.episodes import Counting, Episode, Holds, Signal, episodes
+from engine.correlate.episodes import Episode, Opening, Signal, episodes
 from engine.correlate.logic import Entity, Facts, Unjudged, fingerprint, word_value
 from engine.correlate.series import Series
 from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.versions import Bounds, within, written
+from engine.model.configs import settings_of
 from engine.model.incidents import Alert, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Rule
@@ -21,6 +22,8 @@ from engine.model.rules import Rule
 MAX_SERIES = 20_000  # of one rule in one scope
 FORGOTTEN_AFTER = timedelta(hours=24)
 _SWEPT_EVERY = timedelta(hours=1)
+
+_Kind = tuple[str, str]  # rule, and the value by which its matches are kept apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +38,38 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """What a rule asks of its matches: when it begins to hold, and which capture each of them must have.
+
+    `apart`: matches with different values of the capture are kept apart, so that no bound makes two values one. `timed`: it
+    matters when each of them was, also of those that are kept only as sums.
+    """
+
+    opening: Opening
+    field: str = ""
+    apart: bool = False
+    timed: bool = True
+
+    def takes(self, match: Match) -> bool:
+        """Return whether `match` has what is measured: any value, or a number where values are not kept apart."""
+        value = match.captures.get(self.field)
+        return not self.field or (value is not None and (self.apart or not isinstance(value, str)))
+
+    def value(self, match: Match) -> str:
+        """Return by which value `match` is kept apart."""
+        return str(match.captures[self.field]) if self.apart else ""
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a match is kept: `values` are its entity's, by sorted label, None where missing. `source_id` is set only where the
-    answer may depend on it: for a missing value, or a rule of some versions."""
+    answer may depend on it: for a missing value, or a rule of some versions. `value`: see Measure."""
 
     rule_id: str
     source_id: str
     dated: bool
     values: tuple[str | None, ...]
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +91,19 @@ class _State:
     complete_seen: datetime | None = None
 
 
-class EventCount:
-    """Counts occurrences by entity (see Logic). Signals of the rule's `clear` are kept beside them."""
+class Counts:
+    """Measures occurrences by entity (see Logic). Signals of the rule's `clear` are kept beside them."""
 
     follows_clocks = False
 
-    def __init__(self, rule: Rule, counted: Sequence[Counted], holds: Holds, timespan_s: float) -> None:
+    def __init__(self, rule: Rule, counted: Sequence[Counted], measure: Measure) -> None:
         self.rule_id = rule.id
         self._rule = rule
         self._counted = {each.rule_id: each for each in counted}
         self.listens = frozenset((*self._counted, *rule.clear.rules))
-        self._counting = Counting(holds, timedelta(seconds=timespan_s), rule.clear)
+        self._measure = measure
         self._words = sorted(rule.entity.items())
+        self._settings = settings_of(rule)
         self._by_source = frozenset(each.rule_id for each in counted if each.versions or rule.versions)
         self.dirty = False
         self._series: dict[Place, Series] = {}
@@ -92,7 +120,9 @@ class EventCount:
         self._complete_seen: datetime | None = None
 
     def on_match(self, match: Match, facts: Facts) -> None:
-        """Take a match."""
+        """Take a match; one of a counted rule that lacks what is measured says nothing."""
+        if match.rule_id in self._counted and not self._measure.takes(match):
+            return
         place = self._place(match, facts.scope)
         series = self._series.get(place)
         if series is None:
@@ -100,7 +130,8 @@ class EventCount:
                 self._refused += 1
                 return
             counted = self._counted.get(match.rule_id)
-            series = self._series[place] = Series(counted.distinct if counted else ())
+            timed = counted is not None and self._measure.timed
+            series = self._series[place] = Series(counted.distinct if counted else (), timed)
             self._keep(place, self._entity(place, facts))
         series.touched = facts.clocks.tick
         self.dirty = True
@@ -109,6 +140,8 @@ class EventCount:
 
     def on_retract(self, match: Match, facts: Facts) -> None:
         """Take a match back."""
+        if match.rule_id in self._counted and not self._measure.takes(match):
+            return
         place = self._place(match, facts.scope)
         if place in self._series and self._series[place].retract(match.event_id):
             self._asked.add(self._entity_of[place])
@@ -185,7 +218,8 @@ class EventCount:
     def _place(self, match: Match, scope: str) -> Place:
         values = tuple(word_value(match, label, word, scope) for label, word in self._words)
         by_source = None in values or match.rule_id in self._by_source
-        return Place(match.rule_id, match.source_id if by_source else "", match.dated, values)
+        value = self._measure.value(match) if match.rule_id in self._counted else ""
+        return Place(match.rule_id, match.source_id if by_source else "", match.dated, values, value)
 
     def _keep(self, place: Place, entity: Entity) -> None:
         self._entity_of[place] = entity
@@ -205,37 +239,42 @@ class EventCount:
         self._entity_of, self._places = {}, {}
         for place in self._series:
             self._keep(place, self._entity(place, facts))
-            if place.source_id:
+            if place.source_id or self._settings:
                 self._asked |= {self._entity_of[place], before.get(place, self._entity_of[place])}
 
     def _alerts(self, entity: Entity, facts: Facts) -> tuple[Alert, ...]:
         counted, signals = self._inputs(entity, facts)
         complete_until = facts.clocks.complete_until()
-        found = episodes(counted, signals, self._counting, complete_until)
+        found = episodes(counted, signals, self._measure.opening, self._rule.clear, complete_until)
         self._note_due(entity, found, complete_until)
         dated = any(place.dated for place in self._places.get(entity, ()) if place.rule_id in self._counted)
         key = (facts.scope, self.rule_id, entity)
         alerts = (alert_of(key, self._rule, episode, complete_until, dated) for episode in found)
-        return tuple(alert for alert in alerts if alert is not None)
+        return tuple(self._with_settings(alert, facts) for alert in alerts if alert is not None)
+
+    def _with_settings(self, alert: Alert, facts: Facts) -> Alert:
+        settings = facts.bindings.settings(alert, self._settings) if self._settings else {}
+        return replace(alert, settings=settings) if settings else alert
 
     def _inputs(self, entity: Entity, facts: Facts) -> tuple[list[Entry], list[Signal]]:
         """Return what is counted for `entity`, and the signals of its end, both in order of time."""
-        dated: dict[str, list[Part]] = {}
-        undated: dict[str, list[Part]] = {}
+        dated: dict[_Kind, list[Part]] = {}
+        undated: dict[_Kind, list[Part]] = {}
         for place in sorted(self._places.get(entity, ()), key=repr):
-            by_rule = dated if place.dated else undated
-            by_rule.setdefault(place.rule_id, []).extend(self._applicable(place, facts))
-        last = newest(part for rule_id, parts in dated.items() if rule_id in self._counted for part in parts)
+            by_kind = dated if place.dated else undated
+            by_kind.setdefault((place.rule_id, place.value), []).extend(self._applicable(place, facts))
+        last = newest(part for (rule_id, _), parts in dated.items() if rule_id in self._counted for part in parts)
         counted: list[Entry] = []
-        for rule_id, each in self._counted.items():
-            parts = [*dated.get(rule_id, ()), *placed(undated.get(rule_id, ()), last)]
-            counted += entries(parts, each.collapse_s)
+        for kind in sorted(kind for kind in {**dated, **undated} if kind[0] in self._counted):
+            parts = [*dated.get(kind, ()), *placed(undated.get(kind, ()), last)]
+            counted += entries(parts, self._counted[kind[0]].collapse_s, *kind)
         counted.sort(key=lambda entry: (entry.at, entry.first))
         return counted, self._signals(dated)
 
-    def _signals(self, dated: dict[str, list[Part]]) -> list[Signal]:
+    def _signals(self, dated: dict[_Kind, list[Part]]) -> list[Signal]:
         rules = self._rule.clear.rules
-        return sorted((at, rule) for rule in rules for part in dated.get(rule, ()) if (at := newest((part,))) is not None)
+        parts = ((rule, part) for rule in rules for part in dated.get((rule, ""), ()))
+        return sorted((at, rule) for rule, part in parts if (at := newest((part,))) is not None)
 
     def _applicable(self, place: Place, facts: Facts) -> list[Part]:
         """Return what is kept at `place`, without matches of versions that its rule is not for."""

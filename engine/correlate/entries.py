@@ -9,30 +9,35 @@ from datetime import datetime, timedelta
 from engine.correlate.tally import Occurrence, Tally
 
 Part = Occurrence | Tally
+_INSTANT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something counted `weight` times at `at`, made of `parts` that lie between `first` and `last`."""
+    """Something counted `weight` times at `at`, made of `parts` of `rule_id` that lie between `first` and `last`.
+
+    `value` is what a value_count tells its entries apart by.
+    """
 
     first: datetime
     at: datetime
     last: datetime
     weight: int
     parts: tuple[Part, ...]
+    rule_id: str = ""
+    value: str = ""
 
 
-def entries(parts: Iterable[Part], collapse_s: float) -> list[Entry]:
+def entries(parts: Iterable[Part], collapse_s: float, rule_id: str = "", value: str = "") -> list[Entry]:
     """Return what the matches of one rule count for; with `collapse_s`, matches within it of the first of an entry join that.
 
-    Sums count for as many entries as can lie between their ends.
+    A sum that knows its cells is an entry for each of them; one that does not counts for as many as can lie between its ends.
     """
     collapse = timedelta(seconds=collapse_s)
-    sums = [_of_sum(part, collapse) for part in parts if isinstance(part, Tally)]
+    sums = (entry for part in parts if isinstance(part, Tally) for entry in _of_sum(part, collapse))
     singles = sorted((part for part in parts if isinstance(part, Occurrence)), key=lambda each: (each.at, each.event_id))
-    if not collapse:
-        return [*sums, *(Entry(each.at, each.at, each.at, 1, (each,)) for each in singles)]
-    return [*sums, *_collapsed(singles, collapse)]
+    groups = _collapsed(singles, collapse) if collapse else ([each] for each in singles)
+    return [replace(entry, rule_id=rule_id, value=value) for entry in (*sums, *map(_of_group, groups))]
 
 
 def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
@@ -44,7 +49,7 @@ def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
             yield replace(part, at=at)
         else:
             head, tail = ([(at, event_id) for _, event_id in stamps] for stamps in (part.head, part.tail))
-            yield replace(part, first=at, last=at, head=head, tail=tail)
+            yield replace(part, first=at, last=at, head=head, tail=tail, cells=None)
 
 
 def newest(parts: Iterable[Part]) -> datetime | None:
@@ -52,20 +57,30 @@ def newest(parts: Iterable[Part]) -> datetime | None:
     return max((part.at if isinstance(part, Occurrence) else part.last for part in parts), default=None)
 
 
-def _of_sum(part: Tally, collapse: timedelta) -> Entry:
-    weight = min(part.count, 1 + (part.last - part.first) // collapse) if collapse else part.count
-    return Entry(part.first, part.last, part.last, weight, (part,))
+def _of_sum(part: Tally, collapse: timedelta) -> Iterator[Entry]:
+    if part.cells is None:
+        weight = min(part.count, 1 + (part.last - part.first) // collapse) if collapse else part.count
+        yield Entry(part.first, part.last, part.last, weight, (part,))
+        return
+    begun: datetime | None = None
+    for begin, end, count in part.cells.spans():
+        at = max(begin, part.first)
+        if not collapse:
+            yield Entry(at, at, min(end - _INSTANT, part.last), count, (part,))
+        elif begun is None or at - begun > collapse:
+            begun = at
+            yield Entry(at, at, min(end - _INSTANT, part.last), 1, (part,))
 
 
-def _collapsed(singles: Iterable[Occurrence], collapse: timedelta) -> Iterator[Entry]:
+def _collapsed(singles: Iterable[Occurrence], collapse: timedelta) -> Iterator[list[Occurrence]]:
     group: list[Occurrence] = []
     for each in singles:
         if group and each.at - group[0].at > collapse:
-            yield _of_group(group)
+            yield group
             group = []
         group.append(each)
     if group:
-        yield _of_group(group)
+        yield group
 
 
 def _of_group(group: list[Occurrence]) -> Entry:

@@ -1,6 +1,6 @@
-"""Episodes: when a counting rule begins to hold for an entity, and when it is over. Pure: entries and clocks in, episodes out.
+"""Episodes: when a rule begins to hold for an entity, and when it is over. Pure: entries and clocks in, episodes out.
 
-A window is (t - timespan, t]: what lies exactly `timespan` back is out. An end is judged at complete_until, so that lines of
+When it begins is for an Opening to say (engine/correlate/windows.py). An end is judged at complete_until, so that lines of
 slower sources are not missed; what comes at the very moment of an end still belongs to the episode.
 """
 
@@ -14,7 +14,9 @@ from datetime import datetime, timedelta
 from engine.correlate.entries import Entry
 from engine.model.rules import Clear
 
-Holds = Callable[[int], bool]
+# from entries in order of `at` and the first of them that is free: the first entry of the earliest episode, and the entry with
+# which it begins to hold
+Opening = Callable[[Sequence[Entry], int], tuple[int, int] | None]
 Signal = tuple[datetime, str]  # time and rule of a match that says that the trouble is over
 
 QUIET = "quiet, not confirmed"
@@ -33,7 +35,7 @@ class Ending:
 class Episode:
     """The entries from the first one counted on; `since`: when the condition began to hold.
 
-    `ending` is set when the episode is over; `due` when it would be over, or its waiting be done, if nothing more came.
+    `ending` is set when the episode is over; `due` is when it has to be looked at again though nothing more comes.
     """
 
     entries: tuple[Entry, ...]
@@ -53,17 +55,8 @@ class Episode:
         return self.last if complete_until is None else max(self.last, complete_until)
 
 
-@dataclass(frozen=True, slots=True)
-class Counting:
-    """When a rule holds and when it is over: the condition on the count in a window of `timespan`, and its `clear`."""
-
-    holds: Holds
-    timespan: timedelta
-    clear: Clear
-
-
 def episodes(
-    entries: Sequence[Entry], signals: Sequence[Signal], counting: Counting, complete_until: datetime | None
+    entries: Sequence[Entry], signals: Sequence[Signal], opening: Opening, clear: Clear, complete_until: datetime | None
 ) -> list[Episode]:
     """Return the episodes of one entity in order of time.
 
@@ -73,24 +66,10 @@ def episodes(
     """
     found: list[Episode] = []
     free = 0
-    while (opened := _opening(entries, free, counting)) is not None:
-        begin, opening = opened
-        episode, free = _run(entries, begin, opening, signals, counting.clear, complete_until)
+    while (opened := opening(entries, free)) is not None:
+        episode, free = _run(entries, *opened, signals, clear, complete_until)
         found.append(episode)
     return found
-
-
-def _opening(entries: Sequence[Entry], free: int, counting: Counting) -> tuple[int, int] | None:
-    """Return the first entry of the first window from `free` on in which the condition holds, and the entry that made it so."""
-    begin, count = free, 0
-    for position in range(free, len(entries)):
-        count += entries[position].weight
-        while entries[begin].at <= entries[position].at - counting.timespan:
-            count -= entries[begin].weight
-            begin += 1
-        if counting.holds(count):
-            return begin, position
-    return None
 
 
 def _run(
@@ -104,6 +83,7 @@ def _run(
     """Follow the episode that opens at `opening`; return it and the position after its last entry."""
     last = max(entry.last for entry in entries[begin : opening + 1])
     patience = _patience(signals, clear)
+    undecided: datetime | None = None  # when it will be known whether it was over in one of its pauses
     for position in range(opening, len(entries)):
         last = max(last, entries[position].last)
         following = entries[position + 1].first if position + 1 < len(entries) else None
@@ -114,8 +94,10 @@ def _run(
         over = undisturbed and ending is not None and complete_until is not None and ending.known <= complete_until
         if over or following is None:
             members = tuple(entries[begin : position + 1])
-            due = ending.known if ending else None
+            due = undecided or (ending.known if ending else None)
             return Episode(members, entries[opening].at, ending if over else None, due), position + 1
+        if undisturbed and ending is not None:
+            undecided = undecided or ending.known
     raise IndexError(opening)
 
 

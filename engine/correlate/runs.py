@@ -30,16 +30,19 @@ Ends = tuple[T, T]  # the earliest and the latest of a run
 class Runs(Generic[T]):
     """A sorted set of runs; the same things added in any order, any number of times, give the same runs.
 
-    Beyond MAX_RUNS the two oldest are joined.
+    Beyond `most` the two oldest are joined.
     """
 
-    __slots__ = ("_gap", "_runs")
+    __slots__ = ("_gap", "_most", "_runs")
 
-    def __init__(self, gap: timedelta, runs: Iterable[Ends[T]] = ()) -> None:
-        self._gap = gap
+    def __init__(self, gap: timedelta, runs: Iterable[Ends[T]] = (), most: int = MAX_RUNS) -> None:
+        self._gap, self._most = gap, most
         self._runs: list[Ends[T]] = []
         for first, last in runs:
             self._insert(first, last)
+
+    def __len__(self) -> int:
+        return len(self._runs)
 
     def __iter__(self) -> Iterator[Ends[T]]:
         return iter(self._runs)
@@ -68,7 +71,7 @@ class Runs(Generic[T]):
         high = bisect_left(self._runs, last.at + self._gap, key=lambda run: run[0].at)
         joined = [first, last, *(end for run in self._runs[low:high] for end in run)]
         self._runs[low:high] = [(min(joined, key=_when), max(joined, key=_when))]
-        if len(self._runs) > MAX_RUNS:
+        if len(self._runs) > self._most:
             self._runs[:2] = [(self._runs[0][0], self._runs[1][1])]
 
 

@@ -28,12 +28,14 @@ def _when(occurrence: Occurrence) -> Stamped:
 @dataclass(slots=True)
 class Series:
     """Matches of one rule for one entity. `distinct`: captures whose every tuple of values counts once (empty: the event).
+    `timed`: of folded ones it is known to the second or so when they were.
 
     `folded` maps the number of a stretch of `width` to the sum of its matches before `horizon`. `touched` is the newest tick
     at which something was added.
     """
 
     distinct: tuple[str, ...] = ()
+    timed: bool = False
     kept: list[Occurrence] = field(default_factory=list)
     folded: dict[int, Tally] = field(default_factory=dict)
     width: int = 1  # in minutes
@@ -112,7 +114,7 @@ class Series:
         del self.kept[:border]
         self.known = sorted(known)[:KNOWN]
         for stretch, some in by_stretch.items():
-            self._sum(stretch, tally(some))
+            self._sum(stretch, tally(some, self.timed))
 
     def _widen(self) -> None:
         before, self.folded, self.width = self.folded, {}, self.width * 2

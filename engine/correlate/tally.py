@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from engine.correlate.cells import Cells, cells
 from engine.model.incidents import Capture
 from engine.model.matches import Match, Value
 from engine.model.records import Labels
@@ -98,6 +99,7 @@ class Tally:
     sources: list[str] = field(default_factory=list)
     head: list[Stamped] = field(default_factory=list)
     tail: list[Stamped] = field(default_factory=list)
+    cells: Cells | None = None  # when they happened, for windows over them; None where nobody asks
 
     def merge(self, other: Tally) -> None:
         """Add everything `other` counted."""
@@ -108,6 +110,8 @@ class Tally:
             self.captures.setdefault(name, Gathered()).merge(gathered)
         self._came_from(other.sources)
         self._bound(other.head, other.tail)
+        if self.cells is not None and other.cells is not None:
+            self.cells.merge(other.cells)
 
     def events(self) -> tuple[str, ...]:
         """Return the ids of the outermost events, by time."""
@@ -147,8 +151,8 @@ def gathered(stamped: Sequence[tuple[datetime, Value]]) -> Gathered:
     return made
 
 
-def tally(occurrences: Iterable[Occurrence]) -> Tally:
-    """Return the sum of `occurrences`. Raises ValueError when there are none."""
+def tally(occurrences: Iterable[Occurrence], timed: bool = False) -> Tally:
+    """Return the sum of `occurrences`, with their cells if `timed`. Raises ValueError when there are none."""
     ordered = sorted(occurrences, key=_stamp)
     if not ordered:
         raise ValueError("nothing to sum up")
@@ -162,6 +166,7 @@ def tally(occurrences: Iterable[Occurrence]) -> Tally:
     made.captures = {name: gathered(stamped) for name, stamped in captured.items()}
     made._came_from({each.source_id for each in ordered})
     made._bound(map(_stamp, ordered[:MAX_EVENTS]), map(_stamp, ordered[-MAX_EVENTS:]))
+    made.cells = cells(each.at for each in ordered) if timed else None
     return made
 
 

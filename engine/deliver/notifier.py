@@ -1,4 +1,8 @@
-"""The notifier's loop: take what changed in the store, plan the outbox, send what is due, record how it went."""
+"""The notifier's loop: take what changed in the store, plan the outbox, send what is due, record how it went.
+
+Everything happens on the loop's own thread but the sending itself, which may take as long as a receiver takes to answer: that
+is begun (flights.py), and what came of it is taken up when it is over.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from engine.deliver.digests import Digest, digest_id, plan_digest, told_in_digest, untold
+from engine.deliver.flights import Begin, Flight, Flights, at_once, lane_of
 from engine.deliver.pacing import INTERVAL_S, Pace
 from engine.deliver.planning import WAITING, Policy, plan_delivery, retried
 from engine.errors import StoreError
@@ -22,6 +28,7 @@ from engine.store.outbox import Pair
 
 POLL_S = 1.0
 PATIENCE_S = 60.0  # how long a run that ends goes on trying
+LOOK_S = 0.02  # between two looks at whether an attempt is over, in a run that ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,7 @@ class Notifier:
         clock: the time now, aware; waits and repetitions follow it, never the logs.
         on_notice: called after each attempt is recorded.
         interval_s: what a lane rests after a message.
+        begin: how an attempt is begun: `at_once`, or `on_a_thread`, so that a receiver that hangs keeps no other waiting.
     """
 
     def __init__(
@@ -53,11 +61,12 @@ class Notifier:
         clock: Callable[[], datetime],
         on_notice: Callable[[Notice], None] = _ignore,
         interval_s: float = INTERVAL_S,
+        begin: Begin = at_once,
     ) -> None:
         self._store, self._outbox = store, store.outbox()
         self._policy, self._receivers = policy, receivers
         self._clock, self._on_notice = clock, on_notice
-        self._pace = Pace(interval_s)
+        self._pace, self._flights = Pace(interval_s), Flights(begin)
         self._told = dict(self._outbox.told())
         self._entries = {pair: self._resumed(entry) for pair, entry in self._outbox.entries().items()}
         self._incidents: dict[str, Incident] = {}
@@ -68,20 +77,28 @@ class Notifier:
         self._again_at: datetime | None = None
 
     def step(self) -> int:
-        """Do what is to be done now; return how many were told. Raises StoreError."""
-        now = self._clock()
+        """Do what is to be done now; return how many were told since the last step. Raises StoreError."""
+        told, now = self._land(), self._clock()
         is_time = self._again_at is not None and self._again_at <= now
         if self._take_changes() | self._silences_changed(now) | is_time:
             self._plan(now)
-        return self._send()
+        return told + self._send()
+
+    def rules_changed(self, explained: frozenset[str]) -> None:
+        """Let other rules be those that settle, from the next step on; may be called from any thread."""
+        self._policy = replace(self._policy, explained=explained)
 
     def run(self, stop: threading.Event, say: Callable[[str], None]) -> None:
-        """Step every second until `stop` is set, and once more then; what goes wrong is said once and tried again."""
+        """Step every second, and when an attempt is over, until `stop` is set; once more then, and take up what is under way.
+
+        What goes wrong is said once and tried again.
+        """
         last, stopped = "", False
-        while not stopped:
-            stopped = stop.wait(POLL_S)
+        while not stopped or self._flights:
+            do = self._land if stopped else self.step
+            stopped = self._rest(stop)
             try:
-                self.step()
+                do()
                 last = ""
             except Exception as error:  # the thread must outlive anything: nobody is told if it dies
                 sentence = str(error) if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
@@ -98,8 +115,8 @@ class Notifier:
         return told
 
     def backlog(self) -> int:
-        """Return how many entries wait to be sent."""
-        return sum(1 for entry in self._entries.values() if entry.state in WAITING)
+        """Return how many entries wait to be sent, or to be known as sent."""
+        return sum(1 for entry in self._entries.values() if entry.state in WAITING or entry.state is State.SENDING)
 
     def _resumed(self, entry: Delivery) -> Delivery:
         """Return an entry as a new process takes it up: an attempt cut short is unsure, a refusal is worth another try."""
@@ -132,9 +149,11 @@ class Notifier:
         self._plan_digests()
 
     def _plan_digests(self) -> None:
-        self._digests = {}
+        self._digests = {pair: digest for pair, digest in self._digests.items() if self._flights.has(pair)}
         for receiver, members in untold(self._entries.values()).items():
             pair = (receiver, digest_id(members))
+            if pair in self._digests:
+                continue
             if pair in self._told:  # the process ended before it was written down whom the digest told of
                 self._note_digested(members, self._told[pair])
                 continue
@@ -159,6 +178,8 @@ class Notifier:
     def _plan_one(self, incident: Incident, target: Target, now: datetime) -> bool:
         """Bring one entry up to date; say whether something is still to be told."""
         pair = (target.receiver, incident.id)
+        if self._flights.has(pair):
+            return True
         entry = self._entries.get(pair)
         planned = plan_delivery(self._policy, target, incident, self._told.get(pair), entry, self._silences, now)
         if planned.again_at is not None:
@@ -180,40 +201,60 @@ class Notifier:
         for entry in due:
             now, receiver = self._clock(), self._receivers.get(entry.receiver)
             incident = self._subject(entry)
-            if receiver is None or incident is None or entry.due_at > now or self._pace.wait_s(receiver.lane, now) > 0:
+            if receiver is None or incident is None or entry.due_at > now or self._is_busy(entry, receiver, now):
                 continue
-            told += self._attempt(entry, receiver, incident, now)
+            self._launch(entry, receiver, incident, now)
+            told += self._land()
         return told
 
-    def _attempt(self, entry: Delivery, receiver: Receiver, incident: Incident, now: datetime) -> bool:
+    def _is_busy(self, entry: Delivery, receiver: Receiver, now: datetime) -> bool:
+        return self._flights.holds(lane_of(entry, receiver)) or self._pace.wait_s(receiver.lane, now) > 0
+
+    def _launch(self, entry: Delivery, receiver: Receiver, incident: Incident, now: datetime) -> None:
         started = replace(entry, state=State.SENDING, attempts=entry.attempts + 1, attempt_at=now)
         self._keep(started)
         links = self._policy.links.of_all() if entry.reason is Reason.BACKFILL else self._policy.links.of(incident)
         what = Notification(incident, entry.reason, entry.news, entry.marks, entry.unsure_since, links)
-        receipt = _delivered(receiver, what)
-        self._pace.spend(receiver.lane, receipt.messages, self._clock())
-        self._settle(started, incident, receipt)
-        return receipt.state is State.DELIVERED
+        digest = self._digests.get((entry.receiver, entry.incident))
+        flight = Flight(started, incident, digest.members if digest is not None else ())
+        self._flights.launch(lane_of(entry, receiver), flight, partial(_delivered, receiver, what))
 
-    def _settle(self, started: Delivery, incident: Incident, receipt: Receipt) -> None:
-        now, pair = self._clock(), (started.receiver, started.incident)
-        entry = settled(started, receipt, now)
-        told = knows(incident, now, entry.marks) if entry.state is State.DELIVERED else None
+    def _land(self) -> int:
+        """Take up the attempts that are over; return how many were told by them."""
+        told = 0
+        for flight, receipt in self._flights.landed():
+            self._pace.spend(self._receivers[flight.entry.receiver].lane, receipt.messages, self._clock())
+            self._settle(flight, receipt)
+            told += receipt.state is State.DELIVERED
+        return told
+
+    def _settle(self, flight: Flight, receipt: Receipt) -> None:
+        now = self._clock()
+        entry = settled(flight.entry, receipt, now)
+        told = knows(flight.incident, now, entry.marks) if entry.state is State.DELIVERED else None
         self._outbox.settle(entry, now, told)
-        self._entries[pair] = entry
+        self._entries[flight.pair] = entry
         if told is not None:
-            self._told[pair] = told
-            if pair in self._digests:
-                self._note_digested(self._digests[pair].members, told)
+            self._told[flight.pair] = told
+            self._note_digested(flight.members, told)
         self._again_at = now
         self._on_notice(Notice(entry, receipt))
 
+    def _rest(self, stop: threading.Event) -> bool:
+        """Wait a second, or until an attempt is over, and tell whether to stop."""
+        if self._flights:
+            self._flights.wait(POLL_S)
+            return stop.is_set()
+        return stop.wait(POLL_S)
+
     def _rest_s(self) -> float | None:
-        """Return how long until an entry can be sent, None when none waits."""
-        now, waits = self._clock(), []
+        """Return how long until there is something to do, None when nothing waits."""
+        now, waits = self._clock(), [LOOK_S] if self._flights else []
         for entry in self._entries.values():
             receiver = self._receivers.get(entry.receiver)
-            if receiver is not None and entry.state in WAITING and self._subject(entry) is not None:
+            if receiver is None or self._flights.holds(lane_of(entry, receiver)):
+                continue
+            if entry.state in WAITING and self._subject(entry) is not None:
                 waits.append(max((entry.due_at - now).total_seconds(), self._pace.wait_s(receiver.lane, now)))
         return min(waits, default=None)
 

@@ -76,9 +76,9 @@ def _want_tests(draft: Draft, report: Report) -> None:
     at = draft.document.root.key("tests") or draft.document.root
     if not draft.document.whole(["tests"], draft.tests):
         return  # some were wrong, and that has been said
-    if not any(test.fires is not None for test in draft.tests):
+    if not any(test.shows_firing for test in draft.tests):
         report.add(Code.NO_FIRING_TEST, at, f"`{draft.id}` has no test that fires", "add a real log text with `fires: {...}`")
-    if not any(test.fires is None for test in draft.tests):
+    if not any(test.shows_silence for test in draft.tests):
         help_line = "add the log text that is nearest to it without being it, with `silent: true`"
         report.add(Code.NO_SILENT_TEST, at, f"`{draft.id}` has no near miss", help_line)
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.dsl.codes import Code
+from engine.dsl.correlations import correlation_of, timespan_s
 from engine.dsl.document import Loc, TextNode
 from engine.dsl.drafts import Draft
 from engine.dsl.grammar import ExpressionError, parse
-from engine.dsl.quantities import MAX_DIGITS, OPERATORS, duration_s
-from engine.dsl.report import did_you_mean
-from engine.dsl.schema import ClearEntry, CorrelationEntry, StepEntry
+from engine.dsl.schema import ClearEntry, StepEntry
 from engine.dsl.templates import CONTEXT, EMPTY, report_unknown, template
+from engine.dsl.units import in_units
 from engine.dsl.world import World, entity_of
-from engine.model.expressions import Binary, Expression, Literal, Name
+from engine.model.expressions import Expression
 from engine.model.rules import (
-    Absence,
     Clear,
     Continues,
     Correlation,
@@ -24,13 +23,12 @@ from engine.model.rules import (
     Rule,
     Runbook,
     Signature,
-    Sooner,
     Step,
     Template,
-    Unless,
 )
 
 DEFAULT_CLEAR_S = 3600.0
+PAIR_CLEAR_S = 24 * 3600.0  # what was expected seldom comes much later; until then it is not over
 
 
 def signature(draft: Draft, world: World) -> Signature:
@@ -45,12 +43,9 @@ def correlation(draft: Draft, world: World) -> Correlation | None:
     given = draft.file.correlation
     if given is None:
         return None
-    timespan_s = _timespan_s(draft, given)
-    _check_shape(draft, given)
-    condition = _count_condition(draft, given) if given.type == "event_count" else None
-    absence = Absence(given.of or "", timespan_s, _sooner(given), _unless(given)) if given.type == "absence" else None
-    rule = _rule(draft, world, timespan_s or DEFAULT_CLEAR_S)
-    return Correlation(rule, given.type, tuple(given.rules), timespan_s, condition, absence)
+    seconds = timespan_s(draft, given)
+    quiet = PAIR_CLEAR_S if given.type == "pair" else seconds or DEFAULT_CLEAR_S
+    return correlation_of(draft, given, _rule(draft, world, quiet), seconds, world)
 
 
 def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
@@ -73,6 +68,7 @@ def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
         for_s=file.for_,
         reopen_window_s=file.reopen_window,
         path=draft.document.path,
+        replaces=tuple(file.replaces),
     )
 
 
@@ -150,80 +146,7 @@ def _expression(draft: Draft, loc: Loc, known: Mapping[str, str]) -> Expression 
         draft.report.add(error.code, node, error.message, error.help, error.offset, error.length)
         return None
     report_unknown(made, node.value, 0, node, draft.report, known, Code.UNKNOWN_NAME)
-    return made
-
-
-def _timespan_s(draft: Draft, given: CorrelationEntry) -> float:
-    """Return the time span in seconds; 0 for `heartbeat`."""
-    node = draft.document.find(["correlation", "timespan"])
-    if given.timespan == "heartbeat":
-        if given.type != "absence":
-            draft.report.add(Code.CORRELATION_SHAPE, node, "`heartbeat` is a time span of absence only", "write a duration")
-        return 0.0
-    try:
-        return duration_s(given.timespan)
-    except ValueError:
-        draft.report.add(
-            Code.BAD_DURATION, node, f"`{given.timespan}` is not a duration", "for example: 30s, 10m, 1h; or heartbeat"
-        )
-        return 0.0
-
-
-def _check_shape(draft: Draft, given: CorrelationEntry) -> None:
-    absence = given.type == "absence"
-    needed = ("of",) if absence else ("rules", "condition")
-    refused = ("rules", "condition") if absence else ("of", "sooner", "unless")
-    kind, example = f"a correlation of type {given.type}", _EXAMPLES[given.type]
-    for key in needed:
-        if not getattr(given, key):
-            here = draft.document.root.key("correlation") or draft.document.root
-            draft.report.add(Code.CORRELATION_SHAPE, here, f"{kind} needs `{key}`", example)
-    for key in refused:
-        if getattr(given, key):
-            at = draft.document.key(["correlation", key])
-            draft.report.add(Code.CORRELATION_SHAPE, at, f"{kind} takes no `{key}`", example)
-
-
-_EXAMPLES = {
-    "event_count": "for example: {type: event_count, rules: [a], group-by: [cluster], timespan: 1h, condition: {gte: 4}}",
-    "absence": "for example: {type: absence, of: broker, group-by: [cluster, broker], timespan: heartbeat}",
-}
-
-
-def _count_condition(draft: Draft, given: CorrelationEntry) -> Expression | None:
-    """Return the condition over `count`: an expression, or a map of gt, gte, lt, lte, eq that must all hold."""
-    if isinstance(given.condition, str):
-        return _expression(draft, ["correlation", "condition"], {"count": "int"})
-    if not isinstance(given.condition, dict):
-        return None
-    made: Expression | None = None
-    for operator, number in given.condition.items():
-        limit = _limit(draft, operator, number)
-        if limit is not None:
-            made = limit if made is None else Binary("and", made, limit)
-    return made
-
-
-def _limit(draft: Draft, operator: str, number: object) -> Expression | None:
-    loc = ["correlation", "condition", operator]
-    if operator not in OPERATORS:
-        help_line = did_you_mean(operator, OPERATORS)
-        draft.report.add(Code.UNKNOWN_KEY, draft.document.key(loc), f"unknown comparison `{operator}`", help_line)
-        return None
-    if not isinstance(number, str) or not number.isascii() or not number.isdigit() or len(number) > MAX_DIGITS:
-        draft.report.add(Code.BAD_NUMBER, draft.document.find(loc), "must be a whole number of at most 19 digits")
-        return None
-    return Binary(OPERATORS[operator], Name("count"), Literal(int(number)))
-
-
-def _sooner(given: CorrelationEntry) -> Sooner | None:
-    entry = given.sooner
-    return Sooner(tuple(entry.rules), entry.naming, entry.timespan, tuple(entry.back)) if entry else None
-
-
-def _unless(given: CorrelationEntry) -> Unless | None:
-    entry = given.unless
-    return Unless(tuple(entry.rules), entry.within, entry.for_, entry.naming) if entry else None
+    return in_units(made, known)
 
 
 def plan_order(drafts: Mapping[str, Draft]) -> Sequence[Draft]:

@@ -35,7 +35,8 @@ class Code(Enum):
     ID_NOT_FILE_NAME = ("TOC210", "The id of a rule differs from its file name.")
     DETECTION_OR_CORRELATION = ("TOC211", "A rule has either a detection or a correlation.")
     EMPTY = ("TOC212", "The value is empty.")
-    TEST_SHAPE = ("TOC213", "A test needs `log` or `logs`, and either `fires` or `silent: true`.")
+    TEST_SHAPE = ("TOC213", "A test needs `log` or `logs`, and either `fires` or `silent: true`; or it is a `timeline`.")
+    TIMELINE = ("TOC214", "A timeline has a line that is no step, or expects nothing.")
 
     UNKNOWN_FIELD = ("TOC301", "The field is not one that events have.")
     UNKNOWN_MODIFIER = ("TOC302", "The modifier is not known, or does not go with the others.")
@@ -46,6 +47,7 @@ class Code(Enum):
     MISSING_HOLE = ("TOC307", "A pattern of a component lacks the hole that it is there for.")
     EXAMPLE_FAILS = ("TOC308", "An example of a format does not match its header.")
     NAME_CLASH = ("TOC309", "One name is used for two things.")
+    UNKNOWN_TERM = ("TOC310", "No _terms.yml defines a term of this name.")
 
     EXPRESSION_SYNTAX = ("TOC401", "The expression cannot be read.")
     EXPRESSION_TOO_DEEP = ("TOC402", "The expression is nested deeper than 32 levels.")
@@ -62,6 +64,7 @@ class Code(Enum):
     EXPLAINS_WITHOUT_KEY = ("TOC504", "An explanation joins on the cluster alone.")
     UNKNOWN_ENTITY = ("TOC505", "A key names neither a capture nor a known label.")
     CORRELATION_SHAPE = ("TOC506", "A correlation lacks what its type needs, or has what its type does not take.")
+    COUNTS_CYCLE = ("TOC507", "Correlations count each other in a circle.")
 
     NO_FIRING_TEST = ("TOC601", "The rule has no test that shows it firing.")
     NO_SILENT_TEST = ("TOC602", "The rule has no near miss that shows it staying silent.")

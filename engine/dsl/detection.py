@@ -13,6 +13,7 @@ from engine.dsl.grammar import ExpressionError, offset_of, parse
 from engine.dsl.patterns import MAX_PATTERN_BYTES, NUMBERS, checked_pattern, compiled_by_re2, named_groups
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.templates import report_unknown
+from engine.dsl.units import in_units
 from engine.model.expressions import Binary, Call, Expression, Literal, Name, Unary
 from engine.model.rules import Captured, Item, Test
 
@@ -20,7 +21,7 @@ FIELDS = ("text", "message", "level", "logger", "thread", "exception")
 COMPARE_TEXT = ("contains", "startswith", "endswith")
 COMPARE_NUMBER = ("gt", "gte", "lt", "lte")
 OPERATORS = (*COMPARE_TEXT, "re", *COMPARE_NUMBER, "exists")
-MODIFIERS = (*OPERATORS, "all", "nocase")
+MODIFIERS = (*OPERATORS, "all", "nocase", "term")
 MAX_COMBINATIONS = 256
 
 _ITEM_NAME = re.compile(r"(?!(?:and|or|not|of|true|false|them)$)[a-z_][a-z0-9_]*")
@@ -44,6 +45,11 @@ def detection(node: MapNode, report: Report) -> Detection:
     items = tuple(_item(name, value, report) for name, value in node.entries if name.value != "condition")
     captures = _captures(items, node, report)
     return Detection(items, _condition(node, items, captures, report), captures)
+
+
+def exceptions(node: Node, report: Report) -> Item:
+    """Return the item that `except` of an override spells: a pattern, a map of fields, or a list of these: any of them."""
+    return Item("except", _any_of(node, report))
 
 
 def captures_of(tests: tuple[Test, ...]) -> Mapping[str, str]:
@@ -203,7 +209,7 @@ def _condition(node: MapNode, items: tuple[Item, ...], captures: Mapping[str, st
         message = f"`{name}` is an item, true or false, and cannot be compared or calculated with"
         help_line = "give the item another name than the capture" if name in captures else "compare captures"
         report.add(Code.NAME_CLASH, text, message, help_line, offset_of(text.value, name), len(name))
-    return expression
+    return in_units(expression, captures)
 
 
 def _operands(expression: Expression, inside: bool = False) -> frozenset[str]:

@@ -16,6 +16,8 @@ from engine.dsl.patterns import checked_pattern, compiled_by_re2
 from engine.dsl.report import Report
 from engine.dsl.schema import ComponentFile, FormatFile, RuleFile, TestEntry
 from engine.dsl.structure import check
+from engine.dsl.terms import Terms, with_terms
+from engine.dsl.timelines import FIRES, NOTHING, Step, timeline
 from engine.model.expressions import Literal
 from engine.model.rules import Component, Format, Heartbeat, Test
 
@@ -40,7 +42,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class RuleTest:
-    """One case of a rule's `tests`. `fires` is None for a case that must stay silent; `logs` is text by source name."""
+    """One case of a rule's `tests`. `fires` is None for a case that must stay silent; `logs` is text by source name.
+
+    A case with a `timeline` has neither: its steps say what is printed and expected when.
+    """
 
     rule_id: str
     path: str
@@ -51,10 +56,21 @@ class RuleTest:
     fix: str | None = None
     count: int | None = None
     severity: str | None = None
+    timeline: tuple[Step, ...] = ()
+
+    @property
+    def shows_firing(self) -> bool:
+        """Whether the rule has to fire in this case."""
+        return self.fires is not None or any(step.expects == FIRES for step in self.timeline)
+
+    @property
+    def shows_silence(self) -> bool:
+        """Whether the rule has to stay silent in this case, be it until it fires."""
+        return any(step.expects == NOTHING for step in self.timeline) if self.timeline else self.fires is None
 
 
-def draft_rule(document: Document, report: Report) -> Draft | None:
-    """Return the draft of a rule file, or None when not even its keys can be read."""
+def draft_rule(document: Document, report: Report, terms: Terms) -> Draft | None:
+    """Return the draft of a rule file, its `terms` spelled out, or None when not even its keys can be read."""
     stem = PurePath(document.path).stem
     defaults: dict[str, Any] = {"id": stem, "title": stem, "severity": "info", "component": "any"}
     file = check(document, report, RuleFile, defaults)
@@ -63,7 +79,7 @@ def draft_rule(document: Document, report: Report) -> Draft | None:
     _check_id(file.id, stem, document, report)
     _check_parts(file, document, report)
     node = document.root.get("detection")
-    found = detection(node, report) if isinstance(node, MapNode) else NO_DETECTION
+    found = detection(with_terms(node, terms, report), report) if isinstance(node, MapNode) else NO_DETECTION
     return Draft(file, document, report, found, _tests(file, document, report))
 
 
@@ -101,7 +117,7 @@ def draft_format(document: Document, report: Report) -> Format | None:
         if not header.match(example.split("\n")[0]):
             message = "the header does not match this example"
             report.add(Code.EXAMPLE_FAILS, document.find(["examples", index]), message, "an example is a line as printed")
-    return Format(file.name, file.header, file.time, file.rank, file.labels, tuple(file.carries))
+    return Format(file.name, file.header, file.time, file.rank, file.labels, tuple(file.carries), file.level)
 
 
 def _check_id(id_: str, stem: str, document: Document, report: Report, key: str = "id") -> None:
@@ -134,7 +150,11 @@ def _tests(file: RuleFile, document: Document, report: Report) -> tuple[RuleTest
         node = document.find(["tests", index])
         _check_test(node, entry, report)
         logs = {**({"log": entry.log} if entry.log is not None else {}), **entry.logs}
-        if logs and (entry.fires is not None or entry.silent):
+        script = document.find(["tests", index, "timeline"])
+        if entry.timeline is not None and isinstance(script, TextNode):
+            steps = timeline(script, report)
+            made.append(RuleTest(file.id, document.path, script.mark.line, {}, entry.labels, None, timeline=steps))
+        elif logs and (entry.fires is not None or entry.silent):
             rest = (entry.fires, entry.fix, entry.count, entry.severity)
             made.append(RuleTest(file.id, document.path, node.mark.line, logs, entry.labels, *rest))
     return tuple(made)
@@ -142,6 +162,9 @@ def _tests(file: RuleFile, document: Document, report: Report) -> tuple[RuleTest
 
 def _check_test(node: Node, entry: TestEntry, report: Report) -> None:
     if not isinstance(node, MapNode):
+        return
+    if node.get("timeline") is not None:
+        _check_timeline(node, report)
         return
     outcomes = [key for key in ("fires", "silent") if node.get(key) is not None]
     denied = entry.silent is False and node.get("silent") is not None and plain(node.get("silent") or node) == "false"
@@ -151,6 +174,14 @@ def _check_test(node: Node, entry: TestEntry, report: Report) -> None:
     log = node.get("log")
     if isinstance(log, TextNode) and log.cut:
         report.add(Code.YAML_PLAIN, log, "YAML cuts this unquoted log at ` #`", "quote it, or put `|` before it")
+
+
+def _check_timeline(node: MapNode, report: Report) -> None:
+    others = [key for key, _ in node.entries if key.value not in ("timeline", "labels")]
+    for key in others:
+        report.add(
+            Code.TEST_SHAPE, key, f"a timeline goes without `{key.value}`", "its steps say what comes in and what comes out"
+        )
 
 
 def _patterns(key: str, hole: str, document: Document, report: Report) -> tuple[Test, ...]:

@@ -1,9 +1,12 @@
-"""Find and read rule files. Folders named `components` and `formats` hold those; every other YAML file is a rule."""
+"""Find and read rule files. Folders named `components` and `formats` hold those, files named `_terms.yml` shared terms; every
+other YAML file is a rule.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +14,14 @@ import engine
 
 COMPONENTS = "components"
 FORMATS = "formats"
+TERMS = "terms"
 SUFFIXES = (".yml", ".yaml")
+TERM_FILES = ("_terms.yml", "_terms.yaml")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSource:
-    """One file as read: `kind` is rule, component or format; `data` is None when it could not be read, then `why` says so."""
+    """One file as read: `kind` is rule, component, format or terms; `data` is None when it could not be read, as `why` says."""
 
     path: Path
     kind: str
@@ -25,7 +30,7 @@ class RuleSource:
 
 
 def collect(paths: Sequence[Path]) -> tuple[RuleSource, ...]:
-    """Return every YAML file at or under `paths`, in order of path and each once; hidden ones and `_*` are left out."""
+    """Return every YAML file at or under `paths`, in order of path, each once; hidden ones and `_*` but terms are not."""
     found: dict[Path, RuleSource] = {}
     for path in paths:
         if not path.exists():
@@ -51,6 +56,16 @@ def fingerprint(sources: Iterable[RuleSource]) -> str:
     return digest.hexdigest()
 
 
+def stamps(paths: Sequence[Path]) -> Mapping[Path, tuple[int, int]]:
+    """Return when each file that `collect` would read was changed, in ns, and its size; without those that are gone by then."""
+    found: dict[Path, tuple[int, int]] = {}
+    for file in (file for path in paths for file in _under(path)):
+        with suppress(OSError):
+            about = file.stat()
+            found[file] = (about.st_mtime_ns, about.st_size)
+    return found
+
+
 def _under(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
@@ -59,12 +74,12 @@ def _under(path: Path) -> list[Path]:
         for file in sorted(path.rglob("*"))
         if file.suffix in SUFFIXES
         and file.is_file()
-        and not any(p.startswith((".", "_")) for p in file.relative_to(path).parts)
+        and not any(p.startswith((".", "_")) and p not in TERM_FILES for p in file.relative_to(path).parts)
     ]
 
 
 def _source(path: Path) -> RuleSource:
-    kind = {COMPONENTS: "component", FORMATS: "format"}.get(path.parent.name, "rule")
+    kind = TERMS if path.name in TERM_FILES else {COMPONENTS: "component", FORMATS: "format"}.get(path.parent.name, "rule")
     try:
         return RuleSource(path, kind, path.read_bytes())
     except OSError as error:

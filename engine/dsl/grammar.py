@@ -1,9 +1,10 @@
 """The expression language of conditions, escalations and `{= }` holes: text to engine.model.expressions, by pyparsing.
 
-    or  and  not  == != < <= > >=  + -  * / %  -x  ( )  name  name.max  12  3.5  10m  'text'  true  f(x, y)
+    or  and  not  == != < <= > >=  + -  * / %  -x  ( )  name  name.max  12  3.5  10m  1MiB  'text'  true  f(x, y)
     1 of x_*   any of them   all of x_*        (quantifiers over detection items)
 
-A duration is its number of seconds. Chains of `and` and `or` become balanced trees. No eval, no attribute access.
+A duration is its number of seconds, a size its number of bytes. Chains of `and` and `or` become balanced trees. No eval, no
+attribute access.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ import pyparsing as pp
 
 from engine.dsl.codes import Code
 from engine.dsl.quantities import MAX_DIGITS, UNIT_S
+from engine.dsl.units import DURATION
 from engine.model.expressions import FUNCTIONS, Binary, Call, Expression, Literal, Name, Unary
 
 MAX_DEPTH = 32
 MAX_LENGTH = 4096
+SIZES = {unit: 1024**power for power, unit in enumerate(("KiB", "MiB", "GiB", "TiB"), 1)}
 ARITY = {
     "ceil_pow2": (1, 1),
     "round_up": (2, 2),
@@ -112,7 +115,9 @@ _SYNTAX = "write for example `too_large and not retried`, `size > 1048576`, `1 o
 @cache
 def _grammar() -> pp.ParserElement:
     """Return the grammar: one rule a precedence level, so that its time is linear in the text."""
-    number = pp.Regex(r"[0-9]+(?:\.[0-9]+)?(?:(?:ms|[smhd])\b)?(?![\w.])").set_parse_action(lambda t: _number(str(t[0])))
+    number = pp.Regex(r"[0-9]+(?:\.[0-9]+)?(?:(?:ms|[smhd]|[KMGT]iB)\b)?(?![\w.])").set_parse_action(
+        lambda t: _number(str(t[0]))
+    )
     string = pp.Regex(r"'[^'\n]*'|\"[^\"\n]*\"").set_parse_action(lambda t: Literal(str(t[0])[1:-1]))
     boolean = pp.Regex(r"(?:true|false)\b(?!\s*\()").set_parse_action(lambda t: Literal(t[0] == "true"))
     reserved = "|".join(_WORDS)
@@ -145,9 +150,11 @@ def _joined(operand: pp.ParserElement, operator: pp.ParserElement) -> pp.ParserE
 
 
 def _number(text: str) -> Literal:
-    unit = re.search(r"[a-z]+$", text)
+    unit = re.search(r"[A-Za-z]+$", text)
+    if unit and unit[0] in SIZES:
+        return Literal(int(float(text[: unit.start()]) * SIZES[unit[0]]))
     if unit:
-        return Literal(round(float(text[: unit.start()]) * UNIT_S[unit[0]], 6))
+        return Literal(round(float(text[: unit.start()]) * UNIT_S[unit[0]], 6), DURATION)
     return Literal(float(text) if "." in text else int(text))
 
 

@@ -15,12 +15,18 @@ def check_links(world: World) -> None:
     """Report everything that is wrong between the rules of `world`, each finding to the rule that says it."""
     for draft in world.drafts.values():
         _check_ids(draft, world)
+        if draft.file.replaces:
+            _check_replaced(draft, world)
         _check_entity(draft, world)
         _check_explains(draft, world)
     for chain in cycles({draft.id: _explained(draft) for draft in world.drafts.values()}):
         draft = world.drafts[chain[0]]
         message = f"these rules explain each other in a circle: {' -> '.join((*chain, chain[0]))}"
         draft.report.add(Code.EXPLAINS_CYCLE, draft.document.key(["explains"]), message, "decide which of them is the cause")
+    for chain in cycles({draft.id: counted_by(draft) for draft in world.drafts.values()}):
+        draft = world.drafts[chain[0]]
+        message = f"these correlations count each other in a circle: {' -> '.join((*chain, chain[0]))}"
+        draft.report.add(Code.COUNTS_CYCLE, draft.document.key(["correlation"]), message, "let one of them count signatures")
 
 
 def cycles(graph: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]:
@@ -53,6 +59,22 @@ def _explained(draft: Draft) -> list[str]:
     return [rule for entry in draft.file.explains for rule in entry.rules]
 
 
+def counted_by(draft: Draft) -> list[str]:
+    """Return every rule that a correlation is told of."""
+    return [id_ for loc, id_ in _mentions(draft) if loc[0] in ("correlation", "clear")] if draft.file.correlation else []
+
+
+def _check_replaced(draft: Draft, world: World) -> None:
+    """Report an id that is replaced and still there, or replaced twice."""
+    claimed = [id_ for other in world.drafts.values() if other is not draft for id_ in (other.id, *other.file.replaces)]
+    for loc, id_ in _listed(["replaces"], draft.file.replaces):
+        if id_ in claimed or id_ == draft.id:
+            message = f"`{id_}` is the id of a rule, or replaced by another one"
+            draft.report.add(
+                Code.DUPLICATE_ID, draft.document.find(loc), message, "an id is replaced once, and is no rule any more"
+            )
+
+
 def _check_ids(draft: Draft, world: World) -> None:
     for loc, id_ in _mentions(draft):
         if id_ not in world.drafts:
@@ -60,6 +82,18 @@ def _check_ids(draft: Draft, world: World) -> None:
     given = draft.file.correlation
     if given and given.of and given.of not in world.drafts and given.of not in world.components:
         _unknown(draft, ["correlation", "of"], given.of, {**world.drafts, **world.components}, "component or rule")
+    _check_signatures(draft, world)
+
+
+def _check_signatures(draft: Draft, world: World) -> None:
+    """Report correlations where only lines can stand: an alert may still move, and what has answered cannot be taken back."""
+    given = draft.file.correlation
+    named: list[tuple[Loc, str]] = [(["correlation", "of"], given.of)] if given and given.of else []
+    named += _listed(["correlation", "expect"], given.expect if given else ())
+    for loc, id_ in named:
+        if id_ in world.drafts and world.drafts[id_].file.correlation is not None:
+            message = f"`{id_}` is a correlation, and only lines can be expected"
+            draft.report.add(Code.CORRELATION_SHAPE, draft.document.find(loc), message, "name a rule with a detection")
 
 
 def _unknown(draft: Draft, loc: Loc, id_: str, known: Iterable[str], what: str) -> None:
@@ -79,7 +113,8 @@ def _mentions(draft: Draft) -> Iterator[tuple[Loc, str]]:
     given = file.correlation
     if given is None:
         return
-    yield from _listed(["correlation", "rules"], given.rules)
+    for key, ids in (("rules", given.rules), ("open", given.open), ("expect", given.expect)):
+        yield from _listed(["correlation", key], ids)
     if given.sooner:
         yield from _listed(["correlation", "sooner", "rules"], given.sooner.rules)
         yield from _listed(["correlation", "sooner", "back"], given.sooner.back)

@@ -9,12 +9,13 @@ from typing import TypeVar
 
 from engine.dsl.build import correlation, plan_order, signature
 from engine.dsl.codes import Code
-from engine.dsl.document import START, Document, MapNode, Mark
+from engine.dsl.document import START, Document, MapNode, Mark, Node
 from engine.dsl.drafts import Draft, RuleTest, draft_component, draft_format, draft_rule
-from engine.dsl.files import RuleSource, collect, fingerprint
+from engine.dsl.files import TERMS, RuleSource, collect, fingerprint
 from engine.dsl.links import check_links
 from engine.dsl.reader import read
 from engine.dsl.report import Report
+from engine.dsl.terms import terms_of
 from engine.dsl.world import World, world
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Component, Correlation, Format, Plan, Signature
@@ -44,6 +45,7 @@ class _Reading:
     drafts: dict[str, Draft] = field(default_factory=dict)
     components: dict[str, Component] = field(default_factory=dict)
     formats: dict[str, Format] = field(default_factory=dict)
+    terms: dict[str, tuple[str, ...]] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
 
 
@@ -55,7 +57,7 @@ def load_pack(paths: Sequence[Path]) -> Pack:
 def compile_sources(sources: Sequence[RuleSource]) -> Pack:
     """Return everything in files already read; never raises for what they hold."""
     found = _Reading()
-    for source in sources:
+    for source in sorted(sources, key=lambda each: each.kind != TERMS):  # rules are read with the terms at hand
         _read(source, found)
     known = world(found.drafts, found.components, tuple(found.formats.values()))
     check_links(known)
@@ -76,26 +78,28 @@ def _read(source: RuleSource, found: _Reading) -> None:
     found.reports.append(report)
     if not document.root.entries:
         return
+    if source.kind == TERMS:
+        for name, texts in terms_of(document, report).items():
+            _keep(name, texts, found.terms, document.key([name]), report)
+        return
     if source.kind == "component":
         component = draft_component(document, report)
-        _keep(component.name if component else "", component, found.components, document, report)
+        _keep(component.name if component else "", component, found.components, document.find(["name"]), report)
     elif source.kind == "format":
         layout = draft_format(document, report)
-        _keep(layout.name if layout else "", layout, found.formats, document, report)
+        _keep(layout.name if layout else "", layout, found.formats, document.find(["name"]), report)
     else:
-        draft = draft_rule(document, report)
-        _keep(draft.id if draft else "", draft, found.drafts, document, report)
+        draft = draft_rule(document, report, found.terms)
+        _keep(draft.id if draft else "", draft, found.drafts, document.find(["id"]), report)
 
 
-def _keep(id_: str, made: T | None, into: dict[str, T], document: Document, report: Report) -> None:
-    """Enter what was made under its id; a second one of the same id is reported and left out."""
+def _keep(id_: str, made: T | None, into: dict[str, T], at: Node, report: Report) -> None:
+    """Enter what was made under its id, which stands `at`; a second one of the same id is reported and left out."""
     if made is None:
         return
     if id_ in into:
-        at = document.find(["id"] if document.root.get("id") else ["name"])
-        report.add(
-            Code.DUPLICATE_ID, at, f"`{id_}` is defined in another file too", "give one of them another id, or override it"
-        )
+        help_line = "give one of them another id, or override it"
+        report.add(Code.DUPLICATE_ID, at, f"`{id_}` is defined in another file too", help_line)
         return
     into[id_] = made
 

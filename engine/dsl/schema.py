@@ -19,8 +19,8 @@ from engine.model.rules import COMPONENTS, SEVERITIES
 
 STATUSES = ("experimental", "test", "stable", "deprecated")
 PLACES = ("client", "topic", "broker", "worker", "connector", "os", "controller", "cluster")
-CORRELATION_TYPES = ("event_count", "absence")
-TIME_LAYOUTS = ("iso", "kibana", "epoch_ms")
+CORRELATION_TYPES = ("event_count", "value_count", "temporal", "temporal_ordered", "increase", "pair", "absence")
+TIME_LAYOUTS = ("iso", "kibana", "epoch_ms", "short_year", "day_first", "month_day")
 
 T = TypeVar("T")
 
@@ -162,6 +162,7 @@ class TestEntry(Strict):
 
     log: str | None = None
     logs: dict[str, str] = {}
+    timeline: str | None = None
     labels: dict[str, str] = {}
     fires: dict[str, str] | None = None
     silent: Flag = False
@@ -194,8 +195,11 @@ class CorrelationEntry(Strict):
     type: Annotated[str, _one_of(CORRELATION_TYPES)]
     rules: list[RuleId] = []
     group_by: Keys = Field(default={"cluster": "cluster"}, alias="group-by")
-    timespan: Text
+    timespan: Text | None = None
     condition: Any = None
+    open: list[RuleId] = []
+    expect: list[RuleId] = []
+    within: Duration | None = None
     of: RuleId | None = None
     sooner: SoonerEntry | None = None
     unless: UnlessEntry | None = None
@@ -225,6 +229,7 @@ class RuleFile(Strict):
     runbook: RunbookEntry | None = None
     tests: list[TestEntry] = []
     related: list[RuleId] = []
+    replaces: list[RuleId] = []
     notes: Any = None
 
 
@@ -254,6 +259,7 @@ class FormatFile(Strict):
     rank: Count = 100
     header: Text
     time: Annotated[str, _one_of(TIME_LAYOUTS)] = "iso"
+    level: str = ""
     labels: dict[str, str] = {}
     carries: list[RuleId] = []
     examples: list[Text] = []

@@ -13,6 +13,7 @@ from engine.dsl.codes import Code
 from engine.dsl.document import TextNode
 from engine.dsl.grammar import ExpressionError, offset_of, parse
 from engine.dsl.report import Report, did_you_mean
+from engine.dsl.units import in_units
 from engine.model.expressions import Binary, Call, Expression, Literal, Name, names
 from engine.model.rules import Hole, Template
 
@@ -68,7 +69,7 @@ def _hole(found: re.Match[str], node: TextNode, report: Report, known: Mapping[s
         return None
     report_unknown(expression, text, start, node, report, known, Code.UNFILLED_HOLE)
     charset = _charset(expression, known) if command else ""
-    return Hole(expression, found["unit"] or "", charset, found[0])
+    return Hole(in_units(expression, known), found["unit"] or "", charset, found[0])
 
 
 def report_unknown(

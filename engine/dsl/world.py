@@ -71,7 +71,7 @@ def members(draft: Draft) -> tuple[str, ...]:
     given = draft.file.correlation
     if given is None:
         return ()
-    return (*given.rules, *((given.of,) if given.of else ()), *(given.sooner.rules if given.sooner else ()))
+    return (*given.rules, *given.open, *((given.of,) if given.of else ()), *(given.sooner.rules if given.sooner else ()))
 
 
 def entity_of(draft: Draft) -> Mapping[str, str]:

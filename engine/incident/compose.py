@@ -55,7 +55,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
         count=sum(alert.count for alert in trouble.told),
         cause=_cause(rule, stage, environment),
         impact=render.prose(stage.runbook.impact, environment),
-        fix=tuple(render.step(step, environment) for step in stage.runbook.fix),
+        fix=tuple(render.step(step, environment, _settings(told)) for step in stage.runbook.fix),
         verify=render.command(stage.runbook.verify, environment),
         symptoms=symptoms,
         captures={name: _single(capture) for name, capture in captures.items()},
@@ -175,6 +175,11 @@ def _configured(plan: Plan, scope: str) -> Iterator[tuple[str, str]]:
         cluster, _, own = name.rpartition(".")
         if cluster in ("", scope):
             yield own, value
+
+
+def _settings(told: Sequence[Alert]) -> dict[str, str]:
+    """Return what the processes in trouble run with, the latest stage's word counting most."""
+    return {name: value for alert in told for name, value in alert.settings.items()}
 
 
 def _times(told: Sequence[Alert]) -> Iterator[tuple[str, Result]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
+from engine.model.incidents import WHOLE, Alert, Blind, Evidence, Incident, Key, Part, Roster, Span, Verdict, span
 
 
 class MemoryLedger:
@@ -15,6 +15,7 @@ class MemoryLedger:
         self._incidents: dict[str, dict[str, Incident]] = {}
         self._evidence: dict[str, Evidence] = {}
         self._rosters: dict[str, Roster] = {}
+        self._judged: dict[str, str] = {}
         self._blinds: dict[str, dict[Blind, None]] = {}
 
     def put_findings(
@@ -34,13 +35,29 @@ class MemoryLedger:
             known = self._blinds.get(blind.scope, {}) if blind.what else {}
             self._blinds[blind.scope] = known | ({blind: None} if blind.what else {})
 
-    def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
-        """Return the alerts of `scope` by key, each ordered by time."""
-        return dict(sorted(self._alerts.get(scope, {}).items()))
+    def alerts(self, scope: str, part: Part = WHOLE) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return the alerts of a part of `scope` by key, each ordered by time."""
+        every = sorted(self._alerts.get(scope, {}).items())
+        found = {key: tuple(a for a in alerts if part.holds(key[1], a.starts_at)) for key, alerts in every}
+        return {key: alerts for key, alerts in found.items() if alerts}
 
-    def incidents(self, scope: str) -> Sequence[Incident]:
-        """Return the last revision of every incident of `scope`, oldest first, merged ones included."""
-        return list(self._incidents.get(scope, {}).values())
+    def incidents(self, scope: str, part: Part = WHOLE) -> Sequence[Incident]:
+        """Return the last revision of every incident of a part of `scope`, oldest first, merged ones included."""
+        return [each for each in self._incidents.get(scope, {}).values() if part.holds(each.rule, each.first_seen)]
+
+    def spans(self, scope: str, rules: Collection[str]) -> Sequence[Span] | None:
+        """Return when the alerts of `rules` were; None when one of them is at no known time."""
+        every = (a for key, alerts in self._alerts.get(scope, {}).items() if key[1] in rules for a in alerts)
+        found = [span(alert) for alert in every]
+        return None if None in found else [each for each in found if each is not None]
+
+    def judged_by(self, scope: str) -> str | None:
+        """Return the hash of the rules that all of `scope` was last decided by."""
+        return self._judged.get(scope)
+
+    def put_judged(self, scope: str, plan: str) -> None:
+        """Remember that all of `scope` was decided by the rules of this hash."""
+        self._judged[scope] = plan
 
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
         """Return the evidence known under these ids."""

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
+from engine.model.configs import printed_as
 from engine.model.expressions import UNKNOWN, Environment, Result, evaluate, names
 from engine.model.incidents import RenderedStep
 from engine.model.rules import Hole, Step, Template
@@ -51,10 +52,14 @@ def command(argv: Iterable[Template], environment: Environment) -> str:
     return " ".join(_argument(template, environment) for template in argv)
 
 
-def step(given: Step, environment: Environment) -> RenderedStep:
-    """Return a step of the fix with its numbers filled in."""
+def step(given: Step, environment: Environment, settings: Mapping[str, str] | None = None) -> RenderedStep:
+    """Return a step of the fix with its numbers filled in.
+
+    Args:
+        settings: what the process runs with, as in Alert.settings: where the step sets one of them, it says what it is now.
+    """
     return RenderedStep(
-        do=prose(given.do, environment),
+        do=prose(given.do, environment) + _now(given, settings or {}),
         where=given.where,
         set={name: setting(value, environment) for name, value in given.set.items()},
         also={name: setting(value, environment) for name, value in given.also.items()},
@@ -62,6 +67,12 @@ def step(given: Step, environment: Environment) -> RenderedStep:
         run=command(given.run, environment),
         changes_state=given.changes_state,
     )
+
+
+def _now(given: Step, settings: Mapping[str, str]) -> str:
+    printed = ((setting, settings.get(" ".join(setting))) for name in given.set for setting in printed_as(given.where, name))
+    known = dict.fromkeys(f"{name}={value}" for (_, name), value in printed if value is not None)
+    return f" (now {', '.join(known)})" if known else ""
 
 
 def human_bytes(number: float) -> str:

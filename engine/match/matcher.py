@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
+from engine.match.dumps import dump_check, dump_signs
 from engine.match.fields import Fields
 from engine.match.gate import Gate, Kept, Screen
 from engine.match.redact import cut, redact, redact_captures
 from engine.match.signs import Signs, signs_of, test_signs
+from engine.model.configs import settings_of_plan
 from engine.model.expressions import Expression, evaluate, names
 from engine.model.matches import Match, Value
 from engine.model.records import LogEvent
@@ -73,7 +75,10 @@ def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Matc
 
 def _sought(plan: Plan) -> list[_Sought]:
     lines = [line for component in plan.components for line in _component_lines(component)]
-    return [*lines, *(_signature(signature) for signature in plan.signatures)]
+    dumps = [
+        _Sought(f"config:{kind}", dump_check(kind, names), dump_signs(kind)) for kind, names in settings_of_plan(plan).items()
+    ]
+    return [*lines, *dumps, *(_signature(signature) for signature in plan.signatures)]
 
 
 def _signature(signature: Signature) -> _Sought:
@@ -81,8 +86,24 @@ def _signature(signature: Signature) -> _Sought:
     decisive = names(condition)
     deciding = tuple((item.name, _item_check(item)) for item in items if item.name in decisive)
     adding = tuple(_item_check(item) for item in items if item.name not in decisive)
-    check = _condition_check(condition, deciding, adding)
+    check = _excepting(signature, _condition_check(condition, deciding, adding))
     return _Sought(signature.rule.id, check, signs_of(items, condition))
+
+
+def _excepting(signature: Signature, check: Check) -> Check:
+    """Return `check` without the events that the signature's exceptions leave out; what is unknown is no exception."""
+    unless = signature.unless
+    excepted = _item_check(signature.exceptions) if signature.exceptions is not None else None
+    if unless is None and excepted is None:
+        return check
+
+    def checked(fields: Fields) -> Captures | None:
+        found = check(fields)
+        if found is None or (excepted is not None and excepted(fields) is not None):
+            return None
+        return None if unless is not None and evaluate(unless, found) is True else found
+
+    return checked
 
 
 def _condition_check(condition: Expression, deciding: Sequence[tuple[str, Check]], adding: Sequence[Check]) -> Check:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -29,9 +30,10 @@ Environment = Mapping[str, Result]
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, text or duration in seconds."""
+    """A number, text or duration in seconds; `unit` is s for what was written as a duration."""
 
     value: Scalar
+    unit: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,9 @@ class Call:
 Expression = Literal | Name | Unary | Binary | Call
 
 
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # org.apache.kafka.common.internals.Topic
+
+
 def ceil_pow2(number: float) -> int:
     """Return the smallest power of two that is not below `number` (1 for anything up to 1)."""
     return 1 << max(0, math.ceil(number) - 1).bit_length()
@@ -83,9 +88,11 @@ def reassignment(topics: Any, partitions: Any, brokers: Any) -> str:
     """Return the JSON that kafka-reassign-partitions takes: every one of `partitions` of one topic on all of `brokers`.
 
     `topics` and `partitions` are one value or a list, `brokers` a list or comma-separated text. Raises ValueError for several
-    topics: which partition belongs to which cannot be told.
+    topics, as which partition belongs to which cannot be told, and for a name that Kafka allows no topic.
     """
     [topic] = topics if isinstance(topics, list | tuple) else [topics]
+    if not _TOPIC.fullmatch(str(topic)):
+        raise ValueError(topic)
     ids = [int(b) for b in (brokers.split(",") if isinstance(brokers, str) else brokers)]
     numbers = {int(p) for p in (partitions if isinstance(partitions, list | tuple) else [partitions])}
     rows = [{"topic": topic, "partition": p, "replicas": ids} for p in sorted(numbers)]

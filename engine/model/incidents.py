@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from engine.model.matches import Value
 from engine.model.records import Labels
@@ -33,7 +33,8 @@ class Alert:
 
     status: pending (its `for` has not passed) | firing | resolved | retracted. `why` says how it began or ended ("quiet, not
     confirmed"). `events` are ids of its events (first 3, last 3 and up to 50 in all, by time): `first` and `last` index the
-    evidence. Labels hold the entity and what is known of the emitter.
+    evidence. Labels hold the entity and what is known of the emitter. `settings` is what the process in trouble runs with, as
+    it printed it (engine/model/configs), by class and name: {"ProducerConfig max.request.size": "1048576"}.
     """
 
     key: Key
@@ -50,6 +51,34 @@ class Alert:
     evidence: tuple[str, ...] = ()
     why: str = ""
     sources: tuple[str, ...] = ()  # who printed its events: the first 10 source ids, sorted
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+Span = tuple[datetime, datetime]
+EVER = datetime.max.replace(tzinfo=UTC)
+
+
+def span(alert: Alert) -> Span | None:
+    """Return when an alert was: until EVER while it is not over; None when its lines bear no time."""
+    end = EVER if alert.ends_at is None else max(alert.ends_at, alert.last_seen)
+    return (alert.starts_at, end) if alert.dated else None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some alerts and incidents of a scope: those of `rules`, begun at `since` or later, or at no known time; None: of all,
+    since ever."""
+
+    rules: frozenset[str] | None = None
+    since: datetime | None = None
+
+    def holds(self, rule: str, begun: datetime | None) -> bool:
+        """Tell whether what is of `rule` and has `begun` then belongs to it."""
+        of_rules = self.rules is None or rule in self.rules
+        return of_rules and (self.since is None or begun is None or begun >= self.since)
+
+
+WHOLE = Part()
 
 
 @dataclass(frozen=True, slots=True)

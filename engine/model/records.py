@@ -1,7 +1,7 @@
 """What flows in: raw lines and progress, unwrapped records, decoded events.
 
 A source_id names one stream of lines in order: a file, one host's file or one key in a Kafka topic, or one container inside a
-file of compose output (`<file>#<container>`; `parent_id` gives the file back).
+file of compose or kubectl output (`<file>#<container>`, `<file>#<pod>/<container>`; `parent_id` gives the file back).
 """
 
 from __future__ import annotations

@@ -129,6 +129,7 @@ class Rule:
     for_s: float = 0.0
     reopen_window_s: float = 3600.0
     path: str = ""
+    replaces: tuple[str, ...] = ()  # ids under which configurations may still know it
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A rule over one LogEvent. Items not named in `condition` only add captures.
+    """A rule over one LogEvent. Items not named in `condition` only add captures. An event for which `exceptions` holds, or
+    `unless` is true of the captures, is left out: what an installation has said that it knows of.
 
     `collapse_s` > 0: matches of one entity within that time of the first are one occurrence. `distinct`: each tuple of these
     captures counts once.
@@ -180,6 +182,8 @@ class Signature:
     condition: Expression
     collapse_s: float = 0.0
     distinct: tuple[str, ...] = ()
+    exceptions: Item | None = None
+    unless: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +224,12 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A rule over matches of `rules` (types: event_count, absence; Sigma's names). `condition` sees `count`."""
+    """A rule over matches of signatures, or alerts of other correlations, named by `rules`.
+
+    Types are Sigma's event_count, value_count, temporal, temporal_ordered, and absence, pair, increase. `condition` sees
+    `count`: occurrences, distinct values of the capture `field`, distinct rules, or by how much the number `field` rose. For a
+    pair `rules` open it, and one of `expect` has to follow within `timespan_s`.
+    """
 
     rule: Rule
     type: str
@@ -228,6 +237,8 @@ class Correlation:
     timespan_s: float
     condition: Expression | None = None
     absence: Absence | None = None
+    field: str = ""
+    expect: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +266,10 @@ class Component:
 class Format:
     """A line layout: `header` is RE2 syntax with named groups among time, level, logger, thread, message, and label names.
 
-    `time` names the stamp's layout: iso, kibana, epoch_ms (see engine/parse/times.py). The lowest `rank` that fits is taken.
-    `labels` are given to every event of this layout. `carries` names the formats whose events, further on in the same source,
-    take the label groups of this line too (a DumpLogSegments line that names the topic of the records below it).
+    `time` names the stamp's layout (see engine/parse/times.py). The lowest `rank` that fits is taken. `labels` are given to
+    every event of this layout, `level` to those whose header says none. `carries` names the formats whose events, further on in
+    the same source, take the label groups of this line too (a DumpLogSegments line that names the topic of the records below
+    it).
     """
 
     name: str
@@ -266,6 +278,7 @@ class Format:
     rank: int = 100
     labels: Mapping[str, str] = field(default_factory=dict)
     carries: tuple[str, ...] = ()
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _CONTINUES = re.compile(r"""\s|at [\w$.<]|Caused by: |Suppressed: |\.\.\. \d+ (?:more|common frames)|["'\]}),]""")
+_TRACEBACK = "Traceback (most recent call last)"
 _BRACES = re.compile(r'[{}"]|\\.')
 
 
@@ -12,6 +13,11 @@ def continues(text: str) -> bool:
     """Tell whether a line of bare text goes on with the line before it: a stack frame, a cause, an indented line, the rest of
     a quoted or bracketed text."""
     return _CONTINUES.match(text) is not None
+
+
+def awaits_reason(text: str, awaiting: bool) -> bool:
+    """Tell whether, after a line of bare text, a Python traceback still lacks its last line, which alone is not indented."""
+    return text.startswith(_TRACEBACK) or (awaiting and text[:1].isspace())
 
 
 def opens_document(text: str) -> bool:

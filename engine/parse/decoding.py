@@ -12,7 +12,7 @@ from engine.model.rules import Format
 from engine.parse.assembling import settle
 from engine.parse.continuation import opens_document
 from engine.parse.exceptions import exception_chain
-from engine.parse.headers import Header, HeaderBook, header_book, level_of
+from engine.parse.headers import GENERIC_RANK, Header, HeaderBook, header_book, level_of
 from engine.parse.lines import clean
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.parse.status import failed_parts
@@ -60,8 +60,16 @@ def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
     if failed:
         return [_event(block, None, clean(part.trace).rstrip(), part.labels) for part in failed]
     text = unescape(text)
-    plain = block.headed and not block.records[0].fields  # a program that names its fields prints no header
-    return [_event(block, book.read(_first_line(text)) if plain else None, text, {})]
+    return [_event(block, _header(block, _first_line(text), book), text, {})]
+
+
+def _header(block: Block, line: str, book: HeaderBook) -> Header | None:
+    """Return what the first line of a block says. Of a program that names its fields that is nothing, but what it passes on
+    may be another one's line, with stamp and level."""
+    header = book.read(line) if block.headed else None
+    if header is None or not block.records[0].fields:
+        return header
+    return header if header.time and header.level and header.format.rank < GENERIC_RANK else None
 
 
 def _event(block: Block, header: Header | None, text: str, about: Labels) -> LogEvent:
@@ -116,7 +124,7 @@ def _fields(first: Record, header: Header | None) -> Mapping[str, str]:
 def _stamp(first: Record, header: Header | None) -> _Stamp:
     """Return the header's stamp, the wrapper's when it has none that can be read."""
     if header is not None and header.time:
-        time = parse_stamp(header.time, header.format.time, zone_of(first.labels.get("timezone", "")))
+        time = parse_stamp(header.time, header.format.time, zone_of(first.labels.get("timezone", "")), first.ingested_at)
         if time is not None:
             return _Stamp(time, has_millis(header.time))
     return _Stamp(first.at, first.at is not None and first.at.microsecond != 0)

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 import re2
 
 _CLASS = r"(?:[a-zA-Z_]\w*\.)+[A-Z][\w$]*"
-_THROWN = r"(?:[a-zA-Z_]\w*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable|Failure|Problem)[\w$]*"
-_SIGNS = ("Exception", "Error", "Caused by", "exception", "Throwable", "Problem")
+_THROWN = (
+    r"(?:(?:[a-zA-Z_]\w*\.)+[A-Z][\w$]*(?:Exception|Error|Throwable|Failure|Problem)[\w$]*"
+    r"|kafka\.errors\.[A-Z]\w*)"  # kafka-python names its errors as it likes
+)
+_SIGNS = ("Exception", "Error", "Caused by", "exception", "Throwable", "Problem", "kafka.errors.")
 _CHAIN = re2.compile(
     rf"(?m)(?:^ *(?:Exception in thread \"[^\"]*\" )?|\b[Ee]xception ?: |\"trace\" ?: ?\")({_THROWN})(?:[:;\s]|$)"
     rf"|(?:^ *|[^\t\n])\b(?:Caused by:|nested exception is) ({_CLASS})"

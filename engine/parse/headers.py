@@ -84,7 +84,7 @@ class HeaderBook:
             if start < end:
                 (known if name in known else labels)[name] = line[start:end]
         known["message"] = known["message"] or line.strip()
-        known["level"] = level_of(known["level"])
+        known["level"] = level_of(known["level"] or format_.level)
         return Header(format_, **known, labels=labels)
 
 

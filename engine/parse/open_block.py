@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from engine.model.records import Block, Record
-from engine.parse.continuation import Braces, continues, opens_document
+from engine.parse.continuation import Braces, awaits_reason, continues, opens_document
 
 BLOCK_LINES = 2000
 BLOCK_BYTES = 256 * 1024  # of text as UTF-8, line ends included
@@ -20,6 +20,7 @@ class OpenBlock(ABC):
         self.records: list[Record] = []
         self.complete = False
         self._bytes = 0
+        self._awaits = False  # the reason at the end of a traceback
 
     def belongs(self, record: Record, has_header: bool) -> bool:
         """Tell whether `record`, the next of its source, is part of this block."""
@@ -35,6 +36,7 @@ class OpenBlock(ABC):
         """Take `record` in."""
         self.records.append(record)
         self._bytes += _size(record)
+        self._awaits = awaits_reason(record.text, self._awaits)
 
     def block(self, cut: bool = False) -> Block:
         """Return what is held."""
@@ -58,7 +60,7 @@ class Bare(OpenBlock):
     """Bare text: takes the lines that look like its continuation; a blank line ends it."""
 
     def _goes_on(self, record: Record) -> bool:
-        return not blank(record) and continues(record.text)
+        return not blank(record) and (self._awaits or continues(record.text))
 
 
 class Document(OpenBlock):
@@ -105,7 +107,7 @@ class Head(OpenBlock):
 
     def _goes_on(self, record: Record) -> bool:
         longer = len(self.records) > BLOCK_LINES or self._bytes > BLOCK_BYTES
-        return self._document or not longer or blank(record) or continues(record.text)
+        return self._document or self._awaits or not longer or blank(record) or continues(record.text)
 
 
 def opened_by(record: Record, has_header: bool) -> OpenBlock | None:

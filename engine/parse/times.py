@@ -1,8 +1,11 @@
 """Stamps of log lines as aware UTC datetimes. Layouts are named as in the `time` key of rules/formats/*.yml.
 
-    iso       2022-10-05 17:05:39,869   T, blank or underscore between; up to 9 digits after , . or _; Z or an offset, if any
-    kibana    Apr 14, 2022 @ 03:14:15.000
-    epoch_ms  1664956976908, or seconds with a decimal point (1593460123.747)
+    iso         2022-10-05 17:05:39,869   T, blank or underscore between; up to 9 digits after , . or _; Z or an offset, if any
+    kibana      Apr 14, 2022 @ 03:14:15.000
+    epoch_ms    1664956976908, or seconds with a decimal point (1593460123.747), micro- or nanoseconds by their digits
+    short_year  22/10/05 17:05:39
+    day_first   05-10-2022 17:05:39.869, or the month by name (05/Oct/2022)
+    month_day   1005 17:05:39.869993, or Oct  5 17:05:39   no year: the latest that does not lie ahead
 
 A stamp without an offset is read in the zone of its source.
 """
@@ -17,13 +20,21 @@ from zoneinfo import ZoneInfo
 
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _MILLIS = re.compile(r"\d[.,_]\d{3}|\d{13}")
+_MONTH_DAY = re.compile(r"(?:(\d\d)(\d\d)|([A-Z][a-z]{2}) {1,2}(\d{1,2})) (\d\d:\d\d:\d\d(?:\.\d{1,9})?)")
+_DAY_FIRST = re.compile(r"(\d\d)[-./](\d\d|[A-Z][a-z]{2})[-./](\d{4})[ :](.+)")
+_UNITS = {16: 10**6, 19: 10**9}  # micro- and nanoseconds, by their digits
+_AHEAD = timedelta(days=1)  # a zone that is not known, a clock that is not set: no reason to take a stamp for last year's
+_YEARS_BACK = 8  # 29 February comes back within eight years
 _SECONDS_END = 19  # length of 2022-10-05 17:05:39
 
 
-def parse_stamp(text: str, layout: str, zone: tzinfo = UTC) -> datetime | None:
-    """Return the time that `text` says, in UTC; None when it is not a time of that layout."""
+def parse_stamp(text: str, layout: str, zone: tzinfo = UTC, taken: datetime | None = None) -> datetime | None:
+    """Return the time that `text` says, in UTC; None when it is not a time of that layout.
+
+    `taken` is when the line was: it tells the year of stamps that have none, which without it are no time.
+    """
     try:
-        return _LAYOUTS[layout](text, zone)
+        return _without_year(text, zone, taken) if layout == "month_day" else _LAYOUTS[layout](text, zone)
     except (ValueError, KeyError, OverflowError, OSError):
         return None
 
@@ -85,12 +96,49 @@ def _offset(text: str) -> timedelta:
 def _kibana(text: str, zone: tzinfo) -> datetime:
     date, _, clock = text.partition(" @ ")
     month, day, year = date.replace(",", "").split()
-    return _iso(f"{year}-{_MONTHS.index(month) // 3 + 1:02}-{int(day):02} {clock}", zone)
+    return _iso(f"{year}-{_month(month)}-{int(day):02} {clock}", zone)
+
+
+def _month(name: str) -> str:
+    """Return the month of an English name of three letters as two digits."""
+    return f"{_MONTHS.index(name) // 3 + 1:02}"
 
 
 def _epoch(text: str, _zone: tzinfo) -> datetime:
-    seconds = float(text) if "." in text else int(text) / 1000
-    return datetime.fromtimestamp(seconds, UTC)
+    if "." in text:
+        return datetime.fromtimestamp(float(text), UTC)
+    return datetime.fromtimestamp(int(text) / _UNITS.get(len(text), 1000), UTC)
 
 
-_LAYOUTS: Mapping[str, Callable[[str, tzinfo], datetime]] = {"iso": _iso, "kibana": _kibana, "epoch_ms": _epoch}
+def _short_year(text: str, zone: tzinfo) -> datetime:
+    return _iso(f"20{text}", zone)
+
+
+def _day_first(text: str, zone: tzinfo) -> datetime:
+    parts = _DAY_FIRST.fullmatch(text)
+    if parts is None:
+        raise ValueError(text)
+    day, month, year, clock = parts.groups()
+    return _iso(f"{year}-{month if month.isdigit() else _month(month)}-{day} {clock}", zone)
+
+
+def _without_year(text: str, zone: tzinfo, taken: datetime | None) -> datetime | None:
+    parts = _MONTH_DAY.fullmatch(text)
+    if parts is None or taken is None:
+        return None
+    month, day = (parts[1], int(parts[2])) if parts[1] else (_month(parts[3]), int(parts[4]))
+    latest = (taken + _AHEAD).astimezone(zone).year
+    for year in range(latest, latest - _YEARS_BACK - 1, -1):
+        at = parse_stamp(f"{year}-{month}-{day:02} {parts[5]}", "iso", zone)
+        if at is not None and at <= taken + _AHEAD:
+            return at
+    return None
+
+
+_LAYOUTS: Mapping[str, Callable[[str, tzinfo], datetime]] = {
+    "iso": _iso,
+    "kibana": _kibana,
+    "epoch_ms": _epoch,
+    "short_year": _short_year,
+    "day_first": _day_first,
+}

@@ -42,11 +42,8 @@ def _unwrapped(raw: RawLine, book: HeaderBook) -> Record:
 
 def _one_off(record: Record, book: HeaderBook) -> Record | None:
     """Return `record` with its outermost wrapper off; None when it bears none."""
-    wrappers = by_first_character().get(record.text[:1])
-    if wrappers is None or book.knows(record.text):
-        return None
-    for take_off in wrappers:
+    for take_off in by_first_character().get(record.text[:1], ()):
         inner = take_off(record)
         if inner is not None:
-            return replace(inner, text=clean(inner.text))
+            return None if book.knows(record.text) else replace(inner, text=clean(inner.text))
     return None

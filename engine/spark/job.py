@@ -7,13 +7,14 @@ crash; one whose id is in is skipped.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import gettempdir
@@ -24,6 +25,7 @@ from engine.errors import DataLoss, SourceError, TocsinError
 from engine.incident import group
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
 from engine.model.rules import Plan
+from engine.spark.plans import forget_plan, query_id
 from engine.spark.rows import SCHEMA, Item, Loss, Notice, item
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
@@ -35,13 +37,18 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 _DISK = re.compile("No space left on device|Disk quota exceeded|Read-only file system|File too large")
+_AWAY = re.compile(r"^engine\.errors\.SourceAway: (.+)$", re.MULTILINE)
+_BUSY = re.compile("Python worker failed to connect back")  # Spark gives it ten seconds
 POLL_S = 0.2
+TRIES = 5
+PRUNE_EVERY_S = 60.0
 STALLED_AFTER_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What one batch read and decided, and what there is to say of its input. `repeated`: it was in the store already."""
+    """What one batch read and decided, and what there is to say of its input. `repeated`: it was in the store already. One that
+    could not be read, and is planned anew, has something to say only."""
 
     batch: int
     lines: int
@@ -54,14 +61,19 @@ def _ignore(report: BatchReport) -> None:
     pass
 
 
+def _unchanged() -> Plan | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Job:
     """Everything a run needs.
 
     `bounded`: read what is there, take open ends as final, and end. Otherwise run until `stop` is set, a batch every
-    `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. `on_batch` is called after each batch is in
-    the store. `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old
-    ones stood.
+    `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. Incidents that have been over for
+    `retention_s` are removed from the store, some at a time; 0: never. `on_batch` is called after each batch is in the store.
+    `renewed` is asked several times a second: a plan that it returns takes the place of `plan` for what comes next.
+    `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old ones stood.
     """
 
     sources: Sequence[SourceSpec]
@@ -73,7 +85,9 @@ class Job:
     max_lines: int | None = None
     parallelism: int = 1
     stalled_after_s: float = STALLED_AFTER_S
+    retention_s: float = 0.0
     on_batch: Callable[[BatchReport], None] = _ignore
+    renewed: Callable[[], Plan | None] = _unchanged
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -83,24 +97,67 @@ def log_of(checkpoint: Path) -> Path:
 
 
 def run(job: Job, spark: SparkSession) -> None:
-    """Run `job` to its end. Raises the TocsinError behind a failure.
+    """Run `job` to its end, with a new query on the same checkpoint whenever its plan is renewed. Raises the TocsinError behind
+    a failure.
+
+    What a source promised when a batch was planned may be away when it is read: a run without end then plans the batch anew,
+    and so waits as for any source that is away. So does any run on a machine that is too busy. It gives up when TRIES in a row
+    were planned and could not be read.
 
     Whoever stops a job may have stopped Java and the workers with it (systemd tells the whole group), so what breaks from then
     on is no failure: the next run does the batch again.
     """
-    if job.stop.is_set():  # told to stop while Spark started
-        return
+    plan: Plan | None = job.plan
+    while plan is not None and not job.stop.is_set():  # told to stop while Spark started, or took up other rules
+        job = replace(job, plan=plan)
+        plan = _run_until_renewed(job, spark)
+
+
+def _run_until_renewed(job: Job, spark: SparkSession) -> Plan | None:
+    """Run `job` with its plan; return the plan to go on with, None at its end."""
     batches = _Batches(job)
+    tries, done = 0, -1
+    while not job.stop.is_set():
+        try:
+            return _run_query(job, spark, batches)
+        except _PassingError as passing:
+            tries, done = (tries + 1 if batches.done == done else 1), batches.done
+            if tries == TRIES:
+                raise SourceError(f"{passing} (tried {tries} times)") from None
+            batches.give_back(str(passing))
+    return None
+
+
+class _PassingError(Exception):
+    """A query failed for what passes by itself; says what."""
+
+
+def _run_query(job: Job, spark: SparkSession, batches: _Batches) -> Plan | None:
+    """Run one query of `job`; return the plan to go on with, None at its end. Raises _PassingError."""
     query = _started(job, spark, batches)
     try:
         while not query.awaitTermination(POLL_S):
-            if job.stop.is_set():
+            plan = None if job.stop.is_set() else job.renewed()
+            if plan is not None or job.stop.is_set():
                 query.stop()
-                break
+                return plan
     except Exception as error:
-        if job.stop.is_set() and batches.failure is None:
-            return
-        raise batches.failure or _explained(error, job.checkpoint) from error
+        if batches.failure is not None:
+            raise batches.failure from error
+        if job.stop.is_set():
+            return None
+        if (why := _passing(str(error), job.bounded)) is not None:
+            raise _PassingError(why) from error
+        raise _explained(error, job.checkpoint) from error
+    return None
+
+
+def _passing(failure: str, bounded: bool) -> str | None:
+    """Return why a query failed, when that passes by itself; a bounded run does not wait for sources that are away."""
+    if _BUSY.search(failure):
+        return "the machine is too busy to start Python within the time that Spark gives it"
+    away = [] if bounded else _AWAY.findall(failure)
+    return str(away[-1]) if away else None
 
 
 def plan_file(plan: Plan, folder: Path) -> Path:
@@ -145,32 +202,50 @@ def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
 
 
 class _Batches:
-    """Puts batches into the store; keeps the error of one that failed, which Spark would only quote."""
+    """Puts batches into the store; keeps the error of one that failed, which Spark would only quote. `done` is the last one."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self.failure: TocsinError | None = None
+        self.done = -1
+        self._pruned_at = float("-inf")
 
     def take(self, frame: DataFrame, batch: int) -> None:
         items = [item(row.kind, row.body) for row in frame.collect()]
         try:
             self._job.on_batch(self._put(items, batch))
+            self._prune()
         except TocsinError as error:
             self.failure = error
             raise
+        self.done = batch
+
+    def give_back(self, why: str) -> None:
+        """Forget the plan of the batch that could not be read, so that Spark makes another; say so."""
+        batch = forget_plan(_offsets(self._job), lambda batch: self._job.store.has(self._id(batch)))
+        said = f"batch {batch} could not be read and is planned anew: {why}"
+        self._job.on_batch(BatchReport(batch, 0, 0, (said,)))
 
     def _put(self, items: Sequence[Item], batch: int) -> BatchReport:
         lines = sum(each.lines for each in items if isinstance(each, Scanned))
         losses = [each for each in items if isinstance(each, Loss)]
         said = [each.sentence for each in losses] + [each.text for each in items if isinstance(each, Notice)]
         findings = [each for each in items if isinstance(each, Verdict | Evidence | Roster | Blind)]
-        query = json.loads((_offsets(self._job) / "metadata").read_text(encoding="utf-8"))["id"]
-        with self._job.store.batch(BatchId(query, batch), self._job.plan.hash) as ledger:
+        with self._job.store.batch(self._id(batch), self._job.plan.hash) as ledger:
             if ledger is None:
                 return BatchReport(batch, lines, 0, repeated=True)
             revisions = list(group(findings, self._job.plan, ledger))
             ledger.put_losses(DataLoss(each.source_id, each.lost_from, each.lost_to, each.why) for each in losses)
         return BatchReport(batch, lines, len({incident.id for incident in revisions}), said)
+
+    def _prune(self) -> None:
+        """Remove what is too old, a little now and then: no batch waits for much of it."""
+        if self._job.retention_s > 0 and time.monotonic() - self._pruned_at > PRUNE_EVERY_S:
+            self._job.store.prune(datetime.now(UTC) - timedelta(seconds=self._job.retention_s))
+            self._pruned_at = time.monotonic()
+
+    def _id(self, batch: int) -> BatchId:
+        return BatchId(query_id(_offsets(self._job)), batch)
 
 
 def _offsets(job: Job) -> Path:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, select
+from sqlalchemy import Connection, Select, Table, delete, func, or_, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.codec import dumps, loads
 from engine.errors import DataLoss
-from engine.model.incidents import Alert, Blind, Evidence, Incident, Key, Roster, Verdict
+from engine.model.incidents import WHOLE, Alert, Blind, Evidence, Incident, Key, Part, Roster, Span, Verdict, span
 from engine.store import schema
 
+REMOVED = ""  # the body of an alert that was removed for its age
 _AT_ONCE = 500  # bound parameters of one statement
 
 
@@ -37,18 +39,43 @@ class StoreLedger:
         self._put(schema.rosters, [{"scope": roster.scope, "body": dumps(roster)} for roster in rosters])
         self._put_blinds(blinds)
 
-    def alerts(self, scope: str) -> Mapping[Key, tuple[Alert, ...]]:
-        """Return the alerts of `scope` by key, each ordered by time."""
-        table = schema.verdicts
-        rows = self._connection.execute(select(table.c.rule, table.c.entity, table.c.body).where(table.c.scope == scope))
-        found = {_key(scope, rule, entity): loads(body, Verdict).alerts for rule, entity, body in rows}
-        return dict(sorted(found.items()))
+    def alerts(self, scope: str, part: Part = WHOLE) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return the alerts of a part of `scope` by key, each ordered by time."""
+        table = schema.alerts
+        chosen = select(table.c.rule, table.c.entity, table.c.body).where(table.c.scope == scope, table.c.body != REMOVED)
+        if part.since is not None:
+            chosen = chosen.where(table.c.starts_at >= schema.text(part.since))
+        rows = self._connection.execute(_of(chosen, table, part.rules).order_by(*table.primary_key))
+        found: dict[Key, list[Alert]] = {}
+        for rule, entity, body in rows:
+            found.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
+        return {key: tuple(alerts) for key, alerts in sorted(found.items())}
 
-    def incidents(self, scope: str) -> Sequence[Incident]:
-        """Return the last revision of every incident of `scope`, oldest first, merged ones included."""
+    def incidents(self, scope: str, part: Part = WHOLE) -> Sequence[Incident]:
+        """Return the last revision of every incident of a part of `scope`, oldest first, merged ones included."""
         table = schema.incidents
-        rows = self._connection.execute(select(table.c.body).where(table.c.scope == scope).order_by(table.c.number))
-        return [loads(body, Incident) for (body,) in rows]
+        chosen = _of(select(table.c.body).where(table.c.scope == scope), table, part.rules)
+        if part.since is not None:
+            begun = table.c.first_seen
+            chosen = chosen.where(or_(begun.is_(None), begun >= schema.text(part.since)))
+        return [loads(body, Incident) for body in self._connection.scalars(chosen.order_by(table.c.number))]
+
+    def spans(self, scope: str, rules: Collection[str]) -> Sequence[Span] | None:
+        """Return when the alerts of `rules` were; None when one of them is at no known time."""
+        table = schema.alerts
+        chosen = select(table.c.starts_at, table.c.until).where(table.c.scope == scope, table.c.body != REMOVED)
+        rows = self._connection.execute(_of(chosen, table, rules)).all()
+        if any(until is None for _, until in rows):
+            return None
+        return [(datetime.fromisoformat(start), datetime.fromisoformat(until)) for start, until in rows]
+
+    def judged_by(self, scope: str) -> str | None:
+        """Return the hash of the rules that all of `scope` was last decided by."""
+        return self._connection.scalar(select(schema.meta.c.value).filter_by(name=f"judged:{scope}"))
+
+    def put_judged(self, scope: str, plan: str) -> None:
+        """Remember that all of `scope` was decided by the rules of this hash."""
+        self._put(schema.meta, [{"name": f"judged:{scope}", "value": plan}])
 
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
         """Return the evidence known under these ids."""
@@ -73,9 +100,8 @@ class StoreLedger:
     def put_incidents(self, incidents: Iterable[Incident]) -> None:
         """Store new revisions; the first one of an id gives it its place in the order of opening."""
         for incident in incidents:
-            body = dumps(incident)
-            self._put(schema.revisions, [{"id": incident.id, "revision": incident.revision, "body": body}])
-            row = {"scope": incident.key[0], "status": incident.status, "body": body}
+            row = _incident_row(incident)
+            self._put(schema.revisions, [{"id": incident.id, "revision": incident.revision, "body": row["body"]}])
             opening = {"id": incident.id, "number": self._next_number(), **row}
             statement = insert(schema.incidents).values(opening).on_conflict_do_update(index_elements=["id"], set_=row)
             self._connection.execute(statement)
@@ -89,12 +115,19 @@ class StoreLedger:
         return 1 + (self._connection.scalar(select(func.max(schema.incidents.c.number))) or 0)
 
     def _put_verdict(self, verdict: Verdict) -> None:
+        """Replace what a rule said of an entity (see Verdict.over); what was removed for its age stays so."""
         scope, rule, entity = verdict.key
-        place = {"scope": scope, "rule": rule, "entity": _entity_text(entity)}
-        table = schema.verdicts
-        body = self._connection.scalar(select(table.c.body).filter_by(**place))
-        earlier = loads(body, Verdict).alerts if body is not None else ()
-        self._put(table, [{**place, "body": dumps(Verdict(verdict.key, verdict.over(earlier)))}])
+        place, table = {"scope": scope, "rule": rule, "entity": entity_text(entity)}, schema.alerts
+        rows = [{**place, **_alert_row(alert)} for alert in verdict.alerts]
+        replaced = delete(table).filter_by(**place).where(table.c.body != REMOVED)
+        if verdict.final_before is not None:
+            replaced = replaced.where(table.c.starts_at >= schema.text(verdict.final_before))
+        self._connection.execute(replaced)
+        statement = insert(table)
+        keys = [column.name for column in table.primary_key]
+        fresh = {name: statement.excluded[name] for name in ("body", "until")}
+        if rows:
+            self._connection.execute(statement.on_conflict_do_update(keys, set_=fresh, where=table.c.body != REMOVED), rows)
 
     def _put_blinds(self, blinds: Iterable[Blind]) -> None:
         said: dict[Blind, None] = {}
@@ -118,7 +151,28 @@ class StoreLedger:
             self._connection.execute(statement.on_conflict_do_nothing(index_elements=keys), rows)
 
 
-def _entity_text(entity: tuple[tuple[str, str], ...]) -> str:
+def _incident_row(incident: Incident) -> dict[str, str | None]:
+    return {
+        "scope": incident.key[0],
+        "status": incident.status,
+        "body": dumps(incident),
+        "rule": incident.rule,
+        "changed_at": schema.text(datetime.now(UTC)),
+        "first_seen": schema.text(incident.first_seen) if incident.first_seen else None,
+    }
+
+
+def _alert_row(alert: Alert) -> dict[str, str | None]:
+    when = span(alert)
+    return {"starts_at": schema.text(alert.starts_at), "until": schema.text(when[1]) if when else None, "body": dumps(alert)}
+
+
+def _of(chosen: Select[Any], table: Table, rules: Collection[str] | None) -> Select[Any]:
+    return chosen if rules is None else chosen.where(table.c.rule.in_(sorted(rules)))
+
+
+def entity_text(entity: tuple[tuple[str, str], ...]) -> str:
+    """Return the entity of a key as it is kept in the column `entity`."""
     return json.dumps(entity, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -25,6 +25,27 @@ STEPS: Mapping[int, Sequence[str]] = {
         "UPDATE deliveries SET body = json_set(body, '$.at', strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now'))",
         "CREATE TABLE silences (id TEXT NOT NULL PRIMARY KEY, ends_at TEXT NOT NULL, body TEXT NOT NULL)",
     ),
+    2: (
+        "CREATE TABLE alerts (scope TEXT NOT NULL, rule TEXT NOT NULL, entity TEXT NOT NULL, starts_at TEXT NOT NULL,"
+        " until TEXT, body TEXT NOT NULL, PRIMARY KEY (scope, rule, entity, starts_at))",
+        "INSERT OR REPLACE INTO alerts SELECT scope, rule, entity, json_extract(each.value, '$.starts_at'), CASE"
+        " json_extract(each.value, '$.dated') WHEN 1 THEN coalesce(max(json_extract(each.value, '$.ends_at'),"
+        " json_extract(each.value, '$.last_seen')), '9999-12-31T23:59:59.999999+00:00') END, each.value"
+        " FROM verdicts, json_each(verdicts.body, '$.alerts') AS each",
+        "UPDATE alerts SET starts_at = replace(starts_at, '+', '.000000+') WHERE length(starts_at) = 25",
+        "UPDATE alerts SET until = replace(until, '+', '.000000+') WHERE length(until) = 25",
+        "DROP TABLE verdicts",
+        "ALTER TABLE incidents ADD COLUMN rule TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE incidents ADD COLUMN changed_at TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE incidents ADD COLUMN first_seen TEXT",
+        "UPDATE incidents SET first_seen = json_extract(body, '$.first_seen')",
+        "UPDATE incidents SET first_seen = replace(first_seen, '+', '.000000+') WHERE length(first_seen) = 25",
+        "UPDATE incidents SET rule = json_extract(body, '$.rule'), changed_at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')",
+        "CREATE INDEX incidents_by_rule ON incidents (scope, rule)",
+        "CREATE INDEX incidents_by_change ON incidents (changed_at)",
+        "ALTER TABLE batches ADD COLUMN at TEXT NOT NULL DEFAULT ''",
+        "UPDATE batches SET at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')",
+    ),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, insert, select
@@ -57,7 +57,7 @@ class Outbox:
     def settle(self, entry: Delivery, at: datetime, told: Told | None = None) -> None:
         """Record how an attempt went: the entry as it is now, its place in the list of attempts, and what is known by it."""
         attempt = {"receiver": entry.receiver, "incident": entry.incident, "revision": entry.revision}
-        how = {"reason": entry.reason.value, "at": _text(at), "outcome": entry.state.value, "why": entry.why}
+        how = {"reason": entry.reason.value, "at": schema.text(at), "outcome": entry.state.value, "why": entry.why}
         with self._begin() as connection:
             _put(connection, entry)
             connection.execute(insert(schema.attempts).values(**attempt, **how))
@@ -86,13 +86,13 @@ class Outbox:
     def put_silence(self, silence: Silence) -> None:
         """Store a silence; it replaces the one of the same id."""
         with self._begin() as connection:
-            row = {"ends_at": _text(silence.ends_at), "body": dumps(silence)}
+            row = {"ends_at": schema.text(silence.ends_at), "body": dumps(silence)}
             _replace(connection, schema.silences, {"id": silence.id}, row)
 
     def silences(self, after: datetime) -> Sequence[Silence]:
         """Return the silences that end later than `after`, soonest first."""
         table = schema.silences
-        chosen = select(table.c.body).where(table.c.ends_at > _text(after)).order_by(table.c.ends_at, table.c.id)
+        chosen = select(table.c.body).where(table.c.ends_at > schema.text(after)).order_by(table.c.ends_at, table.c.id)
         with self._reading() as connection:
             return [loads(body, Silence) for body in connection.scalars(chosen)]
 
@@ -104,14 +104,10 @@ def _attempt(row: Any) -> Attempt:
 
 def _put(connection: Connection, entry: Delivery) -> None:
     key = {"receiver": entry.receiver, "incident": entry.incident}
-    row = {"state": entry.state.value, "due_at": _text(entry.due_at), "body": dumps(entry)}
+    row = {"state": entry.state.value, "due_at": schema.text(entry.due_at), "body": dumps(entry)}
     _replace(connection, schema.outbox, key, row)
 
 
 def _replace(connection: Connection, table: Table, key: Mapping[str, str], row: Mapping[str, str]) -> None:
     statement = upsert(table).values(**key, **row)
     connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=dict(row)))
-
-
-def _text(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="microseconds")

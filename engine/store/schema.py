@@ -6,9 +6,11 @@ model needs no migration. Times are ISO 8601 UTC text, which sorts as time does.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 metadata = MetaData()
 
@@ -20,17 +22,20 @@ batches = Table(
     Column("query", Text, primary_key=True),
     Column("batch", Integer, primary_key=True),
     Column("plan", Text, nullable=False),
+    Column("at", Text, nullable=False),
     comment="micro-batches whose findings are in: a repeated one is skipped",
 )
 
-verdicts = Table(
-    "verdicts",
+alerts = Table(
+    "alerts",
     metadata,
     Column("scope", Text, primary_key=True),
     Column("rule", Text, primary_key=True),
     Column("entity", Text, primary_key=True),
+    Column("starts_at", Text, primary_key=True),
+    Column("until", Text),
     Column("body", Text, nullable=False),
-    comment="all alerts of one rule and entity, ordered by time",
+    comment="what rules say of entities; an empty body stands for one that was removed for its age, and never comes back",
 )
 
 evidence = Table("evidence", metadata, Column("event_id", Text, primary_key=True), Column("body", Text, nullable=False))
@@ -72,7 +77,12 @@ incidents = Table(
     Column("scope", Text, nullable=False),
     Column("status", Text, nullable=False),
     Column("body", Text, nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("changed_at", Text, nullable=False),  # by this machine's clock
+    Column("first_seen", Text),
     Index("incidents_by_scope", "scope", "number"),
+    Index("incidents_by_rule", "scope", "rule"),
+    Index("incidents_by_change", "changed_at"),
     comment="the last revision of each",
 )
 
@@ -120,3 +130,8 @@ silences = Table(
     Column("body", Text, nullable=False),
     comment="who asked not to be told of what, and until when",
 )
+
+
+def text(at: datetime) -> str:
+    """Return a time as it is kept: all of one length, so that text sorts as time does."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from engine.store import schema
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date
 from engine.store.outbox import Outbox
+from engine.store.retention import prune
 from engine.store.search import Search, counted, found
 
 BUSY_S = 30
+PRUNED_AT_ONCE = 100
 
 _READING = "tocsin_reading"  # the execution option of a transaction that only reads
 
@@ -76,12 +79,17 @@ class Store:
         `plan` is the hash of the rules that the batch was judged by. An exception leaves nothing of the batch behind.
         """
         with self._begin() as connection:
-            known = select(schema.batches.c.batch).filter_by(query=batch.query, batch=batch.batch)
-            if connection.scalar(known) is not None:
+            at = schema.text(datetime.now(UTC))
+            if _has(connection, batch):
                 yield None
                 return
-            connection.execute(insert(schema.batches).values(query=batch.query, batch=batch.batch, plan=plan))
+            connection.execute(insert(schema.batches).values(query=batch.query, batch=batch.batch, plan=plan, at=at))
             yield StoreLedger(connection)
+
+    def has(self, batch: BatchId) -> bool:
+        """Return whether a batch is in."""
+        with self._reading() as connection:
+            return _has(connection, batch)
 
     def batches(self) -> int:
         """Return how many batches are in."""
@@ -140,6 +148,12 @@ class Store:
             bodies = connection.scalars(select(table.c.body).where(table.c.id.in_(fresh)).order_by(table.c.number))
             return latest, [loads(body, Incident) for body in bodies]
 
+    def prune(self, before: datetime, limit: int = PRUNED_AT_ONCE) -> int:
+        """Remove at most `limit` incidents that are over and have not changed since `before`, with all that is known of them
+        only, and the batches and silences of that time; return how many incidents (see retention.prune)."""
+        with self._begin() as connection:
+            return prune(connection, before, limit)
+
     def outbox(self) -> Outbox:
         """Return what the notifier owns of this store."""
         return Outbox(self._reading, self._begin)
@@ -160,6 +174,11 @@ class Store:
     def _create(self) -> None:
         with self._engine.begin() as connection:
             bring_up_to_date(connection)
+
+
+def _has(connection: Connection, batch: BatchId) -> bool:
+    known = select(schema.batches.c.batch).filter_by(query=batch.query, batch=batch.batch)
+    return connection.scalar(known) is not None
 
 
 def _sqlite(url: str) -> Engine:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.incident import MemoryLedger
-from engine.model.incidents import Alert, Blind, Capture, Evidence, Incident, Key, Roster, Verdict
+from engine.model.incidents import EVER, Alert, Blind, Capture, Evidence, Incident, Key, Part, Roster, Verdict
 from engine.ports import Ledger
 from engine.store import Store
 from engine.store.ledger import StoreLedger
@@ -119,3 +119,33 @@ def test_the_last_revision_of_an_incident_counts_and_the_order_of_opening_stays(
     ledger.put_incidents([incident(2, revision=2, status="merged", merged_into="inc-1")])
     assert list(ledger.incidents("prod")) == [incident(2, revision=2, status="merged", merged_into="inc-1"), incident(1)]
     assert list(ledger.incidents("test")) == []
+
+
+def test_a_part_is_what_is_of_its_rules_and_began_in_its_time_or_at_no_known_one(ledger: Ledger) -> None:
+    other: Key = ("prod", "another-rule", ())
+    put(ledger, Verdict(KEY, (alert(0), alert(5), alert(9))), Verdict(other, (alert(7, other),)))
+    undated = incident(3, first_seen=None, last_seen=None)
+    ledger.put_incidents([incident(1), incident(2, first_seen=NOON + timedelta(minutes=5)), undated])
+    ledger.put_incidents([incident(4, rule="another-rule", key=other)])
+    late = Part(frozenset((KEY[1],)), NOON + timedelta(minutes=5))
+    assert dict(ledger.alerts("prod", late)) == {KEY: (alert(5), alert(9))}
+    assert [each.id for each in ledger.incidents("prod", late)] == ["inc-2", "inc-3"]
+    assert set(ledger.alerts("prod", Part(frozenset(("another-rule",))))) == {other}
+    assert [each.id for each in ledger.incidents("prod", Part(frozenset(("another-rule",))))] == ["inc-4"]
+
+
+def test_alerts_that_are_not_over_last_for_ever_and_undated_ones_were_at_no_known_time(ledger: Ledger) -> None:
+    over = replace(alert(0, status="resolved"), ends_at=NOON + timedelta(minutes=3))
+    put(ledger, Verdict(KEY, (over, alert(9))))
+    spans = [(NOON, NOON + timedelta(minutes=3)), (NOON + timedelta(minutes=9), EVER)]
+    assert sorted(ledger.spans("prod", {KEY[1]}) or ()) == spans
+    assert ledger.spans("prod", {"another-rule"}) == []
+    put(ledger, Verdict(KEY, (replace(alert(0), dated=False),)))
+    assert ledger.spans("prod", {KEY[1]}) is None
+
+
+def test_by_which_rules_a_scope_was_decided_is_remembered(ledger: Ledger) -> None:
+    assert ledger.judged_by("prod") is None
+    ledger.put_judged("prod", "one")
+    ledger.put_judged("prod", "two")
+    assert (ledger.judged_by("prod"), ledger.judged_by("test")) == ("two", None)

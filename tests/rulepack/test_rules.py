@@ -36,7 +36,7 @@ def test_a_rule_passes_its_own_tests(rule_id: str) -> None:
 
 def test_every_rule_proves_that_it_fires_and_that_it_stays_silent() -> None:
     def proves(tests: Sequence[RuleTest]) -> bool:
-        return any(test.fires is not None for test in tests) and any(test.fires is None for test in tests)
+        return any(test.shows_firing for test in tests) and any(test.shows_silence for test in tests)
 
     assert [rule_id for rule_id, tests in pack().tests.items() if not proves(tests)] == []
 

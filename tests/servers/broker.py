@@ -7,9 +7,9 @@ import socket
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _UP = "Kafka Server started"
@@ -34,8 +34,9 @@ process.roles=broker,controller
 node.id={id}
 controller.quorum.voters={voters}
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{doors}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}{doors}
 inter.broker.listener.name=PLAINTEXT
 log.dirs={folder}/data
 message.max.bytes=10485760
@@ -48,6 +49,7 @@ transaction.state.log.num.partitions=1
 transaction.state.log.replication.factor={copies}
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
+{settings}
 """
 
 
@@ -60,10 +62,22 @@ class Node:
     controller: int
 
 
+@dataclass(frozen=True)
+class Doors:
+    """Listeners besides the plain one: name -> port, the settings they need, and SCRAM credentials (`SCRAM-SHA-512=[...]`)."""
+
+    ports: Mapping[str, int] = field(default_factory=dict)
+    settings: str = ""
+    credentials: tuple[str, ...] = ()
+
+
+NO_DOORS = Doors()
+
+
 class Broker:
     """A broker of a cluster. `start()` brings it up with what it had, `stop()` ends it, `kill()` gives it no time to say so."""
 
-    def __init__(self, jars: Path, folder: Path, node: Node, quorum: Sequence[Node]) -> None:
+    def __init__(self, jars: Path, folder: Path, node: Node, quorum: Sequence[Node], doors: Doors) -> None:
         self._classpath, self._folder = f"{jars}/*", folder
         self.id, self.port = node.id, node.port
         self.address = f"127.0.0.1:{self.port}"
@@ -73,8 +87,9 @@ class Broker:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "log4j2.properties").write_text(_LOG4J.format(folder=folder))
         self._properties = folder / "server.properties"
-        self._properties.write_text(_properties(folder, node, quorum))
-        format_ = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties)]
+        self._properties.write_text(_properties(folder, node, quorum, doors))
+        scram = [word for credential in doors.credentials for word in ("--add-scram", credential)]
+        format_ = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties), *scram]
         subprocess.run(self._java(*format_, heap="-Xmx128m"), check=True, capture_output=True, timeout=120)
 
     @property
@@ -136,11 +151,11 @@ class Broker:
 
 
 @contextmanager
-def brokers(jars: Path, folder: Path, count: int = 1) -> Iterator[list[Broker]]:
+def brokers(jars: Path, folder: Path, count: int = 1, doors: Doors = NO_DOORS) -> Iterator[list[Broker]]:
     """Give a running cluster of `count` brokers with the ids 1, 2, ..., each in a folder of its own; end it with the block."""
-    ports = _free_ports(2 * count)
+    ports = free_ports(2 * count)
     quorum = [Node(id_, ports[2 * id_ - 2], ports[2 * id_ - 1]) for id_ in range(1, count + 1)]
-    made = [Broker(jars, folder / f"broker-{node.id}", node, quorum) for node in quorum]
+    made = [Broker(jars, folder / f"broker-{node.id}", node, quorum, doors) for node in quorum]
     try:
         for broker in made:
             broker.launch()
@@ -152,13 +167,14 @@ def brokers(jars: Path, folder: Path, count: int = 1) -> Iterator[list[Broker]]:
             broker.kill()  # nobody comes back to what they hold, and the last ones cannot end tidily without a quorum
 
 
-def _properties(folder: Path, node: Node, quorum: Sequence[Node]) -> str:
+def _properties(folder: Path, node: Node, quorum: Sequence[Node], doors: Doors) -> str:
     voters = ",".join(f"{each.id}@127.0.0.1:{each.controller}" for each in quorum)
     ports = {"port": node.port, "controller": node.controller}
-    return _PROPERTIES.format(id=node.id, **ports, voters=voters, folder=folder, copies=min(3, len(quorum)))
+    more = {"doors": "".join(f",{name}://127.0.0.1:{port}" for name, port in doors.ports.items()), "settings": doors.settings}
+    return _PROPERTIES.format(id=node.id, **ports, **more, voters=voters, folder=folder, copies=min(3, len(quorum)))
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that nobody listens on, below those that Linux gives to connections: Java takes seconds to get to them."""
     found = set[int]()
     while len(found) < count:

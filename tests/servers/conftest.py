@@ -20,13 +20,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def jars() -> Path:
     try:
-        jars = kafka_jars()
+        return kafka_jars()
     except NoJars as missing:
         if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
             raise
         pytest.skip(f"the jars of a Kafka broker cannot be had: {missing}")
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory, jars: Path) -> Iterator[Broker]:
     with brokers(jars, tmp_path_factory.mktemp("brokers")) as (running,):
         yield running
 

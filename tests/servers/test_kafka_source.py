@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,65 +12,14 @@ from connectors.kafka import cluster, open_source
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Range
 from connectors.kafka.reading import RangeReader
 from connectors.kafka.source import KafkaSource
-from engine.errors import DataLoss, SourceAway, SourceError, SourceMissing
+from engine.errors import SourceAway, SourceError, SourceMissing
 from engine.model.matches import Match
-from engine.model.records import RawLine
-from engine.ports import Chunk, Offset
 from engine.spark.slices import Edges, scan, stages
 from engine.spark.streams import Streams, TakenBack
+from tests.servers.batches import Reader
 from tests.servers.broker import Broker
 from tests.servers.topics import Topics
 from tests.spark.finals import plan
-
-
-class Reader:
-    """Reads a source batch by batch as the job does; offsets and slices survive as JSON only."""
-
-    def __init__(self, source: KafkaSource, max_lines: int | None = None) -> None:
-        self.source, self.max_lines = source, max_lines
-        self.at: Offset = source.initial()
-        self.batches: list[list[Chunk]] = []
-        self.lost: list[DataLoss] = []
-
-    def batch(self) -> bool:
-        """Read one batch; False when there was nothing."""
-        try:
-            end = json.loads(json.dumps(self.source.latest(self.at, self.max_lines)))
-        except SourceAway:
-            return False
-        if end == self.at:
-            return False
-        self.batches.append([])
-        for slice_ in json.loads(json.dumps(self.source.partitions(self.at, end))):
-            self.batches[-1] += self._chunks(slice_)
-        self.at = end
-        return True
-
-    def drain(self) -> Reader:
-        while self.batch():
-            pass
-        return self
-
-    def lines(self) -> list[tuple[str, str]]:
-        """What was read: source and text of each line, in the order it came."""
-        return [(line.source_id, line.value.decode()) for line in self.raw()]
-
-    def raw(self) -> list[RawLine]:
-        return [line for batch in self.batches for chunk in batch for line in chunk.lines()]
-
-    def contiguous(self) -> bool:
-        ends: dict[str, int] = {}
-        for chunk in (chunk for batch in self.batches for chunk in batch):
-            if ends.setdefault(chunk.parent_id, chunk.offset) != chunk.offset:
-                return False
-            ends[chunk.parent_id] = chunk.next_offset
-        return True
-
-    def _chunks(self, slice_: Any) -> Iterator[Chunk]:
-        try:
-            yield from self.source.chunks(slice_)
-        except* DataLoss as group:
-            self.lost += [loss for loss in group.exceptions if isinstance(loss, DataLoss)]
 
 
 @pytest.fixture
@@ -327,14 +275,13 @@ def test_what_was_fetched_past_a_range_is_kept_or_fetched_again_but_never_lost(t
         reader.close()
 
 
-def test_a_planned_range_of_a_topic_that_was_deleted_is_lost(topics: Topics) -> None:
+def test_a_planned_range_of_a_topic_that_was_deleted_is_not_taken_as_read(topics: Topics) -> None:
     topic = topics.make()
     topics.write(topic, ["1", "2"])
     topics.drop(topic)
     reader = RangeReader(topics.address, {}, topic, patience_s=3)
-    (lost,) = _texts(reader, Range(0, 0, 2))
-    assert isinstance(lost, Lost)
-    assert (lost.start, lost.end) == (0, 2)
+    with pytest.raises(SourceAway, match=f"the topic {topic} does not exist"):
+        _texts(reader, Range(0, 0, 2))
     reader.close()
 
 

@@ -2,84 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.model.incidents import Incident
-from engine.spark.job import BatchReport, Job, run
-from engine.spark.sources import SourceSpec
-from engine.store import Store
+from tests.servers import held
 from tests.servers.broker import Broker
+from tests.servers.live import live
 from tests.servers.topics import Topics
-from tests.spark.finals import plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime")]
-WITHIN_S = 90
-
-
-class Live:
-    """A live job in a thread: what it says, and what is in its store."""
-
-    def __init__(self, topics: Topics, at: Path, names: list[str], client: str) -> None:
-        self.said: list[str] = []
-        self.batches = self.lines = 0
-        self.store = Store.open(f"sqlite:///{at}/tocsin.db")
-        address = {"bootstrap_servers": topics.address, "options": {"client.id": client}}
-        specs = [SourceSpec(name, "connectors.kafka:open_source", {**address, "topic": name}, "prod") for name in names]
-        how = {"bounded": False, "trigger_s": 0.2, "stalled_after_s": 3.0, "on_batch": self._took}
-        self.job = Job(specs, plan(), self.store, at / "checkpoint", **how)  # type: ignore[arg-type]
-        self.failure: BaseException | None = None
-
-    def run(self, spark: SparkSession) -> None:
-        try:
-            run(self.job, spark)
-        except BaseException as failure:
-            self.failure = failure
-
-    def until(self, holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + WITHIN_S
-        while not holds():
-            assert self.failure is None, self.failure
-            assert time.monotonic() < deadline, (self.said, self.lines, self.incidents())
-            time.sleep(0.05)
-
-    def heard(self, words: str) -> int:
-        return sum(words in sentence for sentence in self.said)
-
-    def incidents(self) -> list[Incident]:
-        return [incident for incident in self.store.incidents() if incident.component == "tocsin"]
-
-    def statuses(self) -> list[tuple[str, str]]:
-        return [(incident.rule, incident.status) for incident in self.incidents()]
-
-    def _took(self, report: BatchReport) -> None:
-        self.batches += 1
-        self.lines += report.lines
-        self.said += report.said
-
-
-@contextmanager
-def live(spark: SparkSession, topics: Topics, at: Path, *names: str, client: str = "tocsin") -> Iterator[Live]:
-    """Run a live job over topics; it is ended with the block."""
-    made = Live(topics, at, list(names), client)
-    thread = threading.Thread(target=made.run, args=(spark,))
-    thread.start()
-    try:
-        yield made
-    finally:
-        made.job.stop.set()
-        thread.join(WITHIN_S)
-        made.store.close()
-    assert made.failure is None
 
 
 def test_a_broker_that_goes_and_comes_back_is_said_once_is_an_incident_meanwhile_and_loses_nothing(
@@ -104,6 +40,29 @@ def test_a_broker_that_goes_and_comes_back_is_said_once_is_an_incident_meanwhile
         assert job.heard(f"cannot read '{broker.address}': no broker of {broker.address} answers") == 1
         assert job.heard("has not been readable for") == 1
         assert len(job.said) == 3
+        assert job.lines == 4
+
+
+def test_a_broker_that_goes_between_the_plan_of_a_batch_and_its_reading_is_waited_for_as_one_that_went_before(
+    spark: SparkSession, broker: Broker, topics: Topics, tmp_path: Path
+) -> None:
+    topic = topics.make()
+    topics.write(topic, ["one", "two"])
+    with live(spark, topics, tmp_path, topic) as job:
+        job.until(lambda: job.lines == 2)
+        (tmp_path / held.HELD).touch()
+        topics.write(topic, ["three"])
+        job.until((tmp_path / held.READING).exists)
+        broker.stop()
+        try:
+            (tmp_path / held.HELD).unlink()
+            job.until(lambda: job.statuses() == [("ingest-stalled", "open")])
+        finally:
+            broker.start()
+        topics.write(topic, ["four"])
+        job.until(lambda: job.lines == 4 and job.statuses() == [("ingest-stalled", "resolved")])
+        assert job.heard(f"could not be read and is planned anew: no broker of {broker.address} answers") == 1
+        assert job.heard("is readable again after") == 1
         assert job.lines == 4
 
 

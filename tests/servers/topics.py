@@ -21,16 +21,17 @@ class Topics:
     def __init__(self, address: str) -> None:
         self.address = address
         self._admin = AdminClient({"bootstrap.servers": address})
-        self._producer = Producer({"bootstrap.servers": address, "message.max.bytes": MAX_BYTES})
+        settings = {"bootstrap.servers": address, "message.max.bytes": MAX_BYTES}
+        self._producer = Producer({**settings, "enable.idempotence": True})  # no line twice when a leader changes
 
     def close(self) -> None:
         self._producer.flush(WITHIN_S)
 
-    def make(self, partitions: int = 1, name: str = "", **config: str) -> str:
+    def make(self, partitions: int = 1, name: str = "", replicas: int = 1, **config: str) -> str:
         """Make a topic and return its name."""
         name = name or f"logs-{uuid4().hex[:8]}"
         settings = {key.replace("_", "."): value for key, value in config.items()}
-        _done(self._admin.create_topics([NewTopic(name, partitions, 1, config=settings)]))
+        _done(self._admin.create_topics([NewTopic(name, partitions, replicas, config=settings)]))
         return name
 
     def drop(self, topic: str) -> None:
@@ -43,6 +44,16 @@ class Topics:
     def cut(self, topic: str, partition: int, before: int) -> None:
         """Delete the records before an offset, as retention does."""
         _done(self._admin.delete_records([TopicPartition(topic, partition, before)]))
+
+    def leaders(self, topic: str) -> set[int]:
+        """Return the brokers that lead a partition of a topic."""
+        found = self._admin.list_topics(topic, WITHIN_S).topics[topic].partitions.values()
+        return {partition.leader for partition in found}
+
+    def in_sync(self, topic: str, replicas: int) -> bool:
+        """Tell whether every partition of a topic has so many replicas that are up to date."""
+        found = self._admin.list_topics(topic, WITHIN_S).topics[topic].partitions.values()
+        return all(len(partition.isrs) == replicas for partition in found)
 
     def names(self) -> set[str]:
         return set(self._admin.list_topics(timeout=WITHIN_S).topics)

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from engine.dsl import builtin_rules, load
 from engine.errors import StoreError
+from engine.model.rules import Plan
+from engine.pipeline import replay
 from engine.spark.job import BatchReport, Job, run
 from engine.spark.sources import SourceSpec
 from engine.store import Store
-from tests.spark.finals import HEALTHY, STORIES, finals, labels, plan, references
+from tests.spark.finals import HEALTHY, STORIES, finals, labels, lines, plan, references
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,11 +32,13 @@ def files(folder: Path) -> SourceSpec:
     return SourceSpec(folder.name, "connectors.files:open_source", settings, folder.name)
 
 
-def streamed(spark: SparkSession, sources: Sequence[SourceSpec], at: Path, **how: Any) -> tuple[list[Any], list[BatchReport]]:
+def streamed(
+    spark: SparkSession, sources: Sequence[SourceSpec], at: Path, rules: Plan | None = None, **how: Any
+) -> tuple[list[Any], list[BatchReport]]:
     """Run a bounded job; return its final incidents and what its batches reported."""
     store = Store.open(f"sqlite:///{at}/tocsin.db")
     reports: list[BatchReport] = []
-    run(Job(sources, plan(), store, at / "checkpoint", bounded=True, on_batch=reports.append, **how), spark)
+    run(Job(sources, rules or plan(), store, at / "checkpoint", bounded=True, on_batch=reports.append, **how), spark)
     found = finals(store.incidents())
     store.close()
     return found, reports
@@ -92,6 +97,31 @@ def test_a_job_that_is_interrupted_goes_on_to_what_replay_gives(
     assert [report.batch for report in reports if report.repeated] == [batches - 1]
 
 
+PRINTED = """\
+[2023-02-03 02:04:02,285] INFO [cdc-source|task-0] ProducerConfig values:
+\tacks = -1
+\tbatch.size = 16384
+\tclient.id = connector-producer-cdc-source-0
+\tmax.request.size = 1572864
+\tretries = 2147483647
+ (org.apache.kafka.clients.producer.ProducerConfig:370)
+[2023-02-03 02:05:02,285] ERROR [cdc-source|task-0] WorkerSourceTask{id=cdc-source-0} failed to send record to a:  (o.a.k.c.T:4)
+org.apache.kafka.common.errors.RecordTooLargeException: The message is 1625872 bytes when serialized \
+which is larger than 1572864, which is the value of the max.request.size configuration.
+\tat org.apache.kafka.connect.runtime.WorkerSourceTask.sendRecords(WorkerSourceTask.java:406)
+"""
+
+
+def test_a_printed_configuration_is_read_across_batches(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "worker"
+    folder.mkdir()
+    (folder / "connect.log").write_text(PRINTED, encoding="utf-8")
+    found, reports = streamed(spark, [files(folder)], tmp_path, max_lines=5)
+    assert len(reports) > 2
+    assert found == references([folder])
+    assert "(now max.request.size=1572864)" in repr(found)
+
+
 def test_starting_spark_leaves_ctrl_c_to_the_caller(spark: SparkSession) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -113,3 +143,51 @@ def test_lost_lines_are_reported_and_the_job_goes_on(spark: SparkSession, tmp_pa
     (said,) = [sentence for report in reports for sentence in report.said]
     assert said.startswith("lines of '")
     assert "damaged or ends early" in said
+
+
+LINE = """\
+id: {id}
+title: "{id}"
+severity: info
+component: any
+detection: {{seen: "{id} {{topic}} at {{n:int}}", condition: seen}}
+entity: [topic]
+"""
+OVER = """\
+id: {id}
+title: "{id}, {{count}} times"
+severity: {severity}
+component: any
+correlation: {correlation}
+runbook: {{cause: "{{topic.all}}, {{n.min}} to {{n.max}}", impact: None.}}
+"""
+CORRELATIONS = {
+    "rising": "{type: increase, rules: [begun], group-by: [topic], timespan: 60s, condition: {field: n, gte: 4}}",
+    "never-done": "{type: pair, open: [begun], expect: [done], group-by: [topic], within: 30s}",
+    "spread": "{type: value_count, rules: [begun, done], timespan: 60s, condition: {field: topic, gte: 2}}",
+    "in-order": "{type: temporal_ordered, rules: [begun, done], group-by: [topic], timespan: 60s}",
+    "together": "{type: temporal, rules: [rising, never-done, in-order], timespan: 10m}",
+}
+
+
+def test_correlations_of_every_type_end_as_in_replay_line_by_line(spark: SparkSession, tmp_path: Path) -> None:
+    rules, logs = tmp_path / "rules", tmp_path / "logs"
+    rules.mkdir()
+    logs.mkdir()
+    for id in ("begun", "done"):
+        (rules / f"{id}.yml").write_text(LINE.format(id=id))
+    for id, correlation in CORRELATIONS.items():
+        severity = "low" if id == "rising" else "high"
+        (rules / f"{id}.yml").write_text(OVER.format(id=id, correlation=correlation, severity=severity))
+    said = {
+        "a.log": [(0, "begun x at 1"), (20, "begun x at 5"), (61, "begun y at 7"), (300, "nothing")],
+        "b.log": [(40, "done x at 5"), (70, "done z at 2"), (300, "nothing")],
+    }
+    for name, some in said.items():
+        stamped = (f"[2024-01-01 10:{at // 60:02}:{at % 60:02},000] INFO {text}\n" for at, text in some)
+        (logs / name).write_text("".join(stamped))
+    made = load([rules, builtin_rules() / "formats"])
+    final = {each.id: each for each in replay(lines(logs, "logs"), made)}
+    found, _ = streamed(spark, [files(logs)], tmp_path / "state", made, max_lines=1)
+    assert found == finals(final.values())
+    assert {each[0][1] for each in found} == set(CORRELATIONS)

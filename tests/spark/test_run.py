@@ -199,3 +199,53 @@ def test_slack_gets_one_message_for_each_incident_however_often_it_runs(tmp_path
     told = [i.id for i in kept(tmp_path / "state.db") if i.status not in ("merged", "retracted") and not i.pending]
     assert sorted(parent["metadata"]["event_payload"]["key"] for parent in parents) == sorted(told)
     assert all(server.replies(parent) for parent in parents)
+
+
+GREETING = """\
+id: {id}
+title: "{{name}} said {id}"
+severity: high
+component: any
+detection: {{said: "{id} {{name}}", condition: said}}
+entity: [name]
+runbook: {{cause: Somebody came., impact: None.}}
+tests: [{{log: {id} you, fires: {{name: you}}}}, {{log: nobody, silent: true}}]
+"""
+
+
+def test_a_live_run_takes_up_rules_that_change_and_keeps_the_last_good_ones(tmp_path: Path) -> None:
+    rules, log, store = tmp_path / "rules", tmp_path / "logs" / "app.log", tmp_path / "state.db"
+    rules.mkdir()
+    log.parent.mkdir()
+    log.write_text("")
+    (rules / "hello.yml").write_text(GREETING.format(id="hello"))
+    config = configured(tmp_path, start="earliest")
+    config.write_text(f"rules: [rules]\n{config.read_text()}")
+
+    def seen_after(*said: str) -> Callable[[Store], bool]:
+        return lambda opened: {incident.title for incident in opened.incidents()} == set(said)
+
+    def write(line: str) -> None:
+        with log.open("a") as out:
+            out.write(f"[2024-01-01 10:00:00,000] INFO {line}\n")
+
+    with tocsin("-c", config) as process:
+        write("hello Ann")
+        wait(process, store, seen_after("Ann said hello"))
+        (rules / "welcome.yml").write_text(GREETING.format(id="welcome"))
+        _until(process, "2 signatures")
+        write("welcome Bob")
+        wait(process, store, seen_after("Ann said hello", "Bob said welcome"))
+        (rules / "welcome.yml").write_text(GREETING.format(id="welcome").replace("severity: high", "severity: hihg"))
+        _until(process, "did you mean `high`?")
+        write("welcome Cid")
+        wait(process, store, seen_after("Ann said hello", "Bob said welcome", "Cid said welcome"))
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=WITHIN_S)
+    assert process.returncode == 0, err
+
+
+def _until(process: subprocess.Popen[str], said: str) -> None:
+    """Read what the process says until it says `said`; the test's own time limit ends it where that never comes."""
+    assert process.stderr is not None
+    assert any(said in line for line in process.stderr)

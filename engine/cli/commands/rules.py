@@ -167,7 +167,7 @@ def _lint_exit(found: Sequence[Diagnostic]) -> int:
 
 def _run(tests: Sequence[RuleTest], plan: Plan, format: Format) -> int:
     """Run `tests`, print the results, and return how many failed."""
-    from engine.cli.rule_tests import run_test  # noqa: PLC0415  (only this command needs the pipeline)
+    from engine.cli.rule_tests import difference, run_test  # noqa: PLC0415  (only this command needs the pipeline)
 
     outcomes = [run_test(test, plan) for test in _with_progress(tests)]
     failed = [outcome for outcome in outcomes if outcome.problems]
@@ -177,7 +177,7 @@ def _run(tests: Sequence[RuleTest], plan: Plan, format: Format) -> int:
     for outcome in failed:
         print(f"FAILED {outcome.name}")
         for expected, got in outcome.problems:
-            print(f"  expected  {_indented(expected)}\n  got       {_indented(got)}")
+            print(difference(expected, got))
         print()
     rules = len({test.rule_id for test in tests})
     print(f"{len(tests) - len(failed)} of {len(tests)} tests of {rules} rules passed")
@@ -187,10 +187,6 @@ def _run(tests: Sequence[RuleTest], plan: Plan, format: Format) -> int:
 def _outcome_json(test: RuleTest, problems: Iterable[tuple[str, str]]) -> dict[str, Any]:
     wrong = [{"expected": expected, "got": got} for expected, got in problems]
     return {"rule": test.rule_id, "path": test.path, "line": test.line, "passed": not wrong, "problems": wrong}
-
-
-def _indented(text: str) -> str:
-    return "\n            ".join(visible(line) for line in text.split("\n"))
 
 
 def _with_progress(tests: Sequence[RuleTest]) -> Iterator[RuleTest]:

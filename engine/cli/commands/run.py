@@ -16,11 +16,14 @@ import typer
 
 from engine.cli.exits import FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import Input, checks, count, opened, unreadable
-from engine.cli.notifying import build, drain, running
+from engine.cli.notifying import build, drain, explained, running
 from engine.cli.receiving import open_receivers
+from engine.cli.renewing import Renewing
 from engine.cli.report import render_incident
+from engine.cli.rulebook import with_layouts
 from engine.cli.terminal import show
 from engine.config import Settings, load
+from engine.deliver import Notifier
 from engine.dsl import builtin_rules, load_cached
 from engine.errors import SourceError
 from engine.model.notifications import Notification, Reason
@@ -36,7 +39,8 @@ HELP = """\
 Watch the logs that a configuration names and tell each incident once, and again only when its status, cause or severity
 changes, or after hours in which it stays open. Who is told, and after what waits, is said by `route` and `receivers`
 (docs/notifications.md); with --once the waits count as elapsed. Needs Java 17 or newer. What was read is remembered next to the
-incident store, so a restart goes on where it ended.
+incident store, so a restart goes on where it ended. Rule files that change are taken up as it runs; while they are wrong, it
+says so and goes on with those before.
 
 \b
 Examples:
@@ -74,6 +78,7 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
     receivers = open_receivers(settings.receivers, _show)
     store, began = Store.open(settings.store), time.perf_counter()
     notifier = build(store, settings, plan, receivers, _say, once)
+    files = Renewing(_rule_paths(settings), plan, lambda: _plan(settings), _say)
     job = Job(
         sources=[spec for source in sources for spec in source.specs],
         plan=plan,
@@ -83,7 +88,9 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
         trigger_s=settings.trigger_s,
         max_lines=settings.batch_lines,
         parallelism=1,
+        retention_s=settings.retention_s,
         on_batch=_report,
+        renewed=(lambda: None) if once else lambda: _renewed(files, notifier),
     )
     plan_file(plan, settings.checkpoint)  # it cannot be written to? That is known before Spark is up
     with _stopping(job.stop):
@@ -103,8 +110,20 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
 
 def _plan(settings: Settings) -> Plan:
     """Return the rules of the configuration. Raises RulesError."""
-    plan = load_cached([path or builtin_rules() for path in settings.rules], overrides=settings.overrides)
+    plan = with_layouts(load_cached(_rule_paths(settings), overrides=settings.overrides))
     return replace(plan, context={**plan.context, **settings.context})
+
+
+def _rule_paths(settings: Settings) -> list[Path]:
+    return [path or builtin_rules() for path in settings.rules]
+
+
+def _renewed(files: Renewing, notifier: Notifier) -> Plan | None:
+    """Return the rules that take over, and tell the notifier of them; None while none do."""
+    plan = files.renewed()
+    if plan is not None:
+        notifier.rules_changed(explained(plan))
+    return plan
 
 
 def _check(sources: Sequence[Input], once: bool, dry_run: bool) -> list[SourceError]:

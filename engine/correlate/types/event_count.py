@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+from datetime import timedelta
 
-from engine.correlate.counts import Counted, EventCount
+from engine.correlate.counted import condition, counted, counted_as
+from engine.correlate.counts import Counts, Measure
+from engine.correlate.episodes import Opening
 from engine.correlate.logic import Logic
-from engine.model.expressions import Expression, evaluate
+from engine.correlate.windows import Holds, Occurrences, Sliding
 from engine.model.rules import Correlation, Plan, Signature
 
 TYPE = "event_count"
@@ -15,25 +16,16 @@ TYPE = "event_count"
 
 def logic(correlation: Correlation, plan: Plan) -> Logic:
     """Return the logic of a correlation of this type."""
-    counted = tuple(_counted(signature) for signature in plan.signatures if signature.rule.id in correlation.rules)
-    condition = correlation.condition
-
-    @lru_cache(maxsize=4096)
-    def holds(count: int) -> bool:
-        return count >= 1 if condition is None else _holds(condition, {"count": count})
-
-    return EventCount(correlation.rule, counted, holds, correlation.timespan_s)
+    measure = Measure(_opening(condition(correlation), correlation.timespan_s))
+    return Counts(correlation.rule, counted(correlation.rules, plan), measure)
 
 
 def bare(signature: Signature) -> Logic:
     """Return the logic under which a signature is an alert by itself: any occurrence, over when its `clear` says so."""
-    return EventCount(signature.rule, (_counted(signature),), lambda count: count >= 1, signature.rule.clear.in_s or 3600.0)
-
-
-def _counted(signature: Signature) -> Counted:
     rule = signature.rule
-    return Counted(rule.id, signature.collapse_s, signature.distinct, rule.component, rule.versions)
+    measure = Measure(_opening(lambda count: count >= 1, rule.clear.in_s or 3600.0), timed=False)
+    return Counts(rule, (counted_as(signature),), measure)
 
 
-def _holds(condition: Expression, environment: dict[str, Any]) -> bool:
-    return evaluate(condition, environment) is True
+def _opening(holds: Holds, timespan_s: float) -> Opening:
+    return Sliding(Occurrences, holds, timedelta(seconds=timespan_s))

@@ -1,6 +1,7 @@
 """What syslog and journalctl put before each line: `Oct  5 17:05:39 broker-1 kafka-server-start.sh[4711]: <line>`.
 
-The short stamp has no year, so it is no time; the one of `journalctl -o short-iso` and RFC 5424 relays is.
+The short stamp has no year: the time the line was taken tells it. The stamps of `journalctl -o short-iso` and of RFC 5424 have
+one. A relay may leave the priority in front, `<134>`. Source: RFC 3164 section 4.1, RFC 5424 section 6, journalctl(1).
 """
 
 from __future__ import annotations
@@ -11,19 +12,31 @@ from dataclasses import replace
 from engine.model.records import Record
 from engine.parse.times import parse_stamp, zone_of
 
-FIRST = "ADFJMNOS12"
+FIRST = "<ADFJMNOS12"
 ORDER = 25
+_SHORT = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
+_LONG = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)"
 _PREFIX = re.compile(
-    r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)))"
-    r" ([\w.-]{1,253}) [\w./@:-]{1,128}\[\d{1,10}\]: ?"
+    rf"(?:<\d{{1,3}}>)?(?:({_SHORT})|({_LONG})) ([\w.-]{{1,253}}) (?:[\w./@:-]{{1,128}}\[\d{{1,10}}\]|kernel|systemd): ?"
 )
+_RFC5424 = re.compile(
+    rf"<\d{{1,3}}>1 (?:({_LONG})|-) ([\w.-]{{1,253}}) \S{{1,48}} \S{{1,128}} \S{{1,32}} (?:-|\[[^\]]{{0,1000}}\])(?: \ufeff?|$)"
+)
+_PRIORITY = re.compile(r"<(?:1?[0-8]?\d|19[01])>")
 
 
 def unwrap(record: Record) -> Record | None:
     """Return the line that the process printed, with the machine as its label `host`."""
-    found = _PREFIX.match(record.text)
-    if found is None:
-        return None
-    at = parse_stamp(found[1], "iso", zone_of(record.labels.get("timezone", ""))) if found[1] else None
-    labels = {"host": found[2], **record.labels}
+    if found := _PREFIX.match(record.text):
+        return _inside(record, found, found[1] or found[2], found[3])
+    if found := _RFC5424.match(record.text):
+        return _inside(record, found, found[1], found[2])
+    bare = _PRIORITY.match(record.text)
+    return None if bare is None else replace(record, text=record.text[bare.end() :])
+
+
+def _inside(record: Record, found: re.Match[str], stamp: str | None, host: str) -> Record:
+    layout = "iso" if stamp and stamp[0].isdigit() else "month_day"
+    at = parse_stamp(stamp or "", layout, zone_of(record.labels.get("timezone", "")), record.ingested_at)
+    labels = {"host": host, **record.labels}
     return replace(record, text=record.text[found.end() :], at=at or record.at, labels=labels)

@@ -1,9 +1,11 @@
-"""A JSON document a line: logstash-logback-encoder, ECS, Quarkus, and what log shippers write around a plain line.
+"""A JSON document a line: logstash-logback-encoder, ECS, GELF, log4j2's and Quarkus' layouts, python-json-logger, pino, zap,
+and what log shippers write around a plain line.
 
-The message and the stack trace become the text. Documents that were torn (a paste that lost its first brace or its end, a line
-over the bound) are read as far as they go. A document that names a level or a logger was written by the program itself
-and is one whole event; one that does not is a shipper's envelope, and its message is a plain line as any other.
-Source: ECS field reference (message, log.level, log.logger, process.thread.name, error.stack_trace); logstash-logback-encoder.
+The message, the reason and the stack trace become the text. Documents that were torn (a paste that lost its first brace or its
+end, a line over the bound) are read as far as they go. A document that names a level or a logger was written by the program
+itself and is one whole event; one that does not is a shipper's envelope, and its message is a plain line as any other.
+Source: ECS field reference (message, log.level, log.logger, process.thread.name, error.stack_trace); logstash-logback-encoder;
+GELF 1.1 payload specification; log4j2 JsonLayout; Quarkus and Spring Boot structured logging; pino (levels 10 to 60).
 """
 
 from __future__ import annotations
@@ -12,22 +14,33 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
-from engine.model.records import Record
-from engine.parse.times import parse_stamp
+from engine.model.records import Labels, Record
+from engine.parse.times import parse_stamp, zone_of
 
 FIRST = '{"'
 ORDER = 50
-_TEXT = ("message", "msg", "short_message")
-_TRACE = ("stack_trace", "error.stack_trace", "exception.stacktrace", "stackTrace", "full_message", "exception")
-_TIME = ("@timestamp", "timestamp", "time", "ts")
+_TEXT = ("message", "msg", "short_message", "log", "event", "line")
+_TRACE = (
+    "stack_trace", "error.stack_trace", "exception.stacktrace", "stackTrace", "full_message", "exc_info", "exception",
+    "thrown.extendedStackTrace", "_error_stack_trace", "_stack_trace", "err.stack", "stacktrace", "stack",
+)  # fmt: skip
+_REASON = ("error.message", "err.message", "thrown.message", "err", "error")
+_CLASS = ("error.type", "err.type", "thrown.name")
+_TIME = ("@timestamp", "timestamp", "time", "ts", "asctime", "timeMillis", "instant.epochSecond", "date")
 _TORN = ('{"@timestamp"', '"@timestamp"')
 _FIELDS = {
-    "level": ("level", "log.level", "severity", "levelname", "loglevel"),
-    "logger": ("logger_name", "log.logger", "logger", "loggerName"),
-    "thread": ("thread_name", "process.thread.name", "thread", "threadName"),
+    "level": ("level", "log.level", "severity", "levelname", "loglevel", "_level_name", "_log_level"),
+    "logger": ("logger_name", "log.logger", "logger", "loggerName", "_logger_name", "_log_logger"),
+    "thread": ("thread_name", "process.thread.name", "thread", "threadName", "_thread_name", "_process_thread_name"),
 }
+_LABELS = {"host": ("_HOSTNAME", "host", "hostName", "host.name"), "container": ("fields.container",), "pod": ("fields.pod",)}
+_CONNECT = ("connector.context", "mdc.connector.context", "contextMap.connector.context")
+_CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
+_PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
+_SECONDS_DIGITS = 11  # a number of fewer counts seconds, of more milliseconds or finer
 _PAIR = re.compile(r'"([@\w.]{1,64})"\s{0,9}:\s{0,9}"([^"\\]*(?:\\.[^"\\]*)*)')
 
 
@@ -38,10 +51,62 @@ def unwrap(record: Record) -> Record | None:
     if not document or not message:
         return None
     fields = {name: value for name, keys in _FIELDS.items() if (value := _first(document, keys))}
-    trace = _first(document, _TRACE)
-    text = f"{message.rstrip()}\n{trace.rstrip()}" if trace and trace not in message else message.rstrip()
-    at = parse_stamp(_first(document, _TIME), "iso") or record.at
-    return replace(record, text=text, at=at, starts=record.starts or bool(fields), fields=fields)
+    if level := _level(document):
+        fields["level"] = level
+    if "level" in fields and (name := _first(document, ("name",))):
+        fields.setdefault("logger", name)
+    by_program = "level" in fields or "logger" in fields
+    return replace(
+        record,
+        text=_text(document, message),
+        at=_at_time(document, record) or record.at,
+        starts=record.starts or by_program,
+        fields=fields if by_program else {},
+        labels={**_labels(document), **record.labels},
+    )
+
+
+def _text(document: Mapping[str, Any], message: str) -> str:
+    """Return the message with what explains it on the lines below: the stack trace, else the reason."""
+    trace = _first(document, _TRACE).removeprefix(": ")
+    if not trace:
+        kind, reason = _first(document, _CLASS), _first(document, _REASON)
+        trace = f"{kind}: {reason}" if kind and reason else reason
+    return message.rstrip() if not trace or trace in message else f"{message.rstrip()}\n{trace.rstrip()}"
+
+
+def _at_time(document: Mapping[str, Any], record: Record) -> datetime | None:
+    zone = zone_of(record.labels.get("timezone", ""))
+    stamps = (value for key in _TIME if (value := _at(document, key)) not in (None, ""))
+    read = (_stamp(value, zone) for value in stamps)
+    return next((at for at in read if at is not None), None)
+
+
+def _stamp(value: Any, zone: Any) -> datetime | None:
+    if isinstance(value, str) and not value.isdigit():
+        return parse_stamp(value, "iso", zone)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    text = str(value)
+    return parse_stamp(f"{text}.0" if text.isdigit() and len(text) < _SECONDS_DIGITS else text, "epoch_ms")
+
+
+def _level(document: Mapping[str, Any]) -> str:
+    """Return the level of a document that numbers it: syslog's 0 to 7 (GELF), pino's 10 to 60; empty for others."""
+    level = document.get("level")
+    if isinstance(level, bool) or not isinstance(level, int):
+        return ""
+    return _first(document, ("_level_name",)) or _PINO.get(level) or (str(level) if 0 <= level <= 7 else "")
+
+
+def _labels(document: Mapping[str, Any]) -> Labels:
+    """Return the machine, and the connector and task that Connect's logging context names."""
+    found = {name: value for name, keys in _LABELS.items() if (value := _first(document, keys))}
+    context = _CONTEXT.match(_first(document, _CONNECT))
+    if context is not None:
+        found["connector"] = context[1]
+        found |= {"task": context[2]} if context[2] else {}
+    return found
 
 
 def _document(text: str) -> Mapping[str, Any] | None:
@@ -49,7 +114,7 @@ def _document(text: str) -> Mapping[str, Any] | None:
     if not any(f'"{key}"' in text for key in _TEXT):
         return None
     try:
-        loaded = json.loads(text)
+        loaded = json.loads(text.rstrip(", ") if text.endswith((",", ", ")) else text)
     except (ValueError, RecursionError):
         return _torn(text) if text.startswith(_TORN) else None
     if not isinstance(loaded, dict):

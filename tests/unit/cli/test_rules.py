@@ -148,8 +148,8 @@ def test_a_failed_test_shows_what_was_expected_and_what_came(
     change(folder, old, new)
     code, out, _ = run(capsys, "test", "record-lost", "--rules", str(folder))
     assert code == 1
-    assert f"  expected  {expected}" in out
-    assert f"  got       {got}" in out
+    assert f"  - {expected}" in out
+    assert f"  + {got}" in out
 
 
 def test_results_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from engine.config import Checks, Secret, SlackSettings, TerminalSettings, Webho
 from engine.config.receivers import SLACK_API
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
+from engine.model.expressions import Binary, Literal, Name
 from engine.model.links import NO_LINKS, Kibana, Links
 from engine.model.routes import Hours, Matcher, Route, TimeInterval, TimeSpan, Timings
 
@@ -35,6 +36,7 @@ receivers:
   - {name: hook, slack: {webhook_url: "env:HOOK"}}
 store: "sqlite:///state/tocsin.db"
 notify_max_age: 2h
+retention: 30d
 time_intervals:
   - name: nights
     time_intervals:
@@ -125,6 +127,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
     assert settings.web == WebSettings("::1", 9000, "https://tocsin.example")
     assert settings.notify_max_age_s == 7200
+    assert settings.retention_s == 30 * 86400
     kibana = Kibana("https://kibana.example/base", "logs", (8, 14), "ops", {"broker": "labels.broker"})
     assert settings.links == Links("https://tocsin.example", kibana)
 
@@ -138,6 +141,7 @@ def test_one_source_is_enough(tmp_path: Path) -> None:
     assert settings.web == WebSettings("127.0.0.1", 8320)
     assert settings.links == NO_LINKS
     assert settings.notify_max_age_s is None
+    assert settings.retention_s == 90 * 86400
 
 
 def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
@@ -291,3 +295,21 @@ def test_secrets_are_read_where_they_are(tmp_path: Path, monkeypatch: pytest.Mon
     ):
         with pytest.raises(UsageError, match=sentence):
             secret.reveal()
+
+
+def test_overrides_except_what_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.yml"
+    excepted = "overrides: {x: {except: ['seen {n:int}', {level: INFO}], unless: n < 3}}"
+    path.write_text(f"sources: [{{type: files, paths: [a]}}]\n{excepted}\n")
+    change = load(path).overrides["x"]
+    assert change.exceptions is not None
+    assert [len(tests) for tests in change.exceptions.any_of] == [1, 1]
+    assert change.unless == Binary("<", Name("n"), Literal(3))
+
+
+def test_a_wrong_exception_is_told_where_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.yml"
+    path.write_text("sources: [{type: files, paths: [a]}]\noverrides:\n  x:\n    except: {lavel: INFO}\n    unless: n <\n")
+    with pytest.raises(ConfigError) as told:
+        load(path)
+    assert [(each.code, each.line, each.column) for each in told.value.diagnostics] == [("TOC301", 4, 14), ("TOC401", 5, 15)]

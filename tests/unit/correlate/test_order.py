@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.correlate import Correlator
+from engine.model.expressions import Binary, Literal, Name
 from engine.model.matches import Match
-from engine.model.rules import Absence, Clear, Sooner, Unless
-from tests.building import absence, broker, counting, match, plan, progress, seen, signature
+from engine.model.rules import Absence, Clear, Escalation, Sooner, Unless
+from tests.building import absence, at_least, broker, correlation, counting, match, plan, progress, seen, setting, signature
 from tests.unit.correlate.saying import in_batches
 
 SOURCES = ("1.log", "2.log", "3.log")
+LONG = (Escalation("critical", Binary(">", Name("lasting"), Literal(100))),)
 PLAN = plan(
-    signature("hit", entity=("cluster", "topic"), clear=Clear(0, 300.0)),
+    signature("hit", entity=("cluster", "topic"), clear=Clear(0, 300.0), runbook=setting("broker", "message.max.bytes")),
     signature("own", entity=("cluster", "broker"), component="broker", versions=(("<=", "2.6"),)),
     signature("near", collapse_s=60.0, clear=Clear(0, 300.0, ("fine",), 30.0), for_s=30.0),
     signature("once", distinct=("offset",), severity="info"),
@@ -30,6 +32,13 @@ PLAN = plan(
         Absence("broker", 0.0, Sooner(("lost",), {"broker": "node"}, 60.0, ("fine",)), Unless(("stopping",), 60.0, 600.0)),
     ),
     absence("pause", Absence("once", 300.0), entity=("cluster",)),
+    correlation("several", "value_count", ["hit"], 200.0, condition=at_least(2), field="topic", clear=Clear(0, 200.0)),
+    correlation("both", "temporal", ["hit", "near"], 120.0, clear=Clear(0, 120.0, ("fine",), 30.0), for_s=60.0),
+    correlation("first-then", "temporal_ordered", ["lost", "near", "fine"], 240.0, clear=Clear(0, 240.0)),
+    correlation("rising", "increase", ["own"], 300.0, condition=at_least(3), field="size", escalate=LONG),
+    correlation("unanswered", "pair", ["lost"], 90.0, expect=("fine",), entity=("node",), clear=Clear(0, 600.0)),
+    counting("again", ["often", "near"], 3, 600.0),
+    correlation("of-both", "temporal", ["again", "unanswered", "rising"], 900.0, condition=at_least(2)),
     components=(broker(),),
 )
 
@@ -46,6 +55,12 @@ MATCHES = st.one_of(
     st.builds(lambda s, src, n: match("own", s, src, size=n), TIMES, st.sampled_from(SOURCES), st.integers(0, 5)),
     st.builds(lambda s, src: match("near", s, src), TIMES, st.sampled_from(SOURCES)),
     st.builds(lambda s, o: match("once", s, offset=o), TIMES, st.integers(0, 4)),
+    st.builds(
+        lambda s, src, n: match("config:KafkaConfig", s, src, **{"message.max.bytes": str(n)}),
+        TIMES,
+        st.sampled_from(SOURCES),
+        st.integers(1, 3),
+    ),
     st.builds(lambda r, s: match(r, s, "2.log", node=1), st.sampled_from(["fine", "lost"]), TIMES),
     st.builds(lambda s: match("stopping", s, "1.log"), TIMES),
     st.builds(lambda s, src: match("component:broker/names", s, src, member=src[0]), TIMES, st.sampled_from(SOURCES)),
@@ -111,4 +126,4 @@ def test_matches_of_one_event_are_independent() -> None:
     one, other = match("hit", 0, topic="a"), match("near", 0)
     same = Match(other.rule_id, one.event_id, one.source_id, one.number, one.at, True, {}, one.labels, one.text)
     said = in_batches([[one, same]], PLAN, restart=False)
-    assert sorted(key[1] for key in said) == ["hit", "near"]
+    assert sorted(key[1] for key in said) == ["both", "hit", "near"]

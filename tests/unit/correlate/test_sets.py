@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.correlate.cells import MAX_CELLS, Cells, cells
 from engine.correlate.moments import MAX_MOMENTS, Moments
 from engine.correlate.runs import MAX_RUNS, Runs
 from engine.correlate.series import KEPT, Series
@@ -151,3 +152,16 @@ def test_versions_are_compared_as_far_as_the_bound_goes(version: str, bounds: tu
 
 def test_bounds_are_written_as_in_a_rule() -> None:
     assert written(((">=", "2.1"), ("<", "4.1"))) == ">=2.1,<4.1"
+
+
+@given(st.lists(st.integers(0, 5000), min_size=1, max_size=300), st.data())
+def test_cells_added_up_in_any_order_are_the_same_and_bounded(seconds: list[int], data: st.DataObject) -> None:
+    order = data.draw(st.permutations(seconds))
+    border = data.draw(st.integers(0, len(order)))
+    parts = [cells(at(s) for s in part) for part in (order[:border], order[border:])]
+    together = Cells()
+    for part in parts:
+        together.merge(part)
+    assert together == cells(at(s) for s in seconds)
+    assert len(together.counts) <= MAX_CELLS
+    assert sum(count for _, _, count in together.spans()) == len(seconds)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from engine.correlate import Correlator, correlate
 from engine.correlate.logic import correlation_types
 from engine.correlate.stream import FLUSH_EVERY
+from engine.dsl.schema import CORRELATION_TYPES
 from engine.model.incidents import Verdict
 from engine.model.rules import Absence, Clear
 from tests.building import absence, broker, counting, match, plan, progress, seen, signature, tick
@@ -50,7 +51,7 @@ def test_findings_come_while_matches_do() -> None:
 
 
 def test_types_are_found_by_being_there() -> None:
-    assert sorted(correlation_types()) == ["absence", "event_count"]
+    assert sorted(correlation_types()) == sorted(CORRELATION_TYPES)
 
 
 def test_only_what_changed_is_stored() -> None:

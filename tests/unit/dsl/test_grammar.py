@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.dsl.grammar import MAX_DEPTH, ExpressionError, parse
+from engine.dsl.units import in_units
 from engine.model.expressions import FUNCTIONS, UNKNOWN, evaluate
 
 ITEMS = ("sent_a", "sent_b", "connect")
@@ -92,3 +93,24 @@ def test_any_text_gives_an_expression_or_an_expression_error(text: str) -> None:
         assert 0 <= error.offset <= len(text)
     else:
         evaluate(made, {"a": 1, "sent_a": True})
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("waited > 5m", True),
+        ("waited > 301s", False),
+        ("5m < waited and waited <= 300500ms", True),
+        ("waited - 1m > 4m", True),
+        ("max(waited, 6m) == 6m", True),
+        ("seconds > 5m", False),
+        ("seconds == 5m", True),
+        ("waited / 1000 > 5m", True),
+        ("size >= 1.5MiB", True),
+        ("size > 2MiB", False),
+    ],
+)
+def test_values_are_compared_in_their_units(text: str, holds: bool) -> None:
+    types = {"waited": "ms", "seconds": "num", "size": "bytes"}
+    known = {"waited": 300_500, "seconds": 300.0, "size": 2 * 1024 * 1024}
+    assert evaluate(in_units(parse(text), types), known) is holds

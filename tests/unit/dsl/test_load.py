@@ -11,8 +11,10 @@ import pytest
 from engine.codec import dumps, loads
 from engine.dsl import Override, builtin_rules, lint, load, load_cached, load_pack
 from engine.errors import RulesError, UsageError
+from engine.match.matcher import Matcher
 from engine.model.expressions import Binary, Literal, Name
-from engine.model.rules import Clear, Hole, Plan, Sooner
+from engine.model.rules import Clear, Hole, Item, Plan, Sooner
+from tests.building import contains, event
 from tests.unit.dsl.writing import SEEN, codes, rule, write
 
 COUNTED = """\
@@ -183,3 +185,50 @@ def test_the_plan_does_not_depend_on_the_order_of_folders(folder: Path, tmp_path
 
 def test_the_shipped_rules_load_without_a_finding() -> None:
     assert [found.one_line() for found in lint([builtin_rules()])] == []
+
+
+def test_an_override_excepts_what_is_known_and_only_that(folder: Path) -> None:
+    known = Item("except", ((contains("in scratch"),),))
+    change = Override(exceptions=known, unless=Binary("<", Name("size"), Literal(100)))
+    (matcher,) = (Matcher(load([folder], {"seen-once": change})),)
+    lines = ["something bad in orders, 500 bytes", "something bad in scratch, 500 bytes", "something bad in orders, 99 bytes"]
+    found = [bool(matcher.match_event(event(line))) for line in lines]
+    assert found == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("id", "change", "said"),
+    [
+        ("many", Override(unless=Literal(True)), "except lines from many, which counts other rules"),
+        ("seen-once", Override(unless=Name("colour")), "look at what seen-once does not capture: colour"),
+    ],
+)
+def test_an_exception_that_cannot_work_is_told(folder: Path, id: str, change: Override, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        load([folder], {id: change})
+
+
+def test_an_override_follows_a_rule_that_was_renamed(folder: Path) -> None:
+    write(folder, seen_twice=rule("seen-twice", f"{WITH_TOPIC}\nreplaces: [seen-before]"))
+    plan = load([folder], {"seen-before": Override(severity="low")})
+    assert plan.rules()["seen-twice"].severity == "low"
+    write(folder, seen_before=rule("seen-before", WITH_TOPIC))
+    assert "TOC501" in codes(lint([folder]))
+
+
+def test_terms_stand_for_their_texts_with_any_modifier(tmp_path: Path) -> None:
+    (tmp_path / "_terms.yml").write_text("lost: ['gone {n:int}', away]\nlevels: ERROR\n")
+    body = "detection: {seen: {text|term: lost, level|contains|term: levels}, condition: seen}"
+    matcher = Matcher(load([write(tmp_path, one=rule("one", body))]))
+    said = [("gone 3", "ERROR"), ("away", "ERROR"), ("away", "INFO"), ("lost", "ERROR")]
+    assert [bool(matcher.match_event(event(text, level=level))) for text, level in said] == [True, True, False, False]
+
+
+def test_packs_of_several_folders_are_one(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, **{name: rule(name)})
+        (tmp_path / name / "_terms.yml").write_text(f"term_of_{name}: text\n")
+    assert sorted(load([tmp_path / "one", tmp_path / "two"]).rules()) == ["one", "two"]
+    (tmp_path / "two" / "_terms.yml").write_text("term_of_one: text\n")
+    assert codes(load_pack([tmp_path / "one", tmp_path / "two"]).errors()) == ["TOC501"]

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.incident.render import command, human_bytes, human_ms, prose, setting
+from engine.incident.render import command, human_bytes, human_ms, prose, setting, step
 from engine.model.expressions import Call, Name
-from engine.model.rules import Hole, Template
+from engine.model.rules import Hole, Step, Template
+from tests.hostile import HOSTILE
 from tests.unit.incident.scene import hole, text
 
 ENV = {"size": 1125872, "limit_ms": 300000, "topic": "AAAA.BBBB-C", "offsets.all": [3, 4], "connect_url": "http://c:8083"}
@@ -67,12 +68,6 @@ def test_a_path_stands_in_a_command_as_it_is() -> None:
     assert command([text("df"), text(hole("dir", charset="path"))], {"dir": "/srv/kafka-data/d_2"}) == "df /srv/kafka-data/d_2"
 
 
-HOSTILE = [
-    *("a'b", 'a"b', "$(id)", "`id`", "a b", "a\nb", "-rf", "--alter", "a;b", "a|b", "a&b", "a>b", "a\\b"),
-    *("", "x" * 250, "a\u202eb", "\x1b[0m"),
-]
-
-
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("charset", ["word", "tp", "path", "host", "quoted", "rest", "list", "int", "url", ""])
 def test_hostile_values_never_enter_a_command(hostile: str, charset: str) -> None:
@@ -85,3 +80,10 @@ def test_a_rendered_command_has_exactly_the_words_of_its_argv(value: str, charse
     words = shlex.split(command([text("tool"), text("--name=", hole("v", charset=charset))], {"v": value}))
     assert len(words) == 2
     assert words[1] in (f"--name={value}", "--name=${v:?}")
+
+
+def test_a_step_says_what_a_setting_is_now() -> None:
+    given = Step(text("Raise it"), "worker", {"producer.max.request.size": text("2097152"), "acks": text("all")})
+    settings = {"ProducerConfig max.request.size": "1048576", "ConsumerConfig max.poll.records": "500"}
+    assert step(given, {}, settings).do == "Raise it (now max.request.size=1048576)"
+    assert step(given, {}).do == "Raise it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,28 +29,29 @@ def _format(document: dict[str, Any]) -> Format:
         document["rank"],
         document.get("labels", {}),
         tuple(document.get("carries", ())),
+        document.get("level", ""),
     )
 
 
 FORMATS = tuple(_format(document) for document in documents().values())
 
 
-def lines(data: bytes | str, source_id: str = "server.log", **labels: str) -> Iterator[RawLine]:
-    """Yield the lines of a file's content, with their offsets and numbers."""
+def lines(data: bytes | str, source_id: str = "server.log", taken: datetime | None = None, **labels: str) -> Iterator[RawLine]:
+    """Yield the lines of a file's content, with their offsets and numbers, as they were read at `taken`."""
     offset = 0
     content = data.encode() if isinstance(data, str) else data
     for number, line in enumerate(content.split(b"\n"), 1):
-        yield RawLine(source_id, offset, line, number, labels=labels)
+        yield RawLine(source_id, offset, line, number, taken, labels)
         offset += len(line) + 1
 
 
-def events(data: bytes | str, source_id: str = "server.log", **labels: str) -> list[LogEvent]:
+def events(data: bytes | str, source_id: str = "server.log", taken: datetime | None = None, **labels: str) -> list[LogEvent]:
     """Return the events of a file's content."""
-    records = unwrap(lines(data, source_id, **labels), FORMATS)
+    records = unwrap(lines(data, source_id, taken, **labels), FORMATS)
     return [item for item in decode(assemble(records, FORMATS), FORMATS) if isinstance(item, LogEvent)]
 
 
-def event(data: bytes | str, **labels: str) -> LogEvent:
+def event(data: bytes | str, taken: datetime | None = None, **labels: str) -> LogEvent:
     """Return the only event of a file's content."""
-    (only,) = events(data, **labels)
+    (only,) = events(data, taken=taken, **labels)
     return only

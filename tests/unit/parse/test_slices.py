@@ -20,6 +20,8 @@ LINES = (
     "org.apache.kafka.common.errors.TimeoutException: Expiring",
     "",
     "some text",
+    "Traceback (most recent call last):",
+    '  File "a.py", line 1, in b',
     "{",
     '{"name": "x",',
     '"y": "a',

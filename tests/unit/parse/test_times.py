@@ -83,3 +83,37 @@ def test_a_zone_that_does_not_exist_is_utc() -> None:
     assert zone_of("Mars/Olympus") is UTC
     assert zone_of("../etc") is UTC
     assert zone_of("") is UTC
+
+
+@pytest.mark.parametrize(
+    ("text", "layout", "expected"),
+    [
+        ("21/05/25 10:11:12", "short_year", datetime(2021, 5, 25, 10, 11, 12, tzinfo=UTC)),
+        ("01-12-2021 10:00:00.123", "day_first", datetime(2021, 12, 1, 10, 0, 0, 123000, tzinfo=UTC)),
+        ("31/Dec/2021 10:00:00", "day_first", datetime(2021, 12, 31, 10, tzinfo=UTC)),
+        ("1664989539869000", "epoch_ms", datetime(2022, 10, 5, 17, 5, 39, 869000, tzinfo=UTC)),
+        ("1664989539869000000", "epoch_ms", datetime(2022, 10, 5, 17, 5, 39, 869000, tzinfo=UTC)),
+    ],
+)
+def test_other_layouts(text: str, layout: str, expected: datetime) -> None:
+    assert parse_stamp(text, layout) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "year"),
+    [
+        ("Oct  5 17:05:39", datetime(2022, 10, 6, tzinfo=UTC), 2022),
+        ("Oct  5 17:05:39", datetime(2022, 10, 1, tzinfo=UTC), 2021),  # it would lie ahead
+        ("Dec 31 23:59:59", datetime(2023, 1, 1, tzinfo=UTC), 2022),
+        ("Jan  1 08:00:00", datetime(2022, 12, 31, 23, 30, tzinfo=UTC), 2023),  # a zone that nobody told: within a day
+        ("0229 17:52:37.389993", datetime(2023, 6, 1, tzinfo=UTC), 2020),
+    ],
+)
+def test_a_stamp_without_a_year_has_the_latest_that_does_not_lie_ahead(text: str, taken: datetime, year: int) -> None:
+    at = parse_stamp(text, "month_day", UTC, taken)
+    assert at is not None
+    assert at.year == year
+
+
+def test_a_stamp_without_a_year_is_no_time_when_nobody_knows_when_it_was_taken() -> None:
+    assert parse_stamp("Oct  5 17:05:39", "month_day") is None

@@ -1,15 +1,20 @@
 """A store of an older version is brought up to date, and goes on with what it knew."""
 
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, inspect
 
+from engine.codec import dumps
 from engine.errors import StoreError
+from engine.model.incidents import Alert, Part, Verdict, span
 from engine.model.notifications import Told
 from engine.store import Store, schema
+from engine.store.store import BatchId
+from tests.unit.cli.incidents import incident
 
 VERSION_1 = """
 CREATE TABLE meta (name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (name));
@@ -64,6 +69,31 @@ def test_version_1_is_brought_up_to_date_and_keeps_what_it_knew(tmp_path: Path) 
     Store.open(url).close()
     Store.open(f"sqlite:///{tmp_path}/new.db").close()
     assert shape(url) == shape(f"sqlite:///{tmp_path}/new.db")
+
+
+def test_what_rules_said_of_entities_is_kept_alert_by_alert(tmp_path: Path) -> None:
+    noon, key = datetime(2022, 10, 5, 12, tzinfo=UTC), ("prod", "it's a rule", (("broker", "é1"),))
+    times = (noon, noon + timedelta(milliseconds=1), noon + timedelta(hours=1))
+    alerts = tuple(Alert(key, "firing", "high", at, at, None, 1, True, {"broker": "é1"}) for at in times)
+    url = written(tmp_path / "old.db", VERSION_1)
+    with sqlite3.connect(tmp_path / "old.db") as connection:
+        row = ("prod", "it's a rule", '[["broker","é1"]]', dumps(Verdict(key, alerts)))
+        connection.execute("INSERT INTO verdicts VALUES (?, ?, ?, ?)", row)
+        told = replace(incident(), id="inc-1", key=key, rule="it's a rule", first_seen=noon)
+        connection.execute("INSERT INTO incidents VALUES (?, ?, ?, ?, ?)", ("inc-1", 1, "prod", "open", dumps(told)))
+    connection.close()
+    store = Store.open(url)
+    with store.reading() as ledger:
+        assert ledger.alerts("prod") == {key: alerts}
+        assert ledger.incidents("prod", Part(frozenset({"it's a rule"}), noon)) == [told]
+        assert ledger.incidents("prod", Part(frozenset({"another"}))) == []
+        assert ledger.spans("prod", {"it's a rule"}) == [span(alert) for alert in alerts]
+    with store.batch(BatchId("q", 1)) as writing:
+        assert writing is not None
+        writing.put_findings([Verdict(key, (alerts[2],), final_before=times[1])], (), (), ())
+        assert writing.alerts("prod") == {key: (alerts[0], alerts[2])}
+    assert store.prune(datetime.now(UTC) - timedelta(minutes=5)) == 0, "their age is counted from the migration on"
+    store.close()
 
 
 @pytest.mark.parametrize("version", ["0", str(schema.SCHEMA_VERSION + 1), "x"])

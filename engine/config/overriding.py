@@ -1,0 +1,30 @@
+"""`overrides` of a configuration: what is different about shipped rules, its exceptions compiled as rules are."""
+
+from __future__ import annotations
+
+from engine.config.schema import OverrideEntry
+from engine.dsl import Override
+from engine.dsl.detection import exceptions
+from engine.dsl.document import Document, MapNode, TextNode
+from engine.dsl.grammar import ExpressionError, parse
+from engine.dsl.report import Report
+from engine.model.expressions import Expression
+
+
+def override(rule: str, entry: OverrideEntry, document: Document, report: Report) -> Override:
+    """Return the override of `rule`; what is wrong with its exceptions goes to `report`."""
+    node = document.find(["overrides", rule])
+    known = node.get("except") if isinstance(node, MapNode) else None
+    excepted = exceptions(known, report) if known is not None else None
+    unless = _unless(node.get("unless"), report) if isinstance(node, MapNode) else None
+    return Override(entry.disabled, entry.severity or "", entry.labels, excepted, unless)
+
+
+def _unless(node: object, report: Report) -> Expression | None:
+    if not isinstance(node, TextNode) or not node.value:
+        return None
+    try:
+        return parse(node.value)
+    except ExpressionError as error:
+        report.add(error.code, node, error.message, error.help, error.offset, error.length)
+        return None

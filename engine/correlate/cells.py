@@ -1,0 +1,54 @@
+"""Cells: how often something happened when, in seconds or, where that would be too many, in twice, four times ... as much.
+
+Adding up is commutative: the grain is the finest that leaves at most MAX_CELLS, whatever the order in which cells came.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+MAX_CELLS = 64
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(slots=True)
+class Cells:
+    """Counts by number of a cell of `grain` seconds."""
+
+    grain: int = 1
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def merge(self, other: Cells) -> None:
+        """Add everything `other` counted."""
+        self._coarsen(max(self.grain, other.grain))
+        for cell, count in other.counts.items():
+            own = cell * other.grain // self.grain
+            self.counts[own] = self.counts.get(own, 0) + count
+        while len(self.counts) > MAX_CELLS:
+            self._coarsen(self.grain * 2)
+
+    def spans(self) -> Iterator[tuple[datetime, datetime, int]]:
+        """Yield begin, end (which is out) and count of each cell, in order of time."""
+        width = _SECOND * self.grain
+        for cell in sorted(self.counts):
+            begin = _EPOCH + width * cell
+            yield begin, begin + width, self.counts[cell]
+
+    def _coarsen(self, grain: int) -> None:
+        if grain != self.grain:
+            before, self.counts = self.counts, {}
+            for cell, count in before.items():
+                own = cell * self.grain // grain
+                self.counts[own] = self.counts.get(own, 0) + count
+            self.grain = grain
+
+
+def cells(times: Iterable[datetime]) -> Cells:
+    """Return the cells of `times`."""
+    made = Cells()
+    made.merge(Cells(1, dict(Counter((at - _EPOCH) // _SECOND for at in times))))
+    return made

@@ -1,0 +1,225 @@
+"""Pairs: what opened and was not followed in time by what has to follow. Judged at complete_until, so nobody is blamed early.
+
+An opening at t is answered by anything expected in [t, t + within], both ends included; one answer serves all that are open.
+Answers can only come in, never go, so an answered opening may be forgotten, and of answers no more than `within` apart only the
+first and last need be known: whatever opens between them is answered.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from engine.codec import dumps, loads
+from engine.correlate.alerts import alert_of
+from engine.correlate.entries import entries
+from engine.correlate.episodes import Episode, Signal, episodes
+from engine.correlate.logic import Entity, Facts, Unjudged, fingerprint, word_value
+from engine.correlate.runs import Runs
+from engine.correlate.tally import Occurrence, occurrence
+from engine.correlate.windows import Occurrences, Sliding
+from engine.model.incidents import Alert, Verdict
+from engine.model.matches import Match
+from engine.model.rules import Correlation
+
+MAX_OPEN = 2000  # of one place
+MAX_ANSWERS = 1000  # runs of one place
+MAX_PLACES = 20_000
+_TICK = timedelta(microseconds=1)
+
+Place = tuple[str, tuple[str | None, ...]]  # source (when a value is missing), values of the entity by sorted label
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """When which rule was seen that answers."""
+
+    at: datetime
+    event_id: str  # the rule's id: its event is of no interest
+
+
+Answers = Runs[Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    opened: list[tuple[Place, list[Occurrence]]] = field(default_factory=list)
+    answers: list[tuple[Place, list[tuple[Answer, Answer]]]] = field(default_factory=list)
+    told: list[tuple[Entity, str]] = field(default_factory=list)
+    due: list[tuple[Entity, datetime]] = field(default_factory=list)
+    refused: int = 0
+    bindings_seen: int = -1
+    complete_seen: datetime | None = None
+
+
+class Pairs:
+    """Finds openings without an answer (see Logic)."""
+
+    follows_clocks = False
+
+    def __init__(self, correlation: Correlation) -> None:
+        rule = correlation.rule
+        self.rule_id = rule.id
+        self.dirty = False
+        self.listens = frozenset((*correlation.rules, *correlation.expect))
+        self._rule, self._opens = rule, frozenset(correlation.rules)
+        self._clear = replace(rule.clear, at_most=0, rules=correlation.expect, quiet_s=0.0)
+        self._within = timedelta(seconds=correlation.timespan_s)
+        self._opening = Sliding(Occurrences, lambda count: count >= 1, self._within + _TICK)
+        self._words = sorted(rule.entity.items())
+        self._opened: dict[Place, list[Occurrence]] = {}
+        self._answers: dict[Place, Answers] = {}
+        self._told: dict[Entity, str] = {}
+        self._due: dict[Entity, datetime] = {}
+        self._refused = 0
+        self._asked: set[Place] = set()
+        self._bindings_seen = -1
+        self._complete_seen: datetime | None = None
+
+    def on_match(self, match: Match, facts: Facts) -> None:
+        """Take a match; one without a stamp says nothing."""
+        place = self._place(match, facts)
+        if not match.dated or self._is_one_too_many(place):
+            return
+        self.dirty = True
+        self._asked.add(place)
+        if match.rule_id in self._opens:
+            self._open(place, occurrence(match))
+        else:
+            self._answers.setdefault(place, self._no_answers()).add(Answer(match.at, match.rule_id))
+
+    def on_retract(self, match: Match, facts: Facts) -> None:
+        """Take an opening back; an answer stays, for its event is matched again at the same time."""
+        place = self._place(match, facts)
+        kept = [each for each in self._opened.get(place, ()) if each.event_id != match.event_id]
+        if match.rule_id in self._opens and len(kept) < len(self._opened.get(place, ())):
+            self._opened[place] = kept
+            self._asked.add(place)
+            self.dirty = True
+
+    def on_progress(self, facts: Facts) -> None:
+        """Take note of new bindings, and of deadlines that have come."""
+        complete_until = facts.clocks.complete_until()
+        rebound = facts.bindings.revision != self._bindings_seen
+        back = complete_until is not None and self._complete_seen is not None and complete_until < self._complete_seen
+        come = {entity for entity, due in self._due.items() if complete_until is not None and due <= complete_until}
+        if rebound or back:
+            self._asked |= self._opened.keys()
+        elif come:
+            self._asked |= {place for place in self._opened if self._entity(place, facts) in come}
+        self._bindings_seen, self._complete_seen = facts.bindings.revision, complete_until
+
+    def next_deadline(self) -> datetime | None:
+        """Return when the first opening has waited long enough, or an alert may be over."""
+        return min(self._due.values(), default=None)
+
+    def findings(self, facts: Facts) -> Iterator[Verdict]:
+        """Yield the verdicts of the entities whose alerts have changed."""
+        asked, self._asked = self._asked, set()
+        if not asked:
+            return
+        places = self._places(facts)
+        for entity in sorted({self._entity(place, facts) for place in asked} | (self._told.keys() - places.keys())):
+            found = self._answered(places.get(entity, []))
+            alerts = self._alerts(entity, *found, facts)
+            said = fingerprint(alerts) if alerts else ""
+            if self._told.get(entity, "") != said:
+                self._told[entity], self.dirty = said, True
+                yield Verdict((facts.scope, self.rule_id, entity), alerts, _final_before(found[1]))
+
+    def unjudged(self, facts: Facts) -> list[Unjudged]:
+        """Return how many matches were more than can be kept."""
+        return [(self.rule_id, f"{self._refused} matches were more than it can keep")] if self._refused else []
+
+    def snapshot(self) -> str:
+        """Return everything as JSON."""
+        self.dirty = False
+        opened = [(place, some) for place, some in self._opened.items() if some]
+        answers = [(place, list(runs)) for place, runs in self._answers.items()]
+        told = [(entity, said) for entity, said in self._told.items() if said]
+        due = list(self._due.items())
+        return dumps(_State(opened, answers, told, due, self._refused, self._bindings_seen, self._complete_seen))
+
+    def restore(self, text: str) -> None:
+        """Continue from a snapshot."""
+        state = loads(text, _State)
+        self._opened = dict(state.opened)
+        self._answers = {place: self._no_answers(runs) for place, runs in state.answers}
+        self._told, self._due, self._refused = dict(state.told), dict(state.due), state.refused
+        self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
+
+    def _no_answers(self, runs: list[tuple[Answer, Answer]] | tuple[()] = ()) -> Answers:
+        return Runs(self._within + _TICK, runs, MAX_ANSWERS)  # exactly `within` apart is joined too
+
+    def _is_one_too_many(self, place: Place) -> bool:
+        known = place in self._opened or place in self._answers
+        refused = not known and len(self._opened) + len(self._answers) >= MAX_PLACES
+        self._refused += refused
+        return refused
+
+    def _open(self, place: Place, opening: Occurrence) -> None:
+        kept = self._opened.setdefault(place, [])
+        if all(opening.event_id != each.event_id for each in kept):
+            insort(kept, opening, key=lambda each: (each.at, each.event_id))
+        if len(kept) > MAX_OPEN:
+            del kept[0]
+            self._refused += 1
+
+    def _place(self, match: Match, facts: Facts) -> Place:
+        values = tuple(word_value(match, label, word, facts.scope) for label, word in self._words)
+        return (match.source_id if None in values else "", values)
+
+    def _entity(self, place: Place, facts: Facts) -> Entity:
+        source_id, values = place
+        named = zip(self._words, values, strict=True)
+        bound = facts.bindings.value
+        return tuple((label, value or bound(source_id, word) or f"?{source_id}") for (label, word), value in named)
+
+    def _places(self, facts: Facts) -> dict[Entity, list[Place]]:
+        found: dict[Entity, list[Place]] = {}
+        for place in sorted({*self._opened, *self._answers}, key=repr):
+            found.setdefault(self._entity(place, facts), []).append(place)
+        return found
+
+    def _answered(self, places: list[Place]) -> tuple[list[Occurrence], Answers]:
+        """Return what is open at `places` and the answers there; what is answered is forgotten."""
+        answers = self._no_answers()
+        for place in places:
+            answers.merge(self._answers.get(place, self._no_answers()))
+        runs = list(answers)
+        for place in places:
+            kept = [each for each in self._opened.get(place, ()) if not self._is_answered(each.at, runs)]
+            if len(kept) < len(self._opened.get(place, ())):
+                self._opened[place], self.dirty = kept, True
+        return [each for place in places for each in self._opened.get(place, ())], answers
+
+    def _is_answered(self, at: datetime, runs: Sequence[tuple[Answer, Answer]]) -> bool:
+        position = bisect_left(runs, at, key=lambda run: run[1].at)
+        return position < len(runs) and runs[position][0].at - self._within <= at
+
+    def _alerts(self, entity: Entity, opened: list[Occurrence], answers: Answers, facts: Facts) -> tuple[Alert, ...]:
+        complete_until = facts.clocks.complete_until()
+        overdue = [each for each in opened if complete_until is not None and each.at + self._within <= complete_until]
+        signals: list[Signal] = sorted((first.at, first.event_id) for first, _ in answers)
+        found = episodes(entries(overdue, 0.0), signals, self._opening, self._clear, complete_until)
+        self._note_due(entity, [each.at + self._within for each in opened if each not in overdue], found)
+        key = (facts.scope, self.rule_id, entity)
+        alerts = (alert_of(key, self._rule, episode, complete_until, True) for episode in found)
+        return tuple(alert for alert in alerts if alert is not None)
+
+    def _note_due(self, entity: Entity, waiting: list[datetime], found: list[Episode]) -> None:
+        """Remember when `entity` has to be looked at again though no match came."""
+        going_on = [found[-1]] if found and found[-1].ending is None else []
+        held = [each.since + timedelta(seconds=self._rule.for_s) for each in going_on if self._rule.for_s]
+        seen = self._complete_seen
+        due = [at for at in (*waiting, *held, *(each.due for each in going_on)) if at and (seen is None or at > seen)]
+        self._due.pop(entity, None)
+        if due:
+            self._due[entity] = min(due)
+
+
+def _final_before(answers: Answers) -> datetime | None:
+    """Return the time before which answers are no longer told apart: what was said of it stands."""
+    return next((last.at for _, last in answers), None) if len(answers) >= MAX_ANSWERS else None

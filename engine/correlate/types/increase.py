@@ -1,0 +1,20 @@
+"""increase: a captured number, such as the generation of a group, rises in a window, whether or not lines were lost."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from engine.correlate.counted import condition, counted
+from engine.correlate.counts import Counts, Measure
+from engine.correlate.logic import Logic
+from engine.correlate.windows import Rise, Sliding
+from engine.model.rules import Correlation, Plan
+
+TYPE = "increase"
+
+
+def logic(correlation: Correlation, plan: Plan) -> Logic:
+    """Return the logic of a correlation of this type."""
+    field, timespan = correlation.field, timedelta(seconds=correlation.timespan_s)
+    opening = Sliding(lambda: Rise(field), condition(correlation), timespan)
+    return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening, field))

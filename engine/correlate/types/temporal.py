@@ -1,0 +1,20 @@
+"""temporal: several rules seen in one window, in any order; all of them, or as many as the condition asks for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from engine.correlate.counted import condition, counted
+from engine.correlate.counts import Counts, Measure
+from engine.correlate.logic import Logic
+from engine.correlate.windows import Kinds, Sliding
+from engine.model.rules import Correlation, Plan
+
+TYPE = "temporal"
+
+
+def logic(correlation: Correlation, plan: Plan) -> Logic:
+    """Return the logic of a correlation of this type."""
+    holds = condition(correlation, least=len(set(correlation.rules)))
+    opening = Sliding(lambda: Kinds(lambda entry: entry.rule_id), holds, timedelta(seconds=correlation.timespan_s))
+    return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening))

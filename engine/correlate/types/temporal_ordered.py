@@ -1,0 +1,19 @@
+"""temporal_ordered: several rules seen one after the other in one window."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from engine.correlate.counted import counted
+from engine.correlate.counts import Counts, Measure
+from engine.correlate.logic import Logic
+from engine.correlate.windows import Ordered
+from engine.model.rules import Correlation, Plan
+
+TYPE = "temporal_ordered"
+
+
+def logic(correlation: Correlation, plan: Plan) -> Logic:
+    """Return the logic of a correlation of this type."""
+    opening = Ordered(correlation.rules, timedelta(seconds=correlation.timespan_s))
+    return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening))

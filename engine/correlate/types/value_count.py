@@ -1,0 +1,22 @@
+"""value_count: a number of distinct values of one capture in a window, however often each of them is seen."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from engine.correlate.counted import condition, counted
+from engine.correlate.counts import Counts, Measure
+from engine.correlate.logic import Logic
+from engine.correlate.windows import Kinds, Sliding
+from engine.model.rules import Correlation, Plan
+
+TYPE = "value_count"
+
+
+def logic(correlation: Correlation, plan: Plan) -> Logic:
+    """Return the logic of a correlation of this type."""
+    opening = Sliding(
+        lambda: Kinds(lambda entry: entry.value), condition(correlation), timedelta(seconds=correlation.timespan_s)
+    )
+    measure = Measure(opening, correlation.field, apart=True)
+    return Counts(correlation.rule, counted(correlation.rules, plan), measure)

@@ -1,0 +1,92 @@
+"""Attempts under way: one at a time for a lane, each wherever it is begun; what came of them is handed over when asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+from engine.model.incidents import Incident
+from engine.model.notifications import Delivery, Receipt
+from engine.ports import Receiver
+from engine.store.outbox import Pair
+
+Work = Callable[[], None]
+Begin = Callable[[Work], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """An attempt: the entry as it was sent, what it tells of, and the entries that it tells of in a digest."""
+
+    entry: Delivery
+    incident: Incident
+    members: tuple[Delivery, ...] = ()
+
+    @property
+    def pair(self) -> Pair:
+        """The receiver and the incident."""
+        return self.entry.receiver, self.entry.incident
+
+
+def at_once(work: Work) -> None:
+    """Do `work` here and now."""
+    work()
+
+
+def on_a_thread(work: Work) -> None:
+    """Do `work` on a thread of its own, which keeps no process alive."""
+    threading.Thread(target=work, name="sender", daemon=True).start()
+
+
+def lane_of(entry: Delivery, receiver: Receiver) -> str:
+    """Return what is told one thing after the other: a receiver, or all that share its channel."""
+    return receiver.lane or f" {entry.receiver}"  # no channel begins with a blank
+
+
+class Flights:
+    """What is under way. Used by one thread; only the attempts themselves may be on others, as `begin` has it."""
+
+    def __init__(self, begin: Begin = at_once) -> None:
+        self._begin = begin
+        self._flying: dict[str, Pair] = {}
+        self._landed: SimpleQueue[tuple[str, Flight, Receipt]] = SimpleQueue()
+        self._landing = threading.Event()
+
+    def __bool__(self) -> bool:
+        """Tell whether anything is under way, or over and not yet taken up."""
+        return bool(self._flying)
+
+    def holds(self, lane: str) -> bool:
+        """Tell whether `lane` is busy."""
+        return lane in self._flying
+
+    def has(self, pair: Pair) -> bool:
+        """Tell whether a receiver is being told of an incident."""
+        return pair in self._flying.values()
+
+    def launch(self, lane: str, flight: Flight, deliver: Callable[[], Receipt]) -> None:
+        """Begin an attempt on a lane that is free. `deliver` must not raise."""
+
+        def work() -> None:
+            self._landed.put((lane, flight, deliver()))
+            self._landing.set()
+
+        self._flying[lane] = flight.pair
+        self._begin(work)
+
+    def landed(self) -> Iterator[tuple[Flight, Receipt]]:
+        """Yield what is over, each once; its lane is free from then on."""
+        self._landing.clear()
+        while True:
+            try:
+                lane, flight, receipt = self._landed.get_nowait()
+            except Empty:
+                return
+            del self._flying[lane]
+            yield flight, receipt
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something is over that was not when `landed` was last asked, at most so long."""
+        self._landing.wait(seconds)

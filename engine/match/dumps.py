@@ -1,0 +1,34 @@
+"""Printed configurations as matches: `config:<class>`, whose captures are settings by their names in Kafka."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+
+from engine.match.checks import Captures, Check
+from engine.match.fields import Fields
+from engine.match.signs import Signs
+from engine.model.configs import CLIENT_ID, GROUP_ID
+
+_LINE = re.compile(r"^[ \t]*([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$", re.MULTILINE)  # a longer value tells a reader nothing
+_EMPTY = ("", "null", "[hidden]")  # values that say nothing
+
+
+def dump_check(kind: str, names: Set[str]) -> Check:
+    """Return the check for a configuration of class `kind`; it captures `names` and whose configuration it is."""
+    heading, wanted = f"{kind} values:", {*names, CLIENT_ID, GROUP_ID}
+
+    def check(fields: Fields) -> Captures | None:
+        head = b" ".join(fields.values("message")).decode("utf-8", "replace").rstrip()
+        if not f" {head}".endswith(f" {heading}"):
+            return None
+        printed = _LINE.findall(fields.text.decode("utf-8", "replace"))
+        return {name: value.strip() for name, value in printed if name in wanted and value.strip() not in _EMPTY}
+
+    return check
+
+
+def dump_signs(kind: str) -> Signs:
+    """Return what every configuration of class `kind` holds."""
+    heading = f"{kind} values:"
+    return Signs((re.escape(heading),), len(heading))

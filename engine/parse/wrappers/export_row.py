@@ -1,0 +1,45 @@
+"""A row of a viewer's CSV export: the time column, others, and the line in quotes; each row is a document and starts an event.
+
+    "Apr 14, 2022 @ 03:14:15.332",broker-1,"[2022-04-14 03:14:15,332] ERROR ..."      Kibana, Discover
+    "{""app"":""kafka""}",2022-10-05 17:05:39.869,"[2022-10-05 17:05:39,869] ...",... Grafana, Loki
+
+The line is the longest column behind the time. A quoted line with line ends in it goes on in the next records, up to a quote.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engine.model.records import Record
+from engine.parse.times import parse_stamp, zone_of
+
+FIRST = '"{12'
+ORDER = 22
+_STAMP = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?|\d{13}(?:\d{6})?"
+_KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d\.\d{3}"
+_ROW = re.compile(
+    rf'"({_KIBANA})",|(?:"\{{.{{0,4000}}\}}"|\{{[^{{}}\s]{{0,4000}}\}}),"?({_STAMP})"?,|"?({_STAMP})"?,(?=.{{0,1000}}")'
+)
+
+
+def unwrap(record: Record) -> Record | None:
+    """Return the row's line, with the row's time."""
+    row = _ROW.match(record.text)
+    if row is None:
+        return None
+    stamp = row[1] or row[2] or row[3]
+    layout = "kibana" if row[1] else "epoch_ms" if stamp.isdigit() else "iso"
+    at = parse_stamp(stamp, layout, zone_of(record.labels.get("timezone", "")))
+    line = max(_columns(record.text[row.end() :]), key=len, default="")
+    return replace(record, text=line, at=at or record.at, starts=True)
+
+
+def _columns(text: str) -> Iterator[str]:
+    """Yield the columns of a row, a last quoted one that ends in a later record as far as it goes."""
+    try:
+        yield from next(csv.reader([text]), ())
+    except csv.Error:
+        yield text

@@ -1,0 +1,25 @@
+"""Line numbers that an editor, a viewer or `grep -n` put before each line: `1461[2020-09-28 12:59:15,976] ERROR ...`.
+
+Numbers begin many lines, so only one before a stamp or a piece of a stack trace is taken for a line's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from engine.model.records import Record
+
+FIRST = "123456789"
+ORDER = 15
+_NUMBER = re.compile(
+    r"\d{1,7}(?:[:|\t-] ?)?"
+    r"(?=\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:|(?<=\D)\d{4}-\d\d-\d\d[ T]\d\d:\d\d:|\s+at [\w.$/]{1,200}[(.]|Caused by: "
+    r"|(?:[a-z_]\w{0,60}\.){2,8}\w{1,120}(?:Exception|Error)\b)"
+)
+
+
+def unwrap(record: Record) -> Record | None:
+    """Return the line without its number."""
+    found = _NUMBER.match(record.text)
+    return None if found is None else replace(record, text=record.text[found.end() :])

@@ -1,0 +1,35 @@
+"""A row of `journalctl -o json`: `{"__REALTIME_TIMESTAMP":"1664989539869000","_HOSTNAME":"broker-1","MESSAGE":"<line>", ...}`.
+
+A message that is no UTF-8 is a list of its bytes. Source: systemd, Journal Export Formats and systemd.journal-fields(7).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from engine.model.records import Record
+from engine.parse.times import parse_stamp
+
+FIRST = "{"
+ORDER = 12
+
+
+def unwrap(record: Record) -> Record | None:
+    """Return the line that the process printed, with the time the journal took it and the machine as its label `host`."""
+    if '"MESSAGE"' not in record.text or '"__REALTIME_TIMESTAMP"' not in record.text:
+        return None
+    try:
+        row = json.loads(record.text)
+        text = _message(row["MESSAGE"])
+        at = parse_stamp(str(row["__REALTIME_TIMESTAMP"]), "epoch_ms")
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    host = row.get("_HOSTNAME")
+    labels = {"host": host, **record.labels} if isinstance(host, str) and host else record.labels
+    return replace(record, text=text, at=at or record.at, labels=labels)
+
+
+def _message(given: Any) -> str:
+    return given if isinstance(given, str) else bytes(given).decode("utf-8", "replace")

@@ -1,0 +1,34 @@
+"""Lines as logcli and Grafana's text download print them: Loki's stamp, perhaps the labels, and the line.
+
+    2022-10-05T17:05:39+09:00 {app="kafka"} [2022-10-05 17:05:39,869] ...     logcli
+    2022-10-05T08:05:39.869Z<tab>[2022-10-05 17:05:39,869] ...                Grafana, since version 9
+    1664989539869000000<tab>[2022-10-05 17:05:39,869] ...                     Grafana before
+
+Many layouts begin with such a stamp and a blank, so without a tab or labels only a line that goes on with a stamp of its own
+is taken to be wrapped. Rows come newest first, which needs no care: each has its time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from engine.model.records import Record
+from engine.parse.times import parse_stamp
+
+FIRST = "12"
+ORDER = 28
+_LABELS = r'\{[a-z_]\w*="[^{}]{0,2000}\} ?'
+_PREFIX = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)|\d{19})"
+    rf"(?:[\t ]+{_LABELS}|\t|[ \t]+(?=\[?\d{{4}}-\d\d-\d\d[ T]\d\d:))"
+)
+
+
+def unwrap(record: Record) -> Record | None:
+    """Return the line behind the stamp, with the stamp as the time it was taken."""
+    found = _PREFIX.match(record.text)
+    if found is None:
+        return None
+    at = parse_stamp(found[1], "epoch_ms" if found[1].isdigit() else "iso")
+    return replace(record, text=record.text[found.end() :], at=at or record.at)

@@ -1,0 +1,21 @@
+"""Marks of Markdown around pasted lines: `> ` before each line of a quotation, a list's dash, backticks before a stamp."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from engine.model.records import Record
+
+FIRST = ">-*`"
+ORDER = 5
+_MARK = re.compile(r"(?:> ?){1,8}|[-*] (?=\[?\d{4}-\d\d-\d\d)|`{1,3}(?=\[?\d{4}-\d\d-\d\d)")
+
+
+def unwrap(record: Record) -> Record | None:
+    """Return the line without the marks; its own indentation stays."""
+    found = _MARK.match(record.text)
+    if found is None:
+        return None
+    text = record.text[found.end() :]
+    return replace(record, text=text.rstrip("`") if found[0].startswith("`") else text)

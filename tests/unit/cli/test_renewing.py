@@ -1,0 +1,74 @@
+"""Rule files that change while a job runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.cli.renewing import LOOK_EVERY_S, Renewing
+from engine.dsl import load
+
+RULE = "id: {0}\ntitle: t\nseverity: info\ncomponent: any\ndetection: {{seen: something bad, condition: seen}}\n"
+
+
+class Watched:
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.now, self.said = folder, 0.0, list[str]()
+        self.write("first")
+        self.files = Renewing([folder], load([folder]), lambda: load([folder]), self.said.append, lambda: self.now)
+
+    def write(self, name: str, text: str = RULE) -> None:
+        (self.folder / f"{name}.yml").write_text(text.format(name))
+
+    def rules(self) -> list[str] | None:
+        """Look once more; return the rules of a new plan."""
+        self.now += LOOK_EVERY_S
+        plan = self.files.renewed()
+        return None if plan is None else sorted(plan.rules())
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    return Watched(tmp_path)
+
+
+def test_nothing_changed(watched: Watched) -> None:
+    assert [watched.rules(), watched.rules()] == [None, None]
+
+
+def test_a_new_file_is_taken_once_it_rests(watched: Watched) -> None:
+    watched.write("second")
+    assert watched.rules() is None, "it may still be written"
+    assert watched.rules() == ["first", "second"]
+    assert watched.rules() is None
+    assert "2 signatures" in watched.said[0]
+
+
+def test_it_is_not_looked_at_every_time(watched: Watched) -> None:
+    watched.write("second")
+    assert [watched.files.renewed() for _ in range(9)] == [None] * 9
+    assert watched.said == []
+
+
+def test_a_broken_edit_is_said_once_with_its_place_and_mended_later(watched: Watched) -> None:
+    watched.write("first", RULE.replace("info", "infos"))
+    assert [watched.rules() for _ in range(4)] == [None] * 4
+    assert "goes on with those before" in watched.said[0]
+    assert "first.yml:3:11" in watched.said[1]
+    assert len(watched.said) == 2
+    watched.write("first", RULE.replace("info", "low") + "runbook: {{cause: c, impact: i}}\n")
+    assert [watched.rules(), watched.rules()] == [None, ["first"]]
+
+
+def test_touching_a_file_changes_nothing(watched: Watched) -> None:
+    (watched.folder / "first.yml").touch()
+    assert [watched.rules(), watched.rules()] == [None, None]
+    assert watched.said == []
+
+
+def test_a_folder_that_is_gone_keeps_the_rules(watched: Watched) -> None:
+    (watched.folder / "first.yml").unlink()
+    watched.folder.rmdir()
+    assert [watched.rules(), watched.rules()] == [None, None]
+    assert "goes on with those before" in watched.said[0]

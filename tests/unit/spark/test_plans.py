@@ -1,0 +1,53 @@
+"""The plan of a batch that was not done can be taken out of a checkpoint; one that is in the store, or done, never is."""
+
+from pathlib import Path
+
+from engine.spark.plans import forget_plan, query_id
+
+
+def checkpoint(folder: Path, planned: int, done: int) -> Path:
+    for name, last in (("offsets", planned), ("commits", done)):
+        (folder / name).mkdir(parents=True)
+        for batch in range(last + 1):
+            (folder / name / str(batch)).write_text("v1")
+            (folder / name / f".{batch}.crc").write_text("crc")
+    return folder
+
+
+def plans(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "offsets").iterdir())
+
+
+def test_the_plan_of_the_batch_that_was_not_done_is_taken_out_with_its_checksum(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path, planned=10, done=9)
+    assert forget_plan(folder, lambda batch: batch < 10) == 10
+    assert {"9", ".9.crc"} <= set(plans(folder))
+    assert not {"10", ".10.crc"} & set(plans(folder))
+
+
+def test_a_batch_that_is_in_the_store_keeps_its_plan(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path, planned=1, done=0)
+    before = plans(folder)
+    assert forget_plan(folder, lambda batch: batch == 1) == 1
+    assert plans(folder) == before
+
+
+def test_what_the_first_batch_left_of_its_state_goes_with_its_plan_and_that_of_others_stays(tmp_path: Path) -> None:
+    for planned, left in ((0, False), (3, True)):
+        folder = checkpoint(tmp_path / str(planned), planned=planned, done=planned - 1)
+        (folder / "state" / "0").mkdir(parents=True)
+        forget_plan(folder, lambda batch: False)
+        assert (folder / "state").exists() == left
+
+
+def test_what_is_done_or_was_never_planned_is_left_alone(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path, planned=2, done=2)
+    before = plans(folder)
+    assert forget_plan(folder, lambda batch: False) == 3
+    assert plans(folder) == before
+    assert forget_plan(tmp_path / "nothing yet", lambda batch: False) == 0
+
+
+def test_a_query_is_known_by_its_id(tmp_path: Path) -> None:
+    (tmp_path / "metadata").write_text('{"id":"0b9c"}')
+    assert query_id(tmp_path) == "0b9c"
