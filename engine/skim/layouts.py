@@ -22,9 +22,6 @@ from engine.parse.times import parse_stamp
 from engine.skim.lines import Bytes, Flags, Numbers
 
 DAY_MS = 86_400_000
-# of lines that a wrapper takes for its own, told apart by more than a layout sees: where it can be one, such a line is doubtful
-DOUBTS = (r"\[[0-9]{1,10}\]: ",)
-
 _HEAD = re.compile(
     rb"(?P<open>\[?)(?P<date>20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?P<fraction>[.,]\d{3})?)"
     rb"(?P<zone>Z|[+-]\d\d:?\d\d)?(?P<close>\]?) "
@@ -51,12 +48,8 @@ err x
 [a|b] x
 [main] x
 {
-{"message":"x"}
-"x"
 stdout F x
 stderr P x
-2022-10-05 10:00:00,000 x
-[2022-10-05 10:00:00,000] x
 Caused by: x
 a.b.CException: x
 a exited with code 1
@@ -65,7 +58,14 @@ x (a.b.C:1)
 Topic: a Partition: 0 Leader: 1""".splitlines(),
 )
 _CONTINUATIONS = (b"\tat ", b"\t... ", b"Caused by: ")
-_DOUBTFUL_ENDING = "host-1 kafka[4711]: x"
+# endings with which some layouts are something else, and what every such line bears: then a line that bears it is doubtful
+_DOUBTS = (
+    (("host-1 kafka[4711]: x",), r"\[[0-9]{1,10}\]:"),
+    (("host-1 kernel: x", "host-1 systemd: x"), r" (?:kernel|systemd):"),
+    (("2022-10-05 10:00:00,000 x", "[2022-10-05 10:00:00,000] x"), r"[ \t]\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[ T]"),
+    (('{app="kafka"} x', '{app="kafka"} [2022-10-05 10:00:00,000] x'), r"\{[a-z_]"),
+    (('"x"', '{"message":"x"}', 'x,"y"'), r'"'),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class Layout:
     """How the headers of a log begin: `example` is the beginning of one, up to the blank behind its stamp.
 
     `opened` bytes stand before the stamp, which is `width` bytes long and has a fraction of a second if `fraction`; `zoned`: it
-    names its offset, which is part of the layout. `doubtful`: a line that bears one of DOUBTS may be something else.
+    names its offset, which is part of the layout. A line in which the expression `doubt` matches, if
+    there is one, may be something else.
     """
 
     example: bytes
@@ -81,7 +82,7 @@ class Layout:
     width: int
     fraction: bool
     zoned: bool
-    doubtful: bool
+    doubt: str
 
     def fits(self, rows: Bytes) -> Flags:
         """Return which of the lines that begin as `rows` are in this layout, and have a time of day that there is."""
@@ -138,8 +139,8 @@ def layout_of(example: bytes, formats: Sequence[Format]) -> Layout | None:
     if head is None or not _certain(head, _ENDINGS, formats):
         return None
     stamp = len(head["date"]) + len(head["zone"] or b"")
-    doubtful = not _certain(head, (_DOUBTFUL_ENDING,), formats)
-    return Layout(example, len(head["open"]), stamp, head["fraction"] is not None, head["zone"] is not None, doubtful)
+    doubts = [sign for endings, sign in _DOUBTS if not _certain(head, endings, formats)]
+    return Layout(example, len(head["open"]), stamp, head["fraction"] is not None, head["zone"] is not None, "|".join(doubts))
 
 
 def surely_continues(rows: Bytes) -> Flags:

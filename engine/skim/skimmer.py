@@ -16,6 +16,7 @@ import numpy as np
 
 from engine.correlate.bindings import SIGHTINGS
 from engine.match import Matcher
+from engine.match.checks import expression
 from engine.match.gate import Kept, Screen
 from engine.model.matches import SEEN_GAP_S, Seen
 from engine.model.records import RawLine
@@ -25,7 +26,7 @@ from engine.parse.headers import header_book
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.parse.times import zone_of
 from engine.ports import Chunk
-from engine.skim.layouts import DOUBTS, Layout, example_of, layout_of, surely_continues
+from engine.skim.layouts import Layout, example_of, layout_of, surely_continues
 from engine.skim.lines import Bytes, Flags, Lines, Numbers, lines_of
 
 ENOUGH_LINES = 64  # below this, arrays cost more than they save
@@ -42,7 +43,7 @@ _GAP_MS = SEEN_GAP_S * 1000
 class Sight:
     """What is known before any line is seen: the screen of what is looked for, the formats, and what was learnt of them.
 
-    The screen has to look for CHANGED and DOUBTS too. One for a process: it only remembers.
+    The screen has to look for CHANGED too. One for a process: it only remembers.
     """
 
     screen: Screen
@@ -75,7 +76,7 @@ def sight_of(matcher: Matcher, formats: Sequence[Format], kept: Kept | None = No
     Args:
         kept: where what takes long to compile may lie ready.
     """
-    return Sight(matcher.screen((*CHANGED, *DOUBTS, *also), kept), formats)
+    return Sight(matcher.screen((*CHANGED, *also), kept), formats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +146,8 @@ class Skimmer:
             return None
         kept = _ends(blocks)
         kept |= _too_long(blocks, lines)
-        doubted = blocks.strange.copy()
-        bearing = self._bearing(lines, blocks)
-        kept[bearing] = True
-        if blocks.layout.doubtful:
-            doubted[bearing] = True
+        kept[self._bearing(lines, blocks)] = True
+        doubted = blocks.strange | _doubtful(lines, blocks)
         kept |= doubted
         kept[1:] |= doubted[:-1]  # the event behind may be joined to what is strange, or be apart from it in time
         return _Worth(blocks, kept, _spans(blocks, kept, chunks[0]))
@@ -192,7 +190,7 @@ class Skimmer:
         hits = self._sight.screen.hits(lines.text)
         if not hits.ends:
             return []
-        owners = np.searchsorted(lines.starts[blocks.heads], np.array(hits.ends) - 1, side="right") - 1
+        owners = _owners(lines, blocks, hits.ends)
         new = np.array([said not in self._known for said in hits.said])
         new[1:] |= owners[1:] == owners[:-1]  # what is said together with something else may be taken for that
         new[:-1] |= owners[1:] == owners[:-1]
@@ -265,6 +263,20 @@ def _in_one_zone(blocks: _Blocks, chunks: Sequence[Chunk]) -> bool:
 
 
 _DAYS_WITHOUT_TWO_CHANGES_MS = 7 * 86_400_000  # a zone that goes there and back again within a week is none
+
+
+def _owners(lines: Lines, blocks: _Blocks, ends: Sequence[int]) -> Numbers:
+    """Return the block in which each of some matches ends; -1: before the first."""
+    return np.searchsorted(lines.starts[blocks.heads], np.array(ends, np.int64) - 1, side="right") - 1
+
+
+def _doubtful(lines: Lines, blocks: _Blocks) -> Flags:
+    """Return which blocks bear what makes their layout doubtful."""
+    doubted = np.zeros(len(blocks.heads), np.bool_)
+    if blocks.layout.doubt:
+        owners = _owners(lines, blocks, [hit.end() for hit in expression(blocks.layout.doubt).finditer(lines.text)])
+        doubted[owners[owners >= 0]] = True
+    return doubted
 
 
 def _ends(blocks: _Blocks) -> Flags:

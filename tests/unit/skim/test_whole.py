@@ -58,6 +58,10 @@ ODD = (
     "INFO \x1b[31mred\x1b[0m é 파티션",
     "INFO e\n  2022-10-05 17:09:00,000 FATAL behind blanks\r\n",
     "+09:00 INFO f",
+    '[2022-10-05 10:00:01,000] a stamp behind a stamp and "quotes"',
+    '{app="kafka"} [2022-10-05 10:00:02,000] ERROR of a query',
+    "host-1 kernel: out of memory",
+    'x,"y"',
 )
 
 
@@ -138,7 +142,7 @@ def log(random: Random, layout: str, pause: int, odd: float) -> Iterator[str]:
 def test_lines_in_a_usual_layout_are_left_out(layout: str) -> None:
     data = "\n".join(islice(log(Random(1), layout, 10, 0.0), 500)).encode()
     reading = list(skimmer.Skimmer(stages(rules()).sight).read([Chunk("a.log", 0, data, 1)]))
-    assert (len(reading) < 100) == (layout != "2022-10-05 {clock} ")  # that may be the stamp of a viewer around another one
+    assert (len(reading) < 250) == (layout != "2022-10-05 {clock} ")  # that may be the stamp of a viewer around another one
 
 
 def test_a_large_file_is_read_in_chunks_that_leave_no_line_out(tmp_path: Path) -> None:
