@@ -105,7 +105,7 @@ def test_a_sample_shows_the_same_when_it_is_skimmed(path: Path) -> None:
     assert told(triage(items, rules(), [])) == naive(items)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(0, 2**32),
     st.sampled_from(STAMPS),
