@@ -7,7 +7,6 @@ it lies between those of events that are read, or a span says so. Whatever is no
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -108,7 +107,7 @@ class Skimmer:
 
     def __init__(self, sight: Sight) -> None:
         self._sight = sight
-        self._said: Counter[tuple[bytes, ...]] = Counter()
+        self._said: dict[tuple[bytes, ...], set[bytes]] = {}
         self._known: set[bytes] = set()
         self.lines = self.left_out = 0
 
@@ -196,17 +195,24 @@ class Skimmer:
         new[:-1] |= owners[1:] == owners[:-1]
         some = np.flatnonzero(new & (owners >= 0))
         said = zip(owners[some].tolist(), [hits.said[at] for at in some.tolist()], strict=True)
-        return [owner for owner, group in groupby(said, _owner) if self._counts([each for _, each in group])]
+        heads = blocks.heads
+        return [
+            owner
+            for owner, group in groupby(said, _owner)
+            if self._counts(tuple(each for _, each in group), lines.line(int(heads[owner])))
+        ]
 
-    def _counts(self, said: Sequence[bytes]) -> bool:
-        """Tell whether a block in which this was said counts: it does until the same was said SIGHTINGS times."""
+    def _counts(self, said: tuple[bytes, ...], head: bytes) -> bool:
+        """Tell whether an event in which this was said counts: until SIGHTINGS events that differ in their `head` said so."""
         if not all(said):
             return True
-        words = tuple(said)
-        self._said[words] += 1
-        if len(words) == 1 and self._said[words] >= SIGHTINGS:
-            self._known.add(words[0])
-        return self._said[words] <= SIGHTINGS
+        heads = self._said.setdefault(said, set())
+        if len(heads) >= SIGHTINGS:
+            return False
+        heads.add(head)
+        if len(said) == 1 and len(heads) >= SIGHTINGS:
+            self._known.add(said[0])
+        return True
 
 
 class _Places:
