@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, Protocol
 
 from engine.model.incidents import WHOLE, Alert, Blind, Evidence, Incident, Key, Part, Roster, Span, Verdict
 from engine.model.notifications import Notification, Receipt
-from engine.model.records import Labels, Progress
+from engine.model.records import Labels, Progress, RawLine
 
 Offset = Mapping[str, Any]  # JSON: what a source needs to go on from here
+
+
+Piece = tuple[
+    int, int, int | None
+]  # where it begins in the data; the position of that byte; when taken, ms since 1970, if known
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,8 @@ class Chunk:
     `stream` is what the source is read out of, when it is not a stream of its own: a Kafka partition that many sources are
     interleaved in. Chunks of one stream are in order and contiguous: each begins where the one before ended, at `end` when its
     positions are not counted in bytes. `data` may be empty: nothing stands between `offset` and `end`.
+
+    `records`, where positions do not count bytes: the pieces that were joined into `data`, in order.
     """
 
     source_id: str
@@ -32,6 +41,7 @@ class Chunk:
     labels: Labels = field(default_factory=dict)
     stream: str = ""
     end: int | None = None
+    records: Sequence[Piece] = ()
 
     @property
     def parent_id(self) -> str:
@@ -42,6 +52,23 @@ class Chunk:
     def next_offset(self) -> int:
         """Where the next chunk of the stream begins."""
         return self.offset + len(self.data) if self.end is None else self.end
+
+    def place(self, at: int) -> tuple[int, datetime | None]:
+        """Return the position of byte `at` of `data`, and when it was taken."""
+        if not self.records:
+            return self.offset + at, self.ingested_at
+        begin, offset, taken_ms = self.records[bisect_right(self.records, at, key=itemgetter(0)) - 1]
+        return offset + at - begin, None if taken_ms is None else datetime.fromtimestamp(taken_ms / 1000, UTC)
+
+    def lines(self) -> Iterator[RawLine]:
+        """Yield its lines, one after the other."""
+        at, number = 0, self.number
+        *whole, last = self.data.split(b"\n")
+        for line in (*(line + b"\n" for line in whole), *([last] if last else [])):
+            offset, taken = self.place(at)
+            yield RawLine(self.source_id, offset, line.rstrip(b"\r\n"), number, taken, self.labels)
+            at += len(line)
+            number += 1 if number else 0
 
 
 class Source(Protocol):

@@ -4,10 +4,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from connectors.files.labels import LabelError, check_label
-from connectors.files.reading import STDIN, Found, find, read_path, same_content
+from connectors.files.reading import STDIN, Found, find, read_chunks, read_path, same_content
 from connectors.files.source import FilesSource
 
-__all__ = ["STDIN", "FilesSource", "Found", "LabelError", "check_label", "find", "open_source", "read_path", "same_content"]
+__all__ = [
+    "STDIN",
+    "FilesSource",
+    "Found",
+    "LabelError",
+    "check_label",
+    "find",
+    "open_source",
+    "read_chunks",
+    "read_path",
+    "same_content",
+]
 
 
 def open_source(settings: Mapping[str, Any]) -> FilesSource:

@@ -26,8 +26,10 @@ import zstandard
 from connectors.files.rotation import is_compressed, rotation
 from engine.errors import SourceDenied, SourceError, SourceMissing
 from engine.model.records import NO_LABELS, Labels, Progress, RawLine
+from engine.ports import Chunk
 
 STDIN = "-"
+CHUNK_BYTES = 1 << 20
 LINE_BYTES = 16 * 1024 * 1024  # a longer line arrives in pieces of this size, all with its number
 PROBE_BYTES = 8192
 NOT_LOGS = frozenset((".md", ".yml", ".yaml"))  # skipped inside directories, read when named
@@ -59,7 +61,17 @@ def find(wanted: Iterable[str]) -> Found:
 
 
 def read_path(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = None) -> Iterator[RawLine | Progress]:
-    """Yield the lines of one file (`-`: standard input), then its Progress: read to the end, closed when its name says so.
+    """Yield the lines of one file, then its Progress; see `read_chunks`, of which these are the lines."""
+    for item in read_chunks(path, labels, stdin):
+        if isinstance(item, Chunk):
+            yield from item.lines()
+        else:
+            yield item
+
+
+def read_chunks(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = None) -> Iterator[Chunk | Progress]:
+    """Yield one file (`-`: standard input) in chunks of about CHUNK_BYTES, then its Progress: read to the end, closed when its
+    name says so.
 
     Lines without a stamp are placed at the file's last change (`ingested_at`). The label `timezone` (IANA name) is the zone
     of the period in a rotated file's name.
@@ -71,12 +83,21 @@ def read_path(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = No
     changed = _changed(path)
     offset, number = 0, 1
     with opened(path, stdin) as stream:
-        for line in lines(stream, path):
-            yield RawLine(source_id, offset, line.rstrip(b"\r\n"), number, changed, labels)
-            offset += len(line)
-            number += line.endswith(b"\n")
+        for data in _pieces(stream, path):
+            yield Chunk(source_id, offset, data, number, changed, labels)
+            offset += len(data)
+            number += line_ends(data)
     said = rotation(path, ZoneInfo(labels.get("timezone", "UTC")))
     yield Progress(source_id, offset, offset, caught_up=True, closed=said.closed, covers_until=said.covers_until)
+
+
+def line_ends(data: bytes) -> int:
+    """Return how many lines end in `data`."""
+    if len(data) < CHUNK_BYTES // 4:
+        return data.count(b"\n")
+    import numpy as np  # noqa: PLC0415  (five times as fast, and nothing a small file should wait for)
+
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
 def same_content(paths: Iterable[str]) -> Mapping[str, str]:
@@ -118,10 +139,27 @@ def opened(path: str, stdin: BinaryIO | None = None) -> Iterator[io.BufferedRead
             stream.close()
 
 
-def lines(stream: io.BufferedReader, path: str) -> Iterator[bytes]:
-    """Yield lines with their ends until the end of `stream`. Raises SourceError where it is damaged."""
-    while line := _guarded(stream, path):
-        yield line
+def _pieces(stream: io.BufferedReader, path: str) -> Iterator[bytes]:
+    """Yield whole lines, about CHUNK_BYTES of them; of a line longer than LINE_BYTES so many at a time.
+
+    Raises SourceError where the stream is damaged, after what was read of it.
+    """
+    held: list[bytes] = []
+    size = 0
+    try:
+        while part := _guarded(stream, path, min(CHUNK_BYTES, LINE_BYTES - size)):
+            held.append(part)
+            size += len(part)
+            if size >= CHUNK_BYTES:
+                data = b"".join(held)
+                end = data.rfind(b"\n") + 1 or (size if size >= LINE_BYTES else 0)
+                yield from [data[:end]] if end else []
+                held = [data[end:]]
+                size -= end
+    except SourceError:
+        yield from filter(None, [b"".join(held)])
+        raise
+    yield from filter(None, [b"".join(held)])
 
 
 def refused(path: str, error: OSError) -> SourceError:
@@ -204,9 +242,10 @@ def _refuse_binary(stream: io.BufferedReader, path: str) -> None:
         raise SourceError(f"{path}: is not text (it holds NUL bytes)")
 
 
-def _guarded(stream: io.BufferedReader, path: str) -> bytes:
+def _guarded(stream: io.BufferedReader, path: str, most: int) -> bytes:
+    """Return what can be read at once; a longer read would lose what precedes damage."""
     try:
-        return stream.readline(LINE_BYTES)
+        return stream.read1(most)
     except _BROKEN as error:
         raise _damaged(path, error) from error
     except OSError as error:

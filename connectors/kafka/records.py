@@ -8,6 +8,7 @@ it stays as it is, for engine/parse to read. Source of the field names: ECS fiel
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,9 @@ from typing import Any
 _MESSAGE = ("message", "log")
 _HOST = ("host.name", "host.hostname", "host", "hostname", "agent.hostname", "kubernetes.pod.name", "kubernetes.pod_name")
 _FILE = ("file", "log.file.path", "file.path", "filename", "path", "source")
+_LINE = re.compile(rb'"(?:message|log)"\s*:\s*"([^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*)"')
+_PROBE = b"<a line that nobody prints>"
+MOST_ENVELOPES = 2000
 _PROGRAM = ("level", "log.level", "logger", "log.logger", "logger_name", "stack_trace", "error.stack_trace")
 
 
@@ -44,6 +48,40 @@ def content(value: bytes) -> Content:
     return Content(_ended(data), host or "", file or "", document)
 
 
+class Envelopes:
+    """Reads records as `content` does, but remembers documents: a shipper writes the same around each line of a file.
+
+    Of a remembered document `fields` are those of another line: not for whoever asks for fields.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, bytes], Content | None] = {}
+        self._found = 0
+
+    def content(self, value: bytes) -> Content:
+        """Return what `value` holds."""
+        line = _LINE.search(value) if value.startswith(b"{") else None
+        if line is None or not line[1].isascii():  # bytes that are no UTF-8 make it no document
+            return content(value)
+        around = value[: line.start(1)], value[line.end(1) :]
+        if around not in self._known:
+            return self._learnt(around, value)
+        known = self._known[around]
+        self._found += 1
+        text = line[1] if known is not None and b"\\" not in line[1] else _unescaped(line[1])
+        if known is None or text is None:
+            return content(value)
+        return Content(_ended(text), known.host, known.file, known.fields)
+
+    def _learnt(self, around: tuple[bytes, bytes], value: bytes) -> Content:
+        if len(self._known) < MOST_ENVELOPES:
+            probe = content(_PROBE.join(around))
+            self._known[around] = probe if probe.data == _PROBE + b"\n" else None
+        elif self._found > len(self._known):  # worth the while: others have taken their place
+            self._known, self._found = {}, 0
+        return content(value)
+
+
 def stream_name(topic: str, partition: int, key: str, said: Content) -> str:
     """Return the source_id of a record's lines; `#` is escaped because it names containers inside a stream (model/records)."""
     if said.host or said.file:
@@ -66,6 +104,14 @@ def _document(value: bytes) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return loaded if isinstance(loaded, dict) else None
+
+
+def _unescaped(text: bytes) -> bytes | None:
+    """Return what a JSON string between its quotes says, None when it is none."""
+    try:
+        return str(json.loads(b'"%b"' % text)).encode("utf-8", "surrogatepass")
+    except ValueError:
+        return None
 
 
 def _at(document: Mapping[str, Any], name: str) -> Any:

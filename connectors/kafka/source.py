@@ -10,23 +10,26 @@ record are spanned by empty chunks; a range that is lost is not, so that nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from functools import partial
+from datetime import datetime
+from functools import cached_property, partial
 from typing import Any
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from connectors.kafka.cluster import Cluster, Log
+from connectors.kafka.joining import Joining, Origin
 from connectors.kafka.labels import filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
-from connectors.kafka.records import Content, content, first, stream_name
+from connectors.kafka.records import Content, Envelopes, content, first, stream_name
 from engine.codec import converter
 from engine.errors import DataLoss, SourceAway, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
+
+ORIGINS = 10_000  # that are remembered
 
 
 @dataclass
@@ -54,6 +57,7 @@ class KafkaSource:
     final: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     _bounds: Mapping[int, int] | None = field(default=None, repr=False)
+    _origins: dict[object, Origin] = field(default_factory=dict, repr=False)
 
     def initial(self) -> Offset:
         """Return where a first run starts; a topic that is not there yet is read from its beginning once it is."""
@@ -93,21 +97,34 @@ class KafkaSource:
         ]
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Yield the lines of a slice, a chunk a record; what is gone raises after everything that is left was yielded."""
+        """Yield the lines of a slice; what is gone raises after everything that is left was yielded.
+
+        Records of a source that follow each other are one chunk.
+        """
         lost = converter().structure(slice_["lost"], list[Lost])
         wanted = converter().structure(slice_["ranges"], list[Range])
         at = {each.partition: each.start for each in wanted}
+        joining = Joining()
         patience_s = PATIENCE_S if self.final else LIVE_PATIENCE_S
         for item in reading(self.bootstrap_servers, self.options, self.topic, wanted, patience_s):
             if isinstance(item, Lost):
                 lost.append(item)
                 at[item.partition] = item.end
                 continue
-            yield from self._gap(item.partition(), at[item.partition()], item.offset())
-            yield from self._lines(item)
-            at[item.partition()] = item.offset() + 1
-        for each in wanted:
-            yield from self._gap(each.partition, at[each.partition], each.end)
+            partition, offset, value = item.partition(), item.offset(), item.value()
+            if value is None:  # a deletion in a compacted topic: as if there were nothing
+                continue
+            if at[partition] < offset:
+                yield from _held(joining.rest())
+                yield self._gap(partition, at[partition], offset)
+            said = self._read(value)
+            origin = self._origin(partition, item.key(), said)
+            done = joining.add(origin, said.data, place(offset), place(offset + 1), _taken_ms(item))
+            if done is not None:
+                yield done
+            at[partition] = offset + 1
+        yield from _held(joining.rest())
+        yield from (self._gap(each.partition, at[each.partition], each.end) for each in wanted if at[each.partition] < each.end)
         if lost:
             raise ExceptionGroup("lines are gone", [self._loss(each) for each in lost])
 
@@ -145,22 +162,30 @@ class KafkaSource:
 
     # --- lines -----------------------------------------------------------------------------------------------------------
 
-    def _lines(self, message: Message) -> Iterator[Chunk]:
-        value, offset, stream = message.value(), message.offset(), self._stream(message.partition())
-        if value is None:  # a deletion in a compacted topic
-            yield from self._gap(message.partition(), offset, offset + 1)
-            return
-        said, key = content(value), _text(message.key())
-        name = stream_name(self.topic, message.partition(), key, said)
+    def _gap(self, partition: int, start: int, end: int) -> Chunk:
+        stream = self._stream(partition)
+        return Chunk(stream, place(start), b"", stream=stream, end=place(end))
+
+    @cached_property
+    def _read(self) -> Callable[[bytes], Content]:
+        """How records are read: with all they say, when labels ask for fields."""
+        return content if any("{field:" in label for label in self.labels.values()) else Envelopes().content
+
+    def _origin(self, partition: int, key: bytes | str | None, said: Content) -> Origin:
+        """Return where a record's lines are from; the same object for the same source, where its fields do not matter."""
+        about = partition, key, said.host, said.file
+        known = self._origins.get(about)
+        if known is None or self._read == content:
+            known = self._made_origin(partition, _text(key), said)
+            if len(self._origins) < ORIGINS:
+                self._origins[about] = known
+        return known
+
+    def _made_origin(self, partition: int, key: str, said: Content) -> Origin:
         labels = filled(self.labels, partial(self._ask, key, said))
         if said.host:
             labels = {"host": said.host, **labels}
-        yield Chunk(name, place(offset), said.data, 0, _taken_at(message), labels, stream, place(offset + 1))
-
-    def _gap(self, partition: int, start: int, end: int) -> Iterator[Chunk]:
-        stream = self._stream(partition)
-        if start < end:
-            yield Chunk(stream, place(start), b"", stream=stream, end=place(end))
+        return Origin(stream_name(self.topic, partition, key, said), self._stream(partition), labels)
 
     def _ask(self, key: str, said: Content, name: str, argument: str) -> str | None:
         if name == "field":
@@ -179,9 +204,13 @@ def place(offset: int) -> int:
     return offset * RECORD_POSITIONS
 
 
-def _taken_at(message: Message) -> datetime | None:
+def _held(chunk: Chunk | None) -> Sequence[Chunk]:
+    return () if chunk is None else (chunk,)
+
+
+def _taken_ms(message: Message) -> int | None:
     kind, at_ms = message.timestamp()
-    return None if kind == TIMESTAMP_NOT_AVAILABLE or at_ms < 0 else datetime.fromtimestamp(at_ms / 1000, UTC)
+    return None if kind == TIMESTAMP_NOT_AVAILABLE or at_ms < 0 else int(at_ms)
 
 
 def _text(key: bytes | str | None) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from connectors.files import find, read_path, same_content
+from connectors.files import find, read_chunks, same_content
 from engine.errors import SourceError
-from engine.model.records import Labels, Progress, RawLine
+from engine.model.records import Labels, Progress
+from engine.ports import Chunk
 
 BAR_FROM_BYTES = 5_000_000  # smaller input is over before a bar could be read
-BAR_EVERY_LINES = 5_000
 
 Advance = Callable[[int], None]  # takes how many bytes are read so far
 
@@ -21,7 +21,7 @@ class Intake:
     """The files somebody named, read one after the other.
 
     `notes` are sentences for the report and `refused` those among them that say what was asked for and could not be read; both
-    are complete once `lines` is exhausted.
+    are complete once `chunks` is exhausted.
     """
 
     def __init__(self, wanted: Sequence[str], labels: Labels) -> None:
@@ -32,8 +32,8 @@ class Intake:
         self.refused = [str(error) for error in found.errors]
         self.notes = [*self.refused, *(f"{path}: same content as {first}; read once" for path, first in repeats.items())]
 
-    def lines(self) -> Iterator[RawLine | Progress]:
-        """Yield every line and progress of every file that can be read, in the order the files were named."""
+    def chunks(self) -> Iterator[Chunk | Progress]:
+        """Yield every chunk and progress of every file that can be read, in the order the files were named."""
         sizes = {path: _size(path) for path in self._files}
         behind = 0
         with _progress_bar(sum(sizes.values())) as advance:
@@ -41,10 +41,10 @@ class Intake:
                 yield from _advancing(self._file(path), advance, behind, sizes[path])
                 behind += sizes[path]
 
-    def _file(self, path: str) -> Iterator[RawLine | Progress]:
+    def _file(self, path: str) -> Iterator[Chunk | Progress]:
         empty = True
         try:
-            for item in read_path(path, self._labels):
+            for item in read_chunks(path, self._labels):
                 empty = empty and isinstance(item, Progress)
                 yield item
         except SourceError as error:
@@ -55,9 +55,9 @@ class Intake:
             self.notes.append(f"{path}: is empty")
 
 
-def _advancing(items: Iterator[RawLine | Progress], advance: Advance, behind: int, size: int) -> Iterator[RawLine | Progress]:
-    for number, item in enumerate(items):
-        if number % BAR_EVERY_LINES == 0 and isinstance(item, RawLine):
+def _advancing(items: Iterator[Chunk | Progress], advance: Advance, behind: int, size: int) -> Iterator[Chunk | Progress]:
+    for item in items:
+        if isinstance(item, Chunk):
             advance(behind + min(item.offset, size))  # offsets count uncompressed bytes
         yield item
 

@@ -1,26 +1,34 @@
-"""What `scan` finds out: runs the reference pipeline over bounded input and gathers everything worth telling."""
+"""What `scan` finds out: reads bounded input through the stages and gathers everything worth telling."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from engine.cli.unknown import UnknownEvents, UnknownLines
-from engine.incident import MemoryLedger
-from engine.match import redact
+from engine.cache import Cache
+from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
+from engine.correlate import correlate
+from engine.incident import MemoryLedger, group
+from engine.match import Matcher, redact
 from engine.model.incidents import Blind, Incident
 from engine.model.matches import Match
-from engine.model.records import LogEvent, Progress, RawLine
+from engine.model.records import LogEvent, Progress
 from engine.model.rules import SEVERITIES, Plan
-from engine.pipeline import replay
+from engine.ports import Chunk
+from engine.skim.whole import Whole
+
+if TYPE_CHECKING:
+    from engine.skim.skimmer import Sight
 
 OVER = ("merged", "retracted")  # an incident in one of these states is no finding of its own
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """How much was read and seen; `seconds` is wall time."""
+    """How much was there: `matches` are those of rules, not of the lines in which a component names itself; `seconds` is wall
+    time."""
 
     lines: int
     events: int
@@ -41,33 +49,31 @@ class Triage:
 
 
 class _Counts:
-    """Counts what passes and hands on what no rule knows."""
+    """Counts the events that are read and hands on those that no rule knows."""
 
     def __init__(self) -> None:
-        self.lines = self.events = self.matches = 0
+        self.events = self.matches = 0
         self.unknown = UnknownEvents(redact)
-
-    def lines_of(self, input: Iterable[RawLine | Progress]) -> Iterator[RawLine | Progress]:
-        for item in input:
-            self.lines += isinstance(item, RawLine)
-            yield item
 
     def observe(self, event: LogEvent, matches: list[Match]) -> None:
         self.events += 1
-        self.matches += len(matches)
+        self.matches += sum(not match.rule_id.startswith(COMPONENT_LINE) for match in matches)
         self.unknown.observe(event, matches)
 
 
-def triage(input: Iterable[RawLine | Progress], plan: Plan, notes: list[str]) -> Triage:
-    """Run `input` through the reference pipeline and return what it shows.
+def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> Triage:
+    """Read `input`, leaving out what says nothing, and return what it shows: what the reference pipeline would find.
 
     Args:
         notes: sentences for the reader; `input` may add to them while it is read.
     """
     began, counts, ledger = time.perf_counter(), _Counts(), MemoryLedger()
-    final = {i.id: i for i in replay(counts.lines_of(input), plan, ledger, counts.observe)}
-    told = sorted((i for i in final.values() if i.status not in OVER), key=_worst_first)
-    stats = Stats(counts.lines, counts.events, counts.matches, time.perf_counter() - began)
+    matcher = Matcher(plan)
+    whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe)
+    findings = correlate(whole.read(input), plan)
+    final = {i.id: i for i in group(findings, plan, ledger)}
+    told = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
+    stats = Stats(whole.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - began)
     return Triage(
         incidents=tuple(i for i in told if not i.pending),
         pending=tuple(i for i in told if i.pending),
@@ -78,5 +84,12 @@ def triage(input: Iterable[RawLine | Progress], plan: Plan, notes: list[str]) ->
     )
 
 
-def _worst_first(incident: Incident) -> tuple[int, str, str]:
+def _sight(plan: Plan, matcher: Matcher) -> Sight:
+    from engine.skim.skimmer import sight_of  # noqa: PLC0415  (numpy, which a small scan does without)
+
+    return sight_of(matcher, plan.formats, Cache(), also=(ERROR_SIGN,))
+
+
+def worst_first(incident: Incident) -> tuple[int, str, str]:
+    """Return what to sort incidents by: most severe first, then earliest."""
     return (-SEVERITIES.index(incident.severity), incident.first_seen.isoformat() if incident.first_seen else "", incident.id)

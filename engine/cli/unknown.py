@@ -11,6 +11,8 @@ from engine.model.matches import Match
 from engine.model.records import LogEvent
 
 LEVELS = ("FATAL", "ERROR")  # worst first
+ERROR_SIGN = r"(?i)error|fatal|severe|critical|emergency|alert|\berr\b"  # in every event of these levels, whoever wrote it
+COMPONENT_LINE = "component:"  # what the rule ids of lines begin with in which a component names itself
 MOST_GROUPS = 20
 MOST_CLUSTERS = 500  # kept while reading; the least recently seen are forgotten beyond
 SAMPLE_CHARACTERS = 1000
@@ -44,7 +46,7 @@ class UnknownEvents:
 
     def observe(self, event: LogEvent, matches: Sequence[Match]) -> None:
         """Take one event in, unless it is no error or a rule matched it; a component naming itself is no rule."""
-        if event.level not in LEVELS or any(not match.rule_id.startswith("component:") for match in matches):
+        if event.level not in LEVELS or any(not match.rule_id.startswith(COMPONENT_LINE) for match in matches):
             return
         message = self._redact(event.message)
         cluster, _ = self._drain().add_log_message(message)

@@ -66,7 +66,15 @@ def any_of(checks: Sequence[Check]) -> Check:
     """Return a check that answers like the first of `checks` that holds."""
     if len(checks) == 1:
         return checks[0]
-    return lambda fields: next((found for found in (each(fields) for each in checks) if found is not None), None)
+
+    def check(fields: Fields) -> Captures | None:
+        for each in checks:
+            found = each(fields)
+            if found is not None:
+                return found
+        return None
+
+    return check
 
 
 @cache
@@ -85,7 +93,10 @@ def _search(test: Test) -> Check:
 
     def check(fields: Fields) -> Captures | None:
         for value in fields.values(field):
-            if all(literal in value for literal in literals):
+            for literal in literals:  # no generator here: most tests end at their first literal
+                if literal not in value:
+                    break
+            else:
                 compiled = expression(regex, nocase)  # compiled when first needed: most rules never see their literals
                 found = _first_consistent(compiled, value, captured)
                 if found is not None:

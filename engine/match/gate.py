@@ -6,8 +6,11 @@ hardly grows with the number of rules.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import re2
 
@@ -37,14 +40,25 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A sign ends before position `end`. `said` is what it matched, where only that counts, not how often; empty elsewhere."""
+class Hits:
+    """Where signs end, in order (the position behind each), and what each matched, where only that counts, not how often; else
+    empty. Both are of one length."""
 
-    end: int
-    said: bytes = b""
+    ends: Sequence[int]
+    said: Sequence[bytes]
 
 
-Find = Callable[[bytes], list[Hit]]
+Find = Callable[[bytes], Hits]
+
+
+class Kept(Protocol):
+    """Where databases are kept that take long to compile. What is lost or damaged is only made again."""
+
+    def load(self, name: str) -> bytes | None:
+        """Return what was stored under `name`, None when that is not known."""
+
+    def store(self, name: str, data: bytes) -> None:
+        """Keep `data` under `name`, if that can be done."""
 
 
 class Screen:
@@ -53,20 +67,23 @@ class Screen:
     Args:
         counted: the signs of what counts each time it is said.
         named: the signs of what is known once it was said a few times in the same words.
+        kept: where its database may lie ready.
         database: use Hyperscan where it is installed.
 
-    `complete` tells whether every sign is known; if not, hits mean nothing.
+    `complete` tells whether every sign is known; if not, hits mean nothing. `regexes` are what it looks for.
     """
 
-    def __init__(self, counted: Iterable[Signs], named: Iterable[Signs] = (), database: bool = True) -> None:
+    def __init__(
+        self, counted: Iterable[Signs], named: Iterable[Signs] = (), kept: Kept | None = None, database: bool = True
+    ) -> None:
         some, others = list(named), list(counted)
         given = [*others, *some]
         self.complete = all(each.regexes and "".join(each.regexes).isascii() for each in given)
-        regexes = list(dict.fromkeys(regex for each in given for regex in each.regexes))
+        self.regexes = regexes = tuple(dict.fromkeys(regex for each in given for regex in each.regexes))
         alike = {regex for each in some if each.whole for regex in each.regexes}
         alike -= {regex for each in others for regex in each.regexes}
-        made = _hyperscan(regexes, alike) if database and regexes else None
-        self.hits: Find = made or (_re2(regexes) if regexes else lambda data: [])
+        made = _hyperscan(regexes, alike, kept) if database and regexes else None
+        self.hits: Find = made or (_re2(regexes) if regexes else lambda data: Hits((), ()))
 
 
 def _set_of(regexes: Iterable[str]) -> re2.Set:
@@ -80,32 +97,59 @@ def _set_of(regexes: Iterable[str]) -> re2.Set:
     return made
 
 
-def _hyperscan(regexes: Sequence[str], alike: Set[str]) -> Find | None:
+def _hyperscan(regexes: Sequence[str], alike: Set[str], kept: Kept | None) -> Find | None:
     """Find with Hyperscan; None where it is not installed. What is in `alike` is told with what it matched."""
     try:
-        import hyperscan  # noqa: PLC0415  (an extra, and for raw bytes only)
+        import hyperscan  # noqa: PLC0415  (not on every machine, and for raw bytes only)
     except ImportError:
         return None
-    database = hyperscan.Database()
     # PREFILTER: what Hyperscan cannot express exactly matches more, never less; it does not go with the start of a match
     kinds = (hyperscan.HS_FLAG_PREFILTER, hyperscan.HS_FLAG_SOM_LEFTMOST)
     flags = [hyperscan.HS_FLAG_MULTILINE | kinds[regex in alike] for regex in regexes]
-    database.compile(expressions=[regex.encode() for regex in regexes], ids=list(range(len(regexes))), flags=flags)
+    database = _database(hyperscan, regexes, flags, kept)
     says = [regex in alike for regex in regexes]
 
-    def find(data: bytes) -> list[Hit]:
-        found: list[Hit] = []
+    def find(data: bytes) -> Hits:
+        ends: list[int] = []
+        said: list[bytes] = []
 
         def hit(number: int, start: int, end: int, _flags: int, _context: object) -> None:
-            found.append(Hit(end, data[start:end] if says[number] else b""))
+            ends.append(end)
+            said.append(data[start:end] if says[number] else b"")
 
         database.scan(data, match_event_handler=hit)
-        return found
+        return Hits(ends, said)
 
     return find
+
+
+def _database(hyperscan: Any, regexes: Sequence[str], flags: Sequence[int], kept: Kept | None) -> Any:
+    """Return the database that was kept, if it can be used here: Hyperscan looks at its checksum, version and processor."""
+    content = "\0".join((hyperscan.__version__, *map(str, flags), *regexes))
+    name = f"screen-{hashlib.sha256(content.encode()).hexdigest()[:32]}.hs"
+    stored = kept.load(name) if kept is not None else None
+    if stored is not None:
+        with suppress(Exception):  # whatever it says of a damaged or foreign database: it can be compiled
+            return _loaded(hyperscan, stored)
+    database = hyperscan.Database()
+    database.compile(expressions=[regex.encode() for regex in regexes], ids=list(range(len(regexes))), flags=flags)
+    if kept is not None:
+        kept.store(name, hyperscan.dumpb(database))
+    return database
+
+
+def _loaded(hyperscan: Any, stored: bytes) -> Any:
+    database = hyperscan.loadb(stored, hyperscan.HS_MODE_BLOCK)
+    database.scratch = hyperscan.Scratch(database)
+    return database
 
 
 def _re2(regexes: Sequence[str]) -> Find:
     """Find with RE2, which names one of several signs in the same place only: nothing is known to be said alike."""
     compiled = expression("(?m)" + "|".join(f"(?:{regex})" for regex in regexes))
-    return lambda data: [Hit(hit.end()) for hit in compiled.finditer(data)]
+
+    def find(data: bytes) -> Hits:
+        ends = [hit.end() for hit in compiled.finditer(data)]
+        return Hits(ends, [b""] * len(ends))
+
+    return find

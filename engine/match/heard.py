@@ -33,6 +33,13 @@ class Heard:
             yield Seen(event.source_id, first, last, labels)
         self._open[event.source_id] = (at, at, event.labels)
 
+    def joined(self, span: Seen) -> None:
+        """Take a span that joins on to what was heard of its source last; without that it says nothing."""
+        open_ = self._open.get(span.source_id)
+        if open_ is not None:
+            first, last, labels = open_
+            self._open[span.source_id] = (min(first, span.first), max(last, span.last), labels)
+
     def close(self) -> Iterator[Seen]:
         """Yield every open span and forget it."""
         for source_id, (first, last, labels) in self._open.items():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
 from engine.match.dumps import dump_check, dump_signs
 from engine.match.fields import Fields
-from engine.match.gate import Gate, Screen
+from engine.match.gate import Gate, Kept, Screen
 from engine.match.redact import cut, redact, redact_captures
 from engine.match.signs import Signs, signs_of, test_signs
 from engine.model.configs import settings_of_plan
@@ -37,11 +36,15 @@ class Matcher:
         self._sought = tuple(_sought(plan))
         self._gate = Gate([each.signs for each in self._sought])
 
-    @cached_property
-    def screen(self) -> Screen:
-        """What finds, in raw bytes, the lines that may bear a match; compiled when first asked for."""
+    def screen(self, also: Iterable[str] = (), kept: Kept | None = None) -> Screen:
+        """Return what finds, in raw bytes, the lines that may bear a match, or one of the expressions `also`.
+
+        Args:
+            kept: where what takes long to compile may lie ready.
+        """
         named = [each.signs for each in self._sought if each.rule_id.endswith(_NAMES)]
-        return Screen((each.signs for each in self._sought if not each.rule_id.endswith(_NAMES)), named)
+        counted = [each.signs for each in self._sought if not each.rule_id.endswith(_NAMES)]
+        return Screen([*counted, *(Signs((regex,)) for regex in also)], named, kept)
 
     def match_event(self, event: LogEvent) -> list[Match]:
         """Return the matches of `event`, at most one a rule, in the order of the plan; text and captures are redacted."""

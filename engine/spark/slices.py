@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
+from engine.cache import Cache
 from engine.codec import loads
 from engine.match import Matcher
 from engine.match.heard import Heard
@@ -22,7 +23,7 @@ from engine.parse import Assembler, decode_block, unwrap_line
 from engine.parse.assembling import Snapshot
 from engine.parse.headers import header_book
 from engine.ports import Chunk
-from engine.spark.skim import Skimmer
+from engine.skim.skimmer import Sight, Skimmer, sight_of
 
 PIECE_BYTES = 1 << 20  # of a stream that are skimmed together
 
@@ -68,6 +69,11 @@ class Stages(Rules):
     own: Rules
     takers: frozenset[str]  # formats whose lines take labels that an earlier line carries
 
+    @cached_property
+    def sight(self) -> Sight:
+        """How raw lines are skimmed; made when first asked for."""
+        return sight_of(self.matcher, self.formats, Cache())
+
     @property
     def formats(self) -> tuple[Format, ...]:
         """The plan's formats, the same object each time: the parser finds its compiled form by it."""
@@ -109,7 +115,7 @@ class _Stream:
         self._stages = stages
         self._parent_id = first.parent_id
         self._start = self._end = first.offset
-        self._lines = self._bytes = 0
+        self._bytes = 0
         self._mid_stream = first.offset > 0
         self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
         self._heard = Heard()
@@ -126,7 +132,6 @@ class _Stream:
     def take(self, chunk: Chunk) -> Iterator[Match | Seen]:
         self._end = chunk.next_offset
         self._bytes += len(chunk.data)
-        self._lines += chunk.data.count(b"\n") + (not chunk.data.endswith(b"\n") and bool(chunk.data))
         self._waiting.setdefault(chunk.source_id, []).append(chunk)
         self._waiting_bytes += len(chunk.data)
         if self._waiting_bytes >= PIECE_BYTES:
@@ -136,14 +141,16 @@ class _Stream:
         yield from self._read()
         yield from self._heard.close()
         yield self._edges()
-        yield Scanned(self._parent_id, self._lines, self._bytes)
+        yield Scanned(self._parent_id, sum(skimmer.lines for skimmer in self._skimmers.values()), self._bytes)
 
     def _read(self) -> Iterator[Match | Seen]:
         """Read what has come since the last time, source by source: they do not concern each other."""
         for source_id, chunks in self._waiting.items():
-            skimmer = self._skimmers.setdefault(source_id, Skimmer(self._stages.matcher.screen, self._stages.formats))
-            for raw in skimmer.worth_reading(chunks):
-                yield from self._record(unwrap_line(raw, self._stages.formats))
+            for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight)).read(chunks):
+                if isinstance(item, Seen):
+                    self._heard.joined(item)
+                else:
+                    yield from self._record(unwrap_line(item, self._stages.formats))
         self._waiting, self._waiting_bytes = {}, 0
 
     def _record(self, record: Record) -> Iterator[Match | Seen]:

@@ -1,6 +1,6 @@
-"""`python -m tests.bench`, or some of it: `python -m tests.bench scan job latency`, and by its name alone `hostile`.
+"""`python -m tests.bench`, or some of it: `python -m tests.bench scan job latency`. It prints; there are no limits.
 
-It prints; there are no limits.
+Without a name it measures what takes minutes; memory, hostile input and the higher rates are measured when named.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import signal
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from tests.bench import hostile, job, latency, scan
@@ -16,28 +17,25 @@ from tests.bench.machine import commit, load, machine, say
 from tests.servers.broker import brokers
 from tests.servers.jars import kafka_jars
 
-ON_KAFKA = {"job": job.measure, "latency": latency.measure}
+ALONE = {"scan": scan.measure, "memory": scan.measure_memory, "hostile": lambda folder: hostile.measure()}
+ON_KAFKA = {"job": job.measure, "latency": latency.measure} | {
+    f"latency-{rate}": partial(latency.measure, rate=rate) for rate in latency.RATES[1:]
+}
+USUAL = ("scan", "job", "latency")
 
 
 def main() -> None:
-    """Measure what the command line names, everything without a name."""
+    """Measure what the command line names, the usual parts without a name."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="what tocsin costs")
-    parser.add_argument(
-        "part",
-        nargs="*",
-        choices=[[], "scan", "hostile", *ON_KAFKA],
-        help="measure this only; hostile is left out unless it is named",
-    )
-    parts = parser.parse_args().part or ["scan", *ON_KAFKA]
+    parser.add_argument("part", nargs="*", choices=[[], *ALONE, *ON_KAFKA], help="measure this only")
+    parts = parser.parse_args().part or USUAL
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # unwinds: everything is stopped on the way
     say("machine", f"{machine()}; {load()}")
     say("commit", commit())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if "scan" in parts:
-            scan.measure(folder)
-        if "hostile" in parts:
-            hostile.measure()
+        for part in (part for part in parts if part in ALONE):
+            ALONE[part](folder)
         if wanted := [part for part in parts if part in ON_KAFKA]:
             with brokers(kafka_jars(), folder) as (broker,):
                 for part in wanted:

@@ -1,7 +1,9 @@
 """Broker log lines made from a seed: the same seed gives the same bytes on every machine.
 
-Mostly INFO lines in the wording of a ZooKeeper-based broker, some warnings with a stack trace, and `hits` of every thousand
-events that a shipped rule knows. Made-up data flatters or slanders real logs: compare figures over the same corpus only.
+The wording and the shares are those of a ZooKeeper-based broker that works: segments rolled and deleted, groups that rebalance,
+fetchers that connect; a heartbeat of the group metadata manager every ten minutes of log time; some 15% of the lines continue a
+stack trace or a config dump. `hits` is the share of events that a shipped rule tells something of. Made-up data flatters or
+slanders real logs: compare figures over the same corpus only.
 """
 
 from __future__ import annotations
@@ -11,38 +13,73 @@ from datetime import datetime, timedelta
 from random import Random
 
 START = datetime(2022, 10, 5, 0, 0, 0)
+STEP_MS = 400  # between two events at most
+HEARTBEAT_EVERY = timedelta(minutes=10)
 TOPICS = ("orders", "payments", "account_event", "mail-out", "clicks.raw", "audit")
+QUIET_RATE, COMMON_RATE, STORM_RATE = 0.0001, 0.01, 0.3
 
-QUIET = (
-    "INFO [GroupMetadataManager brokerId=1] Removed 0 expired offsets in {n} milliseconds. "
-    "(kafka.coordinator.group.GroupMetadataManager)",
-    "INFO [Log partition={topic}-{p}, dir=/var/lib/kafka] Rolled new log segment at offset {n} in 3 ms. (kafka.log.Log)",
-    "INFO [ProducerStateManager partition={topic}-{p}] Writing producer snapshot at offset {n} "
-    "(kafka.log.ProducerStateManager)",
-    "INFO [Log partition={topic}-{p}, dir=/var/lib/kafka] Deleting segment files LogSegment(baseOffset={n}, size=1073741703, "
-    "lastModifiedTime=1664956976908, largestRecordTimestamp=Some(1664956976908)) (kafka.log.Log)",
-    "INFO [GroupCoordinator 1]: Member consumer-{p}-{n} in group billing has left, removing it from the group "
-    "(kafka.coordinator.group.GroupCoordinator)",
-    "INFO [Partition {topic}-{p} broker=1] Expanding ISR from 1,2 to 1,2,3 (kafka.cluster.Partition)",
+HEARTBEAT = (
+    "INFO [GroupMetadataManager brokerId=1] Removed 0 expired offsets in {ms} milliseconds. "
+    "(kafka.coordinator.group.GroupMetadataManager)"
 )
-TRACE = (
+QUIET = (
+    "INFO [UnifiedLog partition={topic}-{p}, dir=/var/lib/kafka] Rolled new log segment at offset {n} in {ms} ms. "
+    "(kafka.log.UnifiedLog)",
+    "INFO [ProducerStateManager partition={topic}-{p}] Wrote producer snapshot at offset {n} with {p} producer ids in {ms} ms. "
+    "(kafka.log.ProducerStateManager)",
+    "INFO [UnifiedLog partition={topic}-{p}, dir=/var/lib/kafka] Deleting segment LogSegment(baseOffset={n}, size=1073741703, "
+    "lastModifiedTime=1664956976908, largestRecordTimestamp=Some(1664956976908)) due to retention time 604800000ms breach "
+    "(kafka.log.UnifiedLog)",
+    "INFO [UnifiedLog partition={topic}-{p}, dir=/var/lib/kafka] Incremented log start offset to {n} due to segment deletion "
+    "(kafka.log.UnifiedLog)",
+    "INFO Deleted log /var/lib/kafka/{topic}-{p}/{n:020d}.log.deleted. (kafka.log.LogSegment)",
+    "INFO Deleted offset index /var/lib/kafka/{topic}-{p}/{n:020d}.index.deleted. (kafka.log.LogSegment)",
+    "INFO Deleted time index /var/lib/kafka/{topic}-{p}/{n:020d}.timeindex.deleted. (kafka.log.LogSegment)",
+    "INFO [GroupCoordinator 1]: Dynamic member with unknown member id joins group billing-{p} in Stable state. Created a new "
+    "member id consumer-billing-{p}-{n} and request the member to rejoin with this id. "
+    "(kafka.coordinator.group.GroupCoordinator)",
+    "INFO [GroupCoordinator 1]: Assignment received from leader consumer-billing-{p}-{n} for group billing-{p} for generation "
+    "{ms}. The group has {p} members, 0 of which are static. (kafka.coordinator.group.GroupCoordinator)",
+    "INFO [ReplicaFetcher replicaId=1, leaderId=2, fetcherId=0] Partition {topic}-{p} has an older epoch ({ms}) than the "
+    "current leader. Will await the new LeaderAndIsr state before resuming fetching. (kafka.server.ReplicaFetcherThread)",
+    "INFO [Log partition=__consumer_offsets-{p}, dir=/var/lib/kafka] Found deletable segments with base offsets [{n}] due to "
+    "retention time 604800000ms breach (kafka.log.Log)",
+    "INFO Cleaner 0: Beginning cleaning of log __consumer_offsets-{p} (kafka.log.LogCleaner)",
+    "INFO Cleaner 0: Building offset map for __consumer_offsets-{p} for {ms} segments in offset range [{n}, 1048576). "
+    "(kafka.log.LogCleaner)",
+    "INFO [data-plane-kafka-request-handler-{p}]: Completed request for {topic}-{p} from 10.0.0.{ms}:40112; totalTime:{ms}.2 "
+    "(kafka.request.logger)",
+)
+CONTINUED = (
     "WARN [SocketServer listenerType=ZK_BROKER, nodeId=1] Unexpected error from /10.0.0.{p}; closing connection "
     "(org.apache.kafka.common.network.Selector)\n"
     "java.io.IOException: Connection reset by peer\n"
     "\tat java.base/sun.nio.ch.FileDispatcherImpl.read0(Native Method)\n"
+    "\tat java.base/sun.nio.ch.SocketChannelImpl.read(SocketChannelImpl.java:426)\n"
     "\tat org.apache.kafka.common.network.PlaintextTransportLayer.read(PlaintextTransportLayer.java:103)\n"
-    "\tat org.apache.kafka.common.network.Selector.poll(Selector.java:481)"
+    "\tat org.apache.kafka.common.network.Selector.poll(Selector.java:481)",
+    "INFO AdminClientConfig values: \n"
+    "\tclient.dns.lookup = use_all_dns_ips\n"
+    "\tclient.id = exporter-{p}\n"
+    "\tmetric.reporters = []\n"
+    "\trequest.timeout.ms = 30000\n"
+    "\tsecurity.protocol = PLAINTEXT\n"
+    " (org.apache.kafka.clients.admin.AdminClientConfig)",
 )
-HIT = (
-    "ERROR [ReplicaManager broker=1] Error processing append operation on partition {topic}-{p} (kafka.server.ReplicaManager)\n"
-    "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set(1) is insufficient to satisfy "
-    "the min.isr requirement of 2 for partition {topic}-{p}"
-)
-
-
+CONTINUED_EVENTS = 0.033  # of events: some 15% of the lines are below the first of theirs
 DENIED = (
     "INFO Principal = {principal} is Denied Operation = Describe from host = 10.16.19.213 on resource = Topic:LITERAL:orders "
     "for request = Metadata with resourceRefCount = 1 (kafka.authorizer.logger)"
+)
+HITS = (
+    "ERROR [ReplicaManager broker=1] Error processing append operation on partition {topic}-{p} (kafka.server.ReplicaManager)\n"
+    "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set(1) is insufficient to satisfy "
+    "the min.isr requirement of 2 for partition {topic}-{p}",
+    "INFO [Partition {topic}-{p} broker=1] Shrinking ISR from 1,2,3 to 1. Leader: (highWatermark: {n}, endOffset: {n}). "
+    "Out of sync replicas: (brokerId: 2, endOffset: {n}) (brokerId: 3, endOffset: {n}). (kafka.cluster.Partition)",
+    "WARN [ReplicaFetcher replicaId=1, leaderId=2, fetcherId=0] Connection to node 2 (kafka-2/10.0.0.2:9092) could not be "
+    "established. Broker may not be available. (org.apache.kafka.clients.NetworkClient)",
+    DENIED.replace("{principal}", "User:app-{p}"),
 )
 
 
@@ -61,21 +98,25 @@ def stamped(at: datetime, text: str) -> str:
     return f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}] {text}"
 
 
-def lines(count: int, seed: int = 1, hits: int = 5) -> Iterator[str]:
-    """Yield at least `count` lines (the last event is whole), `hits` per thousand events being what a rule knows."""
-    random, at, made = Random(seed), START, 0
+def lines(count: int, seed: int = 1, hits: float = QUIET_RATE) -> Iterator[str]:
+    """Yield at least `count` lines (the last event is whole), the share `hits` of the events being what a rule knows."""
+    random, at, beaten, made = Random(seed), START, START, 0
     while made < count:
-        at += timedelta(milliseconds=random.randrange(1, 400))
-        for line in _event(random, hits).splitlines():
-            yield line if line.startswith(("\t", "java.", "org.")) else stamped(at, line)
-            made += 1
+        at += timedelta(milliseconds=random.randrange(1, STEP_MS))
+        beats = at - beaten >= HEARTBEAT_EVERY
+        beaten = at if beats else beaten
+        text = _filled(HEARTBEAT if beats else _template(random, hits), random)
+        yield from stamped(at, text).split("\n")
+        made += 1 + text.count("\n")
 
 
-def _event(random: Random, hits: int) -> str:
-    draw = random.randrange(1000)
-    template = HIT if draw < hits else TRACE if draw < hits + 10 else random.choice(QUIET)
-    return _filled(template, random)
+def _template(random: Random, hits: float) -> str:
+    draw = random.random()
+    if draw < hits:
+        return random.choice(HITS)
+    return random.choice(CONTINUED if draw < hits + CONTINUED_EVENTS else QUIET)
 
 
 def _filled(template: str, random: Random) -> str:
-    return template.format(topic=random.choice(TOPICS), p=random.randrange(12), n=random.randrange(10**6))
+    topic, p, n = random.choice(TOPICS), random.randrange(12), random.randrange(10**6)
+    return template.format(topic=topic, p=p, n=n, ms=random.randrange(1, 200))

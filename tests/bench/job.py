@@ -7,16 +7,22 @@ The first batches, in which the JVM still compiles, are left out of it and count
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from connectors.kafka import open_source
+from engine.dsl import builtin_rules, load_cached
+from engine.spark.combining import combined
+from engine.spark.slices import Scanned, scan, stages
+from tests.bench.corpus import COMMON_RATE
 from tests.bench.machine import corpus, say
 from tests.bench.processes import tocsin
 from tests.bench.producing import Producing
 
-SIZES = (1_000, 8_000)  # lines of a batch
+SIZES = (1_000, 50_000)  # lines of a batch
 BATCHES, WARMING = 7, 3  # of a run, and how many of them are not counted
 _BATCH = re.compile(r"tocsin: batch \d+: ([\d,]+) lines?")
 
@@ -31,9 +37,11 @@ class Spent:
 
 def measure(folder: Path, address: str) -> None:
     """Measure both kinds of source and print."""
-    logs = [corpus(folder, size * BATCHES) for size in SIZES]
+    logs = [corpus(folder, size * BATCHES, COMMON_RATE) for size in SIZES]
     fitted("files", [spent(folder, f"files-{path.stem}", _files(path), size) for path, size in zip(logs, SIZES, strict=True)])
-    sources = [_shipped(path, address) for path in logs]
+    topics = [_shipped(path, address) for path in logs]
+    sources = [topic.source("earliest") for topic in topics]
+    say("result", f"the same topic read and scanned without Spark: {_bare(topics[-1]):.1f} s of CPU per million lines")
     fitted("kafka", [spent(folder, f"kafka-{size}", source, size) for source, size in zip(sources, SIZES, strict=True)])
 
 
@@ -71,8 +79,21 @@ def _files(path: Path) -> str:
     return f"{{type: files, paths: [{path.name}], labels: {{cluster: bench}}, start: earliest}}"
 
 
-def _shipped(path: Path, address: str) -> str:
+def _shipped(path: Path, address: str) -> Producing:
     with Producing(address, f"bench-{path.stem}") as topic:
         for line in path.read_text(encoding="utf-8").splitlines():
             topic.send(line)
-    return topic.source("earliest")
+    return topic
+
+
+def _bare(topic: Producing) -> float:
+    """Return the CPU seconds per million lines of what the job's worker does, in this process, from its second reading on."""
+    known = stages(load_cached([builtin_rules()]))
+    costs = []
+    for _ in range(2):
+        source = open_source(topic.settings("earliest"))
+        (slice_,) = source.partitions(source.initial(), source.latest(source.initial()))
+        began = time.process_time()
+        lines = sum(item.lines for item in combined(scan(source.chunks(slice_), known)) if isinstance(item, Scanned))
+        costs.append((time.process_time() - began) / lines * 1e6)
+    return min(costs)

@@ -17,30 +17,31 @@ from tests.bench.machine import say
 from tests.bench.processes import Session, tocsin
 from tests.bench.producing import Producing
 
-LINES_PER_S, EVERY_S, FOR_S = 1000, 2.0, 60.0
+RATES = (1_000, 20_000, 50_000)  # lines per second
+EVERY_S, FOR_S = 2.0, 60.0
 BURST_S = 0.01
 POLL_S = 0.02
 READY_WITHIN_S, TOLD_WITHIN_S = 240.0, 30.0
 
 
-def measure(folder: Path, address: str) -> None:
-    """Measure and print."""
-    say("corpus", f"tests/bench/corpus.py quiet lines, {LINES_PER_S:,} a second; every {EVERY_S:g} s one client is denied")
-    with Producing(address, "bench-latency") as topic:
-        config = folder / "latency.yml"
-        store = folder / "latency.db"
+def measure(folder: Path, address: str, rate: int = RATES[0]) -> None:
+    """Measure at `rate` lines per second and print."""
+    say("corpus", f"tests/bench/corpus.py quiet lines, {rate:,} a second; every {EVERY_S:g} s one client is denied")
+    with Producing(address, f"bench-latency-{rate}") as topic:
+        config = folder / f"latency-{rate}.yml"
+        store = folder / f"latency-{rate}.db"
         config.write_text(f"sources: [{topic.source('latest')}]\nroute: {{receiver: terminal}}\nstore: 'sqlite:///{store}'\n")
         say("command", f"tocsin run -c {config.name}   # {topic.source('latest')}")
         with tocsin("run", "-c", config) as running:
-            _report(_latencies(running, topic, store))
+            _report(_latencies(running, topic, store, rate))
 
 
-def _latencies(running: Session, topic: Producing, store: Path) -> Mapping[str, float | None]:
+def _latencies(running: Session, topic: Producing, store: Path, rate: int) -> Mapping[str, float | None]:
     """Return the seconds that each denial took, by principal; None for one that did not come."""
     ready = threading.Event()
     threading.Thread(target=_listen, args=(running, ready), daemon=True).start()
     sent: dict[str, float] = {}
-    sending = threading.Thread(target=_send, args=(topic, ready, sent))
+    sending = threading.Thread(target=_send, args=(topic, ready, sent, rate))
     sending.start()
     seen = _watch(store, sending, sent)
     return {name: seen[name] - at if name in seen else None for name, at in sent.items()}
@@ -52,32 +53,31 @@ def _listen(running: Session, ready: threading.Event) -> None:
             ready.set()
 
 
-def _send(topic: Producing, ready: threading.Event, sent: dict[str, float]) -> None:
+def _send(topic: Producing, ready: threading.Event, sent: dict[str, float], rate: int) -> None:
     """Send quiet lines at the rate; once the job has read some, a denial now and then, and note when."""
     random, began, lines = Random(1), time.time(), 0
     while not ready.is_set() and time.time() - began < READY_WITHIN_S:
-        lines = _keep_up(topic, random, began, lines)
+        lines = _keep_up(topic, random, (time.time() - began) * rate, lines)
     if not ready.is_set():
         say("measured", f"the job had read nothing after {READY_WITHIN_S:g} s")
         return
     start = time.time()
     while (passed := time.time() - start) < FOR_S:
-        lines = _keep_up(topic, random, began, lines)
+        lines = _keep_up(topic, random, (time.time() - began) * rate, lines)
         if passed >= len(sent) * EVERY_S + 1:
             name = f"User:app-{len(sent)}"
             sent[name] = time.time()
             topic.send(denied(datetime.now(UTC), name))
     while time.time() - start < FOR_S + TOLD_WITHIN_S / 2:  # the rate goes on while the last ones are on their way
-        lines = _keep_up(topic, random, began, lines)
+        lines = _keep_up(topic, random, (time.time() - began) * rate, lines)
 
 
-def _keep_up(topic: Producing, random: Random, began: float, lines: int) -> int:
+def _keep_up(topic: Producing, random: Random, due: float, lines: int) -> int:
     """Send what is due by now and rest for a moment; return how many lines that makes in all."""
-    due = int((time.time() - began) * LINES_PER_S)
-    for _ in range(due - lines):
+    for _ in range(int(due) - lines):
         topic.send(quiet(datetime.now(UTC), random))
     time.sleep(BURST_S)
-    return due
+    return max(int(due), lines)
 
 
 def _watch(store: Path, sending: threading.Thread, sent: Mapping[str, float]) -> Mapping[str, float]:
@@ -118,11 +118,11 @@ def _report(found: Mapping[str, float | None]) -> None:
     if len(took) < 2:
         say("result", f"{len(took)} of {len(found)} lines came to the outbox: nothing to tell of")
         return
-    p50, p95 = _at(took, 50), _at(took, 95)
+    p50, p95, p99 = (_at(took, percent) for percent in (50, 95, 99))
     say("measured", " ".join(f"{each:.2f}" for each in took) + " s")
     say(
         "result",
-        f"produced line to outbox row: p50 {p50:.2f} s, p95 {p95:.2f} s, longest {took[-1]:.2f} s"
+        f"produced line to outbox row: p50 {p50:.2f} s, p95 {p95:.2f} s, p99 {p99:.2f} s, longest {took[-1]:.2f} s"
         f" ({len(took)} lines, {lost} not seen), trigger 1 s, notifier looks every 1 s",
     )
 

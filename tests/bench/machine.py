@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tests.bench.corpus import lines
 
-HITS = 5
-
 
 def machine() -> str:
     """Return what this runs on."""
@@ -31,11 +29,12 @@ def commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
-def corpus(folder: Path, count: int) -> Path:
-    """Write `count` lines into a file of `folder`, say what it is, and return it."""
-    path = folder / f"{count}.log"
-    path.write_text("\n".join(lines(count, hits=HITS)) + "\n", encoding="utf-8")
-    say("corpus", f"tests/bench/corpus.py seed 1, {count:,} lines, {path.stat().st_size:,} bytes, {HITS} hits per 1,000 events")
+def corpus(folder: Path, count: int, hits: float) -> Path:
+    """Write `count` lines, whose events hit rules at the rate `hits`, into a file of `folder`; say what it is and return it."""
+    path = folder / f"{count}-{hits:g}.log"
+    with path.open("w", encoding="utf-8") as out:
+        out.writelines(f"{line}\n" for line in lines(count, hits=hits))
+    say("corpus", f"tests/bench/corpus.py seed 1, {count:,} lines, {path.stat().st_size:,} bytes, {hits:.2%} of the events hit")
     return path
 
 

@@ -30,6 +30,10 @@ class Producing:
         self._producer.produce(self._topic, record(HOST, FILE, line), f"{HOST}{FILE}")
         self._producer.poll(0)
 
+    def settings(self, start: str) -> dict[str, object]:
+        """Return the topic as the settings of its source."""
+        return {"bootstrap_servers": self._address, "topic": self._topic, "labels": {"cluster": "bench"}, "start": start}
+
     def source(self, start: str) -> str:
         """Return the topic as a source of tocsin.yml."""
         where = f"bootstrap_servers: '{self._address}', topics: [{self._topic}]"

@@ -10,7 +10,6 @@ from connectors.kafka.source import KafkaSource
 from engine.errors import DataLoss, SourceAway
 from engine.model.records import RawLine
 from engine.ports import Chunk, Offset
-from engine.spark.skim import raw_lines
 
 
 class Reader:
@@ -46,7 +45,7 @@ class Reader:
         return [(line.source_id, line.value.decode()) for line in self.raw()]
 
     def raw(self) -> list[RawLine]:
-        return [line for batch in self.batches for chunk in batch for line in raw_lines(chunk)]
+        return [line for batch in self.batches for chunk in batch for line in chunk.lines()]
 
     def contiguous(self) -> bool:
         ends: dict[str, int] = {}

@@ -58,7 +58,7 @@ def scan(
     plan = with_roster(book.plan, roster)
     intake = Intake(paths, labels)
     intake.notes += [f"{path}: not used; its rules have errors" for path in book.left_out]
-    answer = triage(intake.lines(), plan, intake.notes)
+    answer = triage(intake.chunks(), plan, intake.notes)
     _complain(book, intake)
     if format is Format.JSON:
         print_json(document(answer))

@@ -7,11 +7,11 @@ import pytest
 
 from engine.cli import intake as module
 from engine.cli.intake import Intake
-from engine.model.records import RawLine
+from engine.ports import Chunk
 
 
 def read(intake: Intake) -> list[tuple[str, bytes]]:
-    return [(item.source_id, item.value) for item in intake.lines() if isinstance(item, RawLine)]
+    return [(line.source_id, line.value) for item in intake.chunks() if isinstance(item, Chunk) for line in item.lines()]
 
 
 def test_what_is_good_is_read_and_what_is_bad_is_told(tmp_path: Path) -> None:
@@ -46,7 +46,8 @@ def test_the_same_content_is_read_once(tmp_path: Path) -> None:
 def test_every_line_bears_the_labels(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"one\n")
-    (line,) = (item for item in Intake([str(path)], {"cluster": "prod"}).lines() if isinstance(item, RawLine))
+    chunks = [item for item in Intake([str(path)], {"cluster": "prod"}).chunks() if isinstance(item, Chunk)]
+    (line,) = (line for chunk in chunks for line in chunk.lines())
     assert line.labels["cluster"] == "prod"
 
 

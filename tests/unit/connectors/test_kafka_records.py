@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.kafka import check_label, check_option
+from connectors.kafka.joining import JOINED_BYTES, Joining, Origin
 from connectors.kafka.labels import filled
 from connectors.kafka.options import resolved
-from connectors.kafka.records import content, stream_name
+from connectors.kafka.records import Content, Envelopes, content, stream_name
 from engine.errors import SourceError
 
 FILEBEAT = {
@@ -115,3 +116,58 @@ def test_secrets_are_looked_up_and_a_missing_one_is_told(tmp_path: Path, monkeyp
         resolved({"sasl.password": "env:NOT_SET"})
     with pytest.raises(SourceError, match="a file that cannot be read"):
         resolved({"sasl.password": f"file:{tmp_path}/none"})
+
+
+def alike(said: Content) -> tuple[bytes, str, str]:
+    return said.data, said.host, said.file
+
+
+documents = st.fixed_dictionaries(
+    {"host": st.sampled_from(["h", "i", {"name": "h"}, 7]), "message": st.text() | st.integers()},
+    optional={
+        "log": st.sampled_from(["x", {"offset": 1, "message": "y"}]),
+        "file": st.just("/a.log"),
+        "level": st.sampled_from(["ERROR", ""]),
+    },
+)
+
+
+@given(
+    st.lists(
+        documents.map(json.dumps).map(str.encode)
+        | documents.map(lambda said: json.dumps(said, ensure_ascii=False)).map(lambda text: text.encode("utf-8", "replace"))
+        | st.binary().map(lambda text: b'{"host": "h", "message": "' + text + b'"}')
+    )
+)
+def test_remembered_documents_say_what_they_say_when_they_are_read(values: list[bytes]) -> None:
+    envelopes = Envelopes()
+    for value in [*values, *values]:
+        assert alike(envelopes.content(value)) == alike(content(value))
+
+
+def test_records_of_one_origin_that_follow_each_other_are_one_chunk() -> None:
+    one, other = Origin("t/a", "t-0", {}), Origin("t/b", "t-0", {})
+    joining = Joining()
+    added = [
+        joining.add(one, b"x\n", 0, 10, 1000),
+        joining.add(one, b"y\nz\n", 10, 20, None),
+        joining.add(other, b"b\n", 20, 30, 2000),
+        joining.add(other, b"c\n", 40, 50, 2000),
+        joining.rest(),
+        joining.rest(),
+    ]
+    chunks = [chunk for chunk in added if chunk is not None]
+    assert [(c.source_id, c.offset, c.end, c.data) for c in chunks] == [
+        ("t/a", 0, 20, b"x\ny\nz\n"),
+        ("t/b", 20, 30, b"b\n"),
+        ("t/b", 40, 50, b"c\n"),
+    ]
+    lines = [(line.offset, line.value, line.ingested_at and line.ingested_at.timestamp()) for line in chunks[0].lines()]
+    assert lines == [(0, b"x", 1.0), (10, b"y", None), (12, b"z", None)]
+
+
+def test_a_chunk_of_joined_records_does_not_grow_without_end() -> None:
+    joining, one = Joining(), Origin("t/a", "t-0", {})
+    line = b"x" * (JOINED_BYTES // 3) + b"\n"
+    chunks = [joining.add(one, line, at, at + 1, None) for at in range(9)]
+    assert sum(chunk is not None for chunk in chunks) == 4

@@ -38,4 +38,4 @@ def test_a_plan_whose_fixes_set_nothing_reads_none() -> None:
 
 
 def test_the_screen_finds_them_in_raw_bytes() -> None:
-    assert Matcher(PLAN).screen.hits(DUMP.encode())
+    assert Matcher(PLAN).screen().hits(DUMP.encode()).ends

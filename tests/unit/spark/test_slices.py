@@ -20,7 +20,6 @@ from engine.model.records import Block, Progress, RawLine
 from engine.parse import assemble, unwrap
 from engine.ports import Chunk
 from engine.spark.scope import carried
-from engine.spark.skim import raw_lines
 from engine.spark.slices import Edges, Scanned, Stages, matched, scan, stages
 from engine.spark.streams import Streams, StreamState, TakenBack
 
@@ -57,7 +56,7 @@ def shipped() -> Stages:
 def whole(data: bytes) -> list[Match | Seen]:
     """What the reference pipeline says of `data`."""
     formats, heard = shipped().formats, Heard()
-    blocks = assemble(unwrap(raw_lines(Chunk("x.log", 0, data, 1, INGESTED)), formats), formats)
+    blocks = assemble(unwrap(Chunk("x.log", 0, data, 1, INGESTED).lines(), formats), formats)
     said = [item for block in blocks if isinstance(block, Block) for item in matched(block, shipped(), heard)]
     return [*said, *heard.close()]
 

@@ -17,8 +17,8 @@ from engine.correlate.bindings import SIGHTINGS
 from engine.match.gate import Screen
 from engine.model.matches import Match, Seen
 from engine.ports import Chunk
-from engine.spark import skim
-from engine.spark.skim import Skimmer, raw_lines
+from engine.skim import skimmer as skim
+from engine.skim.skimmer import Skimmer
 from engine.spark.slices import Edges, Stages, scan, stages
 from tests.spark.finals import plan
 from tests.unit.spark.test_slices import SAMPLES
@@ -106,21 +106,21 @@ def test_quiet_lines_are_left_out_and_the_rest_keeps_its_place() -> None:
     quiet = [HEADS[2].format(stamp(at / 10)) for at in range(300)]
     data = "\n".join([*quiet, HEADS[4].format(stamp(40)), BELOW[1], *quiet[:1]]).encode() + b"\n"
     chunk = Chunk("b.log", 1000, data, 7, None, {})
-    read = list(Skimmer(compiled().matcher.screen, compiled().formats).worth_reading([chunk]))
+    read = list(Skimmer(compiled().sight).read([chunk]))
     assert len(read) < 10
-    everything = {raw.offset: raw for raw in raw_lines(chunk)}
+    everything = {raw.offset: raw for raw in chunk.lines()}
     assert all(everything[raw.offset] == raw for raw in read)
     assert sum(b"Error processing append" in raw.value for raw in read) == 1
 
 
 def test_a_stream_of_naming_lines_is_read_until_it_binds() -> None:
     data = "\n".join(HEADS[0].format(stamp(at / 10)) for at in range(300)).encode() + b"\n"
-    read = list(Skimmer(compiled().matcher.screen, compiled().formats).worth_reading([Chunk("b.log", 0, data, 1)]))
+    read = list(Skimmer(compiled().sight).read([Chunk("b.log", 0, data, 1)]))
     assert 2 <= len(read) < 10
 
 
 def test_every_shipped_rule_has_a_sign() -> None:
-    assert compiled().matcher.screen.complete
+    assert compiled().sight.screen.complete
 
 
 def test_without_hyperscan_the_same_lines_have_hits() -> None:
@@ -133,4 +133,4 @@ def test_without_hyperscan_the_same_lines_have_hits() -> None:
 
 def numbers(data: bytes, screen: Screen) -> Sequence[int]:
     """The lines of `data` in which a hit ends."""
-    return sorted({data.count(b"\n", 0, hit.end - 1) for hit in screen.hits(data)})
+    return sorted({data.count(b"\n", 0, end - 1) for end in screen.hits(data).ends})

@@ -1,0 +1,61 @@
+"""Derived data on disk: written in one step, so that a reader finds all of it or nothing; dropped when much newer is there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+KEPT = 8  # files of a kind
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Files in `folder`; None: the user's cache folder. A kind of file is what its name begins with, up to the first dash.
+
+    Reading and writing never fail: what is kept here can be made again.
+    """
+
+    folder: Path | None = None
+
+    def load(self, name: str) -> bytes | None:
+        """Return what `name` holds, None when it is not there or cannot be read."""
+        try:
+            return self._file(name).read_bytes()
+        except (OSError, RuntimeError):  # RuntimeError: the user has no home folder
+            return None
+
+    def store(self, name: str, data: bytes) -> None:
+        """Write `name` in one step and drop all but the newest files of its kind; does nothing where it may not write."""
+        with contextlib.suppress(OSError, RuntimeError):
+            file = self._file(name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            _write(file, data)
+            _prune(file.parent, f"{name.partition('-')[0]}-*{file.suffix}")
+
+    def _file(self, name: str) -> Path:
+        return (self.folder or _users()) / name
+
+
+def _write(file: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+        Path(name).replace(file)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _prune(folder: Path, kind: str) -> None:
+    files = sorted(folder.glob(kind), key=lambda file: file.stat().st_mtime, reverse=True)
+    for file in files[KEPT:]:
+        file.unlink(missing_ok=True)
+
+
+def _users() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "tocsin"

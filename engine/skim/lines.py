@@ -1,0 +1,52 @@
+"""The lines of a text of bytes: where each begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Numbers: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+BEGINNING = 48  # bytes of a line that are looked at side by side with those of all others: more than a stamp takes
+
+_NEWLINE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The lines of a text: where each begins, and where the text ends."""
+
+    text: bytes
+    starts: Numbers
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def line(self, number: int) -> bytes:
+        """Return a line without its line end."""
+        end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
+        return self.text[self.starts[number] : end].rstrip(b"\r\n")
+
+    def some(self, numbers: Numbers) -> list[bytes]:
+        """Return some of the lines without their line ends."""
+        ends = np.append(self.starts[1:], len(self.text))
+        spans = zip(self.starts[numbers].tolist(), ends[numbers].tolist(), strict=True)
+        return [self.text[start:end].rstrip(b"\r\n") for start, end in spans]
+
+    def beginnings(self) -> Bytes:
+        """Return a row of BEGINNING bytes for each line: its first ones, and whatever follows; zeros behind the text."""
+        padded = self.text + bytes(BEGINNING)
+        windows = np.ndarray((len(self.text) + 1,), f"V{BEGINNING}", padded, 0, (1,))
+        return windows[self.starts].view(np.uint8).reshape(-1, BEGINNING)
+
+
+def lines_of(text: bytes) -> Lines:
+    """Return the lines of `text`."""
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == _NEWLINE) + 1
+    starts = np.concatenate((np.zeros(1, np.int64), ends))
+    return Lines(text, starts[:-1] if starts[-1] == len(text) else starts)

@@ -1,0 +1,89 @@
+"""Bounded input with what needs no reading left out: it says what the stages of engine/pipeline.replay say of all of it.
+
+They are those stages, but each line goes through all of them before the next one comes: the times of what is left out have to
+arrive between two events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from engine.match import Matcher
+from engine.match.heard import Heard
+from engine.model.matches import Match, Seen
+from engine.model.records import Block, LogEvent, Progress, RawLine
+from engine.model.rules import Plan
+from engine.parse import Assembler, decode_block, unwrap_line
+from engine.ports import Chunk
+
+if TYPE_CHECKING:
+    from engine.skim.skimmer import Sight, Skimmer
+
+SKIMMED_FROM_BYTES = 256 * 1024  # of input: less is read whole before what skimming needs is loaded
+
+Observer = Callable[[LogEvent, list[Match]], None]
+
+
+class Whole:
+    """Reads bounded input. `lines` counts its lines, `left_out` the events that needed no reading.
+
+    Args:
+        sight: gives how to skim, once there is enough input for that.
+        observe: called with each event that is read, and its matches.
+    """
+
+    def __init__(self, plan: Plan, matcher: Matcher, sight: Callable[[], Sight], observe: Observer) -> None:
+        self._plan, self._matcher, self._sight, self._observe = plan, matcher, sight, observe
+        self._assembler, self._heard = Assembler(plan.formats), Heard()
+        self._known: Sight | None = None
+        self._skimmer: tuple[str, Skimmer] | None = None  # of the source that is being read
+        self._bytes = 0
+        self.lines = self.left_out = 0
+
+    def read(self, items: Iterable[Chunk | Progress]) -> Iterator[Match | Seen | Progress]:
+        """Yield what `items` say; each source is whole before the next one begins."""
+        for item in items:
+            if isinstance(item, Chunk):
+                for piece in self._lines(item):
+                    yield from self._piece(piece)
+                continue
+            yield from self._events(self._assembler.flush(item.source_id) if item.closed else ())
+            yield from self._heard.close()
+            yield item
+        yield from self._events(self._assembler.flush())
+        yield from self._heard.close()
+
+    def _lines(self, chunk: Chunk) -> Iterator[RawLine | Seen]:
+        self._bytes += len(chunk.data)
+        if self._bytes < SKIMMED_FROM_BYTES:
+            for self.lines, line in enumerate(chunk.lines(), self.lines + 1):  # noqa: B020  (goes on counting)
+                yield line
+            return
+        skimmer = self._skimmer_of(chunk.source_id)
+        lines, left_out = skimmer.lines, skimmer.left_out
+        yield from skimmer.read([chunk])
+        self.lines += skimmer.lines - lines
+        self.left_out += skimmer.left_out - left_out
+
+    def _skimmer_of(self, source_id: str) -> Skimmer:
+        from engine.skim.skimmer import Skimmer  # noqa: PLC0415  (numpy, which a small scan does without)
+
+        self._known = self._known or self._sight()
+        if self._skimmer is None or self._skimmer[0] != source_id:
+            self._skimmer = source_id, Skimmer(self._known)
+        return self._skimmer[1]
+
+    def _piece(self, piece: RawLine | Seen) -> Iterator[Match | Seen]:
+        if isinstance(piece, Seen):
+            self._heard.joined(piece)
+        else:
+            yield from self._events(self._assembler.push(unwrap_line(piece, self._plan.formats)))
+
+    def _events(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
+        for block in blocks:
+            for event in decode_block(block, self._plan.formats):
+                yield from self._heard.event(event)
+                found = self._matcher.match_event(event)
+                self._observe(event, found)
+                yield from found

@@ -1,0 +1,76 @@
+"""What else searches a file for many expressions: ripgrep, grep, SEC, Python's re. Each gets them as it can read them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+_GROUP = re.compile(r"\(\?P?<\w+>|\(\?:")
+_FLAGS = re.compile(r"^\(\?[ims]+\)")
+_PLAIN_ESCAPE = re.compile(r"\\([ #\"`'<>=!:;,@%&~/-])")
+_CLASS = re.compile(r"\[(?:[^\]\\]*\\.)+[^\]\\]*\]")  # with an escape in it
+_SEC_RULE = "type=Single\nptype=RegExp\npattern={}\ndesc=seen\naction=none\n\n"
+
+
+def tools() -> Mapping[str, Callable[[Path, Sequence[str], Path], float]]:
+    """Return the tools that this machine has: each takes a log, expressions and a folder, and returns its CPU seconds."""
+    known = {"rg -j1": ("rg", _ripgrep), "grep -E": ("grep", _grep), "sec": ("sec", _sec), "python re": ("python3", _python)}
+    return {name: measured for name, (program, measured) in known.items() if shutil.which(program)}
+
+
+def _ripgrep(log: Path, regexes: Sequence[str], folder: Path) -> float:
+    patterns = _written(folder / "rg.txt", [_ungrouped(_PLAIN_ESCAPE.sub(r"\1", regex)) for regex in regexes])
+    return _cpu_of(["rg", "-j1", "--no-unicode", "--count", "--file", str(patterns), str(log)])
+
+
+def _grep(log: Path, regexes: Sequence[str], folder: Path) -> float:
+    """Extended expressions know no lazy repeats and no escapes in classes; what cannot be said becomes any character."""
+    changed = [_CLASS.sub(".", _ungrouped(regex).replace("*?", "*").replace("+?", "+")) for regex in regexes]
+    patterns = _written(folder / "grep.txt", [_PLAIN_ESCAPE.sub(r"\1", regex.replace(r"\d", "[0-9]")) for regex in changed])
+    return _cpu_of(["grep", "--extended-regexp", "--count", "--file", str(patterns), str(log)])
+
+
+def _sec(log: Path, regexes: Sequence[str], folder: Path) -> float:
+    rules = _written(folder / "sec.conf", [_SEC_RULE.format(regex) for regex in regexes])
+    return _cpu_of(["sec", f"--conf={rules}", f"--input={log}", "--notail", "--quiet"])
+
+
+def _python(log: Path, regexes: Sequence[str], folder: Path) -> float:
+    compiled = [re.compile(regex.encode()) for regex in regexes]
+    lines = log.read_bytes().splitlines()
+    began = time.process_time()
+    sum(any(each.search(line) for each in compiled) for line in lines)
+    return time.process_time() - began
+
+
+def head(log: Path, count: int, folder: Path) -> Path:
+    """Return a file with the first `count` lines of `log`."""
+    path = folder / f"head-{count}.log"
+    with log.open("rb") as stream:
+        path.write_bytes(b"".join(islice(stream, count)))
+    return path
+
+
+def _ungrouped(regex: str) -> str:
+    """Return `regex` with groups that have no name, and nothing but case among its flags."""
+    return _GROUP.sub("(", _FLAGS.sub(lambda flags: "(?i)" if "i" in flags[0] else "", regex))
+
+
+def _written(path: Path, texts: Sequence[str]) -> Path:
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+def _cpu_of(command: Sequence[str]) -> float:
+    """Return the CPU seconds of a command. Raises AssertionError when it fails: it would have measured nothing."""
+    before = os.times()
+    done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    after = os.times()
+    assert done.returncode in (0, 1), f"{command[0]}: {done.stderr[-300:]}"  # 1: nothing was found
+    return after.children_user + after.children_system - before.children_user - before.children_system
