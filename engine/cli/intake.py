@@ -9,7 +9,7 @@ from pathlib import Path
 
 from connectors.files import find, read_chunks, same_content
 from engine.errors import SourceError
-from engine.model.records import Labels, Progress
+from engine.model.records import Labels, Progress, RawLine
 from engine.ports import Chunk
 
 BAR_FROM_BYTES = 5_000_000  # smaller input is over before a bar could be read
@@ -40,6 +40,11 @@ class Intake:
             for path in self._files:
                 yield from _advancing(self._file(path), advance, behind, sizes[path])
                 behind += sizes[path]
+
+    def lines(self) -> Iterator[RawLine | Progress]:
+        """Yield the same line by line."""
+        for item in self.chunks():
+            yield from item.lines() if isinstance(item, Chunk) else (item,)
 
     def _file(self, path: str) -> Iterator[Chunk | Progress]:
         empty = True

@@ -7,11 +7,11 @@ import pytest
 
 from engine.cli import intake as module
 from engine.cli.intake import Intake
-from engine.ports import Chunk
+from engine.model.records import RawLine
 
 
 def read(intake: Intake) -> list[tuple[str, bytes]]:
-    return [(line.source_id, line.value) for item in intake.chunks() if isinstance(item, Chunk) for line in item.lines()]
+    return [(line.source_id, line.value) for line in intake.lines() if isinstance(line, RawLine)]
 
 
 def test_what_is_good_is_read_and_what_is_bad_is_told(tmp_path: Path) -> None:
@@ -46,8 +46,7 @@ def test_the_same_content_is_read_once(tmp_path: Path) -> None:
 def test_every_line_bears_the_labels(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"one\n")
-    chunks = [item for item in Intake([str(path)], {"cluster": "prod"}).chunks() if isinstance(item, Chunk)]
-    (line,) = (line for chunk in chunks for line in chunk.lines())
+    (line,) = (line for line in Intake([str(path)], {"cluster": "prod"}).lines() if isinstance(line, RawLine))
     assert line.labels["cluster"] == "prod"
 
 
