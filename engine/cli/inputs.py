@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from connectors import files, kafka
+from engine.cli.output import count
 from engine.config import Checks, SourceSettings
 from engine.dsl.quantities import duration_s
 from engine.errors import SourceAway, SourceError, SourceMissing
@@ -60,11 +61,6 @@ def unreadable(inputs: Sequence[Input], once: bool, dry_run: bool = False) -> li
         why = "; ".join(str(error) for error in errors)
         raise SourceMissing(f"none of the sources has anything that can be read ({why}); nothing was run")
     return errors
-
-
-def count(number: int, noun: str) -> str:
-    """Return `1 file`, `1,200 files`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _of_files(source: SourceSettings, settings: Mapping[str, object]) -> Input:

@@ -1,4 +1,4 @@
-"""The two shapes of an answer: text to read, and JSON."""
+"""The two shapes of an answer: text to read, and JSON; and how text counts things."""
 
 from __future__ import annotations
 
@@ -22,3 +22,8 @@ FormatOption = Annotated[Format, typer.Option("--format", help="Text to read, or
 def print_json(value: Any) -> None:
     """Print a JSON value for people and programs: indented, in UTF-8."""
     print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def count(number: int, noun: str) -> str:
+    """Return `1 file`, `1,200 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from engine.cli.inputs import count
+from engine.cli.output import count
 from tests.standins.slack import TOKEN, SlackStandIn
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import typer
 
 from engine.cli.authoring.commands import register
 from engine.cli.exits import BAD_REQUEST, FOUND, NOTHING_FOUND
-from engine.cli.output import Format, FormatOption, print_json
+from engine.cli.output import Format, FormatOption, count, print_json
 from engine.cli.rule_choice import Folders, one, sound
 from engine.cli.rulebook import rule_paths, with_layouts
 from engine.dsl.document import plain
@@ -163,7 +163,7 @@ def _run(tests: Sequence[RuleTest], plan: Plan, format: Format) -> int:
             print(difference(expected, got))
         print()
     rules = len({test.rule_id for test in tests})
-    print(f"{len(tests) - len(failed)} of {len(tests)} tests of {rules} rules passed")
+    print(f"{len(tests) - len(failed)} of {count(len(tests), 'test')} of {count(rules, 'rule')} passed")
     return len(failed)
 
 

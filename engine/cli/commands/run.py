@@ -15,8 +15,9 @@ from typing import Annotated
 import typer
 
 from engine.cli.exits import FAILURE, FOUND, NOTHING_FOUND
-from engine.cli.inputs import Input, checks, count, opened, unreadable
+from engine.cli.inputs import Input, checks, opened, unreadable
 from engine.cli.notifying import build, drain, explained, running
+from engine.cli.output import count
 from engine.cli.receiving import open_receivers
 from engine.cli.renewing import Renewing
 from engine.cli.report import render_incident

@@ -121,7 +121,7 @@ def test_lint_ends_with_1_for_advice_only(folder: Path, capsys: pytest.CaptureFi
 
 def test_tests_pass_with_the_layouts_of_the_built_in_rules(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "test", "--rules", str(folder))
-    assert (code, out) == (0, "2 of 2 tests of 1 rules passed\n")
+    assert (code, out) == (0, "2 of 2 tests of 1 rule passed\n")
 
 
 @pytest.mark.parametrize(

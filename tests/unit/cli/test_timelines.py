@@ -58,7 +58,7 @@ def outcome(folder: Path, capsys: pytest.CaptureFixture[str], old: str = "", new
 
 
 def test_a_timeline_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert outcome(folder, capsys) == (0, "1 of 1 tests of 1 rules passed\n")
+    assert outcome(folder, capsys) == (0, "1 of 1 test of 1 rule passed\n")
 
 
 @pytest.mark.parametrize(
