@@ -38,7 +38,8 @@ check: $(STAMP) ## format, lint, types, layers, size, tests without Java (under 
 	@$(BIN)/pytest -q -n auto --dist loadfile -m "not spark and not server and not slow"
 
 test: check java ## check, then everything that needs Java, a server or more time
-	@$(BIN)/pytest -q -m "(spark or server or slow) and not long"
+	@$(BIN)/pytest -q -n auto --dist loadfile -m "slow and not spark and not server and not long"
+	@$(BIN)/pytest -q -m "(spark or server) and not long"
 
 soak: $(STAMP) java ## what takes minutes each: a full disk, a killed broker, a run killed twenty times, ten minutes of damaged lines
 	@$(BIN)/pytest -q -m long

@@ -10,7 +10,7 @@ from tests.lab.acts import dead_broker, play_stories
 from tests.servers.broker import Broker
 from tests.servers.jars import kafka_jars
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime")]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.usefixtures("runtime")]
 
 
 def test_the_stories_come_out_of_kafka_as_the_samples_say(broker: Broker, tmp_path: Path) -> None:
@@ -18,7 +18,6 @@ def test_the_stories_come_out_of_kafka_as_the_samples_say(broker: Broker, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_broker_that_is_killed_is_told_from_the_logs_of_its_cluster(broker: Broker, tmp_path: Path) -> None:
     assert dead_broker(kafka_jars(), tmp_path) == []

@@ -95,6 +95,7 @@ def copied(folder: Path) -> Path:
     return logs
 
 
+@pytest.mark.long
 def test_a_run_killed_in_the_middle_ends_as_if_it_had_not_been_and_tells_everything_once(tmp_path: Path) -> None:
     logs, store = copied(tmp_path), tmp_path / "state.db"
     config = configured(tmp_path, batch_lines=4)
