@@ -110,7 +110,12 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         now_s, bound_s = int(time.time()), self._reading.stalled_after_s or 0.0
         stalls = renewed(before.stalls, {**away, **absent}, now_s, bound_s)
         after = replace(before, sources={**begins, **before.sources, **ends}, stalls=stalls)
-        return start if _json(after) == start and not self._due(before, now_s) else _json(_timed(after, before, now_s))
+        there = _json(after)
+        if there == start and not self._due(before, now_s):
+            return start
+        at_s = max(now_s, before.at_s)  # a clock that is set back stands still
+        moved = there["sources"] != start["sources"]
+        return _json(replace(after, at_s=at_s, moved_s=at_s if moved else before.moved_s))
 
     def _due(self, place: Place, now_s: int) -> bool:
         """Tell whether time itself makes a batch."""
@@ -173,13 +178,6 @@ def _progress(source: Source, end: Offset, waiting: bool) -> Iterator[Progress]:
     """Yield the progress of a source; of one that cannot be read, nobody knows whether all of it was."""
     for progress in source.progress(end):
         yield replace(progress, caught_up=False) if waiting else progress
-
-
-def _timed(after: Place, before: Place, now_s: int) -> Place:
-    """Return `after` as of now; a clock that is set back stands still."""
-    at_s = max(now_s, before.at_s)
-    moved = _json(after)["sources"] != _json(before)["sources"]
-    return replace(after, at_s=at_s, moved_s=at_s if moved else before.moved_s)
 
 
 def _json(place: Place) -> Mapping[str, Any]:
