@@ -10,7 +10,7 @@ from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
 from engine.correlate.entries import Entry, Part, entries, newest, placed
 from engine.correlate.episodes import Episode, Opening, Signal, episodes
-from engine.correlate.logic import Entity, Facts, Unjudged, fingerprint, word_value
+from engine.correlate.logic import Entity, Facts, Unjudged, bound_entity, fingerprint, word_value
 from engine.correlate.series import Series
 from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.versions import Bounds, within, written
@@ -226,12 +226,7 @@ class Counts:
         self._places.setdefault(entity, set()).add(place)
 
     def _entity(self, place: Place, facts: Facts) -> Entity:
-        """Return the entity of a place: missing values from what its source is bound to, else the source stands in."""
-        named = zip(self._words, place.values, strict=True)
-        return tuple((label, value or self._missing(word, place.source_id, facts)) for (label, word), value in named)
-
-    def _missing(self, word: str, source_id: str, facts: Facts) -> str:
-        return facts.bindings.value(source_id, word) or f"?{source_id}"
+        return bound_entity(self._words, place.values, place.source_id, facts)
 
     def _rebind(self, facts: Facts) -> None:
         """Find the entity of every place anew, and ask again for those whose sources may have become known."""

@@ -97,6 +97,14 @@ def word_value(match: Match, label: str, word: str, scope: str) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
+def bound_entity(words: Iterable[tuple[str, str]], values: Iterable[str | None], source_id: str, facts: Facts) -> Entity:
+    """Return the entity with these `values` of its labels and words: a missing one from what its source is bound to, else the
+    source stands in."""
+    bound = facts.bindings.value
+    named = zip(words, values, strict=True)
+    return tuple((label, value or bound(source_id, word) or f"?{source_id}") for (label, word), value in named)
+
+
 def known_labels(entity: Entity) -> Labels:
     """Return the entity as labels, without what stands in for a missing value."""
     return {label: value for label, value in entity if not value.startswith("?")}

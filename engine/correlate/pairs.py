@@ -16,7 +16,7 @@ from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
 from engine.correlate.entries import entries
 from engine.correlate.episodes import Episode, Signal, episodes
-from engine.correlate.logic import Entity, Facts, Unjudged, fingerprint, word_value
+from engine.correlate.logic import Entity, Facts, Unjudged, bound_entity, fingerprint, word_value
 from engine.correlate.runs import Runs
 from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.windows import Occurrences, Sliding
@@ -197,9 +197,7 @@ class Pairs:
 
     def _entity(self, place: Place, facts: Facts) -> Entity:
         source_id, values = place
-        named = zip(self._words, values, strict=True)
-        bound = facts.bindings.value
-        return tuple((label, value or bound(source_id, word) or f"?{source_id}") for (label, word), value in named)
+        return bound_entity(self._words, values, source_id, facts)
 
     def _places(self, facts: Facts) -> dict[Entity, list[Place]]:
         found: dict[Entity, list[Place]] = {}

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import described
-from engine.correlate.logic import Entity, Facts, Unjudged, fingerprint, word_value
+from engine.correlate.logic import Entity, Facts, Unjudged, bound_entity, fingerprint, word_value
 from engine.correlate.runs import Ends, Runs
 from engine.correlate.tally import Occurrence, occurrence, tally
 from engine.model.incidents import Alert, Key, Verdict
@@ -88,9 +88,7 @@ class Pauses:
     def _by_entity(self, facts: Facts) -> dict[Entity, Runs[Occurrence]]:
         found: dict[Entity, Runs[Occurrence]] = {}
         for (source_id, values), runs in sorted(self._runs.items(), key=lambda item: repr(item[0])):
-            named = zip(self._words, values, strict=True)
-            bound = facts.bindings.value
-            entity = tuple((label, value or bound(source_id, word) or f"?{source_id}") for (label, word), value in named)
+            entity = bound_entity(self._words, values, source_id, facts)
             found.setdefault(entity, Runs(self._gap)).merge(runs)
         return found
 

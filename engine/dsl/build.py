@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.dsl.codes import Code
 from engine.dsl.correlations import correlation_of, timespan_s
 from engine.dsl.document import Loc, TextNode
 from engine.dsl.drafts import Draft
-from engine.dsl.grammar import ExpressionError, parse
 from engine.dsl.schema import ClearEntry, StepEntry
-from engine.dsl.templates import CONTEXT, EMPTY, report_unknown, template
-from engine.dsl.units import in_units
+from engine.dsl.templates import CONTEXT, EMPTY, expression, template
 from engine.dsl.world import World, entity_of
-from engine.model.expressions import Expression
 from engine.model.rules import (
     Clear,
     Continues,
@@ -130,23 +126,10 @@ def _escalations(draft: Draft, visible: Mapping[str, str]) -> tuple[Escalation, 
     if not draft.document.whole(["escalate"], draft.file.escalate):
         return ()
     for index, entry in enumerate(draft.file.escalate):
-        condition = _expression(draft, ["escalate", index, "when"], known)
+        condition = expression(draft.document.find(["escalate", index, "when"]), draft.report, known)
         if condition is not None:
             made.append(Escalation(entry.to, condition))
     return tuple(made)
-
-
-def _expression(draft: Draft, loc: Loc, known: Mapping[str, str]) -> Expression | None:
-    node = draft.document.find(loc)
-    if not isinstance(node, TextNode):
-        return None
-    try:
-        made = parse(node.value)
-    except ExpressionError as error:
-        draft.report.add(error.code, node, error.message, error.help, error.offset, error.length)
-        return None
-    report_unknown(made, node.value, 0, node, draft.report, known, Code.UNKNOWN_NAME)
-    return in_units(made, known)
 
 
 def plan_order(drafts: Mapping[str, Draft]) -> Sequence[Draft]:

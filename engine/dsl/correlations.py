@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.dsl.codes import Code
-from engine.dsl.document import Loc, TextNode
+from engine.dsl.document import Loc
 from engine.dsl.drafts import Draft
-from engine.dsl.grammar import ExpressionError, parse
 from engine.dsl.quantities import MAX_DIGITS, OPERATORS, duration_s
 from engine.dsl.report import did_you_mean
 from engine.dsl.schema import CorrelationEntry
-from engine.dsl.templates import report_unknown
+from engine.dsl.templates import expression
 from engine.dsl.world import World
 from engine.model.expressions import Binary, Expression, Literal, Name
 from engine.model.rules import Absence, Correlation, Rule, Sooner, Unless
@@ -125,7 +124,7 @@ def _check_field(draft: Draft, name: str, world: World) -> None:
 def _condition(draft: Draft, given: CorrelationEntry) -> Expression | None:
     """Return the condition over `count`: an expression, or a map of gt, gte, lt, lte, eq that must all hold."""
     if isinstance(given.condition, str):
-        return _expression(draft)
+        return expression(draft.document.find(["correlation", "condition"]), draft.report, {"count": "int"})
     if not isinstance(given.condition, dict):
         return None
     made: Expression | None = None
@@ -136,19 +135,6 @@ def _condition(draft: Draft, given: CorrelationEntry) -> Expression | None:
     if made is None and not set(given.condition) - {FIELD}:
         at = draft.document.find(["correlation", "condition"])
         draft.report.add(Code.CORRELATION_SHAPE, at, "the condition compares with no number", _SHAPES[given.type].example)
-    return made
-
-
-def _expression(draft: Draft) -> Expression | None:
-    node = draft.document.find(["correlation", "condition"])
-    if not isinstance(node, TextNode):
-        return None
-    try:
-        made = parse(node.value)
-    except ExpressionError as error:
-        draft.report.add(error.code, node, error.message, error.help, error.offset, error.length)
-        return None
-    report_unknown(made, node.value, 0, node, draft.report, {"count": "int"}, Code.UNKNOWN_NAME)
     return made
 
 

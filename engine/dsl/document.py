@@ -6,7 +6,7 @@ to the file. Uses PyYAML's event stream only, so no YAML tag is ever resolved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 Loc = Sequence[str | int]
@@ -162,3 +162,16 @@ def _width(node: TextNode, at: int, char: str) -> int:
     if node.style == "'" and node.raw.startswith("''", at):
         return 2
     return 0 if char.isspace() else 1
+
+
+def texts(node: Node | None) -> Iterator[TextNode]:
+    """Yield every scalar at or below `node` that is a value, in file order; nothing for None."""
+    match node:
+        case TextNode():
+            yield node
+        case ListNode(items=items):
+            for item in items:
+                yield from texts(item)
+        case MapNode(entries=entries):
+            for _, value in entries:
+                yield from texts(value)

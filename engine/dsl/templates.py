@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from engine.dsl.codes import Code
-from engine.dsl.document import TextNode
+from engine.dsl.document import Node, TextNode
 from engine.dsl.grammar import ExpressionError, offset_of, parse
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.units import in_units
@@ -70,6 +70,20 @@ def _hole(found: re.Match[str], node: TextNode, report: Report, known: Mapping[s
     report_unknown(expression, text, start, node, report, known, Code.UNFILLED_HOLE)
     charset = _charset(expression, known) if command else ""
     return Hole(in_units(expression, known), found["unit"] or "", charset, found[0])
+
+
+def expression(node: Node, report: Report, known: Mapping[str, str]) -> Expression | None:
+    """Return the expression that `node` spells, over the names of `known`; None, reported unless it is a list or a map, when it
+    spells none."""
+    if not isinstance(node, TextNode):
+        return None
+    try:
+        made = parse(node.value)
+    except ExpressionError as error:
+        report.add(error.code, node, error.message, error.help, error.offset, error.length)
+        return None
+    report_unknown(made, node.value, 0, node, report, known, Code.UNKNOWN_NAME)
+    return in_units(made, known)
 
 
 def report_unknown(

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from engine.cli.authoring.showing import incident_of
 from engine.cli.rulebook import with_layouts
-from engine.dsl.document import ListNode, MapNode, Node, TextNode
+from engine.dsl.document import ListNode, MapNode, Node, TextNode, texts
 from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.parts import firing_logs
@@ -152,22 +152,11 @@ def _exceptions(pack: Pack) -> Iterator[str]:
     """Yield a row for each exception class that a firing sample or a detection names."""
     found: dict[str, set[str]] = {}
     for draft in pack.drafts.values():
-        for name in _EXCEPTION.findall("\n".join((*firing_logs(draft), *_texts(draft.document.root.get("detection"))))):
+        looked_for = (text.value for text in texts(draft.document.root.get("detection")))
+        for name in _EXCEPTION.findall("\n".join((*firing_logs(draft), *looked_for))):
             found.setdefault(name, set()).add(draft.id)
     for name, ids in sorted(found.items()):
         yield f"| `{name}` | {', '.join(_link(id_) for id_ in sorted(ids))} |"
-
-
-def _texts(node: Node | None) -> Iterator[str]:
-    match node:
-        case TextNode(value=text):
-            yield text
-        case ListNode(items=items):
-            for item in items:
-                yield from _texts(item)
-        case MapNode(entries=entries):
-            for _, value in entries:
-                yield from _texts(value)
 
 
 def _link(id_: str) -> str:
