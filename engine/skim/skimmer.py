@@ -149,6 +149,7 @@ class Skimmer:
         doubted = blocks.strange | _doubtful(lines, blocks)
         kept |= doubted
         kept[1:] |= doubted[:-1]  # the event behind may be joined to what is strange, or be apart from it in time
+        kept[:-1] |= doubted[1:]  # what is strange may go on with the event before
         return _Worth(blocks, kept, _spans(blocks, kept, chunks[0]))
 
     def _blocks(self, given: Lines, lines: Lines) -> _Blocks | None:

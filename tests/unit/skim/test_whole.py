@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from connectors.files import read_chunks, read_path
@@ -114,6 +114,7 @@ def test_a_sample_shows_the_same_when_it_is_skimmed(path: Path) -> None:
     st.sampled_from(["", "UTC", "Asia/Seoul", "Europe/Berlin"]),
     st.sampled_from(["\n", "\r\n"]),
 )
+@example(115, STAMPS[3], 0, 0.3, "", "\n")  # a wrapped line without a header goes on with the event before it
 def test_any_log_shows_the_same_when_it_is_skimmed(seed: int, layout: str, pause: int, odd: float, zone: str, end: str) -> None:
     data = end.join(islice(log(Random(seed), layout, pause, odd), 120)).encode()
     labels = {"timezone": zone} if zone else {}
