@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo lab check test soak bench accept clean
+.PHONY: help install java demo lab check test soak fuzz bench accept clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -45,6 +45,11 @@ soak: $(STAMP) java ## what takes minutes each: a full disk, a killed broker, a 
 	@$(BIN)/pytest -q -m long
 	@TOCSIN_KILLS=20 $(BIN)/pytest -q tests/servers/test_kill.py
 
+fuzz: $(STAMP) ## ten minutes of damaged rule files and expressions, led by coverage (Linux on x86_64 or aarch64)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[fuzz]'
+	@$(BIN)/python -m tests.fuzz files 300
+	@$(BIN)/python -m tests.fuzz expressions 300
+
 bench: $(STAMP) java ## what it costs: a scan, the Spark job's CPU and latency over a real Kafka broker (some minutes)
 	@$(BIN)/python -m tests.bench
 
@@ -53,5 +58,5 @@ accept: $(STAMP) ## write the golden files and what is generated in docs anew; r
 	@git diff --stat -- tests/golden README.md docs
 
 clean: ## remove what running, testing and building left behind (.venv stays)
-	@rm -rf .tocsin .lab samples/.tocsin build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	@rm -rf .tocsin .lab .fuzz samples/.tocsin build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	@find engine connectors tests -name __pycache__ -prune -exec rm -rf {} +

@@ -75,10 +75,11 @@ class Code(Enum):
     LOOKS_LIKE_HOLE = ("TOC606", "Braces look like a hole but are taken literally.")
     SAMPLE_CONSTANT = ("TOC607", "A pattern holds a name, a host or an id that only its own sample has.")
     SHADOWED = ("TOC608", "Another rule fires on every line that this one fires on, and neither explains the other.")
-    UNREACHABLE = ("TOC609", "A correlation can never hold.")
+    UNREACHABLE = ("TOC609", "A correlation, or a rule in it, can never count.")
     NEVER_FILLED = ("TOC610", "A value of a command or setting is filled by no capture.")
     UNKNOWN_SETTING = ("TOC611", "Kafka has no setting of this name at this level.")
     UNFINISHED = ("TOC612", "A text of the draft that `rules new` wrote was not replaced.")
+    DEPRECATED = ("TOC613", "A rule is deprecated and does not say what stands in for it, or another rule still needs it.")
 
     NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
     UNKNOWN_RECEIVER = ("TOC702", "A route names a receiver that does not exist.")

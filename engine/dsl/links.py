@@ -10,6 +10,8 @@ from engine.dsl.drafts import Draft
 from engine.dsl.report import did_you_mean
 from engine.dsl.world import World, entity_of
 
+_OF: Loc = ("correlation", "of")
+
 
 def check_links(world: World) -> None:
     """Report everything that is wrong between the rules of `world`, each finding to the rule that says it."""
@@ -61,7 +63,7 @@ def _explained(draft: Draft) -> list[str]:
 
 def counted_by(draft: Draft) -> list[str]:
     """Return every rule that a correlation is told of."""
-    return [id_ for loc, id_ in _mentions(draft) if loc[0] in ("correlation", "clear")] if draft.file.correlation else []
+    return [id_ for loc, id_ in needed(draft) if loc[0] in ("correlation", "clear") and loc != _OF] if draft.file.correlation else []
 
 
 def _check_replaced(draft: Draft, world: World) -> None:
@@ -76,19 +78,18 @@ def _check_replaced(draft: Draft, world: World) -> None:
 
 
 def _check_ids(draft: Draft, world: World) -> None:
-    for loc, id_ in _mentions(draft):
-        if id_ not in world.drafts:
-            _unknown(draft, loc, id_, world.drafts, "rule")
-    given = draft.file.correlation
-    if given and given.of and given.of not in world.drafts and given.of not in world.components:
-        _unknown(draft, ["correlation", "of"], given.of, {**world.drafts, **world.components}, "component or rule")
+    for loc, id_ in (*needed(draft), *_listed(["related"], draft.file.related)):
+        either = loc == _OF  # a component or a rule
+        known = {**world.drafts, **world.components} if either else world.drafts
+        if id_ not in known:
+            _unknown(draft, loc, id_, known, "component or rule" if either else "rule")
     _check_signatures(draft, world)
 
 
 def _check_signatures(draft: Draft, world: World) -> None:
     """Report correlations where only lines can stand: an alert may still move, and what has answered cannot be taken back."""
     given = draft.file.correlation
-    named: list[tuple[Loc, str]] = [(["correlation", "of"], given.of)] if given and given.of else []
+    named: list[tuple[Loc, str]] = [(_OF, given.of)] if given and given.of else []
     named += _listed(["correlation", "expect"], given.expect if given else ())
     for loc, id_ in named:
         if id_ in world.drafts and world.drafts[id_].file.correlation is not None:
@@ -101,20 +102,21 @@ def _unknown(draft: Draft, loc: Loc, id_: str, known: Iterable[str], what: str) 
     draft.report.add(Code.UNKNOWN_RULE, draft.document.find(loc), f"there is no {what} `{id_}`", help_line)
 
 
-def _mentions(draft: Draft) -> Iterator[tuple[Loc, str]]:
-    """Yield every place that names another rule, and the name."""
+def needed(draft: Draft) -> Iterator[tuple[Loc, str]]:
+    """Yield every place where a rule depends on another one (`of`: or on a component), and that one's id."""
     file = draft.file
     for index, entry in enumerate(file.explains):
         yield from _listed(["explains", index, "rules"], entry.rules)
     for index, stage in enumerate(file.continues):
         yield ["continues", index, "rule"], stage.rule
     yield from _listed(["clear", "rules"], file.clear.rules if file.clear else ())
-    yield from _listed(["related"], file.related)
     given = file.correlation
     if given is None:
         return
     for key, ids in (("rules", given.rules), ("open", given.open), ("expect", given.expect)):
         yield from _listed(["correlation", key], ids)
+    if given.of:
+        yield _OF, given.of
     if given.sooner:
         yield from _listed(["correlation", "sooner", "rules"], given.sooner.rules)
         yield from _listed(["correlation", "sooner", "back"], given.sooner.back)

@@ -9,7 +9,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "RuleFile": {
         "id": "Name of the rule: lower-case letters, digits, dashes; the same as the file's name.",
         "title": "One line for people; a template.",
-        "status": "How far the rule has come: experimental (if not given), test, stable or deprecated.",
+        "status": "How far the rule has come: experimental (if not given), test, stable or deprecated. A deprecated rule still "
+        "runs; `rules lint` names the rules that need it, and wants in `related` what stands in for it.",
         "severity": "How bad it is. `info` never opens an incident: it serves other rules.",
         "component": "Whose log text it is.",
         "versions": "Versions of that component, as bounds that must all hold; any if not given.",

@@ -1,54 +1,105 @@
-"""A correlation that can never hold warns nobody."""
+"""A correlation that can never hold warns nobody; nor does a rule in it that could never count."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from engine.dsl.codes import Code
+from engine.dsl.document import Loc
 from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
+from engine.dsl.world import World, entity_of, world
 from engine.model.expressions import Binary, Call, Expression, Literal, Unary, evaluate
 from engine.model.rules import Absence, Correlation, Plan
 
+_CONDITION: Loc = ["correlation", "condition"]
+
 
 def check(draft: Draft, pack: Pack, report: Report) -> None:
-    """Report a count that cannot be reached within the time span, and an absence that nothing could arm."""
+    """Report whatever keeps the correlation of `draft`, or a rule that it names, from ever counting."""
     found = next((each for each in pack.plan.correlations if each.rule.id == draft.id), None)
     if found is None:
         return
-    if found.absence is not None and _never_armed(found.absence, pack.plan):
-        message = f"`{found.absence.of}` has no heartbeats, so its silence is never judged"
+    if found.absence is not None:
+        _check_absence(draft, found.absence, pack.plan, report)
+    elif found.type == "pair":
+        _check_pair(draft, found, report)
+    elif found.type == "temporal_ordered":
+        _check_order(draft, found, pack.plan, report)
+    elif found.condition is not None:
+        _check_condition(draft, found, found.condition, pack.plan, report)
+    known = world(pack.drafts, {each.name: each for each in pack.plan.components}, pack.plan.formats)
+    _check_keys(draft, known, report)
+
+
+def _check_absence(draft: Draft, given: Absence, plan: Plan, report: Report) -> None:
+    component = next((each for each in plan.components if each.name == given.of), None)
+    if given.timespan_s == 0 and given.sooner is None and component is not None and not component.heartbeats:
+        message = f"`{given.of}` has no heartbeats, so its silence is never judged"
         at = draft.document.find(["correlation", "of"])
         report.add(Code.UNREACHABLE, at, message, "give the component heartbeats, or write a time span, or add `sooner`")
-    if found.type in ("event_count", "value_count") and found.condition is not None:
-        most = _most(found, pack.plan)
-        if not any(evaluate(found.condition, {"count": count}) is True for count in _candidates(found.condition, most)):
-            at = draft.document.find(["correlation", "condition"])
-            why = f"there are at most {most} occurrences in the time span" if math.isfinite(most) else "it contradicts itself"
-            help_line = "a longer `timespan`, a shorter `collapse` of the counted rules, or a smaller count"
-            report.add(Code.UNREACHABLE, at, f"no count fulfils this condition: {why}", help_line)
 
 
-def _never_armed(given: Absence, plan: Plan) -> bool:
-    component = next((each for each in plan.components if each.name == given.of), None)
-    return given.timespan_s == 0 and given.sooner is None and component is not None and not component.heartbeats
+def _check_pair(draft: Draft, given: Correlation, report: Report) -> None:
+    for index, id_ in enumerate(given.rules):
+        if id_ in given.expect:
+            at = draft.document.find(["correlation", "open", index])
+            message = f"`{id_}` is also expected, so it answers itself and is never left open"
+            report.add(Code.UNREACHABLE, at, message, "expect what follows it, not the rule itself")
 
 
-def _most(correlation: Correlation, plan: Plan) -> float:
-    """Return how many occurrences the window can hold: `collapse` keeps those of one entity apart."""
+def _check_order(draft: Draft, given: Correlation, plan: Plan, report: Report) -> None:
+    for id_, wanted in Counter(given.rules).items():
+        most = _most([id_], given, plan)
+        if wanted > most:
+            at = draft.document.find(["correlation", "rules"])
+            message = f"`{id_}` is asked for {wanted} times, and occurs at most {most} times in the time span"
+            report.add(Code.UNREACHABLE, at, message, "a longer `timespan`, or a shorter `collapse` of that rule")
+
+
+def _check_condition(draft: Draft, given: Correlation, condition: Expression, plan: Plan, report: Report) -> None:
+    most, why = _reach(given, plan)
+    if any(evaluate(condition, {"count": count}) is True for count in _candidates(condition, most, given.type == "increase")):
+        return
+    why = why if math.isfinite(most) else "it contradicts itself"
+    longer = "" if given.type == "temporal" else "a longer `timespan`, a shorter `collapse` of the counted rules, or "
+    report.add(
+        Code.UNREACHABLE, draft.document.find(_CONDITION), f"no count fulfils this condition: {why}", f"{longer}a smaller count"
+    )
+
+
+def _reach(given: Correlation, plan: Plan) -> tuple[float, str]:
+    """Return the largest `count` that a window of `given` can have, and in words what it is that limits it."""
+    if given.type == "temporal":
+        return len(set(given.rules)), f"it names {len(set(given.rules))} different rules"
+    if given.field and given.field in given.rule.entity.values():
+        return (1 if given.type == "value_count" else 0), f"`{given.field}` is in `group-by`, so it has one value only"
+    if given.type == "value_count":
+        return math.inf, ""  # what has different values is never collapsed
+    most = _most(given.rules, given, plan)
+    if given.type == "increase":
+        return (math.inf if most > 1 else 0), "a single number does not rise, and `collapse` leaves one in the time span"
+    return most, f"there are at most {most} occurrences in the time span"
+
+
+def _most(rules: Iterable[str], given: Correlation, plan: Plan) -> float:
+    """Return how many occurrences of `rules` the window can hold: `collapse` keeps those of one entity apart."""
     collapse = {each.rule.id: each.collapse_s for each in plan.signatures}
-    counted = [collapse.get(id_, 0.0) for id_ in correlation.rules]
+    counted = [collapse.get(id_, 0.0) for id_ in rules]
     if not all(counted):
         return math.inf
-    return sum(math.floor(correlation.timespan_s / each) + 1 for each in counted)
+    return sum(math.floor(given.timespan_s / each) + 1 for each in counted)
 
 
-def _candidates(condition: Expression, most: float) -> Iterator[int]:
-    """Yield counts from 1 to `most` that tell whether `condition` can hold: on, below and above each number it has."""
-    around = {1, *(int(number) + step for number in _numbers(condition) for step in (-1, 0, 1))}
-    yield from (count for count in sorted(around) if 1 <= count <= most)
+def _candidates(condition: Expression, most: float, fractions: bool) -> Iterator[float]:
+    """Yield counts up to `most` that tell whether `condition` can hold: on, below, above and between the numbers it has."""
+    steps = (-1, -0.5, 0, 0.5, 1) if fractions else (-1, 0, 1)
+    around = {1.0, *(int(number) + step for number in _numbers(condition) for step in steps)}
+    least = 0.5 if fractions else 1
+    yield from (count for count in sorted(around) if least <= count <= most)
 
 
 def _numbers(expression: Expression) -> Iterator[float]:
@@ -63,3 +114,23 @@ def _numbers(expression: Expression) -> Iterator[float]:
         case Call(_, arguments):
             for argument in arguments:
                 yield from _numbers(argument)
+
+
+def _check_keys(draft: Draft, known: World, report: Report) -> None:
+    """Report rules that can never have a value for a key of `group-by`: what others have by it is another entity."""
+    given = draft.file.correlation
+    for key, ids in (("rules", given.rules), ("open", given.open), ("expect", given.expect)) if given else ():
+        for index, id_ in enumerate(ids):
+            missing = " and no ".join(f"`{name}`" for name in _missing(draft, id_, known))
+            if missing:
+                at = draft.document.find(["correlation", key, index])
+                message = f"`{id_}` has no {missing}, so it never counts together with the others"
+                report.add(Code.UNREACHABLE, at, message, "capture it in that rule, or group by what all of them have")
+
+
+def _missing(draft: Draft, id_: str, known: World) -> Sequence[str]:
+    if id_ not in known.drafts:
+        return ()
+    other = known.drafts[id_]
+    has = {*known.captures(id_), *known.labels, *other.file.labels, *entity_of(other)}
+    return [name for name in entity_of(draft).values() if name not in has]

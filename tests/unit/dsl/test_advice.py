@@ -87,3 +87,53 @@ def test_a_count_must_be_within_reach(tmp_path: Path, timespan: str, condition: 
     counting = f"correlation: {{type: event_count, rules: [counted], timespan: {timespan}, condition: {condition}}}\n"
     write(tmp_path, counted=rule("counted", counted, "info"), counting=rule("counting", counting + TESTS.format(log="x")))
     assert codes(lint([tmp_path])) == found
+
+
+@pytest.mark.parametrize(
+    ("correlation", "found"),
+    [
+        (
+            "{type: value_count, rules: [slow], timespan: 1m, condition: {field: disk, gte: 9}}",
+            [],
+        ),  # collapse keeps values apart
+        ("{type: value_count, rules: [slow], group-by: [disk], timespan: 1m, condition: {field: disk, gte: 2}}", ["TOC609"]),
+        ("{type: increase, rules: [slow], timespan: 1h, condition: {field: ms, gte: 900}}", []),
+        ("{type: increase, rules: [slow], timespan: 1h, condition: {field: ms, gt: 4, lt: 5}}", []),
+        ("{type: increase, rules: [slow], timespan: 1h, condition: {field: ms, gt: 5, lt: 5}}", ["TOC609"]),
+        ("{type: increase, rules: [slow], group-by: [ms], timespan: 1h, condition: {field: ms, gte: 1}}", ["TOC609"]),
+        ("{type: increase, rules: [slow], timespan: 10s, condition: {field: ms, gte: 1}}", ["TOC609"]),
+        ("{type: temporal, rules: [slow, full], timespan: 1m}", []),
+        ("{type: temporal, rules: [slow, full], timespan: 1m, condition: {gte: 2}}", []),
+        ("{type: temporal, rules: [slow, full], timespan: 1m, condition: {gte: 3}}", ["TOC609"]),
+        ("{type: temporal, rules: [slow, full], group-by: [disk], timespan: 1m}", []),
+        ("{type: temporal, rules: [slow, full], group-by: [ms], timespan: 1m}", ["TOC609"]),
+        ("{type: temporal_ordered, rules: [slow, full, slow], timespan: 1m}", []),
+        ("{type: temporal_ordered, rules: [slow, full, slow], timespan: 10s}", ["TOC609"]),
+        ("{type: pair, open: [slow], expect: [full], within: 1m}", []),
+        ("{type: pair, open: [slow], expect: [full, slow], within: 1m}", ["TOC609"]),
+        ("{type: pair, open: [slow], expect: [full], group-by: [ms], within: 1m}", ["TOC609"]),
+    ],
+)
+def test_a_correlation_must_be_able_to_hold(tmp_path: Path, correlation: str, found: list[str]) -> None:
+    slow = "detection: {seen: 'disk {disk} took {ms:int}', condition: seen}\ncollapse: 30s\n" + TESTS.format(
+        log="disk a took 7"
+    )
+    full = "detection: {seen: 'disk {disk} full', condition: seen}\n" + TESTS.format(log="disk a full")
+    both = f"correlation: {correlation}\n" + TESTS.format(log="x")
+    write(tmp_path, slow=rule("slow", slow, "info"), full=rule("full", full, "info"), both=rule("both", both))
+    assert codes(lint([tmp_path])) == found
+
+
+def test_what_is_deprecated_says_what_stands_in_for_it_and_nothing_needs_it(tmp_path: Path) -> None:
+    seen = "detection: {seen: 'disk {disk} full', condition: seen}\nentity: [disk]\nstatus: deprecated\n" + TESTS.format(
+        log="disk a full"
+    )
+    new = "detection: {seen: 'disk {disk} is full', condition: seen}\nentity: [disk]\n" + TESTS.format(log="disk a is full")
+    write(tmp_path, old=rule("old", seen, "info"), new=rule("new", new, "info"))
+    assert codes(lint([tmp_path])) == ["TOC613"]
+    write(tmp_path, old=rule("old", seen + "related: [new]\n", "info"))
+    assert codes(lint([tmp_path])) == []
+    write(tmp_path, new=rule("new", new + "related: [old]\n", "info"))
+    assert codes(lint([tmp_path])) == []
+    write(tmp_path, new=rule("new", new + "explains: [{rules: [old], by: [disk]}]\n", "info"))
+    assert [(each.code, each.help) for each in lint([tmp_path])] == [("TOC613", "use `new`")]
