@@ -1,0 +1,66 @@
+"""What people post is diagnosed: the right rule first, and nothing at all about what is benign.
+
+Each case of `wild/` has `kind` (the id of a rule, or benign), `source` (where it was posted) and `log`; `also` names rules that
+would be as right. `missed` says why a case is not diagnosed yet: it has to go once the case is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from engine.cli.triage import OVER, worst_first
+from engine.incident import MemoryLedger
+from engine.model.incidents import Incident
+from engine.model.records import Progress, RawLine
+from engine.pipeline import replay
+from tests.rulepack.playing import INGESTED_AT, plan
+
+HERE = Path(__file__).parent
+EXCERPTS = HERE.parent / "excerpts"
+BENIGN = "benign"
+
+
+def _cases() -> Mapping[str, Mapping[str, Any]]:
+    """Return every case by its name."""
+    found = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(HERE.glob("wild/*.yml"))}
+    listed = yaml.safe_load((EXCERPTS / "kinds.yml").read_text(encoding="utf-8"))
+    logs = {name: (EXCERPTS / f"{name}.log").read_text(encoding="utf-8") for name in listed}
+    return found | {name: {**case, "log": logs[name]} for name, case in listed.items()}
+
+
+CASES = _cases()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_posted_log_is_diagnosed(name: str) -> None:
+    case = CASES[name]
+    found = [incident.rule for incident in sorted(raised().get(name, ()), key=worst_first)]
+    right = not found if case["kind"] == BENIGN else found[:1] in [[rule] for rule in (case["kind"], *case.get("also", ()))]
+    assert right is ("missed" not in case), f"{case['kind']}: raised are {found or 'none'}"
+
+
+@cache
+def raised() -> Mapping[str, list[Incident]]:
+    """Return what is raised for each case; one reading of all, each in a cluster of its own."""
+    ledger = MemoryLedger()
+    final = {incident.id: incident for incident in replay(_input(), plan(), ledger)}
+    found: dict[str, list[Incident]] = defaultdict(list)
+    for incident in final.values():
+        if incident.status not in OVER and not incident.pending:
+            found[incident.labels["cluster"]].append(incident)
+    return found
+
+
+def _input() -> Iterator[RawLine | Progress]:
+    for name, case in CASES.items():
+        data = str(case["log"]).encode()
+        for number, line in enumerate(data.splitlines(), 1):
+            yield RawLine(name, number, line, number, INGESTED_AT, {"cluster": name})
+        yield Progress(name, len(data), len(data), caught_up=True)
