@@ -1,5 +1,6 @@
 """When a counting rule fires, for what, and when it is over; boundaries to the second."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -257,6 +258,19 @@ def test_a_retracted_match_takes_its_alert_back() -> None:
     assert [[a.count for a in f.alerts] for f in correlator.flush() if isinstance(f, Verdict)] == [[1]]
     correlator.retract(first)
     assert [f.alerts for f in correlator.flush() if isinstance(f, Verdict)] == [()]
+
+
+def test_an_event_that_goes_on_is_shown_whole() -> None:
+    correlator = Correlator(plan(SEEN), "default")
+    cut = match("seen", 0)
+    correlator.observe(cut)
+    correlator.flush()
+    correlator.retract(cut)
+    correlator.observe(replace(cut, text="seen\nCaused by: what was read later"))
+    found = correlator.flush()
+    assert [f.text for f in found if isinstance(f, Evidence)] == ["seen\nCaused by: what was read later"]
+    assert [len(f.alerts) for f in found if isinstance(f, Verdict)] == [1]
+    assert correlator.flush() == []
 
 
 @pytest.mark.parametrize("late", [0.0, 30.0])
