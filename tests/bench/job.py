@@ -14,14 +14,16 @@ from pathlib import Path
 from statistics import median
 
 from connectors.kafka import open_source
-from engine.dsl import builtin_rules, load_cached
+from engine.dsl import builtin_rules, load
 from engine.spark.combining import combined
 from engine.spark.slices import Scanned, scan, stages
-from tests.bench.corpus import COMMON_RATE
+from tests.bench.corpus import JOB_RATE
 from tests.bench.machine import corpus, say
 from tests.bench.processes import tocsin
 from tests.bench.producing import Producing
+from tests.bench.rulesets import made_rules
 
+RULES = 1000
 SIZES = (1_000, 50_000)  # lines of a batch
 BATCHES, WARMING = 7, 3  # of a run, and how many of them are not counted
 _BATCH = re.compile(r"tocsin: batch \d+: ([\d,]+) lines?")
@@ -37,11 +39,12 @@ class Spent:
 
 def measure(folder: Path, address: str) -> None:
     """Measure both kinds of source and print."""
-    logs = [corpus(folder, size * BATCHES, COMMON_RATE) for size in SIZES]
+    made_rules(RULES, folder)
+    logs = [corpus(folder, size * BATCHES, JOB_RATE) for size in SIZES]
     fitted("files", [spent(folder, f"files-{path.stem}", _files(path), size) for path, size in zip(logs, SIZES, strict=True)])
     topics = [_shipped(path, address) for path in logs]
     sources = [topic.source("earliest") for topic in topics]
-    say("result", f"the same topic read and scanned without Spark: {_bare(topics[-1]):.1f} s of CPU per million lines")
+    say("result", f"the same topic read and scanned without Spark: {_bare(topics[-1], folder):.1f} s of CPU per million lines")
     fitted("kafka", [spent(folder, f"kafka-{size}", source, size) for source, size in zip(sources, SIZES, strict=True)])
 
 
@@ -50,7 +53,7 @@ def spent(folder: Path, name: str, source: str, batch_lines: int) -> Spent:
     config = folder / f"{name}.yml"
     config.write_text(
         f"sources: [{source}]\nroute: {{receiver: terminal}}\nstore: 'sqlite:///{name}.db'\n"
-        f"spark: {{batch_lines: {batch_lines}}}\n"
+        f"spark: {{batch_lines: {batch_lines}}}\nrules: [builtin, rules-{RULES}]\n"
     )
     say("command", f"tocsin run -c {config.name} --once   # {source}, batch_lines: {batch_lines}")
     marks: list[float] = []
@@ -86,9 +89,9 @@ def _shipped(path: Path, address: str) -> Producing:
     return topic
 
 
-def _bare(topic: Producing) -> float:
+def _bare(topic: Producing, folder: Path) -> float:
     """Return the CPU seconds per million lines of what the job's worker does, in this process, from its second reading on."""
-    known = stages(load_cached([builtin_rules()]))
+    known = stages(load([builtin_rules(), made_rules(RULES, folder)]))
     costs = []
     for _ in range(2):
         source = open_source(topic.settings("earliest"))
