@@ -1,4 +1,4 @@
-"""Marks of Markdown around pasted lines: `> ` before each line of a quotation, a list's dash, backticks before a stamp or a {."""
+"""Marks of Markdown around pasted lines: a quotation's `> `, a list's dash, backticks before a stamp or a JSON object."""
 
 from __future__ import annotations
 
