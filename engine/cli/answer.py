@@ -18,6 +18,7 @@ def document(triage: Triage) -> Mapping[str, Any]:
         "schema": SCHEMA,
         "incidents": [incident_value(i) for i in triage.incidents],
         "pending": [incident_value(i) for i in triage.pending],
+        "minor": [incident_value(i) for i in triage.minor],
         "unknown": [_unknown(each) for each in triage.unknown],
         "blind": [{"scope": b.scope, "what": b.what, "why": b.why} for b in triage.blind],
         "notes": list(triage.notes),

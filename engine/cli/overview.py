@@ -1,4 +1,4 @@
-"""The whole answer of a scan on a terminal: one sentence, the incidents, then what is pending, unknown and cannot be judged."""
+"""The whole answer of a scan on a terminal: a sentence, the incidents, then what is pending, minor, unknown, or unjudged."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     page = Text().append(f"{_verdict(triage.incidents)} {_read(triage.stats)}\n", "bold")
     for incident in triage.incidents:
         page.append("\n").append(render_incident(incident, width))
-    if triage.pending or triage.unknown or triage.blind or triage.notes:
+    if triage.pending or triage.minor or triage.unknown or triage.blind or triage.notes:
         page.append("\n")
     _items(page, "Pending", [_pending(i) for i in triage.pending], width)
+    _items(page, "Minor", [_minor(i) for i in triage.minor], width)
     _items(page, "Unknown", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown], width)
     _draft(page, triage)
     _items(page, "Blind", [_blind(b) for b in triage.blind], width)
@@ -49,6 +50,10 @@ def _read(stats: Stats) -> str:
 def _pending(incident: Incident) -> str:
     since = f", since {moment(incident.first_seen)}" if incident.first_seen else ""
     return f"{incident.title} [{incident.rule}] {entity(incident.labels)}{since}"
+
+
+def _minor(incident: Incident) -> str:
+    return f"{incident.count:,} x {incident.title} [{incident.rule}], no trouble unless there is more of it"
 
 
 def _blind(blind: Blind) -> str:

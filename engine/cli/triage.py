@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.cache import Cache
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
 from engine.correlate import correlate
-from engine.incident import MemoryLedger, group
+from engine.incident import MemoryLedger, group, minor
 from engine.match import Matcher, redact
 from engine.model.incidents import Blind, Incident
 from engine.model.matches import Match
@@ -38,10 +38,14 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Triage:
-    """The answer of a scan. Incidents and pending ones are in their final state, most severe first, then earliest."""
+    """The answer of a scan. Incidents and pending ones are in their final state, most severe first, then earliest.
+
+    `minor` is what rules know that is no trouble until there is more of it, earliest first.
+    """
 
     incidents: tuple[Incident, ...]
     pending: tuple[Incident, ...]
+    minor: tuple[Incident, ...]
     unknown: tuple[UnknownLines, ...]
     blind: tuple[Blind, ...]
     notes: tuple[str, ...]
@@ -77,11 +81,17 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
     return Triage(
         incidents=tuple(i for i in told if not i.pending),
         pending=tuple(i for i in told if i.pending),
+        minor=tuple(_minor(plan, ledger)),
         unknown=counts.unknown.groups(),
         blind=tuple(ledger.blinds()),
         notes=tuple(notes),
         stats=stats,
     )
+
+
+def _minor(plan: Plan, ledger: MemoryLedger) -> Iterator[Incident]:
+    for scope in ledger.scopes():
+        yield from minor(ledger.alerts(scope), plan, ledger.roster(scope), ledger.evidence)
 
 
 def _sight(plan: Plan, matcher: Matcher) -> Sight:

@@ -29,14 +29,29 @@ def decide(
         evidence: finds the evidence of event ids.
     """
     around = Circumstances(plan, plan.rules(), roster)
-    known = ordered({key: told for key, told in alerts.items() if key[1] in around.rules})
-    found = troubles(link(known, plan))
+    found = [trouble for trouble in _troubles(alerts, around) if not trouble.informs]
     ids, merged = _identities(found, incidents, around)
     before = {incident.id: incident for incident in incidents}
     now = _proven(found, [compose(trouble, around, id_) for trouble, id_ in zip(found, ids, strict=True)], evidence)
     gone = _gone(incidents, {*ids, *merged})
     folded = [replace(before[old], status="merged", merged_into=into, pending=False) for old, into in merged.items()]
     return [*_changed((*now, *folded, *gone), before)]
+
+
+def minor(alerts: Mapping[Key, tuple[Alert, ...]], plan: Plan, roster: Roster, evidence: Lookup) -> list[Incident]:
+    """Return what would be an incident if there were more of it, oldest first: of a rule that informs until it escalates."""
+    around = Circumstances(plan, plan.rules(), roster)
+    found = [trouble for trouble in _troubles(alerts, around) if trouble.informs and _escalates(trouble, around)]
+    return _proven(found, [compose(trouble, around, new_id(trouble.root)) for trouble in found], evidence)
+
+
+def _troubles(alerts: Mapping[Key, tuple[Alert, ...]], around: Circumstances) -> list[Trouble]:
+    known = ordered({key: told for key, told in alerts.items() if key[1] in around.rules})
+    return troubles(link(known, around.plan))
+
+
+def _escalates(trouble: Trouble, around: Circumstances) -> bool:
+    return bool(around.rules[trouble.root.key[1]].escalate)
 
 
 def new_id(root: Alert) -> str:

@@ -35,6 +35,10 @@ class MemoryLedger:
             known = self._blinds.get(blind.scope, {}) if blind.what else {}
             self._blinds[blind.scope] = known | ({blind: None} if blind.what else {})
 
+    def scopes(self) -> Sequence[str]:
+        """Return every scope that something is known of, sorted."""
+        return sorted(self._alerts)
+
     def alerts(self, scope: str, part: Part = WHOLE) -> Mapping[Key, tuple[Alert, ...]]:
         """Return the alerts of a part of `scope` by key, each ordered by time."""
         every = sorted(self._alerts.get(scope, {}).items())

@@ -30,12 +30,16 @@ class Trouble:
         """Return the keys of its alerts, the root's first, each once."""
         return tuple(dict.fromkeys(alert.key for alert in self.alerts()))
 
+    @property
+    def informs(self) -> bool:
+        """Whether its root only informs: nobody is told of it."""
+        return self.root.severity == "info"
+
 
 def troubles(links: Links) -> list[Trouble]:
-    """Return every group of linked alerts as a Trouble, by start; groups whose root only informs are left out."""
+    """Return every group of linked alerts as a Trouble, by start."""
     found = [_trouble(positions, links) for positions in _groups(links)]
-    worth_telling = [trouble for trouble in found if trouble.root.severity != "info"]
-    return sorted(worth_telling, key=lambda trouble: (trouble.root.starts_at, trouble.root.key))
+    return sorted(found, key=lambda trouble: (trouble.root.starts_at, trouble.root.key))
 
 
 def _groups(links: Links) -> Iterator[list[int]]:

@@ -15,18 +15,18 @@ INCIDENT_KEYS = (
 
 def test_the_document_has_every_promised_key() -> None:
     answer = json.loads(json.dumps(document(FULL)))
-    assert set(answer) == {"schema", "incidents", "pending", "unknown", "blind", "notes", "stats"}
+    assert set(answer) == {"schema", "incidents", "pending", "minor", "unknown", "blind", "notes", "stats"}
     assert answer["schema"] == 1
     assert set(answer["stats"]) == {"lines", "events", "matches", "seconds"}
     assert set(answer["unknown"][0]) == {"template", "count", "level", "sample", "draft"}
     assert set(answer["blind"][0]) == {"scope", "what", "why"}
     assert answer["notes"] == ["empty.log: is empty"]
-    for incident in (*answer["incidents"], *answer["pending"]):
+    for incident in (*answer["incidents"], *answer["pending"], *answer["minor"]):
         assert set(incident) >= set(INCIDENT_KEYS.split())
 
 
 def test_an_incident_carries_its_numbers_and_its_proof() -> None:
-    (told,) = document(Triage((TOO_LARGE,), (), (), (), (), STATS))["incidents"]
+    (told,) = document(Triage((TOO_LARGE,), (), (), (), (), (), STATS))["incidents"]
     assert told["first_seen"] == "2023-02-03T02:05:02.285Z"
     assert told["resolved_at"] is None
     assert told["captures"] == {"size": 1125872, "limit": 1048576}

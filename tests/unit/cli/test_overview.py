@@ -9,7 +9,7 @@ from engine.model.incidents import Blind
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 
 STATS = Stats(lines=12_345, events=11_000, matches=7, seconds=0.31)
-QUIET = Triage(incidents=(), pending=(), unknown=(), blind=(), notes=(), stats=STATS)
+QUIET = Triage(incidents=(), pending=(), minor=(), unknown=(), blind=(), notes=(), stats=STATS)
 SILENT = incident(
     rule="broker-silent",
     title="A broker fell silent",
@@ -20,6 +20,7 @@ SILENT = incident(
 FULL = Triage(
     incidents=(TOO_LARGE, incident(severity="medium", title="Something else", fix=(), evidence=(), symptoms=(), references=())),
     pending=(SILENT,),
+    minor=(incident(severity="info", title="Two lines of what may become a trouble"),),
     unknown=tuple(UnknownLines(f"Error {'abcdefg'[n]} in <*>", 100 - n, "ERROR", "Error in x") for n in range(7)),
     blind=(Blind("default", "broker 3", "its silence is not judged: no line at a fixed pace was seen"),),
     notes=("empty.log: is empty",),
@@ -44,7 +45,7 @@ def test_what_is_pending_unknown_and_blind_takes_one_line_each() -> None:
 
 
 def test_log_text_in_the_short_lists_is_made_visible() -> None:
-    hostile = Triage((), (), (UnknownLines("a\x1b[31m\nb", 1, "ERROR", ""),), (), (f"n{AT}\u202e",), STATS)
+    hostile = Triage((), (), (), (UnknownLines("a\x1b[31m\nb", 1, "ERROR", ""),), (), (f"n{AT}\u202e",), STATS)
     text = render_triage(hostile).plain
     assert "a\\x1b[31m b" in text
     assert "\u202e" not in text

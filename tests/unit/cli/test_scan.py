@@ -147,6 +147,24 @@ def test_errors_that_no_rule_knows_are_grouped(tmp_path: Path, capsys: pytest.Ca
     assert "node 17" in group["sample"]
 
 
+def test_what_is_no_trouble_until_there_is_more_of_it_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    once = b"[2023-02-03 02:05:02,285] WARN [Producer clientId=p] Connection to node -1 (kafka/10.0.0.7:9092) could not be "
+    once += b"established. Broker may not be available. (org.apache.kafka.clients.NetworkClient)\n"
+    path = tmp_path / "a.log"
+    path.write_bytes(once)
+    _, document, _ = answer(capsys, path)
+    assert ([each["rule"] for each in document["minor"]], document["incidents"]) == (
+        ["client-broker-unreachable-bootstrap"],
+        [],
+    )
+    path.write_bytes(b"".join(once.replace(b":02,", f":{second:02},".encode()) for second in range(9)))
+    _, document, _ = answer(capsys, path)
+    assert ([each["rule"] for each in document["incidents"]], document["minor"]) == (
+        ["client-broker-unreachable-bootstrap"],
+        [],
+    )
+
+
 def test_the_zone_and_the_labels_of_the_command_line_count(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, document, _ = answer(capsys, log, "--tz", "Asia/Seoul", "--label", "cluster=prod")
     (incident,) = document["incidents"]

@@ -120,7 +120,7 @@ def test_nothing_comes_from_elsewhere_and_nothing_is_inline(client: TestClient, 
 def test_the_json_is_that_of_a_scan_with_who_was_told(client: TestClient, store: Store, fill: Fill) -> None:
     fill(TOO_LARGE)
     told(store, "kafka-ops")
-    (scanned,) = document(Triage((TOO_LARGE,), (), (), (), (), STATS))["incidents"]
+    (scanned,) = document(Triage((TOO_LARGE,), (), (), (), (), (), STATS))["incidents"]
     answer = client.get(f"{ADDRESS}.json")
     assert answer.headers["content-type"] == "application/json"
     found = answer.json()
