@@ -20,7 +20,7 @@ from engine.ports import Chunk
 from engine.skim.whole import Whole
 
 if TYPE_CHECKING:
-    from engine.skim.skimmer import Sight
+    from engine.skim.sight import Sight
 
 OVER = ("merged", "retracted")  # an incident in one of these states is no finding of its own
 
@@ -85,7 +85,7 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
 
 
 def _sight(plan: Plan, matcher: Matcher) -> Sight:
-    from engine.skim.skimmer import sight_of  # noqa: PLC0415  (numpy, which a small scan does without)
+    from engine.skim.sight import sight_of  # noqa: PLC0415  (numpy, which a small scan does without)
 
     return sight_of(matcher, plan.formats, Cache(), also=(ERROR_SIGN,))
 

@@ -15,7 +15,7 @@ from connectors.files import read_chunks
 from engine.cache import Cache
 from engine.match import Matcher
 from engine.model.rules import Plan
-from engine.skim.skimmer import sight_of
+from engine.skim.sight import sight_of
 from engine.skim.whole import Whole
 from tests.bench.corpus import COMMON_RATE, QUIET_RATE, STORM_RATE
 from tests.bench.machine import corpus, say
