@@ -79,10 +79,9 @@ def _fraction(text: str) -> tuple[int, int]:
     """Return the microseconds of an iso stamp, and where its offset begins."""
     if text[_SECONDS_END : _SECONDS_END + 1] not in (",", ".", "_"):
         return 0, _SECONDS_END
-    end = start = _SECONDS_END + 1
-    while end < len(text) and text[end].isdigit():
-        end += 1
-    return int(text[start:end][:6].ljust(6, "0")), end
+    rest = text[_SECONDS_END + 1 :]
+    digits = len(rest) - len(rest.lstrip("0123456789"))
+    return int(rest[: min(digits, 6)].ljust(6, "0")), _SECONDS_END + 1 + digits
 
 
 def _offset(text: str) -> timedelta:

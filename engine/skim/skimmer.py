@@ -76,10 +76,11 @@ class Skimmer:
         """Yield what has to be read of records of a source and the containers printed into it."""
         read = np.ones(len(records), np.bool_)
         spans: dict[int, Seen] = {}
-        for source_id, numbers in _by_source(records).items():
+        sources = _by_source(records)
+        for source_id, numbers in sources.items():
             blocks = record_blocks([records[number] for number in numbers], self._sight)
             if blocks is not None:
-                worth = self._worth(source_id, blocks)
+                worth = self._worth(source_id, blocks, interleaved=len(sources) > 1)
                 read[numbers] = worth.lines
                 spans |= {numbers[at]: span for at, span in worth.spans.items()}
         for number in np.flatnonzero(read).tolist():
@@ -87,9 +88,11 @@ class Skimmer:
             if (span_ := spans.get(number)) is not None:
                 yield span_
 
-    def _worth(self, source_id: str, blocks: Blocks) -> _Worth:
+    def _worth(self, source_id: str, blocks: Blocks, interleaved: bool = False) -> _Worth:
         kept = blocks.anyway()
         kept[self._said.setdefault(source_id, _Said()).bearing(blocks, self._sight.screen)] = True
+        if interleaved:
+            kept[1:] |= kept[:-1]  # an event is told when the next one of its source begins: in the order of all sources
         self.left_out += int(np.count_nonzero(~kept))
         return _Worth(blocks.lines_in(kept), blocks.spans(source_id, kept))
 

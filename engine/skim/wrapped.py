@@ -35,8 +35,8 @@ def record_blocks(records: Sequence[Record], sight: Sight) -> Blocks | None:
 
 
 def _lines(records: Sequence[Record]) -> Lines:
-    """Return the text of records as it is searched, each a line; the level that a document names stands below its text."""
-    texts = [f"{record.text}\n{_level(record)}\n" if record.fields else f"{record.text}\n" for record in records]
+    """Return the text of records as it is searched, each a line; the level that a document names stands above its text."""
+    texts = [f"{_level(record)}\n{record.text}\n" if record.fields else f"{record.text}\n" for record in records]
     starts = np.cumsum([0, *map(len, texts)], dtype=np.int64)[:-1]
     return Lines("".join(texts).encode("ascii", "replace"), starts)
 

@@ -22,6 +22,7 @@ from engine.parse.times import parse_stamp, zone_of
 
 FIRST = '{"'
 ORDER = 50
+DEPTH = 2  # of dicts within the document
 _TEXT = ("message", "msg", "short_message", "log", "event", "line")
 _TRACE = (
     "stack_trace", "error.stack_trace", "exception.stacktrace", "stackTrace", "full_message", "exc_info", "exception",
@@ -77,7 +78,7 @@ def _text(document: Mapping[str, Any], message: str) -> str:
 
 def _at_time(document: Mapping[str, Any], record: Record) -> datetime | None:
     zone = zone_of(record.labels.get("timezone", ""))
-    stamps = (value for key in _TIME if (value := _at(document, key)) not in (None, ""))
+    stamps = (value for key in _TIME if (value := document.get(key)) not in (None, ""))
     read = (_stamp(value, zone) for value in stamps)
     return next((at for at in read if at is not None), None)
 
@@ -120,7 +121,7 @@ def _document(text: str) -> Mapping[str, Any] | None:
     if not isinstance(loaded, dict):
         return None
     inner = loaded.get("_source", loaded)
-    return inner if isinstance(inner, dict) else loaded
+    return _flat(inner if isinstance(inner, dict) else loaded)
 
 
 def _torn(text: str) -> Mapping[str, Any]:
@@ -136,13 +137,21 @@ def _unquoted(value: str) -> str:
 
 
 def _first(document: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first of `keys` that holds text; a dotted key is also looked for step by step."""
-    return next((value for key in keys if isinstance(value := _at(document, key), str) and value), "")
+    """Return the first of `keys` that holds text."""
+    for key in keys:
+        value = document.get(key)
+        if value and isinstance(value, str):
+            return value
+    return ""
 
 
-def _at(document: Mapping[str, Any], key: str) -> Any:
-    if key in document or "." not in key:
-        return document.get(key)
-    head, _, rest = key.partition(".")
-    inner = document.get(head)
-    return _at(inner, rest) if isinstance(inner, dict) else None
+def _flat(document: Mapping[str, Any], depth: int = DEPTH) -> Mapping[str, Any]:
+    """Return `document` with what it nests also under dotted keys, as far down as any key that is looked for goes."""
+    nested = [(key, value) for key, value in document.items() if isinstance(value, dict)] if depth else []
+    if not nested:
+        return document
+    flat = dict(document)
+    for key, inner in nested:
+        for name, value in _flat(inner, depth - 1).items():
+            flat.setdefault(f"{key}.{name}", value)
+    return flat
