@@ -40,7 +40,7 @@ def wrapped(lines: Iterable[str], wrappers: Sequence[str], random: Random, odd: 
     yield from rows
 
 
-def interleaved(histories: Sequence[Iterator[str]], random: Random) -> Iterator[str]:
+def mingled(histories: Sequence[Iterator[str]], random: Random) -> Iterator[str]:
     """Yield the rows of several histories, each in order, until one ends."""
     while True:
         row = next(random.choice(histories), None)

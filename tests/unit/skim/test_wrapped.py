@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, pairwise
 from random import Random
 
 import pytest
@@ -17,10 +17,9 @@ from engine.parse import unwrap_line
 from engine.ports import Chunk
 from engine.skim import skimmer, whole
 from engine.skim.skimmer import Skimmer
-from tests.unit.skim import test_skim, test_whole
 from tests.unit.skim.test_skim import compiled, said, stream
 from tests.unit.skim.test_whole import STAMPS, log, naive, rules, told
-from tests.wrapping import CHAINS, interleaved, wrapped
+from tests.wrapping import CHAINS, mingled, wrapped
 
 INGESTED = datetime(2022, 10, 6, tzinfo=UTC)
 SHARES = st.sampled_from([0.0, 0.03, 0.3])
@@ -41,8 +40,7 @@ def cut(data: bytes, where: Sequence[float], zone: str = "") -> list[Chunk]:
     ends = sorted({data.find(b"\n", int(part * (len(data) - 1))) + 1 for part in where} | {0, len(data)})
     labels = {"timezone": zone} if zone else {}
     return [
-        Chunk("a.log", start, data[start:end], data[:start].count(b"\n") + 1, INGESTED, labels)
-        for start, end in zip(ends, ends[1:], strict=False)
+        Chunk("a.log", start, data[start:end], data[:start].count(b"\n") + 1, INGESTED, labels) for start, end in pairwise(ends)
     ]
 
 
@@ -62,7 +60,7 @@ def test_any_wrapped_log_shows_the_same_when_it_is_skimmed(
 ) -> None:
     random = Random(seed)
     histories = [wrapped(log(random, layout, pause, odd), chain, random, torn) for chain in behind]
-    data = "\n".join(islice(interleaved(histories, random), 120)).encode()
+    data = "\n".join(islice(mingled(histories, random), 120)).encode()
     items = [*cut(data, where, zone), Progress("a.log", len(data), len(data), caught_up=True)]
     assert told(triage(items, rules(), [])) == naive(items)
 
@@ -74,7 +72,7 @@ def test_any_wrapped_stream_says_the_same_when_it_is_skimmed(
 ) -> None:
     random = Random(seed)
     histories = [wrapped(stream(random, pause, odd), chain, random, torn) for chain in behind]
-    data = "\n".join(islice(interleaved(histories, random), 100)).encode() + b"\n"
+    data = "\n".join(islice(mingled(histories, random), 100)).encode() + b"\n"
     assert said(data, skimmed=True, pieces=pieces) == said(data, skimmed=False)
 
 
