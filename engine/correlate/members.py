@@ -264,7 +264,8 @@ class MemberSilence:
 
     def _never_heard(self, members: Sequence[_Member], facts: Facts) -> Iterator[tuple[str, Alert]]:
         """Yield an alert for each declared member that nothing was read from, though enough others were for long enough."""
-        missing = sorted(_declared(self._component, facts) - {member.name for member in members}, key=natural)
+        heard = {member.name for member in members}
+        missing = sorted(_declared(self._component, facts) - heard, key=natural) if self._absence.after is None else ()
         if not missing or not all(facts.clocks.caught_up(source_id) for source_id in facts.clocks.sources()):
             return
         begun = [next(iter(member.spans))[0] for member in members]
@@ -294,9 +295,9 @@ def _ahead(member: _Member, facts: Facts) -> bool:
 
 def _roles(absence: Absence) -> dict[str, list[str]]:
     """Return what the matches of each rule say: complaint, back or stop."""
-    sooner, unless = absence.sooner, absence.unless
+    sooner, stop = absence.sooner, absence.stop
     said = [("complaint", sooner.rules), ("back", sooner.back)] if sooner else []
-    said += [("stop", unless.rules)] if unless else []
+    said += [("stop", stop.rules)] if stop else []
     roles: dict[str, list[str]] = {}
     for role, rules in said:
         for rule_id in rules:
@@ -306,7 +307,7 @@ def _roles(absence: Absence) -> dict[str, list[str]]:
 
 def _naming(absence: Absence, role: str) -> Mapping[str, str]:
     if role == "stop":
-        return absence.unless.naming if absence.unless else {}
+        return absence.stop.naming if absence.stop else {}
     return absence.sooner.naming if absence.sooner else {}
 
 

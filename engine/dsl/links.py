@@ -123,6 +123,7 @@ def needed(draft: Draft) -> Iterator[tuple[Loc, str]]:
         yield from _listed(["correlation", "sooner", "rules"], given.sooner.rules)
         yield from _listed(["correlation", "sooner", "back"], given.sooner.back)
     yield from _listed(["correlation", "unless", "rules"], given.unless.rules if given.unless else ())
+    yield from _listed(["correlation", "after", "rules"], given.after.rules if given.after else ())
 
 
 def _listed(loc: list[str | int], ids: Iterable[str]) -> Iterator[tuple[Loc, str]]:
