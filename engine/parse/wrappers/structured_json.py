@@ -40,6 +40,9 @@ _FIELDS = {
 _LABELS = {"host": ("_HOSTNAME", "host", "hostName", "host.name"), "container": ("fields.container",), "pod": ("fields.pod",)}
 _CONNECT = ("connector.context", "mdc.connector.context", "contextMap.connector.context")
 _CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
+_QUOTED = tuple(f'"{key}"' for key in _TEXT)
+_EXPLAINING = frozenset((*_TRACE, *_REASON, *_CLASS))
+_LABELLING = frozenset((*_CONNECT, *(key for keys in _LABELS.values() for key in keys)))
 _PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
 _SECONDS_DIGITS = 11  # a number of fewer counts seconds, of more milliseconds or finer
 _PAIR = re.compile(r'"([@\w.]{1,64})"\s{0,9}:\s{0,9}"([^"\\]*(?:\\.[^"\\]*)*)')
@@ -69,6 +72,8 @@ def unwrap(record: Record) -> Record | None:
 
 def _text(document: Mapping[str, Any], message: str) -> str:
     """Return the message with what explains it on the lines below: the stack trace, else the reason."""
+    if _EXPLAINING.isdisjoint(document):
+        return message.rstrip()
     trace = _first(document, _TRACE).removeprefix(": ")
     if not trace:
         kind, reason = _first(document, _CLASS), _first(document, _REASON)
@@ -102,6 +107,8 @@ def _level(document: Mapping[str, Any]) -> str:
 
 def _labels(document: Mapping[str, Any]) -> Labels:
     """Return the machine, and the connector and task that Connect's logging context names."""
+    if _LABELLING.isdisjoint(document):
+        return {}
     found = {name: value for name, keys in _LABELS.items() if (value := _first(document, keys))}
     context = _CONTEXT.match(_first(document, _CONNECT))
     if context is not None:
@@ -112,7 +119,7 @@ def _labels(document: Mapping[str, Any]) -> Labels:
 
 def _document(text: str) -> Mapping[str, Any] | None:
     """Return the JSON object of a line; the source of an Elasticsearch hit, when it is one."""
-    if not any(f'"{key}"' in text for key in _TEXT):
+    if not any(key in text for key in _QUOTED):
         return None
     try:
         loaded = json.loads(text.rstrip(", ") if text.endswith((",", ", ")) else text)
