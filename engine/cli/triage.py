@@ -20,7 +20,7 @@ from engine.ports import Chunk
 from engine.skim.whole import Whole
 
 if TYPE_CHECKING:
-    from engine.skim.skimmer import Sight
+    from engine.skim.sight import Sight
 
 OVER = ("merged", "retracted")  # an incident in one of these states is no finding of its own
 
@@ -95,7 +95,7 @@ def _minor(plan: Plan, ledger: MemoryLedger) -> Iterator[Incident]:
 
 
 def _sight(plan: Plan, matcher: Matcher) -> Sight:
-    from engine.skim.skimmer import sight_of  # noqa: PLC0415  (numpy, which a small scan does without)
+    from engine.skim.sight import sight_of  # noqa: PLC0415  (numpy, which a small scan does without)
 
     return sight_of(matcher, plan.formats, Cache(), also=(ERROR_SIGN,))
 

@@ -22,6 +22,7 @@ _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _MILLIS = re.compile(r"\d[.,_]\d{3}|\d{13}")
 _MONTH_DAY = re.compile(r"(?:(\d\d)(\d\d)|([A-Z][a-z]{2}) {1,2}(\d{1,2})) (\d\d:\d\d:\d\d(?:\.\d{1,9})?)")
 _DAY_FIRST = re.compile(r"(\d\d)[-./](\d\d|[A-Z][a-z]{2})[-./](\d{4})[ :](.+)")
+_OF_MACHINES = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-5][0-9]\.[0-9]+Z")  # no leap second
 _UNITS = {16: 10**6, 19: 10**9}  # micro- and nanoseconds, by their digits
 _AHEAD = timedelta(days=1)  # a zone that is not known, a clock that is not set: no reason to take a stamp for last year's
 _YEARS_BACK = 8  # 29 February comes back within eight years
@@ -54,6 +55,8 @@ def zone_of(name: str) -> tzinfo:
 
 
 def _iso(text: str, zone: tzinfo) -> datetime:
+    if _OF_MACHINES.fullmatch(text):
+        return datetime.fromisoformat(text)
     micros, offset_at = _fraction(text)
     offset = text[offset_at:].strip()
     minute = _minute(text[:16], zone if not offset else UTC)
@@ -79,10 +82,9 @@ def _fraction(text: str) -> tuple[int, int]:
     """Return the microseconds of an iso stamp, and where its offset begins."""
     if text[_SECONDS_END : _SECONDS_END + 1] not in (",", ".", "_"):
         return 0, _SECONDS_END
-    end = start = _SECONDS_END + 1
-    while end < len(text) and text[end].isdigit():
-        end += 1
-    return int(text[start:end][:6].ljust(6, "0")), end
+    rest = text[_SECONDS_END + 1 :]
+    digits = len(rest) - len(rest.lstrip("0123456789"))
+    return int(rest[: min(digits, 6)].ljust(6, "0")), _SECONDS_END + 1 + digits
 
 
 def _offset(text: str) -> timedelta:

@@ -45,5 +45,10 @@ def _one_off(record: Record, book: HeaderBook) -> Record | None:
     for take_off in by_first_character().get(record.text[:1], ()):
         inner = take_off(record)
         if inner is not None:
-            return None if book.knows(record.text) else replace(inner, text=clean(inner.text))
+            return None if book.knows(record.text) else _cleaned(inner)
     return None
+
+
+def _cleaned(record: Record) -> Record:
+    text = clean(record.text)
+    return record if text is record.text else replace(record, text=text)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from engine.match import Matcher
 from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
-from engine.model.records import Block, LogEvent, Progress, RawLine
+from engine.model.records import Block, LogEvent, Progress, Record
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.ports import Chunk
 
 if TYPE_CHECKING:
-    from engine.skim.skimmer import Sight, Skimmer
+    from engine.skim.sight import Sight
+    from engine.skim.skimmer import Skimmer
 
 SKIMMED_FROM_BYTES = 256 * 1024  # of input: less is read whole before what skimming needs is loaded
 
@@ -45,7 +46,7 @@ class Whole:
         """Yield what `items` say; each source is whole before the next one begins."""
         for item in items:
             if isinstance(item, Chunk):
-                for piece in self._lines(item):
+                for piece in self._pieces(item):
                     yield from self._piece(piece)
                 continue
             yield from self._events(self._assembler.flush(item.source_id) if item.closed else ())
@@ -54,11 +55,11 @@ class Whole:
         yield from self._events(self._assembler.flush())
         yield from self._heard.close()
 
-    def _lines(self, chunk: Chunk) -> Iterator[RawLine | Seen]:
+    def _pieces(self, chunk: Chunk) -> Iterator[Record | Seen]:
         self._bytes += len(chunk.data)
         if self._bytes < SKIMMED_FROM_BYTES:
             for self.lines, line in enumerate(chunk.lines(), self.lines + 1):  # noqa: B020  (goes on counting)
-                yield line
+                yield unwrap_line(line, self._plan.formats)
             return
         skimmer = self._skimmer_of(chunk.source_id)
         lines, left_out = skimmer.lines, skimmer.left_out
@@ -74,11 +75,11 @@ class Whole:
             self._skimmer = source_id, Skimmer(self._known)
         return self._skimmer[1]
 
-    def _piece(self, piece: RawLine | Seen) -> Iterator[Match | Seen]:
+    def _piece(self, piece: Record | Seen) -> Iterator[Match | Seen]:
         if isinstance(piece, Seen):
             self._heard.joined(piece)
         else:
-            yield from self._events(self._assembler.push(unwrap_line(piece, self._plan.formats)))
+            yield from self._events(self._assembler.push(piece))
 
     def _events(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
         for block in blocks:

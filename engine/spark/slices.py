@@ -19,11 +19,12 @@ from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
 from engine.model.records import Block, Record
 from engine.model.rules import OWN, Format, Plan
-from engine.parse import Assembler, decode_block, unwrap_line
+from engine.parse import Assembler, decode_block
 from engine.parse.assembling import Snapshot
 from engine.parse.headers import header_book
 from engine.ports import Chunk
-from engine.skim.skimmer import Sight, Skimmer, sight_of
+from engine.skim.sight import Sight, sight_of
+from engine.skim.skimmer import Skimmer
 
 PIECE_BYTES = 1 << 20  # of a stream that are skimmed together
 
@@ -150,7 +151,7 @@ class _Stream:
                 if isinstance(item, Seen):
                     self._heard.joined(item)
                 else:
-                    yield from self._record(unwrap_line(item, self._stages.formats))
+                    yield from self._record(item)
         self._waiting, self._waiting_bytes = {}, 0
 
     def _record(self, record: Record) -> Iterator[Match | Seen]:

@@ -17,7 +17,12 @@ from tests.bench.machine import commit, load, machine, say
 from tests.servers.broker import brokers
 from tests.servers.jars import kafka_jars
 
-ALONE = {"scan": scan.measure, "memory": scan.measure_memory, "hostile": lambda folder: hostile.measure()}
+ALONE = {
+    "scan": scan.measure,
+    "wrapped": scan.measure_wrapped,
+    "memory": scan.measure_memory,
+    "hostile": lambda folder: hostile.measure(),
+}
 ON_KAFKA = {"job": job.measure, "latency": latency.measure} | {
     f"latency-{rate}": partial(latency.measure, rate=rate) for rate in latency.RATES[1:]
 }

@@ -10,23 +10,27 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 from connectors.files import read_chunks
 from engine.cache import Cache
 from engine.match import Matcher
 from engine.model.rules import Plan
-from engine.skim.skimmer import sight_of
+from engine.skim.sight import sight_of
 from engine.skim.whole import Whole
 from tests.bench.corpus import COMMON_RATE, QUIET_RATE, STORM_RATE
 from tests.bench.machine import corpus, say
 from tests.bench.rulesets import plan_of
 from tests.bench.tools import head, tools
+from tests.wrapping import wrapped
 
 TOCSIN = [sys.executable, "-m", "engine.cli.main"]
 RULES = (20, 100, 1000)
 LINES, STORM_LINES, SMALL_LINES, SLOW_LINES = 1_000_000, 100_000, 200, 10_000
 SLOW = ("sec", "python re")  # they take hours for what the others read in a second
 RUNS = 3
+WRAPPED = (("compose",), ("kubectl",), ("cri",), ("journal",), ("docker json",), ("ecs",), ("logstash",))
+WRAPPED_LINES = 100_000
 MEMORY_LINES = (60_000, 600_000, 6_000_000)
 
 
@@ -39,10 +43,22 @@ def measure(folder: Path) -> None:
         costs[count] = _compared(folder, log, plan, count)
     say("result", f"1,000 rules take {costs[1000] / costs[20]:.2f} times what 20 take")
     _hits(folder, plan_of(1000, folder), costs[1000])
+    measure_wrapped(folder)
     path = corpus(folder, SMALL_LINES, QUIET_RATE)
     _tocsin(path)  # fills the rule cache
     say("command", f"tocsin scan {path.name} --format json")
     say("result", f"{min(_tocsin(path).cpu for _ in range(5)):.2f} s of CPU, start to answer (best of 5, rules cached)")
+
+
+def measure_wrapped(folder: Path) -> None:
+    """Measure what wrappers and JSON layouts cost, with 100 rules, and print."""
+    plan = plan_of(RULES[1], folder)
+    log = corpus(folder, WRAPPED_LINES, QUIET_RATE)
+    plain = bare(log, plan)
+    say("measured", f"plain: {plain:.1f} s of CPU per million lines")
+    for chain in WRAPPED:
+        cost = bare(_wrapped(log, chain, folder), plan)
+        say("result", f"{' in '.join(chain)}: {cost:.1f} s of CPU per million lines, {cost / plain:.1f} times plain")
 
 
 def measure_memory(folder: Path) -> None:
@@ -67,6 +83,14 @@ def bare(log: Path, plan: Plan) -> float:
             pass
         costs.append((time.process_time() - began) / whole.lines * 1e6)
     return min(costs)
+
+
+def _wrapped(log: Path, chain: Sequence[str], folder: Path) -> Path:
+    """Write the lines of `log` behind the wrappers `chain` into a file of `folder` and return it."""
+    path = folder / "wrapped.log"
+    with log.open(encoding="utf-8") as lines, path.open("w", encoding="utf-8") as out:
+        out.writelines(f"{row}\n" for row in wrapped((line.rstrip("\n") for line in lines), chain, Random(1)))
+    return path
 
 
 def _compared(folder: Path, log: Path, plan: Plan, count: int) -> float:

@@ -22,6 +22,7 @@ from engine.parse.times import parse_stamp, zone_of
 
 FIRST = '{"'
 ORDER = 50
+DEPTH = 2  # of dicts within the document
 _TEXT = ("message", "msg", "short_message", "log", "event", "line")
 _TRACE = (
     "stack_trace", "error.stack_trace", "exception.stacktrace", "stackTrace", "full_message", "exc_info", "exception",
@@ -39,6 +40,9 @@ _FIELDS = {
 _LABELS = {"host": ("_HOSTNAME", "host", "hostName", "host.name"), "container": ("fields.container",), "pod": ("fields.pod",)}
 _CONNECT = ("connector.context", "mdc.connector.context", "contextMap.connector.context")
 _CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
+_QUOTED = tuple(f'"{key}"' for key in _TEXT)
+_EXPLAINING = frozenset((*_TRACE, *_REASON, *_CLASS))
+_LABELLING = frozenset((*_CONNECT, *(key for keys in _LABELS.values() for key in keys)))
 _PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
 _SECONDS_DIGITS = 11  # a number of fewer counts seconds, of more milliseconds or finer
 _PAIR = re.compile(r'"([@\w.]{1,64})"\s{0,9}:\s{0,9}"([^"\\]*(?:\\.[^"\\]*)*)')
@@ -68,6 +72,8 @@ def unwrap(record: Record) -> Record | None:
 
 def _text(document: Mapping[str, Any], message: str) -> str:
     """Return the message with what explains it on the lines below: the stack trace, else the reason."""
+    if _EXPLAINING.isdisjoint(document):
+        return message.rstrip()
     trace = _first(document, _TRACE).removeprefix(": ")
     if not trace:
         kind, reason = _first(document, _CLASS), _first(document, _REASON)
@@ -77,7 +83,7 @@ def _text(document: Mapping[str, Any], message: str) -> str:
 
 def _at_time(document: Mapping[str, Any], record: Record) -> datetime | None:
     zone = zone_of(record.labels.get("timezone", ""))
-    stamps = (value for key in _TIME if (value := _at(document, key)) not in (None, ""))
+    stamps = (value for key in _TIME if (value := document.get(key)) not in (None, ""))
     read = (_stamp(value, zone) for value in stamps)
     return next((at for at in read if at is not None), None)
 
@@ -101,6 +107,8 @@ def _level(document: Mapping[str, Any]) -> str:
 
 def _labels(document: Mapping[str, Any]) -> Labels:
     """Return the machine, and the connector and task that Connect's logging context names."""
+    if _LABELLING.isdisjoint(document):
+        return {}
     found = {name: value for name, keys in _LABELS.items() if (value := _first(document, keys))}
     context = _CONTEXT.match(_first(document, _CONNECT))
     if context is not None:
@@ -111,7 +119,7 @@ def _labels(document: Mapping[str, Any]) -> Labels:
 
 def _document(text: str) -> Mapping[str, Any] | None:
     """Return the JSON object of a line; the source of an Elasticsearch hit, when it is one."""
-    if not any(f'"{key}"' in text for key in _TEXT):
+    if not any(key in text for key in _QUOTED):
         return None
     try:
         loaded = json.loads(text.rstrip(", ") if text.endswith((",", ", ")) else text)
@@ -120,7 +128,7 @@ def _document(text: str) -> Mapping[str, Any] | None:
     if not isinstance(loaded, dict):
         return None
     inner = loaded.get("_source", loaded)
-    return inner if isinstance(inner, dict) else loaded
+    return _flat(inner if isinstance(inner, dict) else loaded)
 
 
 def _torn(text: str) -> Mapping[str, Any]:
@@ -136,13 +144,21 @@ def _unquoted(value: str) -> str:
 
 
 def _first(document: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first of `keys` that holds text; a dotted key is also looked for step by step."""
-    return next((value for key in keys if isinstance(value := _at(document, key), str) and value), "")
+    """Return the first of `keys` that holds text."""
+    for key in keys:
+        value = document.get(key)
+        if value and isinstance(value, str):
+            return value
+    return ""
 
 
-def _at(document: Mapping[str, Any], key: str) -> Any:
-    if key in document or "." not in key:
-        return document.get(key)
-    head, _, rest = key.partition(".")
-    inner = document.get(head)
-    return _at(inner, rest) if isinstance(inner, dict) else None
+def _flat(document: Mapping[str, Any], depth: int = DEPTH) -> Mapping[str, Any]:
+    """Return `document` with what it nests also under dotted keys, as far down as any key that is looked for goes."""
+    nested = [(key, value) for key, value in document.items() if isinstance(value, dict)] if depth else []
+    if not nested:
+        return document
+    flat = dict(document)
+    for key, inner in nested:
+        for name, value in _flat(inner, depth - 1).items():
+            flat.setdefault(f"{key}.{name}", value)
+    return flat

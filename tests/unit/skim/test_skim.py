@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from engine.correlate.bindings import SIGHTINGS
 from engine.match.gate import Screen
 from engine.model.matches import Match, Seen
+from engine.model.records import Record
+from engine.parse import unwrap_line
 from engine.ports import Chunk
 from engine.skim import skimmer as skim
 from engine.skim.skimmer import Skimmer
@@ -108,9 +110,10 @@ def test_quiet_lines_are_left_out_and_the_rest_keeps_its_place() -> None:
     chunk = Chunk("b.log", 1000, data, 7, None, {})
     read = list(Skimmer(compiled().sight).read([chunk]))
     assert len(read) < 10
-    everything = {raw.offset: raw for raw in chunk.lines()}
-    assert all(everything[raw.offset] == raw for raw in read)
-    assert sum(b"Error processing append" in raw.value for raw in read) == 1
+    everything = {raw.offset: unwrap_line(raw, compiled().formats) for raw in chunk.lines()}
+    records = [each for each in read if isinstance(each, Record)]
+    assert all(everything[record.offset] == record for record in records)
+    assert sum("Error processing append" in record.text for record in records) == 1
 
 
 def test_a_stream_of_naming_lines_is_read_until_it_binds() -> None:

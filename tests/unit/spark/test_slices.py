@@ -1,27 +1,31 @@
 """A stream cut into slices anywhere says the same as the stream in one piece: matches, spans, nothing lost, nothing twice."""
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connectors.files import find, read_path
 from engine.codec import dumps, loads
+from engine.correlate.bindings import SIGHTINGS
 from engine.dsl import builtin_rules, load
 from engine.match.heard import Heard
 from engine.model.matches import SEEN_GAP_S, Match, Seen
 from engine.model.records import Block, Progress, RawLine
 from engine.parse import assemble, unwrap
 from engine.ports import Chunk
+from engine.skim import skimmer
 from engine.spark.scope import carried
 from engine.spark.slices import Edges, Scanned, Stages, matched, scan, stages
 from engine.spark.streams import Streams, StreamState, TakenBack
+from tests.wrapping import CHAINS, mingled, wrapped
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 INGESTED = datetime(2022, 10, 6, tzinfo=UTC)
@@ -45,6 +49,11 @@ LINES = [  # @@@ becomes the line's number: equal lines at equal times would be 
     " partitionLeaderEpoch: 0 isTransactional: false isControl: false position: 0 CreateTime: 1664956976908"
     " size: 80 magic: 2 compresscodec: none crc: 1 isvalid: true",
     "| offset: 7 CreateTime: 1664956976908 keySize: -1 valueSize: 12 sequence: -1 headerKeys: []",
+]
+SAID = [line.partition("] ")[2] for line in LINES[:2]] + [
+    "INFO Rolled new log segment at offset 7 in 3 ms. (kafka.log.Log)",
+    "INFO [GroupCoordinator 1]: Stabilized group billing generation 5 (kafka.coordinator.group.GroupCoordinator)",
+    "WARN slow (com.example.Consumer)",
 ]
 
 
@@ -148,6 +157,54 @@ def test_slices_of_many_batches_join_even_if_open_ends_were_matched_too_early(
 def test_every_sample_says_the_same_in_slices_of_seven_lines(path: str) -> None:
     data = b"".join(line.value + b"\n" for line in read_path(path) if isinstance(line, RawLine))
     assert_same(data, joined([[chunk] for chunk in cut(data, range(0, data.count(b"\n"), 7))], settle=True))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from(CHAINS), min_size=1, max_size=3),
+    st.sampled_from([0, 10, 59, 200]),
+    st.sampled_from([0.0, 0.03, 0.3]),
+    st.lists(st.integers(0, 100), max_size=6),
+    st.booleans(),
+)
+def test_slices_of_wrapped_logs_join_when_they_are_skimmed(
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
+    behind: list[tuple[str, ...]],
+    pause: int,
+    odd: float,
+    where: list[int],
+    settle: bool,
+) -> None:
+    monkeypatch.setattr(skimmer, "ENOUGH_LINES", 2)
+    chance = random.Random(seed)
+    histories = [wrapped(history(chance, pause), chain, chance, odd) for chain in behind]
+    data = "".join(f"{row}\n" for row in islice(mingled(histories, chance), 80)).encode()
+    found, expected = joined([[chunk] for chunk in cut(data, where)], settle), whole(data)
+    assert [match for match in matches(found) if not names(match)] == [match for match in matches(expected) if not names(match)]
+    assert spans(found) == spans(expected)
+    assert sayings(found) == sayings(expected)
+
+
+def history(chance: random.Random, pause: int) -> Iterator[str]:
+    """Lines of a source, `pause` seconds at most between two events."""
+    at = datetime(2022, 10, 5, 17)
+    while True:
+        at += timedelta(milliseconds=chance.randrange(pause * 1000 + 1))
+        yield f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03}] {chance.choice(SAID)}"
+        for _ in range(chance.choice([0, 0, 0, 1, 3])):
+            yield chance.choice(LINES[2:])
+
+
+def names(match: Match) -> bool:
+    return match.rule_id.endswith("/names")
+
+
+def sayings(items: Iterable[Match | Seen]) -> set[tuple[str, str, tuple[object, ...], bool]]:
+    """What sources name themselves, and whether they do so often enough to be believed."""
+    told = Counter((m.source_id, m.rule_id, tuple(m.captures.values())) for m in matches(items) if names(m))
+    return {(*key, count >= SIGHTINGS) for key, count in told.items()}
 
 
 def test_lost_lines_end_what_was_open() -> None:

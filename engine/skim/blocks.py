@@ -1,0 +1,96 @@
+"""The events of a text whose headers are certain, and which of them have to be read, whatever is looked for.
+
+An event may be left out when it holds no sign of anything looked for, and is neither the first nor the last of its text, nor
+beside a pause, nor anywhere near what may be something else. Its time counts all the same: it lies between those of events that
+are read, or a span says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from engine.model.matches import SEEN_GAP_S, Seen
+from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
+from engine.skim.lines import Flags, Lines, Numbers
+
+_GAP_US = int(SEEN_GAP_S * 1_000_000)
+_WIDEST = 4  # bytes of UTF-8 that one byte of a searched text may stand for
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The events of a text, two at least.
+
+    `lines` is the text as it is searched, `heads` are the lines that events begin at, `at_us` their times in microseconds on a
+    clock that is never put forward or back, and `time` returns that of one as the parser reads it. `strange` tells which may be
+    anything but one event, so that those beside them have to be read too.
+    """
+
+    lines: Lines
+    heads: Numbers
+    at_us: Numbers
+    strange: Flags
+    time: Callable[[int], datetime | None]
+
+    def anyway(self) -> Flags:
+        """Return which blocks have to be read even if they bear nothing."""
+        kept = self._at_ends() | self._too_long() | self.strange
+        kept[1:] |= self.strange[:-1]  # the event behind may be joined to what is strange, or be apart from it in time
+        kept[:-1] |= self.strange[1:]  # what is strange may go on with the event before
+        return kept
+
+    def owners(self, ends: Sequence[int]) -> Numbers:
+        """Return the block in which each of some matches ends; -1: before the first."""
+        return np.searchsorted(self.lines.starts[self.heads], np.array(ends, np.int64) - 1, side="right") - 1
+
+    def lines_in(self, some: Flags) -> Flags:
+        """Return which lines are in the blocks `some`, or before the first."""
+        sizes = np.diff(np.append(self.heads, len(self.lines)))
+        return np.concatenate((np.ones(int(self.heads[0]), np.bool_), np.repeat(some, sizes)))
+
+    def spans(self, source_id: str, kept: Flags) -> dict[int, Seen]:
+        """Return the spans of what is left out, each by the line that the block begins at which is read next.
+
+        What lies between two events that are read, in order and without a pause, adds nothing to their times; of the last event
+        nobody knows whether it ends here, so whether it will be heard of now.
+        """
+        read = np.flatnonzero(kept)
+        before, after = read[:-1], read[1:]
+        apart = after - before > 1
+        before, after = before[apart], after[apart]
+        if not len(before):
+            return {}
+        at = self.at_us
+        borders = np.stack((before + 1, after), axis=1).ravel()
+        first, last = np.minimum.reduceat(at, borders)[::2], np.maximum.reduceat(at, borders)[::2]
+        between = (after < read[-1]) & (at[before] <= first) & (last <= at[after]) & (at[after] - at[before] < _GAP_US)
+        runs = [(int(before[each]) + 1, int(after[each])) for each in np.flatnonzero(~between)]
+        found = {int(self.heads[end]): self._span(source_id, start, end) for start, end in runs}
+        return {line: span for line, span in found.items() if span is not None}
+
+    def _span(self, source_id: str, start: int, end: int) -> Seen | None:
+        run = self.at_us[start:end]
+        first, last = (self.time(start + int(at)) for at in (run.argmin(), run.argmax()))
+        return None if first is None or last is None else Seen(source_id, first, last)
+
+    def _at_ends(self) -> Flags:
+        """Return which blocks are the first or the last of their text, or of a run without a pause.
+
+        The text before may have ended in a part of a line: then the first header is none, and the second event is the first.
+        """
+        pauses = np.abs(np.diff(self.at_us)) >= _GAP_US
+        kept = np.zeros(len(self.heads), np.bool_)
+        kept[1:] |= pauses
+        kept[:-1] |= pauses
+        kept[0] = kept[1] = kept[-1] = True  # the last one may go on in the text behind
+        return kept
+
+    def _too_long(self) -> Flags:
+        """Return which blocks the parser may cut in two."""
+        lines = np.diff(np.append(self.heads, len(self.lines)))
+        bytes_ = np.diff(np.append(self.lines.starts[self.heads], len(self.lines.text)))
+        return (lines > BLOCK_LINES) | (bytes_ > BLOCK_BYTES // _WIDEST)

@@ -1,0 +1,128 @@
+"""Events of raw bytes: those of a text in a layout that is certain as it stands, without any wrapper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.match.checks import expression
+from engine.model.records import RawLine
+from engine.parse.times import zone_of
+from engine.ports import Chunk
+from engine.skim.blocks import Blocks
+from engine.skim.layouts import Layout, surely_continues
+from engine.skim.lines import Bytes, Flags, Lines, Numbers, lines_of
+from engine.skim.sight import Sight
+
+PROBED_LINES = 40  # at the beginning of a text, for one in a certain layout
+_WEEK_MS = 7 * 86_400_000  # a zone that goes forward and back again within a week is none
+
+
+class Text:
+    """The lines of chunks of one source, in order."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self.chunks = chunks
+        self.lines = lines_of(b"".join(_ended(chunk.data) for chunk in chunks))
+        self._begins = np.cumsum([0, *(len(_ended(chunk.data)) for chunk in chunks)])
+        self._firsts = np.searchsorted(self.lines.starts, self._begins)
+
+    def raw(self, number: int) -> RawLine:
+        """Return a line with the place that it comes from."""
+        start = int(self.lines.starts[number])
+        at = 0 if len(self.chunks) == 1 else int(np.searchsorted(self._begins, start, side="right")) - 1
+        chunk = self.chunks[at]
+        place = chunk.number + number - int(self._firsts[at]) if chunk.number else 0
+        offset, taken = chunk.place(start - int(self._begins[at]))
+        return RawLine(chunk.source_id, offset, self.lines.line(number), place, taken, chunk.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """The lines that begin an event of a layout: their numbers, their beginnings and their times as printed."""
+
+    layout: Layout
+    numbers: Numbers
+    rows: Bytes
+    at_ms: Numbers
+
+    def in_one_zone(self, chunks: Sequence[Chunk]) -> bool:
+        """Tell whether times as printed are as far apart as they are: no clock was put forward or back between them."""
+        zones = {chunk.labels.get("timezone", "") for chunk in chunks}
+        if self.layout.zoned or zones <= {"", "UTC"}:
+            return True
+        if len(zones) > 1:
+            return False
+        zone = zone_of(next(iter(zones)))
+        at = [self.layout.time(self.rows[int(each)], zone) for each in (self.at_ms.argmin(), self.at_ms.argmax())]
+        offsets = {None if each is None else each.astimezone(zone).utcoffset() for each in at}
+        return len(offsets) == 1 and None not in offsets and int(np.ptp(self.at_ms)) < _WEEK_MS
+
+
+def plain_blocks(text: Text, sight: Sight) -> Blocks | None:
+    """Return the events of `text`; None when too little of it is certain as it stands."""
+    lines = _searched(text.lines)
+    layout = layout_in(lines, sight)
+    if layout is None:
+        return None
+    rows = lines.beginnings()
+    heads = _heads(layout, rows)
+    if len(heads.numbers) < 2 or not heads.in_one_zone(text.chunks):
+        return None
+    strange = doubtful(layout, lines, heads.numbers)
+    strange[_strange(text.lines, rows, heads.numbers, sight)] = True
+    zone = zone_of(text.chunks[0].labels.get("timezone", ""))
+    blocks = Blocks(lines, heads.numbers, heads.at_ms * 1000, strange, lambda block: layout.time(heads.rows[block], zone))
+    return blocks if np.count_nonzero(blocks.lines_in(strange)) * 2 < len(lines) else None
+
+
+def layout_in(lines: Lines, sight: Sight) -> Layout | None:
+    """Return the layout of the first of some lines that has a certain one."""
+    for number in range(min(PROBED_LINES, len(lines))):
+        layout = sight.layout(lines.line(number))
+        if layout is not None:
+            return layout
+    return None
+
+
+def _heads(layout: Layout, rows: Bytes) -> _Heads:
+    numbers = np.flatnonzero(layout.fits(rows))
+    at_ms = layout.times(rows[numbers]) if len(numbers) else numbers
+    numbers, at_ms = numbers[at_ms >= 0], at_ms[at_ms >= 0]
+    return _Heads(layout, numbers, rows[numbers], at_ms)
+
+
+def _strange(given: Lines, rows: Bytes, heads: Numbers, sight: Sight) -> list[int]:
+    """Return the blocks in which a line may be anything but the continuation of an event."""
+    others = ~surely_continues(rows)
+    others[: heads[0]] = False
+    others[heads] = False
+    numbers = np.flatnonzero(others)
+    owners = np.searchsorted(heads, numbers, side="right") - 1
+    goes_on = map(sight.goes_on, given.some(numbers))
+    return [owner for owner, well in zip(owners.tolist(), goes_on, strict=True) if not well]
+
+
+def doubtful(layout: Layout, lines: Lines, heads: Numbers) -> Flags:
+    """Return which blocks bear what makes their layout doubtful."""
+    doubted = np.zeros(len(heads), np.bool_)
+    if layout.doubt:
+        ends = np.array([hit.end() for hit in expression(layout.doubt).finditer(lines.text)], np.int64)
+        owners = np.searchsorted(lines.starts[heads], ends - 1, side="right") - 1
+        doubted[owners[owners >= 0]] = True
+    return doubted
+
+
+def _ended(data: bytes) -> bytes:
+    return data if data.endswith(b"\n") or not data else data + b"\n"
+
+
+def _searched(lines: Lines) -> Lines:
+    """Return the same lines as they are searched: a sign's byte is a text's character, and a line's end is one byte."""
+    text = lines.text
+    plain = text if text.isascii() else text.decode("utf-8", "replace").encode("ascii", "replace")
+    if b"\r" in plain:
+        plain = plain.replace(b"\r\n", b"\n")
+    return lines if plain is text else lines_of(plain)
