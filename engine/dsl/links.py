@@ -63,7 +63,11 @@ def _explained(draft: Draft) -> list[str]:
 
 def counted_by(draft: Draft) -> list[str]:
     """Return every rule that a correlation is told of."""
-    return [id_ for loc, id_ in needed(draft) if loc[0] in ("correlation", "clear") and loc != _OF] if draft.file.correlation else []
+    return (
+        [id_ for loc, id_ in needed(draft) if loc[0] in ("correlation", "clear") and loc != _OF]
+        if draft.file.correlation
+        else []
+    )
 
 
 def _check_replaced(draft: Draft, world: World) -> None:
