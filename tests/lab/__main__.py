@@ -2,8 +2,8 @@
 
 stories: the logs of the sample outages are shipped into topics of a real broker; what tocsin makes of them must be what the
 samples say. dead-broker: three brokers, of which one is killed; tocsin reads their live logs and must tell of it.
-faults: played only when asked for, `python -m tests.lab faults [NAME...]`: three brokers and clients, on which one fault after the
-other is provoked; what `tocsin scan` says of their logs must be what tests/captured says. Takes about two minutes each.
+faults: played only when asked for, `python -m tests.lab faults [NAME...]`: three brokers and clients, on which one fault after
+the other is provoked; what a scan of their logs says must be what tests/captured says. Takes about two minutes each.
 Ends with 0 when all of that came out, with 1 when not, with 2 when the lab cannot be set up. Keeps its state in .lab.
 """
 
@@ -20,11 +20,10 @@ from pathlib import Path
 from engine.errors import RuntimeMissing
 from engine.spark.session import check_runtime
 from tests.lab.acts import dead_broker, stories
-from tests.lab.faults import FAULTS, faults
+from tests.lab.faults import FAULTS, LAB, faults
 from tests.lab.running import say
 from tests.servers.jars import NoJars, all_jars, kafka_jars
 
-LAB = Path(__file__).parents[2] / ".lab"
 Act = Callable[[Path], list[str]]
 ACTS = {"stories": stories, "dead-broker": dead_broker}
 

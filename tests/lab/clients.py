@@ -108,23 +108,15 @@ class ConsoleProducer(Tool):
 
 
 class ConsoleConsumer(Tool):
-    """kafka-console-consumer, whose output is read as it comes, or not while `dawdling` is set: then it blocks on what it prints."""
+    """kafka-console-consumer: what it prints is read as it comes; not while `dawdling` is set, which blocks it."""
 
     def __init__(
         self, jars: Path, folder: Path, name: str, address: str, reads: tuple[str, str], settings: Mapping[str, str]
     ) -> None:
         """`reads` is the topic and the group in which it is read."""
         super().__init__(jars, folder, name, settings)
-        where = [
-            "--bootstrap-server",
-            address,
-            "--topic",
-            reads[0],
-            "--group",
-            reads[1],
-            "--command-config",
-            str(self.settings),
-        ]
+        topic, group = reads
+        where = ["--bootstrap-server", address, "--topic", topic, "--group", group, "--command-config", str(self.settings)]
         self._arguments = ["org.apache.kafka.tools.consumer.ConsoleConsumer", *where]
         self.dawdling = threading.Event()
 

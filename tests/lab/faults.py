@@ -16,12 +16,13 @@ from pathlib import Path
 from engine.cli.intake import Intake
 from engine.cli.triage import triage
 from tests.lab.running import say
-from tests.lab.scene import BROKERS, Layout, Scene, scene
+from tests.lab.scene import BROKERS, PLAIN, Layout, Scene, scene
 from tests.rulepack.playing import plan, unlike
 from tests.servers.broker import Node, free_ports
 from tests.servers.secured import USER
 
 CAPTURED = Path(__file__).parents[1] / "captured"
+LAB = Path(__file__).parents[2] / ".lab"
 RUNS_S = 30
 SILENT_S = 70  # who complains of a broker does so for a minute before it is called silent
 ANOTHER_CLUSTER = "YW5vdGhlci1jbHVzdGVyMQ"
@@ -34,7 +35,7 @@ class Fault:
     """What is done to a cluster at work. `provoke` returns when its symptoms are printed."""
 
     provoke: Callable[[Scene], None]
-    layout: Layout = Layout()
+    layout: Layout = PLAIN
 
 
 def broker_killed(on: Scene) -> None:
@@ -228,7 +229,7 @@ def faults(jars: Path, folder: Path, names: Sequence[str] = (), runs_s: float = 
         say(f"{name}: three brokers, a producer and two consumers")
         logs = provoked(jars, folder / name, FAULTS[name], runs_s)
         said = judged(logs, name)
-        say(f"{name}: {'as it should be' if not said else said}")
+        say(f"{name}: {'; '.join(said) or 'as it should be'}")
         wrong += [f"{name}: {sentence}" for sentence in said]
     return wrong
 

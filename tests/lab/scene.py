@@ -49,6 +49,9 @@ class Layout:
     size: int = 200
 
 
+PLAIN = Layout()
+
+
 class Scene:
     """What is running: its servers by id, its clients by name. Whatever logs is in `logs`, by the name of its file."""
 

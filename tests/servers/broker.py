@@ -190,7 +190,7 @@ def _properties(folder: Path, node: Node, quorum: Sequence[Node], doors: Doors) 
 
 
 def _listeners(node: Node, doors: Doors) -> str:
-    """Return the settings of what a server listens on: a controller for the quorum, a broker for everyone, with doors of its own."""
+    """Return the settings of what a server listens on: a controller for the quorum, a broker for everyone at all its doors."""
     quorum = f"CONTROLLER://127.0.0.1:{node.controller}"
     everyone = ",".join(f"{name}://127.0.0.1:{port}" for name, port in {"PLAINTEXT": node.port, **doors.ports}.items())
     if node.roles == CONTROLLER:

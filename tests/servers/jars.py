@@ -36,7 +36,7 @@ def kafka_jars() -> Path:
 
 
 def all_jars() -> Path:
-    """Return the folder with the jars of a broker, the console clients and a Connect worker with its file connector. Raises NoJars."""
+    """Return the folder with the jars of a broker, the console clients and a Connect worker for files. Raises NoJars."""
     names = (KAFKA[1], "kafka-tools", "connect-runtime", "connect-json", "connect-file")
     return jars(f"kafka-tools-{KAFKA[2]}", [(KAFKA[0], name, KAFKA[2]) for name in names], [LOGGING])
 

@@ -1,0 +1,24 @@
+"""Faults provoked on real clusters, and harmless events: the logs that everybody left give one incident with the right root, or none.
+
+`python -m tests.lab faults` provokes them anew and compares with the same `expected.yml`; `tests/lab/cutting.py` made these logs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rulepack.playing import play, story, unlike
+
+HISTORIES = sorted(path for path in (Path(__file__).parents[1] / "captured").iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("folder", HISTORIES, ids=lambda folder: folder.name)
+def test_a_history_raises_exactly_what_it_should(folder: Path) -> None:
+    assert unlike(play(story(folder)), folder) == []
+
+
+@pytest.mark.parametrize("folder", HISTORIES, ids=lambda folder: folder.name)
+def test_the_order_of_files_makes_no_difference(folder: Path) -> None:
+    assert unlike(play(story(folder).backwards()), folder) == []
