@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from engine.correlate.tally import Occurrence, Tally
+from engine.correlate.tally import Occurrence, Tally, name_of
 
 Part = Occurrence | Tally
 _INSTANT = timedelta(microseconds=1)
@@ -28,15 +28,18 @@ class Entry:
     value: str = ""
 
 
-def entries(parts: Iterable[Part], collapse_s: float, rule_id: str = "", value: str = "") -> list[Entry]:
+def entries(
+    parts: Iterable[Part], collapse_s: float, rule_id: str = "", value: str = "", distinct: Sequence[str] = ()
+) -> list[Entry]:
     """Return what the matches of one rule count for; with `collapse_s`, matches within it of the first of an entry join that.
 
-    A sum that knows its cells is an entry for each of them; one that does not counts for as many as can lie between its ends.
+    Of those with the same `distinct` captures, which several sources may print, the first counts. A sum that knows its cells is an entry for each of them; one that does not counts for as many as can lie between its ends.
     """
     collapse = timedelta(seconds=collapse_s)
     sums = (entry for part in parts if isinstance(part, Tally) for entry in _of_sum(part, collapse))
     singles = sorted((part for part in parts if isinstance(part, Occurrence)), key=lambda each: (each.at, each.event_id))
-    groups = _collapsed(singles, collapse) if collapse else ([each] for each in singles)
+    once = _once(singles, distinct)
+    groups = _collapsed(once, collapse) if collapse else ([each] for each in once)
     return [replace(entry, rule_id=rule_id, value=value) for entry in (*sums, *map(_of_group, groups))]
 
 
@@ -70,6 +73,15 @@ def _of_sum(part: Tally, collapse: timedelta) -> Iterator[Entry]:
         elif begun is None or at - begun > collapse:
             begun = at
             yield Entry(at, at, min(end - _INSTANT, part.last), 1, (part,))
+
+
+def _once(singles: Iterable[Occurrence], distinct: Sequence[str]) -> Iterator[Occurrence]:
+    seen: set[str] = set()
+    for each in singles:
+        name = name_of(each, distinct)
+        if name not in seen:
+            seen.add(name)
+            yield each
 
 
 def _collapsed(singles: Iterable[Occurrence], collapse: timedelta) -> Iterator[list[Occurrence]]:

@@ -21,7 +21,7 @@ _Tool = TypeVar("_Tool", bound=Tool)
 BROKERS, CONTROLLER_ID = (1, 2, 3), 9
 TOPIC, GROUP, PRODUCER = "orders", "shipping", "orders-api"
 DISK = "48m"
-SEEN_WITHIN_S = 120
+SEEN_WITHIN_S = START_WITHIN_S = 240
 _POLL_S = 0.2
 _SETTINGS = """
 offsets.topic.replication.factor=3
@@ -76,7 +76,7 @@ class Scene:
         for server in self.servers.values():
             server.launch()
         for server in self.servers.values():
-            server.wait_up()
+            server.wait_up(START_WITHIN_S)
         self.topic(TOPIC, **self._layout.topic)
         self.orders = self.producer(PRODUCER)
         self.orders.start(self._layout.rate, self._layout.size)
