@@ -31,6 +31,7 @@ auto.create.topics.enable=false
 num.partitions=3
 log.cleaner.backoff.ms=15000
 group.initial.rebalance.delay.ms=3000
+initial.broker.registration.timeout.ms=240000
 """
 _PRODUCER = {"acks": "all", "retries": "2147483647", "request.timeout.ms": "10000", "delivery.timeout.ms": "30000"}
 
