@@ -11,7 +11,8 @@ import pytest
 
 from tests.rulepack.playing import play, story, unlike
 
-HISTORIES = sorted(path for path in (Path(__file__).parents[1] / "captured").iterdir() if path.is_dir())
+CAPTURED = Path(__file__).parents[1] / "captured"
+HISTORIES = sorted({log.parent for log in CAPTURED.glob("*/*.log")})
 
 
 @pytest.mark.parametrize("folder", HISTORIES, ids=lambda folder: folder.name)
