@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 
 from tests.servers.broker import free_ports
 
-_LIMITS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
+_LIMITS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
 _LOG4J = """
 appender.f.type=File
 appender.f.name=F
@@ -34,13 +34,16 @@ _WORKER = {
     "status.storage.topic": "connect-status",
     "offset.storage.partitions": "1",
     "status.storage.partitions": "1",
+    "plugin.discovery": "service_load",  # looking into every jar takes a minute on a busy machine
 }
 _PIPE_BYTES = 4096
-REQUEST_WITHIN_S = 60
+REQUEST_WITHIN_S = 180
 
 
 class Tool:
     """A Java program of Kafka's with settings of its own; it logs to `<name>.log`."""
+
+    heap = "-Xmx128m"
 
     def __init__(self, jars: Path, folder: Path, name: str, settings: Mapping[str, str], layout: str = CLIENT_LAYOUT) -> None:
         self.log = folder / f"{name}.log"
@@ -48,7 +51,7 @@ class Tool:
         self.settings.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         logging = folder / f"{name}.log4j2.properties"
         logging.write_text(_LOG4J.format(log=self.log, layout=layout))
-        self._java = ["java", *_LIMITS, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{jars}/*"]
+        self._java = ["java", self.heap, *_LIMITS, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{jars}/*"]
         self._process: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> None:
@@ -134,6 +137,8 @@ class ConsoleConsumer(Tool):
 
 class ConnectWorker(Tool):
     """A distributed Connect worker, for what is in the jars: the connectors for files."""
+
+    heap = "-Xmx384m"
 
     def __init__(self, jars: Path, folder: Path, address: str, copies: int) -> None:
         (port,) = free_ports(1)

@@ -23,10 +23,11 @@ from tests.rulepack.playing import Story, lines_of, plan
 
 MAX_LINES, MAX_BYTES = 390, 59_000
 FRAMES = 2  # of each stack trace
-AT_BOTH_ENDS = 2
+AT_BOTH_ENDS = 1
 NAMES = 3
+TOLD_APART_BY = 100  # letters
 _HEADER = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3}\] ")
-_NUMBERS = re.compile(r"[0-9]+|[0-9a-zA-Z_-]{22}")
+_NUMBERS = re.compile(r"(?<![\w-])[\w-]{22}(?![\w-])|[0-9]+|true|false")
 _DUMP = re.compile(r" values: *(\(|$)")
 
 
@@ -42,8 +43,8 @@ class Event:
 
     @property
     def template(self) -> tuple[str, str]:
-        """What is the same in lines that differ by numbers and ids only, file by file."""
-        return self.file, _NUMBERS.sub("#", self.lines[0].partition("] ")[2])
+        """What is the same in lines that differ by numbers, ids and how they end, file by file."""
+        return self.file, _NUMBERS.sub("#", self.lines[0].partition("] ")[2])[:TOLD_APART_BY]
 
 
 def kept(logs: Mapping[str, str]) -> Mapping[str, str]:
@@ -51,7 +52,7 @@ def kept(logs: Mapping[str, str]) -> Mapping[str, str]:
     events = [event for name, text in logs.items() for event in _events(name, text)]
     known = set(_known(logs))
     marked = [replace(event, known=(event.file, event.number) in known) for event in events]
-    for seconds in (1, 2, 5, 10, 20, 40, 80):
+    for seconds in (1, 2, 5, 10, 20, 40, 80, 160):
         chosen = _thinned(marked, timedelta(seconds=seconds))
         if _fit(chosen):
             break
