@@ -6,7 +6,7 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -83,20 +83,21 @@ class ConsoleProducer(Tool):
         where = ["--bootstrap-server", address, "--topic", topic, "--command-config", str(self.settings)]
         self._arguments = ["org.apache.kafka.tools.ConsoleProducer", *where]
 
-    def start(self, rate: float = 20, size: int = 200) -> None:
-        """Start it and return at once."""
+    def start(self, rate: float = 20, size: int = 200, record: str = '{{"order":{}}}') -> None:
+        """Start it and return at once. `record` is what it sends, with its number, filled up to `size`."""
         self._process = self._run(self._arguments)
-        threading.Thread(target=self._feed, args=(self._process, rate, size), daemon=True).start()
+        records = (record.format(number).ljust(size) for number in count())
+        threading.Thread(target=self._feed, args=(self._process, records, 1 / rate), daemon=True).start()
 
     def send(self, text: str) -> None:
         """Send one record more."""
         self._write(self._process, f"{text}\n")
 
-    def _feed(self, process: subprocess.Popen[bytes], rate: float, size: int) -> None:
-        for number in count():
-            if process.poll() is not None or not self._write(process, f'{{"order":{number}}}'.ljust(size) + "\n"):
+    def _feed(self, process: subprocess.Popen[bytes], records: Iterator[str], pause_s: float) -> None:
+        for record in records:
+            if process.poll() is not None or not self._write(process, f"{record}\n"):
                 return
-            time.sleep(1 / rate)
+            time.sleep(pause_s)
 
     def _write(self, process: subprocess.Popen[bytes] | None, text: str) -> bool:
         """Hand a line to its standard input; False once it has ended."""

@@ -158,7 +158,7 @@ def converter_failure(on: Scene) -> None:
     on.topic("readings")
     worker = on.worker()
     worker.start()
-    on.producer("sensors", topic="readings").start(1)
+    on.producer("sensors", topic="readings").start(1, record="{}: 21.5 degrees")
     worker.create("readings-file", settings)
     on.seen("Task is being killed")
     on.runs()

@@ -1,6 +1,7 @@
-"""Faults provoked on real clusters, and harmless events: the logs that everybody left give one incident with the right root, or none.
+"""Faults provoked on real clusters, and harmless events: the logs of all give one incident with the right root, or none.
 
-`python -m tests.lab faults` provokes them anew and compares with the same `expected.yml`; `tests/lab/cutting.py` made these logs.
+`python -m tests.lab faults` provokes them anew and compares with the same `expected.yml`; `tests/lab/cutting.py` cut these
+logs down.
 """
 
 from __future__ import annotations
