@@ -51,7 +51,7 @@ class Tool:
         self.settings.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         logging = folder / f"{name}.log4j2.properties"
         logging.write_text(_LOG4J.format(log=self.log, layout=layout))
-        self._java = ["java", self.heap, *_LIMITS, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{jars}/*"]
+        self._java = [*_LIMITS, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{jars}/*"]
         self._process: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> None:
@@ -72,7 +72,7 @@ class Tool:
 
     def _run(self, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        return subprocess.Popen([*self._java, *arguments], **pipes, pipesize=_PIPE_BYTES)  # type: ignore[call-overload, no-any-return]
+        return subprocess.Popen(["java", self.heap, *self._java, *arguments], **pipes, pipesize=_PIPE_BYTES)  # type: ignore[call-overload, no-any-return]
 
 
 class ConsoleProducer(Tool):

@@ -22,7 +22,7 @@ from tests.lab.faults import CAPTURED, LAB, judged
 from tests.rulepack.playing import Story, lines_of, plan
 
 MAX_LINES, MAX_BYTES = 390, 59_000
-FRAMES = 2  # of each stack trace
+FRAMES = 12  # of each stack trace
 AT_BOTH_ENDS = 1
 NAMES = 3
 TOLD_APART_BY = 100  # letters

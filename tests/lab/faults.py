@@ -136,6 +136,15 @@ def tls_plaintext_client(on: Scene) -> None:
     on.runs()
 
 
+def tls_plaintext_client_with_room(on: Scene) -> None:
+    """As before, by a client that has the memory for what it takes for the length of an answer: it is closed upon instead."""
+    client = on.producer("billing-api", _door(on, "SSL"))
+    client.heap = "-Xmx1g"
+    client.start(1)
+    on.seen("Bootstrap broker", times=5)
+    on.runs()
+
+
 def tls_untrusted(on: Scene) -> None:
     on.producer("billing-api", _door(on, "SSL"), **{"security.protocol": "SSL"}).start(1)
     on.seen("SSL handshake failed")
@@ -212,6 +221,7 @@ FAULTS: Mapping[str, Fault] = {
     "log-dir-locked": Fault(log_dir_locked, Layout(apart=True)),
     "sasl-wrong-password": Fault(sasl_wrong_password, Layout(secured=True)),
     "tls-plaintext-client": Fault(tls_plaintext_client, Layout(secured=True)),
+    "tls-plaintext-client-with-room": Fault(tls_plaintext_client_with_room, Layout(secured=True)),
     "tls-untrusted": Fault(tls_untrusted, Layout(secured=True)),
     "tls-on-plaintext": Fault(tls_on_plaintext),
     "converter-failure": Fault(converter_failure),
