@@ -55,6 +55,7 @@ def running(notifier: Notifier, say: Say) -> Iterator[None]:
         yield
     finally:
         stop.set()
+        notifier.wake()
         thread.join(GRACE_S)
 
 

@@ -100,8 +100,8 @@ def _works_with(rule: Signature | Correlation) -> Iterator[str]:
     yield rule.absence.of
     if rule.absence.sooner:
         yield from (*rule.absence.sooner.rules, *rule.absence.sooner.back)
-    if rule.absence.unless:
-        yield from rule.absence.unless.rules
+    if rule.absence.stop:
+        yield from rule.absence.stop.rules
 
 
 def _alone(rule: Rule, tested: str) -> Rule:

@@ -26,7 +26,7 @@ def alert_of(key: Key, rule: Rule, episode: Episode, complete_until: datetime | 
         Alert(
             key=key,
             status=over if confirmed else "pending",
-            severity=escalated(rule, count, summed),
+            severity=escalated(rule, count, episode.last - episode.entries[0].first, summed),
             starts_at=episode.entries[0].first,
             last_seen=episode.last,
             ends_at=episode.ending.at if episode.ending else None,
@@ -50,12 +50,11 @@ def described(alert: Alert, summed: Tally) -> Alert:
     )
 
 
-def escalated(rule: Rule, count: int, summed: Tally) -> str:
+def escalated(rule: Rule, count: int, lasting: timedelta, summed: Tally) -> str:
     """Return the severity: the rule's, or the highest that one of its escalations asks for."""
     if not rule.escalate:
         return rule.severity
-    lasting = (summed.last - summed.first).total_seconds()
-    known = {**_values(summed.captured()), "count": count, "lasting": lasting}
+    known = {**_values(summed.captured()), "count": count, "lasting": lasting.total_seconds()}
     reached = [step.to for step in rule.escalate if evaluate(step.when, known) is True]
     return max((rule.severity, *reached), key=SEVERITIES.index)
 

@@ -86,6 +86,7 @@ class Correlator:
         """Take back a match that was observed: its event goes on, and its matches will be observed anew."""
         self._observed = True
         self._texts.pop(match.event_id, None)
+        self._facts.grown.add(match.event_id)
         for rule_id in self._listeners.get(match.rule_id, ()):
             self._logic(rule_id).on_retract(match, self._facts)
 
@@ -99,6 +100,7 @@ class Correlator:
         evidence = {e.event_id: e for e in changed if isinstance(e, Evidence)} | self._evidence(verdicts)
         found: list[Finding] = [*self._roster(), *evidence.values(), *verdicts, *self._blinds()]
         self._texts = {}
+        self._facts.grown.clear()
         self._touched, self._observed = set(), False
         self._clocks_seen, self._bindings_seen = self._facts.clocks.revision, self._facts.bindings.revision
         self._store()

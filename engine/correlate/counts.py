@@ -10,7 +10,7 @@ from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
 from engine.correlate.entries import Entry, Part, entries, newest, placed
 from engine.correlate.episodes import Episode, Opening, Signal, episodes
-from engine.correlate.logic import Entity, Facts, Unjudged, bound_entity, fingerprint, word_value
+from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, word_value
 from engine.correlate.series import Series
 from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.versions import Bounds, within, written
@@ -109,7 +109,7 @@ class Counts:
         self._series: dict[Place, Series] = {}
         self._entity_of: dict[Place, Entity] = {}
         self._places: dict[Entity, set[Place]] = {}
-        self._told: dict[Entity, str] = {}
+        self._told = Told()
         self._due: dict[Entity, datetime | None] = {}  # entities whose last episode goes on
         self._outside: dict[Place, str] = {}
         self._final_before: datetime | None = None
@@ -168,13 +168,11 @@ class Counts:
         """Yield the verdicts of the entities whose alerts have changed."""
         for entity in sorted(self._asked):
             alerts = self._alerts(entity, facts)
-            told = fingerprint(alerts) if alerts else ""
-            if self._told.get(entity, "") == told:
+            if not self._told.is_news(entity, alerts, facts):
                 continue
             self.dirty = True
-            self._told[entity] = told
             if not alerts and entity not in self._places:
-                del self._told[entity]
+                self._told.forget(entity)
             yield Verdict((facts.scope, self.rule_id, entity), alerts, self._final_before)
         self._asked = set()
 
@@ -195,7 +193,7 @@ class Counts:
         return dumps(
             _State(
                 rows,
-                told=list(self._told.items()),
+                told=self._told.stored(),
                 due=list(self._due.items()),
                 final_before=self._final_before,
                 swept=self._swept,
@@ -212,7 +210,7 @@ class Counts:
         self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
         for row in state.rows:
             self._keep(row.place, row.entity)
-        self._told, self._due = dict(state.told), dict(state.due)
+        self._told, self._due = Told(state.told), dict(state.due)
         self._final_before, self._swept, self._refused = state.final_before, state.swept, state.refused
 
     def _place(self, match: Match, scope: str) -> Place:
@@ -327,4 +325,4 @@ class Counts:
             del self._series[place], self._entity_of[place]
             self._outside.pop(place, None)
         del self._places[entity]
-        self._told.pop(entity, None)
+        self._told.forget(entity)

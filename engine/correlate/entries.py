@@ -33,14 +33,15 @@ def entries(
 ) -> list[Entry]:
     """Return what the matches of one rule count for; with `collapse_s`, matches within it of the first of an entry join that.
 
-    Of those with the same `distinct` captures, which several sources may print, the first counts. A sum that knows its cells is an entry for each of them; one that does not counts for as many as can lie between its ends.
+    A sum that knows its cells is an entry for each of them; one that does not counts for as many as can lie between its ends.
+    Of single matches with the same `distinct` captures, which several sources may print, the first counts.
     """
     collapse = timedelta(seconds=collapse_s)
-    sums = (entry for part in parts if isinstance(part, Tally) for entry in _of_sum(part, collapse))
-    singles = sorted((part for part in parts if isinstance(part, Occurrence)), key=lambda each: (each.at, each.event_id))
-    once = _once(singles, distinct)
-    groups = _collapsed(once, collapse) if collapse else ([each] for each in once)
-    return [replace(entry, rule_id=rule_id, value=value) for entry in (*sums, *map(_of_group, groups))]
+    every = list(_once(parts, distinct)) if distinct else list(parts)
+    whole = [_of_sum(part, collapse) for part in every if isinstance(part, Tally) and part.cells is None]
+    some = sorted((each for part in every for each in _pieces(part)), key=_order)
+    made = whole + [_joined(group) for group in _collapsed(some, collapse)] if collapse else whole + some
+    return [replace(entry, rule_id=rule_id, value=value) for entry in made]
 
 
 def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
@@ -60,34 +61,39 @@ def newest(parts: Iterable[Part]) -> datetime | None:
     return max((part.at if isinstance(part, Occurrence) else part.last for part in parts), default=None)
 
 
-def _of_sum(part: Tally, collapse: timedelta) -> Iterator[Entry]:
-    if part.cells is None:
-        weight = min(part.count, 1 + (part.last - part.first) // collapse) if collapse else part.count
-        yield Entry(part.first, part.last, part.last, weight, (part,))
-        return
-    begun: datetime | None = None
-    for begin, end, count in part.cells.spans():
-        at = max(begin, part.first)
-        if not collapse:
+def _once(parts: Iterable[Part], distinct: Sequence[str]) -> Iterator[Part]:
+    every = list(parts)
+    yield from (part for part in every if isinstance(part, Tally))
+    first: dict[str, Occurrence] = {}
+    for each in sorted((part for part in every if isinstance(part, Occurrence)), key=lambda one: (one.at, one.event_id)):
+        first.setdefault(name_of(each, distinct), each)
+    yield from first.values()
+
+
+def _of_sum(part: Tally, collapse: timedelta) -> Entry:
+    weight = min(part.count, 1 + (part.last - part.first) // collapse) if collapse else part.count
+    return Entry(part.first, part.last, part.last, weight, (part,))
+
+
+def _pieces(part: Part) -> Iterator[Entry]:
+    """Yield an entry for each match, or for each cell of a sum that knows them."""
+    if isinstance(part, Occurrence):
+        yield Entry(part.at, part.at, part.at, 1, (part,))
+    elif part.cells is not None:
+        for begin, end, count in part.cells.spans():
+            at = max(begin, part.first)
             yield Entry(at, at, min(end - _INSTANT, part.last), count, (part,))
-        elif begun is None or at - begun > collapse:
-            begun = at
-            yield Entry(at, at, min(end - _INSTANT, part.last), 1, (part,))
 
 
-def _once(singles: Iterable[Occurrence], distinct: Sequence[str]) -> Iterator[Occurrence]:
-    seen: set[str] = set()
-    for each in singles:
-        name = name_of(each, distinct)
-        if name not in seen:
-            seen.add(name)
-            yield each
+def _order(entry: Entry) -> tuple[datetime, str]:
+    part = entry.parts[0]
+    return entry.at, part.event_id if isinstance(part, Occurrence) else ""
 
 
-def _collapsed(singles: Iterable[Occurrence], collapse: timedelta) -> Iterator[list[Occurrence]]:
-    group: list[Occurrence] = []
-    for each in singles:
-        if group and each.at - group[0].at > collapse:
+def _collapsed(some: Iterable[Entry], collapse: timedelta) -> Iterator[list[Entry]]:
+    group: list[Entry] = []
+    for each in some:
+        if group and each.at - group[0].at > collapse:  # cells begin early, so a sum counts for no more than its matches did
             yield group
             group = []
         group.append(each)
@@ -95,5 +101,6 @@ def _collapsed(singles: Iterable[Occurrence], collapse: timedelta) -> Iterator[l
         yield group
 
 
-def _of_group(group: list[Occurrence]) -> Entry:
-    return Entry(group[0].at, group[0].at, group[-1].at, 1, tuple(group))
+def _joined(group: list[Entry]) -> Entry:
+    parts = {id(part): part for entry in group for part in entry.parts}
+    return Entry(group[0].at, group[0].at, max(entry.last for entry in group), 1, tuple(parts.values()))

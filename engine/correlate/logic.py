@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Protocol
@@ -28,12 +28,16 @@ Unjudged = tuple[str, str]  # what cannot be judged, and why
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What every logic of a scope may ask: how far time has come, who speaks, and what the configuration says."""
+    """What every logic of a scope may ask: how far time has come, who speaks, and what the configuration says.
+
+    `grown` are the events that were taken back since the last flush because they go on: their text is another one now.
+    """
 
     scope: str
     clocks: Clocks
     bindings: Bindings
     context: Mapping[str, str]
+    grown: set[str] = field(default_factory=set)
 
 
 class Logic(Protocol):
@@ -110,6 +114,37 @@ def known_labels(entity: Entity) -> Labels:
     return {label: value for label, value in entity if not value.startswith("?")}
 
 
-def fingerprint(alerts: tuple[Alert, ...]) -> str:
+class Told:
+    """What was said last of each entity; it is said again when the alerts differ, or an event that proves them has grown."""
+
+    def __init__(self, said: Iterable[tuple[Entity, str]] = ()) -> None:
+        self._said = dict(said)
+
+    def is_news(self, entity: Entity, alerts: tuple[Alert, ...], facts: Facts) -> bool:
+        """Return whether `alerts` have to be said now, and remember that they were."""
+        said = _fingerprint(alerts) if alerts else ""
+        if self._said.get(entity, "") == said and not _grown(alerts, facts):
+            return False
+        self._said[entity] = said
+        return True
+
+    def entities(self) -> Set[Entity]:
+        """Return the entities of which something was said."""
+        return self._said.keys()
+
+    def forget(self, entity: Entity) -> None:
+        """Forget what was said of `entity`."""
+        self._said.pop(entity, None)
+
+    def stored(self) -> list[tuple[Entity, str]]:
+        """Return what another one goes on with; entities whose alerts are all gone are as good as new."""
+        return [(entity, said) for entity, said in self._said.items() if said]
+
+
+def _fingerprint(alerts: tuple[Alert, ...]) -> str:
     """Return a short text that differs when `alerts` do."""
     return hashlib.sha256(repr(alerts).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _grown(alerts: tuple[Alert, ...], facts: Facts) -> bool:
+    return bool(facts.grown) and any(event in facts.grown for alert in alerts for event in alert.evidence)

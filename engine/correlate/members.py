@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from engine.codec import dumps, loads
 from engine.correlate.bindings import natural
 from engine.correlate.clocks import GAP
-from engine.correlate.logic import Entity, Facts, Unjudged, fingerprint, known_labels, word_value
+from engine.correlate.logic import Entity, Facts, Told, Unjudged, known_labels, word_value
 from engine.correlate.moments import Moments
 from engine.correlate.runs import Runs
 from engine.correlate.silence import WITNESSES, Pause, Silence, judge
@@ -65,7 +65,7 @@ class MemberSilence:
         self.dirty = False
         self._beats: dict[Beat, Runs[Evidence]] = {}
         self._said: dict[Said, Moments] = {}
-        self._told: dict[Entity, str] = {}
+        self._told = Told()
         self._open: set[tuple[str, datetime]] = set()  # silences told of that last: member, since when
 
     def on_match(self, match: Match, facts: Facts) -> None:
@@ -96,11 +96,10 @@ class MemberSilence:
         members = self._members(facts)
         judged = {self._entity(member.name, facts): self._alerts(member, members, facts) for member in members}
         judged |= {self._entity(name, facts): (alert,) for name, alert in self._never_heard(members, facts)}
-        for entity in sorted({*judged, *self._told}):
+        for entity in sorted({*judged, *self._told.entities()}):
             alerts = judged.get(entity, ())
-            said = fingerprint(alerts) if alerts else ""
-            if self._told.get(entity, "") != said:
-                self._told[entity], self.dirty = said, True
+            if self._told.is_news(entity, alerts, facts):
+                self.dirty = True
                 yield from self._proofs(alerts)
                 yield Verdict((facts.scope, self.rule_id, entity), alerts)
         self._open = {
@@ -124,14 +123,14 @@ class MemberSilence:
         self.dirty = False
         beats = [(beat, list(runs)) for beat, runs in self._beats.items()]
         said = [(said, moments.stamps()) for said, moments in self._said.items()]
-        return dumps(_State(beats, said, list(self._told.items()), sorted(self._open)))
+        return dumps(_State(beats, said, self._told.stored(), sorted(self._open)))
 
     def restore(self, text: str) -> None:
         """Continue from a snapshot."""
         state = loads(text, _State)
         self._beats = {beat: Runs(self._steady(beat[1]), runs) for beat, runs in state.beats}
         self._said = {said: Moments(stamps) for said, stamps in state.said}
-        self._told, self._open = dict(state.told), set(state.open)
+        self._told, self._open = Told(state.told), set(state.open)
 
     def _beat(self, match: Match) -> None:
         number = int(match.captures.get("beat", 0))
@@ -265,7 +264,8 @@ class MemberSilence:
 
     def _never_heard(self, members: Sequence[_Member], facts: Facts) -> Iterator[tuple[str, Alert]]:
         """Yield an alert for each declared member that nothing was read from, though enough others were for long enough."""
-        missing = sorted(_declared(self._component, facts) - {member.name for member in members}, key=natural)
+        heard = {member.name for member in members}
+        missing = sorted(_declared(self._component, facts) - heard, key=natural) if self._absence.after is None else ()
         if not missing or not all(facts.clocks.caught_up(source_id) for source_id in facts.clocks.sources()):
             return
         begun = [next(iter(member.spans))[0] for member in members]
@@ -295,9 +295,9 @@ def _ahead(member: _Member, facts: Facts) -> bool:
 
 def _roles(absence: Absence) -> dict[str, list[str]]:
     """Return what the matches of each rule say: complaint, back or stop."""
-    sooner, unless = absence.sooner, absence.unless
+    sooner, stop = absence.sooner, absence.stop
     said = [("complaint", sooner.rules), ("back", sooner.back)] if sooner else []
-    said += [("stop", unless.rules)] if unless else []
+    said += [("stop", stop.rules)] if stop else []
     roles: dict[str, list[str]] = {}
     for role, rules in said:
         for rule_id in rules:
@@ -307,7 +307,7 @@ def _roles(absence: Absence) -> dict[str, list[str]]:
 
 def _naming(absence: Absence, role: str) -> Mapping[str, str]:
     if role == "stop":
-        return absence.unless.naming if absence.unless else {}
+        return absence.stop.naming if absence.stop else {}
     return absence.sooner.naming if absence.sooner else {}
 
 

@@ -16,7 +16,7 @@ from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
 from engine.correlate.entries import entries
 from engine.correlate.episodes import Episode, Signal, episodes
-from engine.correlate.logic import Entity, Facts, Unjudged, bound_entity, fingerprint, word_value
+from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, word_value
 from engine.correlate.runs import Runs
 from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.windows import Occurrences, Sliding
@@ -76,7 +76,7 @@ class Pairs:
         self._words = sorted(rule.entity.items())
         self._opened: dict[Place, list[Occurrence]] = {}
         self._answers: dict[Place, Answers] = {}
-        self._told: dict[Entity, str] = {}
+        self._told = Told()
         self._due: dict[Entity, datetime] = {}
         self._touched: dict[Place, datetime] = {}  # the newest tick at which something was added
         self._final_before: datetime | None = None
@@ -132,12 +132,11 @@ class Pairs:
         if not asked:
             return
         places = self._places(facts)
-        for entity in sorted({self._entity(place, facts) for place in asked} | (self._told.keys() - places.keys())):
+        for entity in sorted({self._entity(place, facts) for place in asked} | (self._told.entities() - places.keys())):
             found = self._answered(places.get(entity, []))
             alerts = self._alerts(entity, *found, facts)
-            said = fingerprint(alerts) if alerts else ""
-            if self._told.get(entity, "") != said:
-                self._told[entity], self.dirty = said, True
+            if self._told.is_news(entity, alerts, facts):
+                self.dirty = True
                 yield Verdict((facts.scope, self.rule_id, entity), alerts, self._settled(found[1]))
 
     def unjudged(self, facts: Facts) -> list[Unjudged]:
@@ -149,12 +148,11 @@ class Pairs:
         self.dirty = False
         opened = [(place, some) for place, some in self._opened.items() if some]
         answers = [(place, list(runs)) for place, runs in self._answers.items()]
-        told = [(entity, said) for entity, said in self._told.items() if said]
         return dumps(
             _State(
                 opened,
                 answers,
-                told,
+                self._told.stored(),
                 due=list(self._due.items()),
                 touched=list(self._touched.items()),
                 final_before=self._final_before,
@@ -170,7 +168,7 @@ class Pairs:
         state = loads(text, _State)
         self._opened = dict(state.opened)
         self._answers = {place: self._no_answers(runs) for place, runs in state.answers}
-        self._told, self._due, self._refused = dict(state.told), dict(state.due), state.refused
+        self._told, self._due, self._refused = Told(state.told), dict(state.due), state.refused
         self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
         self._touched, self._final_before, self._swept = dict(state.touched), state.final_before, state.swept
 
@@ -263,4 +261,4 @@ class Pairs:
         if last is not None:
             self._final_before = max(self._final_before or last, last + _INSTANT)
         self._touched.pop(place, None)
-        self._told.pop(self._entity(place, facts), None)
+        self._told.forget(self._entity(place, facts))

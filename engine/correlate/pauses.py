@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import described
-from engine.correlate.logic import Entity, Facts, Unjudged, bound_entity, fingerprint, word_value
+from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, word_value
 from engine.correlate.runs import Ends, Runs
 from engine.correlate.tally import Occurrence, occurrence, tally
 from engine.model.incidents import Alert, Key, Verdict
@@ -37,7 +37,7 @@ class Pauses:
         self._words = sorted(correlation.rule.entity.items())
         self._gap = timedelta(seconds=timespan_s)
         self._runs: dict[Place, Runs[Occurrence]] = {}
-        self._told: dict[Entity, str] = {}
+        self._told = Told()
 
     def on_match(self, match: Match, facts: Facts) -> None:
         """Take a match; one without a stamp says nothing."""
@@ -57,13 +57,12 @@ class Pauses:
     def findings(self, facts: Facts) -> Iterator[Verdict]:
         """Yield the verdicts of the entities whose pauses have changed."""
         by_entity = self._by_entity(facts)
-        for entity in sorted({*by_entity, *self._told}):
+        for entity in sorted({*by_entity, *self._told.entities()}):
             key = (facts.scope, self.rule_id, entity)
             pauses = by_entity[entity].pauses() if entity in by_entity else ()
             alerts = tuple(self._alert(key, pause) for pause in pauses)
-            said = fingerprint(alerts) if alerts else ""
-            if self._told.get(entity, "") != said:
-                self._told[entity], self.dirty = said, True
+            if self._told.is_news(entity, alerts, facts):
+                self.dirty = True
                 yield Verdict(key, alerts)
 
     def unjudged(self, facts: Facts) -> list[Unjudged]:
@@ -73,13 +72,13 @@ class Pauses:
     def snapshot(self) -> str:
         """Return everything as JSON."""
         self.dirty = False
-        return dumps(_State([(place, list(runs)) for place, runs in self._runs.items()], list(self._told.items())))
+        return dumps(_State([(place, list(runs)) for place, runs in self._runs.items()], self._told.stored()))
 
     def restore(self, text: str) -> None:
         """Continue from a snapshot."""
         state = loads(text, _State)
         self._runs = {place: Runs(self._gap, runs) for place, runs in state.runs}
-        self._told = dict(state.told)
+        self._told = Told(state.told)
 
     def _place(self, match: Match, facts: Facts) -> Place:
         values = tuple(word_value(match, label, word, facts.scope) for label, word in self._words)

@@ -58,9 +58,12 @@ def judge(pause: Pause, absence: Absence, severity: str) -> Silence | None:
     """
     if pause.gap.until is None and not (pause.read or pause.told):
         return None
-    unless = absence.unless
-    if unless is not None and _near(pause.stops, pause.gap.since, timedelta(seconds=unless.within_s)):
-        return _outlasted(pause, timedelta(seconds=unless.for_s), "medium", PLANNED)
+    stop = absence.stop
+    planned = stop is not None and _near(pause.stops, pause.gap.since, timedelta(seconds=stop.within_s))
+    if absence.after is not None:
+        return _outlasted(pause, pause.timespan, severity, PLANNED) if planned and pause.timespan else None
+    if planned:
+        return None
     complained = _complained(pause, absence.sooner) if absence.sooner is not None else None
     outlasted = None if pause.timespan is None else _outlasted(pause, pause.timespan, severity, ENDED)
     if outlasted is None or complained is None:

@@ -46,13 +46,16 @@ def lane_of(entry: Delivery, receiver: Receiver) -> str:
 
 
 class Flights:
-    """What is under way. Used by one thread; only the attempts themselves may be on others, as `begin` has it."""
+    """What is under way. Used by one thread; only the attempts themselves may be on others, as `begin` has it.
 
-    def __init__(self, begin: Begin = at_once) -> None:
-        self._begin = begin
+    Args:
+        over: called whenever one is over, wherever that was.
+    """
+
+    def __init__(self, begin: Begin = at_once, over: Callable[[], None] = lambda: None) -> None:
+        self._begin, self._over = begin, over
         self._flying: dict[str, Pair] = {}
         self._landed: SimpleQueue[tuple[str, Flight, Receipt]] = SimpleQueue()
-        self._landing = threading.Event()
 
     def __bool__(self) -> bool:
         """Tell whether anything is under way, or over and not yet taken up."""
@@ -71,14 +74,13 @@ class Flights:
 
         def work() -> None:
             self._landed.put((lane, flight, deliver()))
-            self._landing.set()
+            self._over()
 
         self._flying[lane] = flight.pair
         self._begin(work)
 
     def landed(self) -> Iterator[tuple[Flight, Receipt]]:
         """Yield what is over, each once; its lane is free from then on."""
-        self._landing.clear()
         while True:
             try:
                 lane, flight, receipt = self._landed.get_nowait()
@@ -86,7 +88,3 @@ class Flights:
                 return
             del self._flying[lane]
             yield flight, receipt
-
-    def wait(self, seconds: float) -> None:
-        """Wait until something is over that was not when `landed` was last asked, at most so long."""
-        self._landing.wait(seconds)

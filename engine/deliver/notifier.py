@@ -66,7 +66,8 @@ class Notifier:
         self._store, self._outbox = store, store.outbox()
         self._policy, self._receivers = policy, receivers
         self._clock, self._on_notice = clock, on_notice
-        self._pace, self._flights = Pace(interval_s), Flights(begin)
+        self._news = threading.Event()
+        self._pace, self._flights = Pace(interval_s), Flights(begin, self._news.set)
         self._told = dict(self._outbox.told())
         self._entries = {pair: self._resumed(entry) for pair, entry in self._outbox.entries().items()}
         self._incidents: dict[str, Incident] = {}
@@ -88,8 +89,13 @@ class Notifier:
         """Let other rules be those that settle, from the next step on; may be called from any thread."""
         self._policy = replace(self._policy, explained=explained)
 
+    def wake(self) -> None:
+        """Let a loop that rests take its next step now; may be called from any thread."""
+        self._news.set()
+
     def run(self, stop: threading.Event, say: Callable[[str], None]) -> None:
-        """Step every second, and when an attempt is over, until `stop` is set; once more then, and take up what is under way.
+        """Step every second, when woken and when an attempt is over, until `stop` is set; once more then, and take up what is
+        under way.
 
         What goes wrong is said once and tried again.
         """
@@ -241,11 +247,10 @@ class Notifier:
         self._on_notice(Notice(entry, receipt))
 
     def _rest(self, stop: threading.Event) -> bool:
-        """Wait a second, or until an attempt is over, and tell whether to stop."""
-        if self._flights:
-            self._flights.wait(POLL_S)
-            return stop.is_set()
-        return stop.wait(POLL_S)
+        """Wait a second, or until there may be something to do, and tell whether to stop."""
+        self._news.wait(POLL_S)
+        self._news.clear()
+        return stop.is_set()
 
     def _rest_s(self) -> float | None:
         """Return how long until there is something to do, None when nothing waits."""

@@ -9,14 +9,14 @@ from engine.dsl.document import Loc
 from engine.dsl.drafts import Draft
 from engine.dsl.quantities import MAX_DIGITS, OPERATORS, duration_s
 from engine.dsl.report import did_you_mean
-from engine.dsl.schema import CorrelationEntry
+from engine.dsl.schema import CorrelationEntry, StopEntry
 from engine.dsl.templates import expression
 from engine.dsl.world import World
 from engine.model.expressions import Binary, Expression, Literal, Name
-from engine.model.rules import Absence, Correlation, Rule, Sooner, Unless
+from engine.model.rules import Absence, Correlation, Rule, Sooner, Stop
 
 FIELD = "field"
-_KEYS = ("rules", "timespan", "condition", "open", "expect", "within", "of", "sooner", "unless")
+_KEYS = ("rules", "timespan", "condition", "open", "expect", "within", "of", "sooner", "unless", "after")
 _COUNTS = "for example: {type: event_count, rules: [a], group-by: [cluster], timespan: 1h, condition: {gte: 4}}"
 _RISES = "for example: {type: increase, rules: [a], group-by: [group], timespan: 1h, condition: {field: generation, gte: 4}}"
 _PAIRS = "for example: {type: pair, open: [a], expect: [b], group-by: [cluster, topic], within: 5m}"
@@ -42,7 +42,7 @@ _SHAPES = {
     "absence": _Shape(
         ("of", "timespan"),
         "for example: {type: absence, of: broker, group-by: [cluster, broker], timespan: heartbeat}",
-        ("sooner", "unless"),
+        ("sooner", "unless", "after"),
     ),
 }
 
@@ -53,7 +53,7 @@ def correlation_of(draft: Draft, given: CorrelationEntry, rule: Rule, timespan_s
     _check_shape(draft, given, shape)
     field = _field(draft, given, shape, world)
     condition = _condition(draft, given) if "condition" in (*shape.needs, *shape.may) else None
-    absence = Absence(given.of or "", timespan_s, _sooner(given), _unless(given)) if given.type == "absence" else None
+    absence = _absence(given, timespan_s) if given.type == "absence" else None
     rules = given.open if given.type == "pair" else given.rules
     return Correlation(rule, given.type, tuple(rules), timespan_s, condition, absence, field, tuple(given.expect))
 
@@ -86,6 +86,10 @@ def _check_shape(draft: Draft, given: CorrelationEntry, shape: _Shape) -> None:
         if getattr(given, key) and key not in (*shape.needs, *shape.may):
             at = draft.document.key(["correlation", key])
             draft.report.add(Code.CORRELATION_SHAPE, at, f"{kind} takes no `{key}`", shape.example)
+    if given.after and (given.unless or given.sooner):
+        at = draft.document.key(["correlation", "after"])
+        message = "a silence after a planned stop is excused by none, and nobody complains of it sooner"
+        draft.report.add(Code.CORRELATION_SHAPE, at, message, "make it a rule of its own, without `unless` and `sooner`")
     if given.type == "temporal_ordered" and len(given.rules) == 1:
         at = draft.document.find(["correlation", "rules"])
         draft.report.add(Code.CORRELATION_SHAPE, at, "an order takes two rules or more", shape.example)
@@ -150,11 +154,14 @@ def _limit(draft: Draft, operator: str, number: object) -> Expression | None:
     return Binary(OPERATORS[operator], Name("count"), Literal(int(number)))
 
 
+def _absence(given: CorrelationEntry, timespan_s: float) -> Absence:
+    return Absence(given.of or "", timespan_s, _sooner(given), _stop(given.unless), _stop(given.after))
+
+
 def _sooner(given: CorrelationEntry) -> Sooner | None:
     entry = given.sooner
     return Sooner(tuple(entry.rules), entry.naming, entry.timespan, tuple(entry.back)) if entry else None
 
 
-def _unless(given: CorrelationEntry) -> Unless | None:
-    entry = given.unless
-    return Unless(tuple(entry.rules), entry.within, entry.for_, entry.naming) if entry else None
+def _stop(entry: StopEntry | None) -> Stop | None:
+    return Stop(tuple(entry.rules), entry.within, entry.naming) if entry else None

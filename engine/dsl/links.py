@@ -63,11 +63,9 @@ def _explained(draft: Draft) -> list[str]:
 
 def counted_by(draft: Draft) -> list[str]:
     """Return every rule that a correlation is told of."""
-    return (
-        [id_ for loc, id_ in needed(draft) if loc[0] in ("correlation", "clear") and loc != _OF]
-        if draft.file.correlation
-        else []
-    )
+    if draft.file.correlation is None:
+        return []
+    return [id_ for loc, id_ in needed(draft) if loc[0] in ("correlation", "clear") and loc != _OF]
 
 
 def _check_replaced(draft: Draft, world: World) -> None:
@@ -125,6 +123,7 @@ def needed(draft: Draft) -> Iterator[tuple[Loc, str]]:
         yield from _listed(["correlation", "sooner", "rules"], given.sooner.rules)
         yield from _listed(["correlation", "sooner", "back"], given.sooner.back)
     yield from _listed(["correlation", "unless", "rules"], given.unless.rules if given.unless else ())
+    yield from _listed(["correlation", "after", "rules"], given.after.rules if given.after else ())
 
 
 def _listed(loc: list[str | int], ids: Iterable[str]) -> Iterator[tuple[Loc, str]]:

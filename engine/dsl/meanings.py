@@ -91,10 +91,9 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "timespan": "How long after the first complaint it is definite; 60 s if not given.",
         "back": "Rules that take a complaint back.",
     },
-    "UnlessEntry": {
+    "StopEntry": {
         "rules": "Signs of a planned stop.",
-        "within": "How long around the last line they excuse it; 2 min if not given.",
-        "for": "For how long they do; 4 h if not given.",
+        "within": "How long around the last line one of them has to be; 2 min if not given.",
         "naming": "A map of the entity's label to the capture by which they name it.",
     },
     "CorrelationEntry": {
@@ -109,6 +108,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "of": "Of an absence: who is expected, a component, or a rule whose matches are.",
         "sooner": "Of an absence: complaints that tell it earlier.",
         "unless": "Of an absence: a planned stop, which excuses it.",
+        "after": "Of an absence: a planned stop, without which it is none: who was stopped and does not come back.",
     },
     "HeartbeatEntry": {
         "log": "A pattern of the line.",

@@ -28,7 +28,8 @@ NESTED: Mapping[str, str] = {
     "tests[]": "TestEntry",
     "correlation": "CorrelationEntry",
     "correlation.sooner": "SoonerEntry",
-    "correlation.unless": "UnlessEntry",
+    "correlation.unless": "StopEntry",
+    "correlation.after": "StopEntry",
 }
 
 

@@ -201,12 +201,11 @@ class SoonerEntry(Strict):
     back: list[RuleId] = []
 
 
-class UnlessEntry(Strict):
-    """`correlation.unless`: a planned stop."""
+class StopEntry(Strict):
+    """`correlation.unless` and `correlation.after`: a planned stop."""
 
     rules: list[RuleId] = Field(min_length=1)
     within: Duration = 120.0
-    for_: Duration = Field(default=4 * 3600.0, alias="for")
     naming: dict[str, str] = {}
 
 
@@ -223,7 +222,8 @@ class CorrelationEntry(Strict):
     within: Duration | None = None
     of: RuleId | None = None
     sooner: SoonerEntry | None = None
-    unless: UnlessEntry | None = None
+    unless: StopEntry | None = None
+    after: StopEntry | None = None
 
 
 class RuleFile(Strict):

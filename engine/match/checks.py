@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 import re2
@@ -17,6 +17,8 @@ Captures = Mapping[str, Value]
 Check = Callable[[Fields], Captures | None]
 
 NOTHING: Captures = {}
+
+_Hole = tuple[str, int, str]  # name, group, type
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "gt": operator.gt,
@@ -89,7 +91,7 @@ def expression(regex: str, nocase: bool = False) -> re2._Regexp:
 
 def _search(test: Test) -> Check:
     literals = () if test.nocase else tuple(encoded(text) for text in test.literals)
-    field, captured, regex, nocase = test.field, test.captures, test.regex, test.nocase
+    field, captures, regex, nocase = test.field, _captures(test.captures), test.regex, test.nocase
 
     def check(fields: Fields) -> Captures | None:
         for value in fields.values(field):
@@ -97,8 +99,7 @@ def _search(test: Test) -> Check:
                 if literal not in value:
                     break
             else:
-                compiled = expression(regex, nocase)  # compiled when first needed: most rules never see their literals
-                found = _first_consistent(compiled, value, captured)
+                found = captures(expression(regex, nocase), value)  # compiled when first needed: most rules never are
                 if found is not None:
                     return found
         return None
@@ -106,25 +107,41 @@ def _search(test: Test) -> Check:
     return check
 
 
-def _first_consistent(compiled: re2._Regexp, value: bytes, captured: tuple[Captured, ...]) -> Captures | None:
-    """Return the captures of the first occurrence in which equal names hold equal text."""
+def _captures(captured: Sequence[Captured]) -> Callable[[re2._Regexp, bytes], Captures | None]:
+    """Return what gives the captures of the first occurrence in which equal names hold equal text."""
     if not captured:
-        return NOTHING if compiled.search(value) else None
-    found = (_captures(hit, captured) for hit in compiled.finditer(value))
+        return lambda compiled, value: NOTHING if compiled.search(value) else None
+    holes = tuple((hole.name, hole.group, hole.type) for hole in captured)
+    if len({name for name, _, _ in holes}) < len(holes):
+        return lambda compiled, value: _first(_equal(hit, holes) for hit in compiled.finditer(value))
+
+    def first(compiled: re2._Regexp, value: bytes) -> Captures | None:
+        hit = compiled.search(value)
+        return None if hit is None else _typed(hit, holes)
+
+    return first
+
+
+def _first(found: Iterable[Captures | None]) -> Captures | None:
     return next((captures for captures in found if captures is not None), None)
 
 
-def _captures(hit: re2._Match, captured: tuple[Captured, ...]) -> Captures | None:
+def _typed(hit: re2._Match, holes: Sequence[_Hole]) -> Captures:
+    """Return the captured values by name; a hole that took no part has none."""
+    return {
+        name: typed(text.decode("utf-8", "replace"), type_) for name, group, type_ in holes if (text := hit[group]) is not None
+    }
+
+
+def _equal(hit: re2._Match, holes: Sequence[_Hole]) -> Captures | None:
+    """Return the captured values by name, of which the first type counts; None when one name holds different texts."""
     texts: dict[str, bytes] = {}
-    types: dict[str, str] = {}
-    for hole in captured:
-        text = hit.group(hole.group)
-        if text is None:
-            continue
-        if texts.setdefault(hole.name, text) != text:
+    for name, group, _ in holes:
+        text = hit[group]
+        if text is not None and texts.setdefault(name, text) != text:
             return None
-        types.setdefault(hole.name, hole.type)
-    return {name: typed(text.decode("utf-8", "replace"), types[name]) for name, text in texts.items()}
+    first = {name: (name, group, type_) for name, group, type_ in reversed(holes) if hit[group] is not None}
+    return _typed(hit, [first[name] for name in texts])
 
 
 def _affix(test: Test) -> Check:

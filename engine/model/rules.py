@@ -200,12 +200,11 @@ class Sooner:
 
 
 @dataclass(frozen=True, slots=True)
-class Unless:
-    """A planned stop: one of `rules` within `within_s` of the entity's last line excuses its silence for `for_s`."""
+class Stop:
+    """A planned stop: one of `rules` within `within_s` of the last line before a silence."""
 
     rules: tuple[str, ...]
     within_s: float
-    for_s: float
     naming: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -213,13 +212,20 @@ class Unless:
 class Absence:
     """What is expected: `of` a component name (its bound sources) or a signature id (its matches).
 
-    `timespan_s` 0 means heartbeat: 2.5 times the cadence that the component's version prints.
+    `timespan_s` 0 means heartbeat: 2.5 times the cadence that the component's version prints. A silence that a planned stop
+    began is none for `unless`, and with `after` there is no other.
     """
 
     of: str
     timespan_s: float = 0.0
     sooner: Sooner | None = None
-    unless: Unless | None = None
+    unless: Stop | None = None
+    after: Stop | None = None
+
+    @property
+    def stop(self) -> Stop | None:
+        """The planned stop that matters here, if one does."""
+        return self.after or self.unless
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ all, those matches are taken back first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from engine.codec import dumps
@@ -79,9 +79,7 @@ class Streams:
         said = dict(state.said)
         for block in state.open.open:
             if source_of(block) not in said and (due is None or source_of(block) in due):
-                found = list(self._matched([block]))
-                yield from found
-                said[source_of(block)] = Said(len(block.records), tuple(item for item in found if isinstance(item, Match)))
+                said[source_of(block)] = yield from self._said(block)
         waiting = tuple(source for source in state.waiting if source not in said)
         self._put(parent_id, replace(state, said=said, waiting=waiting))
 
@@ -117,23 +115,29 @@ class Streams:
         kept = [block for source, block in opened.items() if source not in edge.moved_on]
         news = [block for block in done if not _is_said(block, state)]
         moved = {source_of(block) for block in done} | {source_of(block) for block in kept if block not in state.open.open}
-        yield from (TakenBack(said.matches) for source, said in state.said.items() if self._grown(source, said, done, kept))
+        grown = {source: said for source, said in state.said.items() if _has_grown(said, source, (*done, *kept))}
+        said = {source: each for source, each in state.said.items() if source not in moved}
+        yield from (TakenBack(each.matches) for each in grown.values())
         yield from self._matched(news)
+        for block in kept:
+            if source_of(block) in grown:  # said at once again, or what is true would be denied until it is settled
+                said[source_of(block)] = yield from self._said(block)
         self._put(
             edge.parent_id,
             StreamState(
                 edge.end,
                 Snapshot((*kept, *edge.tail.open), carried={**state.open.carried, **edge.tail.carried}),
-                {source: said for source, said in state.said.items() if source not in moved},
+                said,
                 tuple(source for source in state.waiting if source not in moved),
                 _carries(edge, state),
             ),
         )
 
-    def _grown(self, source: str, said: Said, done: list[Block], kept: list[Block]) -> bool:
-        """Tell whether the block that was matched too early has gone on."""
-        now = next((block for block in (*done, *kept) if source_of(block) == source), None)
-        return now is not None and len(now.records) != said.records and bool(said.matches)
+    def _said(self, block: Block) -> Generator[Match | Seen, None, Said]:
+        """Yield what an open block says so far, and return that."""
+        found = list(self._matched([block]))
+        yield from found
+        return Said(len(block.records), tuple(item for item in found if isinstance(item, Match)))
 
     def _matched(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
         heard = Heard()
@@ -151,6 +155,12 @@ def _is_said(block: Block, state: StreamState) -> bool:
     """Tell whether exactly this block was matched already: it starts its source's part of the state and has not grown."""
     said = state.said.get(source_of(block))
     return said is not None and block in state.open.open and len(block.records) == said.records
+
+
+def _has_grown(said: Said, source: str, blocks: Iterable[Block]) -> bool:
+    """Tell whether the block of `source` that was matched too early has gone on."""
+    now = next((block for block in blocks if source_of(block) == source), None)
+    return now is not None and len(now.records) != said.records and bool(said.matches)
 
 
 def _carries(edge: Edges, state: StreamState) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ START = datetime(2022, 10, 5, 0, 0, 0)
 STEP_MS = 400  # between two events at most
 HEARTBEAT_EVERY = timedelta(minutes=10)
 TOPICS = ("orders", "payments", "account_event", "mail-out", "clicks.raw", "audit")
-QUIET_RATE, COMMON_RATE, STORM_RATE = 0.0001, 0.01, 0.3
+QUIET_RATE, JOB_RATE, COMMON_RATE, STORM_RATE = 0.0001, 0.005, 0.01, 0.3
 
 HEARTBEAT = (
     "INFO [GroupMetadataManager brokerId=1] Removed 0 expired offsets in {ms} milliseconds. "
@@ -40,8 +40,8 @@ QUIET = (
     "(kafka.coordinator.group.GroupCoordinator)",
     "INFO [GroupCoordinator 1]: Assignment received from leader consumer-billing-{p}-{n} for group billing-{p} for generation "
     "{ms}. The group has {p} members, 0 of which are static. (kafka.coordinator.group.GroupCoordinator)",
-    "INFO [ReplicaFetcher replicaId=1, leaderId=2, fetcherId=0] Partition {topic}-{p} has an older epoch ({ms}) than the "
-    "current leader. Will await the new LeaderAndIsr state before resuming fetching. (kafka.server.ReplicaFetcherThread)",
+    "INFO [ReplicaFetcherManager on broker 1] Added fetcher to broker 2 for partitions HashMap({topic}-{p} -> "
+    "InitialFetchState(None,BrokerEndPoint(id=2, host=kafka-2:9092),{ms},{n})) (kafka.server.ReplicaFetcherManager)",
     "INFO [Log partition=__consumer_offsets-{p}, dir=/var/lib/kafka] Found deletable segments with base offsets [{n}] due to "
     "retention time 604800000ms breach (kafka.log.Log)",
     "INFO Cleaner 0: Beginning cleaning of log __consumer_offsets-{p} (kafka.log.LogCleaner)",
@@ -85,7 +85,7 @@ HITS = (
 
 def quiet(at: datetime, random: Random) -> str:
     """Return a line of no trouble, stamped `at` (UTC)."""
-    return stamped(at, _filled(random.choice(QUIET), random))
+    return stamped(at, filled(random.choice(QUIET), random))
 
 
 def denied(at: datetime, principal: str) -> str:
@@ -105,7 +105,7 @@ def lines(count: int, seed: int = 1, hits: float = QUIET_RATE) -> Iterator[str]:
         at += timedelta(milliseconds=random.randrange(1, STEP_MS))
         beats = at - beaten >= HEARTBEAT_EVERY
         beaten = at if beats else beaten
-        text = _filled(HEARTBEAT if beats else _template(random, hits), random)
+        text = filled(HEARTBEAT if beats else _template(random, hits), random)
         yield from stamped(at, text).split("\n")
         made += 1 + text.count("\n")
 
@@ -117,6 +117,7 @@ def _template(random: Random, hits: float) -> str:
     return random.choice(CONTINUED if draw < hits + CONTINUED_EVENTS else QUIET)
 
 
-def _filled(template: str, random: Random) -> str:
+def filled(template: str, random: Random) -> str:
+    """Return `template` with values in its holes."""
     topic, p, n = random.choice(TOPICS), random.randrange(12), random.randrange(10**6)
     return template.format(topic=topic, p=p, n=n, ms=random.randrange(1, 200))

@@ -14,17 +14,19 @@ from pathlib import Path
 from statistics import median
 
 from connectors.kafka import open_source
-from engine.dsl import builtin_rules, load_cached
+from engine.dsl import builtin_rules, load
 from engine.spark.combining import combined
 from engine.spark.slices import Scanned, scan, stages
-from tests.bench.corpus import COMMON_RATE
+from tests.bench.corpus import JOB_RATE
 from tests.bench.machine import corpus, say
-from tests.bench.processes import tocsin
+from tests.bench.processes import running
 from tests.bench.producing import Producing
+from tests.bench.rulesets import made_rules
 
+RULES = 1000
 SIZES = (1_000, 50_000)  # lines of a batch
 BATCHES, WARMING = 7, 3  # of a run, and how many of them are not counted
-_BATCH = re.compile(r"tocsin: batch \d+: ([\d,]+) lines?")
+_BATCH = re.compile(r"(?:tocsin: )?batch \d+: ([\d,]+) lines?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,16 @@ class Spent:
 
 def measure(folder: Path, address: str) -> None:
     """Measure both kinds of source and print."""
-    logs = [corpus(folder, size * BATCHES, COMMON_RATE) for size in SIZES]
+    made_rules(RULES, folder)
+    logs = [corpus(folder, size * BATCHES, JOB_RATE) for size in SIZES]
     fitted("files", [spent(folder, f"files-{path.stem}", _files(path), size) for path, size in zip(logs, SIZES, strict=True)])
     topics = [_shipped(path, address) for path in logs]
     sources = [topic.source("earliest") for topic in topics]
-    say("result", f"the same topic read and scanned without Spark: {_bare(topics[-1]):.1f} s of CPU per million lines")
-    fitted("kafka", [spent(folder, f"kafka-{size}", source, size) for source, size in zip(sources, SIZES, strict=True)])
+    say("result", f"the same topic read and scanned without Spark: {_bare(topics[-1], folder):.1f} s of CPU per million lines")
+    ours = fitted("kafka", [spent(folder, f"kafka-{size}", source, size) for source, size in zip(sources, SIZES, strict=True)])
+    counted = [_counted(address, topic.name, size) for topic, size in zip(topics, SIZES, strict=True)]
+    floor = fitted("Spark's Kafka source and mapInArrow that counts", counted)
+    say("result", f"the job takes {ours / floor:.2f} times the CPU a line of Spark's Kafka source with a count")
 
 
 def spent(folder: Path, name: str, source: str, batch_lines: int) -> Spent:
@@ -50,21 +56,32 @@ def spent(folder: Path, name: str, source: str, batch_lines: int) -> Spent:
     config = folder / f"{name}.yml"
     config.write_text(
         f"sources: [{source}]\nroute: {{receiver: terminal}}\nstore: 'sqlite:///{name}.db'\n"
-        f"spark: {{batch_lines: {batch_lines}}}\n"
+        f"spark: {{batch_lines: {batch_lines}}}\nrules: [builtin, rules-{RULES}]\n"
     )
     say("command", f"tocsin run -c {config.name} --once   # {source}, batch_lines: {batch_lines}")
+    return _used(batch_lines, "engine.cli.main", "run", "-c", config, "--once")
+
+
+def _counted(address: str, topic: str, batch_lines: int) -> Spent:
+    """Let Spark alone count a topic in batches of `batch_lines` and return what that used."""
+    say("command", f"python -m tests.bench.floor {address} {topic} {batch_lines}")
+    return _used(batch_lines, "tests.bench.floor", address, topic, batch_lines)
+
+
+def _used(batch_lines: int, *command: object) -> Spent:
+    """Run a Python module that says how many lines each of its batches had, and return what it used."""
     marks: list[float] = []
-    with tocsin("run", "-c", config, "--once") as running:
-        for line in running.said():
+    with running(*command) as session:
+        for line in session.said():
             if (found := _BATCH.match(line)) is not None and int(found[1].replace(",", "")) >= batch_lines:
-                marks.append(running.cpu_seconds())
-        running.process.wait()
-        total = running.cpu_seconds()
+                marks.append(session.cpu_seconds())
+        session.process.wait()
+        total = session.cpu_seconds()
     return Spent(total, [after - before for before, after in zip(marks[WARMING - 1 :], marks[WARMING:], strict=False)])
 
 
-def fitted(name: str, runs: Sequence[Spent]) -> None:
-    """Print the line through the medians of two runs."""
+def fitted(name: str, runs: Sequence[Spent]) -> float:
+    """Print the line through the medians of two runs; return its CPU seconds a line."""
     few, many = (median(run.batches) for run in runs)
     each = (many - few) / (SIZES[1] - SIZES[0])
     trigger = few - each * SIZES[0]
@@ -73,6 +90,7 @@ def fitted(name: str, runs: Sequence[Spent]) -> None:
         shown = " ".join(f"{cost:.2f}" for cost in run.batches)
         say("measured", f"{name}, batches of {size:,} lines: {shown} s of CPU each; {run.total:.1f} s the whole run")
     say("result", f"{name}: {each * 1e6:.1f} s of CPU per million lines + {trigger:.2f} s per trigger; {start:.0f} s to start")
+    return each
 
 
 def _files(path: Path) -> str:
@@ -86,9 +104,9 @@ def _shipped(path: Path, address: str) -> Producing:
     return topic
 
 
-def _bare(topic: Producing) -> float:
+def _bare(topic: Producing, folder: Path) -> float:
     """Return the CPU seconds per million lines of what the job's worker does, in this process, from its second reading on."""
-    known = stages(load_cached([builtin_rules()]))
+    known = stages(load([builtin_rules(), made_rules(RULES, folder)]))
     costs = []
     for _ in range(2):
         source = open_source(topic.settings("earliest"))

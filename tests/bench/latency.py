@@ -18,6 +18,7 @@ from tests.bench.processes import Session, tocsin
 from tests.bench.producing import Producing
 
 RATES = (1_000, 20_000, 50_000)  # lines per second
+TRIGGER = "250ms"
 EVERY_S, FOR_S = 2.0, 60.0
 BURST_S = 0.01
 POLL_S = 0.02
@@ -30,7 +31,10 @@ def measure(folder: Path, address: str, rate: int = RATES[0]) -> None:
     with Producing(address, f"bench-latency-{rate}") as topic:
         config = folder / f"latency-{rate}.yml"
         store = folder / f"latency-{rate}.db"
-        config.write_text(f"sources: [{topic.source('latest')}]\nroute: {{receiver: terminal}}\nstore: 'sqlite:///{store}'\n")
+        config.write_text(
+            f"sources: [{topic.source('latest')}]\nroute: {{receiver: terminal}}\nstore: 'sqlite:///{store}'\n"
+            f"spark: {{trigger: {TRIGGER}}}\n"
+        )
         say("command", f"tocsin run -c {config.name}   # {topic.source('latest')}")
         with tocsin("run", "-c", config) as running:
             _report(_latencies(running, topic, store, rate))
@@ -123,7 +127,7 @@ def _report(found: Mapping[str, float | None]) -> None:
     say(
         "result",
         f"produced line to outbox row: p50 {p50:.2f} s, p95 {p95:.2f} s, p99 {p99:.2f} s, longest {took[-1]:.2f} s"
-        f" ({len(took)} lines, {lost} not seen), trigger 1 s, notifier looks every 1 s",
+        f" ({len(took)} lines, {lost} not seen), trigger {TRIGGER}",
     )
 
 

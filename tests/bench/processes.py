@@ -17,14 +17,14 @@ _SESSION, _USER, _SYSTEM, _STARTED = 3, 11, 12, 19  # fields of /proc/<pid>/stat
 
 
 class Session:
-    """A running `tocsin` in a session of its own: the session tells what belongs to it, whoever started it.
+    """A running command of this Python in a session of its own: the session tells what belongs to it, whoever started it.
 
     A process that has ended counts with what it had used when it was last looked at: Spark's Python daemon leaves nobody to
     ask afterwards.
     """
 
     def __init__(self, *arguments: object) -> None:
-        command = [sys.executable, "-m", "engine.cli.main", *map(str, arguments)]
+        command = [sys.executable, "-m", *map(str, arguments)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(
             command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -73,7 +73,14 @@ class Session:
 @contextmanager
 def tocsin(*arguments: object) -> Iterator[Session]:
     """Give a running `tocsin`, which is over when the block is."""
-    session = Session(*arguments)
+    with running("engine.cli.main", *arguments) as session:
+        yield session
+
+
+@contextmanager
+def running(module: object, *arguments: object) -> Iterator[Session]:
+    """Give a running Python module, which is over when the block is."""
+    session = Session(module, *arguments)
     try:
         yield session
     finally:

@@ -15,7 +15,7 @@ class Producing:
     """A topic of one partition and its producer; what was sent is in the topic when the block ends."""
 
     def __init__(self, address: str, topic: str) -> None:
-        self._address, self._topic = address, topic
+        self._address, self.name = address, topic
         make_topic(address, topic, partitions=1)
         self._producer = Producer({"bootstrap.servers": address, "linger.ms": 5, "queue.buffering.max.messages": 1_000_000})
 
@@ -27,14 +27,14 @@ class Producing:
 
     def send(self, line: str) -> None:
         """Send one line of the one file there is."""
-        self._producer.produce(self._topic, record(HOST, FILE, line), f"{HOST}{FILE}")
+        self._producer.produce(self.name, record(HOST, FILE, line), f"{HOST}{FILE}")
         self._producer.poll(0)
 
     def settings(self, start: str) -> dict[str, object]:
         """Return the topic as the settings of its source."""
-        return {"bootstrap_servers": self._address, "topic": self._topic, "labels": {"cluster": "bench"}, "start": start}
+        return {"bootstrap_servers": self._address, "topic": self.name, "labels": {"cluster": "bench"}, "start": start}
 
     def source(self, start: str) -> str:
         """Return the topic as a source of tocsin.yml."""
-        where = f"bootstrap_servers: '{self._address}', topics: [{self._topic}]"
+        where = f"bootstrap_servers: '{self._address}', topics: [{self.name}]"
         return f"{{type: kafka, {where}, labels: {{cluster: bench}}, start: {start}}}"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from engine.dsl import builtin_rules, load
+from engine.dsl import builtin_rules, load, load_cached
 from engine.model.rules import Plan
 
 _SUBJECTS = (
@@ -38,13 +38,17 @@ runbook: {{cause: none, impact: none}}
 
 def plan_of(count: int, folder: Path) -> Plan:
     """Return a plan of `count` rules, the shipped ones first; component lines and formats are always those that are shipped."""
+    plan = load([builtin_rules(), made_rules(count, folder)])
+    return replace(plan, signatures=plan.signatures[:count], correlations=())
+
+
+def made_rules(count: int, folder: Path) -> Path:
+    """Return a folder in `folder` with as many made rules as make `count` signatures with those that are shipped."""
     made = folder / f"rules-{count}"
     made.mkdir(exist_ok=True)
-    shipped = load([builtin_rules()])
-    for number in range(count - len(shipped.signatures)):
+    for number in range(count - len(load_cached([builtin_rules()]).signatures)):
         (made / f"made-{number}.yml").write_text(_FILE.format(id=f"made-{number}", pattern=_pattern(number)), encoding="utf-8")
-    plan = load([builtin_rules(), made]) if any(made.iterdir()) else shipped
-    return replace(plan, signatures=plan.signatures[:count], correlations=())
+    return made
 
 
 def _pattern(number: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 from engine.correlate import Correlator
 from engine.incident import MemoryLedger, group
 from engine.model.incidents import Alert, Incident
-from engine.model.rules import Absence, Clear, Continues, Explains, Plan, Sooner, Unless
+from engine.model.rules import Absence, Clear, Continues, Explains, Plan, Sooner, Stop
 from tests.building import absence, broker, counting, plan, signature
 from tests.scenarios.timeline import Expected, read, scenarios, written
 
@@ -54,9 +54,13 @@ PLANS: Mapping[str, Plan] = {
         signature("stopping", entity=("cluster", "broker"), severity="info"),
         absence(
             "broker-silent",
-            Absence(
-                "broker", 0.0, Sooner(("lost",), {"broker": "node"}, 60.0, ("back",)), Unless(("stopping",), 120.0, 14400.0)
-            ),
+            Absence("broker", 0.0, Sooner(("lost",), {"broker": "node"}, 60.0, ("back",)), Stop(("stopping",), 120.0)),
+            explains=(Explains(("lost",), {"cluster": "cluster", "broker": "node"}, 600.0, 3600.0),),
+        ),
+        absence(
+            "broker-not-back",
+            Absence("broker", 4 * 3600.0, after=Stop(("stopping",), 120.0)),
+            severity="medium",
             explains=(Explains(("lost",), {"cluster": "cluster", "broker": "node"}, 600.0, 3600.0),),
         ),
         components=(broker(),),

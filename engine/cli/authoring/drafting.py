@@ -21,6 +21,7 @@ from engine.dsl.patterns import HOLE, compile_pattern
 from engine.dsl.proposing import merged, propose
 from engine.errors import RulesError, UsageError
 from engine.match import Matcher
+from engine.model.matches import Value
 from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.rules import Plan
 from engine.parse import assemble, decode, unwrap
@@ -49,6 +50,9 @@ _ENTITIES = (("connector", "task"), ("topic", "partition"), ("group",), ("topic"
 _EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[a-z][\w$]*\.)+(?P<said>[A-Z][\w$.]*(?:Exception|Error)\b.*)$", re.MULTILINE)
 _FROM_TEXT = datetime(2024, 1, 1, tzinfo=UTC)  # stands in for the time of lines without a stamp
 _TITLE = 80  # characters
+MOST_SHOWN = 4  # pasted events that become tests
+
+Firing = Mapping[str, Mapping[str, Value]]  # texts of events, and what is captured of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +88,9 @@ def drafted(pasted: str, plan: Plan, id_: str, ordinary_logs: Path) -> Drafted:
     if name in plan.rules():
         raise UsageError(f"there is a rule `{name}` already; give this one another id with --id")
     ordinary = list(_events(Intake([str(ordinary_logs)], {}).lines(), plan))
-    sketch = _matcher(name, _rule_text(name, events, {}, ""))
+    sketch = _matcher(name, _rule_text(name, events, {events[0].text: {}}, ""))
     _refuse_ordinary(sketch, ordinary)
-    captures = {key: str(value) for found in sketch.match_event(events[0]) for key, value in found.captures.items()}
-    text = _rule_text(name, events, captures, _nearest(events[0], ordinary))
+    text = _rule_text(name, events, _firing(events, sketch), _nearest(events[0], ordinary))
     every = Matcher(plan)
     known = {found.rule_id for event in events for found in every.match_event(event)}
     return Drafted(name, text, tuple(sorted(id_ for id_ in known if id_ in plan.rules())), len(events))
@@ -123,6 +126,15 @@ def _refuse_ordinary(sketch: Matcher, ordinary: Iterable[LogEvent]) -> None:
         )
 
 
+def _firing(events: Iterable[LogEvent], sketch: Matcher) -> Firing:
+    """Return the first event and those that give other captures, at most MOST_SHOWN, with what each gives."""
+    found = {event.text: dict(match.captures) for event in events for match in sketch.match_event(event)}
+    different: dict[str, str] = {}
+    for text, captures in found.items():
+        different.setdefault(repr(captures), text)
+    return {text: found[text] for text in list(different.values())[:MOST_SHOWN]}
+
+
 def _nearest(event: LogEvent, ordinary: Iterable[LogEvent]) -> str:
     """Return the text of the ordinary event that shares most words with `event`; empty without any."""
     words = set(event.message.split())
@@ -145,8 +157,8 @@ def _id_of(event: LogEvent) -> str:
     return "-".join([word.lower() for word in words if word not in ("Exception", "Error")][:5]) or "new-rule"
 
 
-def _rule_text(id_: str, events: Sequence[LogEvent], captures: Mapping[str, str], near: str) -> str:
-    """Return the rule file. `captures`: what the first event gives; `near`: a text that must stay silent, empty for none."""
+def _rule_text(id_: str, events: Sequence[LogEvent], firing: Firing, near: str) -> str:
+    """Return the rule file, on whose tests it fires; `near`: a text that must stay silent, empty for none."""
     first = events[0]
     items = _items(events)
     names = {found.name for _, pattern in items for found in compile_pattern(pattern).captures}
@@ -164,7 +176,7 @@ def _rule_text(id_: str, events: Sequence[LogEvent], captures: Mapping[str, str]
         f"  condition: {_condition([name for name, _ in items])}\n",
         f"entity: [{', '.join(('cluster', *entity))}]\n",
         _runbook(said),
-        _tests(first, captures, near),
+        _tests(firing, near),
     )
     return "".join(parts)
 
@@ -211,9 +223,13 @@ def _runbook(said: str) -> str:
     )
 
 
-def _tests(event: LogEvent, captures: Mapping[str, str], near: str) -> str:
-    fires = ", ".join(f"{key}: {scalar(value)}" for key, value in captures.items())
-    text = "tests:\n" + literal("- log", event.text, 2).replace("\n  ", "\n    ") + f"    fires: {{{fires}}}\n"
-    if near:
-        text += literal("- log", near, 2).replace("\n  ", "\n    ") + "    silent: true\n"
-    return text
+def _tests(firing: Firing, near: str) -> str:
+    text = "tests:\n"
+    for log, captures in firing.items():
+        fires = ", ".join(f"{key}: {scalar(str(value))}" for key, value in captures.items())
+        text += _log(log) + f"    fires: {{{fires}}}\n"
+    return text + (_log(near) + "    silent: true\n" if near else "")
+
+
+def _log(text: str) -> str:
+    return literal("- log", text, 2).replace("\n  ", "\n    ")

@@ -90,7 +90,7 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
         max_lines=settings.batch_lines,
         parallelism=1,
         retention_s=settings.retention_s,
-        on_batch=_report,
+        on_batch=lambda report: _report(report, notifier),
         renewed=(lambda: None) if once else lambda: _renewed(files, notifier),
     )
     plan_file(plan, settings.checkpoint)  # it cannot be written to? That is known before Spark is up
@@ -147,11 +147,14 @@ def _announce(settings: Settings, plan: Plan, sources: Sequence[Input]) -> None:
     print(f"receivers {', '.join(receiver.name for receiver in settings.receivers)}")
 
 
-def _report(report: BatchReport) -> None:
+def _report(report: BatchReport, notifier: Notifier) -> None:
+    """Say what a batch brought, and let whoever is to be told of it be told now."""
     for sentence in report.said:
         _say(sentence)
     if report.lines or report.incidents:
         _say(f"batch {report.batch}: {count(report.lines, 'line')}, {count(report.incidents, 'incident')} new or changed")
+    if report.incidents:
+        notifier.wake()
 
 
 def _show(notification: Notification) -> None:

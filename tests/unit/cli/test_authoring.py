@@ -84,11 +84,14 @@ def test_several_events_give_one_rule_that_knows_each(
     goodlog: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     both = tmp_path / "both.log"
-    both.write_text(LINES + LINES.replace("dawn-0", "dusk-1") + FATAL)
+    both.write_text(LINES + LINES.replace("dawn-0", "dusk-1") + LINES.replace("07,937", "08,001") + FATAL)
     mine = tmp_path / "mine"
     assert run(capsys, "new", both, "--out", mine, "--goodlog", goodlog, "--id", "mine")[0] == 0
     explained = json.loads(run(capsys, "explain", "mine", both, "--rules", mine, "--format", "json")[1])
-    assert (explained["rules"]["mine"]["events"], explained["rules"]["mine"]["fires_on"]) == (3, 3)
+    assert (explained["rules"]["mine"]["events"], explained["rules"]["mine"]["fires_on"]) == (4, 4)
+    tests = json.loads(run(capsys, "show", "mine", "--rules", mine, "--format", "json")[1])["rule"]["tests"]
+    assert [test.get("fires", {}).get("topic", "") for test in tests] == ["dawn", "dusk", "", ""], "one for each that differs"
+    assert run(capsys, "test", "--rules", mine)[:2] == (0, "4 of 4 tests of 1 rule passed\n")
 
 
 def test_a_rule_that_would_fire_where_nothing_is_wrong_is_refused(

@@ -11,17 +11,18 @@ from engine.correlate import Correlator
 from engine.model.incidents import Alert, Blind, Evidence, Roster, Verdict
 from engine.model.matches import Match, Seen
 from engine.model.records import Progress
-from engine.model.rules import Absence, Plan, Sooner, Unless
+from engine.model.rules import Absence, Plan, Sooner, Stop
 from tests.building import absence, at, broker, match, plan, progress, seen, signature, tick
 from tests.unit.correlate.saying import alerts, in_batches
 
 MINUTE = 60.0
 SOONER = Sooner(("lost",), {"broker": "node"}, 60.0, ("back",))
-UNLESS = Unless(("stopping",), 120.0, 4 * 3600.0)
+PLANNED = Stop(("stopping",), 120.0)
 INFORM = [signature(name, severity="info") for name in ("lost", "back", "stopping")]
 PLAN = plan(
-    *INFORM, absence("silent", Absence("broker", 0.0, SOONER, UNLESS)), components=(broker(),), context={"bootstrap": "b:9092"}
+    *INFORM, absence("silent", Absence("broker", 0.0, SOONER, PLANNED)), components=(broker(),), context={"bootstrap": "b:9092"}
 )
+NOT_BACK = plan(*INFORM, absence("silent", Absence("broker", 4 * 3600.0, after=PLANNED)), components=(broker(),))
 DIES = 20 * MINUTE  # its third heartbeat
 DEADLINE = DIES + 25 * MINUTE
 
@@ -169,11 +170,19 @@ def test_late_lines_take_the_silence_back() -> None:
     assert [len(f.alerts) for f in correlator.flush() if isinstance(f, Verdict) and f.key[1] == "silent"] == [0]
 
 
-def test_a_planned_stop_excuses_for_four_hours() -> None:
+def test_a_planned_stop_excuses() -> None:
     stopped = match("stopping", DIES + 119, "1.log", broker="1")
-    assert silent([*cluster(until=200.0), stopped]) == []
-    (alert,) = silent([*cluster(until=290.0), stopped])
-    assert (alert.severity, alert.why, alert.starts_at) == ("medium", "planned stop, not back", at(DIES + 119))
+    assert silent([*cluster(until=290.0), stopped, complaint(DIES + 200)]) == []
+
+
+def test_who_was_stopped_and_does_not_come_back_is_told_after_its_time() -> None:
+    stopped = match("stopping", DIES + 119, "1.log", broker="1")
+    assert silent([*cluster(until=200.0), stopped], NOT_BACK) == []
+    (alert,) = silent([*cluster(until=290.0), stopped], NOT_BACK)
+    assert (alert.severity, alert.why, alert.starts_at) == ("critical", "planned stop, not back", at(DIES + 119))
+    assert silent(cluster(until=290.0), NOT_BACK) == [], "it was not stopped"
+    (alert,) = silent([*cluster(until=400.0), stopped, *beats("1", 300, 400)], NOT_BACK)
+    assert (alert.status, alert.ends_at) == ("resolved", at(300 * MINUTE))
 
 
 def test_a_planned_stop_is_of_the_broker_that_prints_it() -> None:

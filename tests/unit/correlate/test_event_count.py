@@ -1,5 +1,6 @@
 """When a counting rule fires, for what, and when it is over; boundaries to the second."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -212,6 +213,23 @@ def test_the_version_that_ran_at_the_time_decides() -> None:
     assert alert.last_seen == at(50)
 
 
+@pytest.mark.parametrize("versions", [(), ((">=", "2.8"),)], ids=["one series", "a series for each source"])
+@pytest.mark.parametrize("collapse_s", [0.0, 1.0, 5.0])
+def test_what_is_long_over_stays_as_it_was(collapse_s: float, versions: tuple[tuple[str, str], ...]) -> None:
+    """Old matches are kept as sums only; what their seconds show must not look longer, larger or worse for that."""
+    grave = (Escalation("critical", Binary(">", Name("lasting"), Literal(30))),)
+    one = signature("seen", collapse_s=collapse_s, versions=versions, escalate=grave, clear=Clear(rules=("fine",)))
+    made = plan(one, signature("fine", severity="info"))
+    early = [match("seen", s / 10, f"{name}.log") for s in range(0, 60, 3) for name in "ab"]
+    early += [match("fine", 7), *(match("seen", 40 + s / 10, f"{name}.log") for s in range(0, 50, 3) for name in "ab")]
+    early += [match("fine", 50), seen("a.log", 3000, 3000), seen("b.log", 3000, 3000)]
+    late = [match("seen", 4000 + s / 3, f"{name}.log") for s in range(500) for name in "ab"]
+    before, after = alerts(early, made, "seen"), alerts([*early, *late], made, "seen")[:2]
+    assert [(a.status, a.severity, a.ends_at) for a in before] == [("resolved", "high", at(7)), ("resolved", "high", at(50))]
+    assert [(a.status, a.severity, a.ends_at) for a in after] == [(a.status, a.severity, a.ends_at) for a in before]
+    assert all(then.count <= first.count for first, then in zip(before, after, strict=True))
+
+
 def test_labels_are_what_all_events_agree_on() -> None:
     one = signature("seen", entity=("cluster", "topic"))
     items = [
@@ -264,6 +282,19 @@ def test_a_retracted_match_takes_its_alert_back() -> None:
     assert [[a.count for a in f.alerts] for f in correlator.flush() if isinstance(f, Verdict)] == [[1]]
     correlator.retract(first)
     assert [f.alerts for f in correlator.flush() if isinstance(f, Verdict)] == [()]
+
+
+def test_an_event_that_goes_on_is_shown_whole() -> None:
+    correlator = Correlator(plan(SEEN), "default")
+    cut = match("seen", 0)
+    correlator.observe(cut)
+    correlator.flush()
+    correlator.retract(cut)
+    correlator.observe(replace(cut, text="seen\nCaused by: what was read later"))
+    found = correlator.flush()
+    assert [f.text for f in found if isinstance(f, Evidence)] == ["seen\nCaused by: what was read later"]
+    assert [len(f.alerts) for f in found if isinstance(f, Verdict)] == [1]
+    assert correlator.flush() == []
 
 
 @pytest.mark.parametrize("late", [0.0, 30.0])

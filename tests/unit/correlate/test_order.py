@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.correlate import Correlator
 from engine.model.expressions import Binary, Literal, Name
 from engine.model.matches import Match
-from engine.model.rules import Absence, Clear, Escalation, Sooner, Unless
+from engine.model.rules import Absence, Clear, Escalation, Sooner, Stop
 from tests.building import absence, at_least, broker, correlation, counting, match, plan, progress, seen, setting, signature
 from tests.unit.correlate.saying import in_batches
 
@@ -29,8 +29,9 @@ PLAN = plan(
     counting("often", ["hit", "near"], 3, 120.0, clear=Clear(1, 120.0)),
     absence(
         "silent",
-        Absence("broker", 0.0, Sooner(("lost",), {"broker": "node"}, 60.0, ("fine",)), Unless(("stopping",), 60.0, 600.0)),
+        Absence("broker", 0.0, Sooner(("lost",), {"broker": "node"}, 60.0, ("fine",)), Stop(("stopping",), 60.0)),
     ),
+    absence("not-back", Absence("broker", 600.0, after=Stop(("stopping",), 60.0))),
     absence("pause", Absence("once", 300.0), entity=("cluster",)),
     correlation("several", "value_count", ["hit"], 200.0, condition=at_least(2), field="topic", clear=Clear(0, 200.0)),
     correlation("both", "temporal", ["hit", "near"], 120.0, clear=Clear(0, 120.0, ("fine",), 30.0), for_s=60.0),

@@ -108,6 +108,23 @@ def test_receivers_of_one_channel_share_its_lane(store: Store) -> None:
     until(lambda: telling.step() >= 0 and len(slow.told) == len(other.told) == 1)
 
 
+def test_a_loop_that_is_woken_does_not_rest_any_longer(store: Store, slow: Hanging, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.deliver.notifier.POLL_S", 2.0 * WITHIN_S)
+    ops, stop = MemoryReceiver(), threading.Event()
+    telling, scene = notifier(store, slow, ops), Scene(store, {})
+    slow.go.set()
+    loop = threading.Thread(target=telling.run, args=(stop, pytest.fail))
+    loop.start()
+    for number in range(2):
+        scene.put(id=f"inc-{number}")
+        telling.wake()
+        until(lambda number=number: len(ops.told) == len(slow.told) == number + 1)
+    stop.set()
+    telling.wake()
+    loop.join(WITHIN_S)
+    assert not loop.is_alive()
+
+
 def test_an_attempt_under_way_is_taken_up_before_the_loop_ends(store: Store, slow: Hanging) -> None:
     telling, stop = notifier(store, slow, MemoryReceiver()), threading.Event()
     Scene(store, {}).put()

@@ -13,7 +13,7 @@ from engine.dsl import Override, builtin_rules, lint, load, load_cached, load_pa
 from engine.errors import RulesError, UsageError
 from engine.match.matcher import Matcher
 from engine.model.expressions import Binary, Literal, Name
-from engine.model.rules import Clear, Hole, Item, Plan, Sooner
+from engine.model.rules import Clear, Hole, Item, Plan, Sooner, Stop
 from tests.building import contains, event
 from tests.unit.dsl.writing import SEEN, codes, rule, write
 
@@ -71,8 +71,7 @@ def test_an_absence_compiles_what_makes_it_sooner(folder: Path) -> None:
     assert gone.absence is not None
     assert gone.timespan_s == 0
     assert gone.absence.sooner == Sooner(("seen-once",), {"broker": "topic"}, 90)
-    assert gone.absence.unless is not None
-    assert (gone.absence.unless.within_s, gone.absence.unless.for_s) == (120, 4 * 3600)
+    assert gone.absence.unless == gone.absence.stop == Stop(("seen-once",), 120)
 
 
 def test_every_error_of_every_file_is_told_at_once(folder: Path) -> None:

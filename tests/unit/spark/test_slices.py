@@ -227,6 +227,21 @@ def test_an_open_end_is_matched_although_others_in_its_stream_go_on() -> None:
     assert len({match.event_id for match in quiet}) == 1
 
 
+def test_what_was_said_of_an_open_end_is_said_again_as_it_grows() -> None:
+    """It is never denied in between: whoever was told would be told that it is not so."""
+    header, reason, frame = (line.replace("@@@", "001").encode() + b"\n" for line in (LINES[0], LINES[2], LINES[3]))
+    streams = Streams(shipped(), {})
+    list(streams.join(edges(scan([Chunk("x.log", 0, header + reason, 1, INGESTED)], shipped()))))
+    early = list(streams.settle("x.log"))
+    grown = [Chunk("x.log", len(header + reason), frame, 3, INGESTED)]
+    back, *again = (told for told in streams.join(edges(scan(grown, shipped()))) if not isinstance(told, Seen))
+    assert isinstance(back, TakenBack)
+    assert matches(back.matches) == matches(early) != []
+    assert [(match.rule_id, match.event_id) for match in again] == [(match.rule_id, match.event_id) for match in back.matches]
+    assert all("ReplicaManager.append" in match.text for match in again)
+    assert matches(streams.close("x.log")) == []
+
+
 def test_sources_read_out_of_streams_are_caught_up_when_all_of_these_are() -> None:
     carriers = {"t/a": frozenset({"t-0"}), "t/b": frozenset({"t-0", "t-1"})}
     behind = [Progress("t-0", 5, 5, True), Progress("t-1", 3, 9, False)]
