@@ -7,6 +7,8 @@ import re
 LINE_BYTES = 256 * 1024  # of a line; the rest is left out
 _BOM = b"\xef\xbb\xbf"
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
+# Markdown's bold, which people set around the words they ask about; not a path's `**`, nor a masked secret
+_BOLD = re.compile(r"(?<![\w*/])\*\*(?=[^\s*/])([^*\n]{1,500}?)(?<=[^\s*/])\*\*(?![\w*/])")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -21,6 +23,11 @@ def decode_line(value: bytes) -> tuple[str, bool]:
         return clean(value.decode("utf-8", "replace")), False
     kept = value[:LINE_BYTES].decode("utf-8", "ignore")
     return clean(kept) + f" [cut: {len(value) - LINE_BYTES} more bytes in this line]", True
+
+
+def plain(text: str) -> str:
+    """Return `text` without the marks of Markdown's bold."""
+    return _BOLD.sub(r"\1", text) if "**" in text else text
 
 
 def clean(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from engine.model.records import Progress, RawLine, Record, Tick
 from engine.model.rules import Format
 from engine.parse.headers import HeaderBook, header_book
-from engine.parse.lines import clean, decode_line
+from engine.parse.lines import clean, decode_line, plain
 from engine.parse.wrappers import by_first_character
 
 NESTING = 6  # wrappers around one line; Compose around docker's JSON around a program's JSON is three
@@ -31,7 +31,7 @@ def unwrap_line(raw: RawLine, formats: Sequence[Format]) -> Record:
 
 def _unwrapped(raw: RawLine, book: HeaderBook) -> Record:
     text, cut = decode_line(raw.value)
-    record = Record(raw.source_id, raw.offset, text, raw.number, ingested_at=raw.ingested_at, labels=raw.labels, cut=cut)
+    record = Record(raw.source_id, raw.offset, plain(text), raw.number, ingested_at=raw.ingested_at, labels=raw.labels, cut=cut)
     for _ in range(NESTING):
         inner = _one_off(record, book)
         if inner is None:

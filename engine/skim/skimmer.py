@@ -30,7 +30,7 @@ from engine.skim.lines import Bytes, Flags, Lines, Numbers, lines_of
 
 ENOUGH_LINES = 64  # below this, arrays cost more than they save
 # the parser changes a text that holds one of these, so that more may match in it than in the bytes; looked for as signs are
-CHANGED = (r"[\x00\x0b\x0c\r\x1b]", r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ")
+CHANGED = (r"[\x00\x0b\x0c\r\x1b]", r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ", r"\*\*[^\s*/]")
 PROBED_LINES = 40  # at the beginning of a text, for one in a certain layout
 REMEMBERED = 20_000  # lines whose verdict is kept
 REMEMBERED_BYTES = 400  # of a line; longer ones are judged each time

@@ -11,7 +11,6 @@ from engine.model.rules import Rule
 from tests.rulepack.reading import rules_of
 
 REVIEWED: Mapping[tuple[str, str], str] = {
-    ("consumer-corrupt-record", "broker-replica-corrupt-fetch"): "the same damage, in the words of a record's own check",
     ("mm2-source-task-failed", "client-authorization-denied"): "a copying task fails because one side refuses it",
 }
 

@@ -1,4 +1,4 @@
-"""Marks of Markdown around pasted lines: `> ` before each line of a quotation, a list's dash, backticks before a stamp."""
+"""Marks of Markdown around pasted lines: a quotation's `> `, a list's dash, backticks before a stamp or a JSON object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.model.records import Record
 
 FIRST = ">-*`"
 ORDER = 5
-_MARK = re.compile(r"(?:> ?){1,8}|[-*] (?=\[?\d{4}-\d\d-\d\d)|`{1,3}(?=\[?\d{4}-\d\d-\d\d)")
+_MARK = re.compile(r"(?:> ?){1,8}|[-*] (?=\[?\d{4}-\d\d-\d\d)|`{1,3}(?=\[?\d{4}-\d\d-\d\d|\{\")")
 
 
 def unwrap(record: Record) -> Record | None:

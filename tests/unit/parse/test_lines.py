@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.parse.lines import LINE_BYTES, clean, decode_line
+from engine.parse.lines import LINE_BYTES, clean, decode_line, plain
 
 
 def test_plain_text_is_kept() -> None:
@@ -18,6 +18,12 @@ def test_broken_utf8_is_replaced() -> None:
 
 def test_colours_are_taken_off() -> None:
     assert clean("\x1b[36mkafka_1 |\x1b[0m \x1b[1;31mERROR\x1b[0m") == "kafka_1 | ERROR"
+
+
+def test_marks_of_bold_are_taken_off_and_other_asterisks_stay() -> None:
+    assert plain("x **Connection to node -1** could not, **[a-0]**") == "x Connection to node -1 could not, [a-0]"
+    for text in ("a/**/b and **/c", "password=********", "*** mockbroker/1", "2 ** 3 ** 4", "**not closed", "a**b**c"):
+        assert plain(text) == text
 
 
 def test_line_ends_a_byte_order_mark_and_the_nuls_of_a_rotation_are_dropped() -> None:

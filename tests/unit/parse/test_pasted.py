@@ -19,6 +19,14 @@ EXCERPTS: dict[str, tuple[str, list[tuple[str, bool, str]]]] = {
         "  [2021-08-02 04:05:08,043] INFO next (kafka.server.ReplicaManager)\n",
         [("ERROR", True, "org.apache.kafka.common.errors.NotEnoughReplicasException"), ("INFO", True, "")],
     ),
+    "a document in backticks": (
+        '`{"@timestamp":"2020-03-13T13:06:33.070Z","level":"ERROR","message":"x","logger_name":"a.B"}`\n',
+        [("ERROR", True, "")],
+    ),
+    "words in bold": (
+        "2019-03-26 23:35:43.390 [main] WARN  o.a.k.c.NetworkClient - **Connection to node -1** could not be established\n",
+        [("WARN", True, "")],
+    ),
     "bold text of a web page": (
         "**[2020-09-03 04:00:39,075] ERROR Error while deserializing binlog event\n[2020-09-03 04:00:39,075] ERROR x (i.d.C)",
         [("ERROR", True, ""), ("ERROR", True, "")],

@@ -235,3 +235,8 @@ def test_documents_of_other_shapes_are_text(text: str) -> None:
 def test_progress_and_ticks_pass_through() -> None:
     others = [Progress("f.log", 1, 1, True), Tick(datetime(2022, 1, 1, tzinfo=UTC))]
     assert list(unwrap(others, FORMATS)) == others
+
+
+def test_the_name_of_a_program_among_several_comes_off_before_json_only() -> None:
+    assert one('[0] {"level":"ERROR","message":"x"}').text == "x"
+    assert one("[0] started").text == "[0] started"
