@@ -260,7 +260,8 @@ class Counts:
         counted: list[Entry] = []
         for kind in sorted(kind for kind in {**dated, **undated} if kind[0] in self._counted):
             parts = [*dated.get(kind, ()), *placed(undated.get(kind, ()), last)]
-            counted += entries(parts, self._counted[kind[0]].collapse_s, *kind)
+            of = self._counted[kind[0]]
+            counted += entries(parts, of.collapse_s, *kind, distinct=of.distinct)
         counted.sort(key=lambda entry: (entry.at, entry.first))
         return counted, self._signals(dated)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from engine.correlate.tally import Occurrence, Tally
+from engine.correlate.tally import Occurrence, Tally, name_of
 
 Part = Occurrence | Tally
 _INSTANT = timedelta(microseconds=1)
@@ -28,13 +28,16 @@ class Entry:
     value: str = ""
 
 
-def entries(parts: Iterable[Part], collapse_s: float, rule_id: str = "", value: str = "") -> list[Entry]:
+def entries(
+    parts: Iterable[Part], collapse_s: float, rule_id: str = "", value: str = "", distinct: Sequence[str] = ()
+) -> list[Entry]:
     """Return what the matches of one rule count for; with `collapse_s`, matches within it of the first of an entry join that.
 
     A sum that knows its cells is an entry for each of them; one that does not counts for as many as can lie between its ends.
+    Of single matches with the same `distinct` captures, which several sources may print, the first counts.
     """
     collapse = timedelta(seconds=collapse_s)
-    every = list(parts)
+    every = list(_once(parts, distinct)) if distinct else list(parts)
     whole = [_of_sum(part, collapse) for part in every if isinstance(part, Tally) and part.cells is None]
     some = sorted((each for part in every for each in _pieces(part)), key=_order)
     made = whole + [_joined(group) for group in _collapsed(some, collapse)] if collapse else whole + some
@@ -56,6 +59,15 @@ def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
 def newest(parts: Iterable[Part]) -> datetime | None:
     """Return the time of the last of `parts`."""
     return max((part.at if isinstance(part, Occurrence) else part.last for part in parts), default=None)
+
+
+def _once(parts: Iterable[Part], distinct: Sequence[str]) -> Iterator[Part]:
+    every = list(parts)
+    yield from (part for part in every if isinstance(part, Tally))
+    first: dict[str, Occurrence] = {}
+    for each in sorted((part for part in every if isinstance(part, Occurrence)), key=lambda one: (one.at, one.event_id)):
+        first.setdefault(name_of(each, distinct), each)
+    yield from first.values()
 
 
 def _of_sum(part: Tally, collapse: timedelta) -> Entry:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from engine.correlate.tally import Occurrence, Stamped, Tally, tally
+from engine.correlate.tally import Occurrence, Stamped, Tally, name_of, tally
 
 KEPT = 100
 STRETCHES = 100
@@ -90,8 +90,7 @@ class Series:
         return (*(self.folded[stretch] for stretch in sorted(self.folded)), *self.kept)
 
     def _name(self, occurrence: Occurrence) -> str:
-        values = [occurrence.captures.get(name) for name in self.distinct]
-        return repr(values) if values and None not in values else occurrence.event_id
+        return name_of(occurrence, self.distinct)
 
     def _drop(self, occurrence: Occurrence) -> None:
         position = bisect_left(self.kept, _when(occurrence), key=_when)

@@ -94,13 +94,24 @@ def _complained(pause: Pause, sooner: Sooner) -> Silence | None:
         certain, back = complaint + patience, _first_from(pause.taken_back, complaint)
         if back is not None and back <= certain:
             continue
-        silent_until = gap.until or pause.peer_time
-        if silent_until is None or silent_until < certain:
+        silent_until = gap.until or _reached(pause)
+        if silent_until < certain:
             return None
         until = min((end for end in (gap.until, back) if end is not None), default=None)
         grave = (until or silent_until) >= complaint + CRITICAL_AFTER
         return Silence(certain, until, "critical" if grave else "high", COMPLAINED, complaint)
     return None
+
+
+def _reached(pause: Pause) -> datetime:
+    """Return the time up to which a silence is known to last: that of the peers, or of the last complaint.
+
+    A cluster with nothing to do prints nothing, so most peers may be quiet while the silent one is still found unreachable. A
+    complaint counts as far as one peer has come: clients may print another time zone.
+    """
+    newest = max((spans.last for spans in pause.others), default=pause.gap.since)
+    complained = min(newest, pause.complaints[-1])
+    return complained if pause.peer_time is None else max(complained, pause.peer_time)
 
 
 def _first_from(times: Sequence[datetime], at: datetime) -> datetime | None:

@@ -41,6 +41,12 @@ def occurrence(match: Match) -> Occurrence:
     return Occurrence(match.at, match.event_id, match.source_id, match.captures, labels)
 
 
+def name_of(occurrence: Occurrence, distinct: Sequence[str]) -> str:
+    """Return what an occurrence counts as: its values of the captures `distinct`, or its event where there are none."""
+    values = [occurrence.captures.get(name) for name in distinct]
+    return repr(values) if values and None not in values else occurrence.event_id
+
+
 @dataclass(slots=True)
 class Gathered:
     """The values captured under one name: the distinct ones by their earliest time, and figures of those that are numbers."""

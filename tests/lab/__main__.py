@@ -2,6 +2,8 @@
 
 stories: the logs of the sample outages are shipped into topics of a real broker; what tocsin makes of them must be what the
 samples say. dead-broker: three brokers, of which one is killed; tocsin reads their live logs and must tell of it.
+faults: played only when asked for, `python -m tests.lab faults [NAME...]`: three brokers and clients, on which one fault after
+the other is provoked; what a scan of their logs says must be what tests/captured says. Takes about two minutes each.
 Ends with 0 when all of that came out, with 1 when not, with 2 when the lab cannot be set up. Keeps its state in .lab.
 """
 
@@ -11,44 +13,57 @@ import argparse
 import shutil
 import signal
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from engine.errors import RuntimeMissing
 from engine.spark.session import check_runtime
 from tests.lab.acts import dead_broker, stories
+from tests.lab.faults import FAULTS, LAB, faults
 from tests.lab.running import say
-from tests.servers.jars import NoJars, kafka_jars
+from tests.servers.jars import NoJars, all_jars, kafka_jars
 
-LAB = Path(__file__).parents[2] / ".lab"
+Act = Callable[[Path], list[str]]
 ACTS = {"stories": stories, "dead-broker": dead_broker}
 
 
 def main() -> int:
     """Play the acts that the command line names, all without one."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab", description="tocsin against real Kafka brokers")
-    parser.add_argument("act", nargs="?", choices=ACTS, help="play this one only")
-    only = parser.parse_args().act
+    parser.add_argument("act", nargs="?", choices=[*ACTS, "faults"], help="play this one only")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"the faults to provoke, all without one: {', '.join(FAULTS)}")
+    said = parser.parse_args()
+    if unknown := set(said.names) - set(FAULTS):
+        parser.error(f"no such fault: {', '.join(sorted(unknown))}")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))  # unwinds: everything is stopped on the way
     try:
         check_runtime()
         say("looking for the jars of a Kafka broker (about 45 MB when they are not there yet)")
-        jars = kafka_jars()
+        acts = _acts(said.act, said.names)
     except (RuntimeMissing, NoJars) as missing:
         say(f"the lab cannot be set up: {missing}")
         return 2
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    return _played(jars, [only] if only else list(ACTS))
+    return _played(acts)
 
 
-def _played(jars: Path, names: list[str]) -> int:
-    shutil.rmtree(LAB, ignore_errors=True)
-    for name in names:
+def _acts(name: str | None, of_faults: Sequence[str]) -> dict[str, Act]:
+    """Return what is to be played, by name, with the jars it needs. Raises NoJars."""
+    if name == "faults":
+        return {name: partial(faults, all_jars(), names=of_faults)}
+    return {each: partial(act, kafka_jars()) for each, act in ACTS.items() if name in (None, each)}
+
+
+def _played(acts: Mapping[str, Act]) -> int:
+    for name, act in acts.items():
         folder = LAB / name
+        shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
-            wrong = ACTS[name](jars, folder)
+            wrong = act(folder)
         except KeyboardInterrupt:
             say("stopped")
             return 128 + signal.SIGINT

@@ -86,7 +86,7 @@ def play(told: Story, times: int = 1) -> list[Incident]:
 
     `times`: how often every line is delivered, one reading after the other.
     """
-    final = {incident.id: incident for incident in replay(_input(told) * times, plan())}
+    final = {incident.id: incident for incident in replay(lines_of(told) * times, plan())}
     return [incident for incident in final.values() if incident.status not in ("merged", "retracted")]
 
 
@@ -156,7 +156,8 @@ def _missing_texts(incident: Incident, wanted: Mapping[str, Any]) -> Iterator[st
                 yield f"{kind}: {part!r} is not in: {text}"
 
 
-def _input(told: Story) -> list[RawLine | Progress]:
+def lines_of(told: Story) -> list[RawLine | Progress]:
+    """Return a story as the pipeline reads it: the lines of its files, and after each that the file is read."""
     zone = ZoneInfo(told.labels.get("timezone", "UTC"))
     items: list[RawLine | Progress] = []
     for name, text in told.logs.items():

@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+BOTH, BROKER, CONTROLLER = "broker,controller", "broker", "controller"
 _UP = "Kafka Server started"
-_CLUSTER_ID = "dG9jc2luLXRlc3RzLTAwMQ"
+CLUSTER_ID = "dG9jc2luLXRlc3RzLTAwMQ"
 _LIMITS = ["-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
 _LOG4J = """
 appender.c.type=Console
@@ -30,14 +31,12 @@ rootLogger.appenderRef.c.ref=C
 rootLogger.appenderRef.f.ref=F
 """
 _PROPERTIES = """
-process.roles=broker,controller
+process.roles={roles}
 node.id={id}
 controller.quorum.voters={voters}
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{doors}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}{doors}
-inter.broker.listener.name=PLAINTEXT
+{listeners}
 log.dirs={folder}/data
 message.max.bytes=10485760
 log.retention.ms=-1
@@ -55,11 +54,12 @@ group.initial.rebalance.delay.ms=0
 
 @dataclass(frozen=True)
 class Node:
-    """A broker's id and its two ports: `port` for clients and brokers, `controller` for the quorum."""
+    """A server's id and its two ports: `port` for clients and brokers, `controller` for the quorum; and what it is."""
 
     id: int
     port: int
     controller: int
+    roles: str = BOTH
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,20 @@ NO_DOORS = Doors()
 
 
 class Broker:
-    """A broker of a cluster. `start()` brings it up with what it had, `stop()` ends it, `kill()` gives it no time to say so."""
+    """A broker of a cluster. `start()` brings it up with what it had, `stop()` ends it, `kill()` gives it no time to say so.
 
-    def __init__(self, jars: Path, folder: Path, node: Node, quorum: Sequence[Node], doors: Doors) -> None:
+    A folder that was formatted before stays as it is.
+    """
+
+    def __init__(
+        self,
+        jars: Path,
+        folder: Path,
+        node: Node,
+        quorum: Sequence[Node],
+        doors: Doors,
+        cluster_id: str = CLUSTER_ID,
+    ) -> None:
         self._classpath, self._folder = f"{jars}/*", folder
         self.id, self.port = node.id, node.port
         self.address = f"127.0.0.1:{self.port}"
@@ -89,7 +100,7 @@ class Broker:
         self._properties = folder / "server.properties"
         self._properties.write_text(_properties(folder, node, quorum, doors))
         scram = [word for credential in doors.credentials for word in ("--add-scram", credential)]
-        format_ = ["kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", str(self._properties), *scram]
+        format_ = ["kafka.tools.StorageTool", "format", "-g", "-t", cluster_id, "-c", str(self._properties), *scram]
         subprocess.run(self._java(*format_, heap="-Xmx128m"), check=True, capture_output=True, timeout=120)
 
     @property
@@ -119,6 +130,11 @@ class Broker:
         if not self._up.wait(within_s) or self._process is None or self._process.poll() is not None:
             self.stop()
             raise RuntimeError("the broker did not start:\n" + "".join(self._said))
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.poll() is None
 
     def stop(self) -> None:
         """End it, and be sure."""
@@ -169,9 +185,18 @@ def brokers(jars: Path, folder: Path, count: int = 1, doors: Doors = NO_DOORS) -
 
 def _properties(folder: Path, node: Node, quorum: Sequence[Node], doors: Doors) -> str:
     voters = ",".join(f"{each.id}@127.0.0.1:{each.controller}" for each in quorum)
-    ports = {"port": node.port, "controller": node.controller}
-    more = {"doors": "".join(f",{name}://127.0.0.1:{port}" for name, port in doors.ports.items()), "settings": doors.settings}
-    return _PROPERTIES.format(id=node.id, **ports, **more, voters=voters, folder=folder, copies=min(3, len(quorum)))
+    said = {"listeners": _listeners(node, doors), "settings": doors.settings}
+    return _PROPERTIES.format(id=node.id, roles=node.roles, **said, voters=voters, folder=folder, copies=min(3, len(quorum)))
+
+
+def _listeners(node: Node, doors: Doors) -> str:
+    """Return the settings of what a server listens on: a controller for the quorum, a broker for everyone at all its doors."""
+    quorum = f"CONTROLLER://127.0.0.1:{node.controller}"
+    everyone = ",".join(f"{name}://127.0.0.1:{port}" for name, port in {"PLAINTEXT": node.port, **doors.ports}.items())
+    if node.roles == CONTROLLER:
+        return f"listeners={quorum}"
+    heard = everyone if node.roles == BROKER else f"{everyone},{quorum}"
+    return f"listeners={heard}\nadvertised.listeners={everyone}\ninter.broker.listener.name=PLAINTEXT"
 
 
 def free_ports(count: int) -> list[int]:

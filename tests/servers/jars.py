@@ -35,6 +35,12 @@ def kafka_jars() -> Path:
     return jars(f"kafka-{KAFKA[2]}", [KAFKA], [LOGGING])
 
 
+def all_jars() -> Path:
+    """Return the folder with the jars of a broker, the console clients and a Connect worker for files. Raises NoJars."""
+    names = (KAFKA[1], "kafka-tools", "connect-runtime", "connect-json", "connect-file")
+    return jars(f"kafka-tools-{KAFKA[2]}", [(KAFKA[0], name, KAFKA[2]) for name in names], [LOGGING])
+
+
 def jars(name: str, artifacts: Sequence[Artifact], alone: Sequence[Artifact] = ()) -> Path:
     """Return the folder `name` of the cache with `artifacts` and all they need, and those of `alone` without what they need.
 

@@ -39,13 +39,18 @@ class Secured:
 @contextmanager
 def secured(jars: Path, folder: Path) -> Iterator[Secured]:
     """Give a running broker that also listens with SASL (PLAIN and SCRAM-SHA-512) and with TLS; end it with the block."""
-    ports = dict(zip(_KINDS, free_ports(len(_KINDS)), strict=True))
     store, certificate = made_certificate(folder)
+    doors = secured_doors(store)
+    with brokers(jars, folder, doors=doors) as (running,):
+        yield Secured(running, {kind: f"127.0.0.1:{port}" for kind, port in doors.ports.items()}, certificate)
+
+
+def secured_doors(store: Path) -> Doors:
+    """Return a door of each kind, on free ports, for the user of the tests and with the key of `store`."""
+    ports = dict(zip(_KINDS, free_ports(len(_KINDS)), strict=True))
     said = {"plain": _PLAIN, "scram": _SCRAM, "user": USER, "password": PASSWORD}
     settings = _SETTINGS.format(**said, store=store, store_password=_STORE_PASSWORD)
-    doors = Doors(ports, settings, (f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]",))
-    with brokers(jars, folder, doors=doors) as (running,):
-        yield Secured(running, {kind: f"127.0.0.1:{port}" for kind, port in ports.items()}, certificate)
+    return Doors(ports, settings, (f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]",))
 
 
 def made_certificate(folder: Path) -> tuple[Path, Path]:

@@ -215,6 +215,13 @@ def test_a_complaint_makes_it_certain_after_a_minute_without_arming() -> None:
     assert (alert.severity, alert.starts_at, alert.last_seen) == ("high", at(30), at(160))
 
 
+def test_complaints_that_go_on_stand_in_for_peers_that_are_quiet() -> None:
+    first, last, sooner = (match("lost", s, "app.log", node=1) for s in (100, 160, 159.9))
+    assert len(silent([*young(101, 999), first, last])) == 1
+    assert silent([*young(101, 999), first, sooner]) == []
+    assert silent([*young(101, 102), first, last]) == []  # whoever complains is ahead of every broker
+
+
 def test_a_complaint_is_critical_after_three_minutes() -> None:
     assert [a.severity for a in silent([*young(279.9, 999), complaint(100)])] == ["high"]
     assert [a.severity for a in silent([*young(280, 999), complaint(100)])] == ["critical"]

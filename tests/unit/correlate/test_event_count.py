@@ -120,6 +120,13 @@ def test_distinct_counts_each_tuple_once_and_the_earliest() -> None:
     assert (alert.count, alert.starts_at, alert.last_seen) == (2, at(0), at(3))
 
 
+def test_distinct_holds_for_all_sources_together() -> None:
+    one = signature("seen", distinct=("epoch",), versions=((">=", "2.7"),))  # whose matches are kept by source
+    alike = [match("seen", s, source, epoch=e) for s, source, e in ((9, "1.log", 7), (0, "2.log", 7), (3, "3.log", 8))]
+    (alert,) = alerts(alike, plan(one), "seen")
+    assert (alert.count, alert.starts_at, alert.last_seen) == (2, at(0), at(3))
+
+
 def test_distinct_with_a_missing_capture_counts_the_event() -> None:
     one = signature("seen", distinct=("partition", "offset"))
     (alert,) = alerts([match("seen", 0, partition=0), match("seen", 1, partition=0)], plan(one), "seen")

@@ -1,0 +1,169 @@
+"""Kafka's own console clients and a Connect worker as processes of their own, each with the log that such a process leaves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+from tests.servers.broker import free_ports
+
+_LIMITS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
+_LOG4J = """
+appender.f.type=File
+appender.f.name=F
+appender.f.fileName={log}
+appender.f.layout.type=PatternLayout
+appender.f.layout.pattern={layout}
+rootLogger.level=info
+rootLogger.appenderRef.f.ref=F
+"""
+CLIENT_LAYOUT = "[%d] %p %m (%c)%n"
+WORKER_LAYOUT = "[%d] %p %X{connector.context}%m (%c:%L)%n"
+_WORKER = {
+    "group.id": "connect-lab",
+    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "config.storage.topic": "connect-configs",
+    "offset.storage.topic": "connect-offsets",
+    "status.storage.topic": "connect-status",
+    "offset.storage.partitions": "1",
+    "status.storage.partitions": "1",
+    "plugin.discovery": "service_load",  # looking into every jar takes a minute on a busy machine
+}
+_PIPE_BYTES = 4096
+REQUEST_WITHIN_S = 180
+
+
+class Tool:
+    """A Java program of Kafka's with settings of its own; it logs to `<name>.log`."""
+
+    heap = "-Xmx128m"
+
+    def __init__(self, jars: Path, folder: Path, name: str, settings: Mapping[str, str], layout: str = CLIENT_LAYOUT) -> None:
+        self.log = folder / f"{name}.log"
+        self.settings = folder / f"{name}.properties"
+        self.settings.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        logging = folder / f"{name}.log4j2.properties"
+        logging.write_text(_LOG4J.format(log=self.log, layout=layout))
+        self._java = [*_LIMITS, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{jars}/*"]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def stop(self) -> None:
+        """End it as an operator does, and be sure."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """End it as `kill -9` does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _run(self, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen(["java", self.heap, *self._java, *arguments], **pipes, pipesize=_PIPE_BYTES)  # type: ignore[call-overload, no-any-return]
+
+
+class ConsoleProducer(Tool):
+    """kafka-console-producer: sends `rate` small records a second from its start on, and what it is told besides."""
+
+    def __init__(self, jars: Path, folder: Path, name: str, address: str, topic: str, settings: Mapping[str, str]) -> None:
+        super().__init__(jars, folder, name, settings)
+        where = ["--bootstrap-server", address, "--topic", topic, "--command-config", str(self.settings)]
+        self._arguments = ["org.apache.kafka.tools.ConsoleProducer", *where]
+
+    def start(self, rate: float = 20, size: int = 200, record: str = '{{"order":{}}}') -> None:
+        """Start it and return at once. `record` is what it sends, with its number, filled up to `size`."""
+        self._process = self._run(self._arguments)
+        records = (record.format(number).ljust(size) for number in count())
+        threading.Thread(target=self._feed, args=(self._process, records, 1 / rate), daemon=True).start()
+
+    def send(self, text: str) -> None:
+        """Send one record more."""
+        self._write(self._process, f"{text}\n")
+
+    def _feed(self, process: subprocess.Popen[bytes], records: Iterator[str], pause_s: float) -> None:
+        for record in records:
+            if process.poll() is not None or not self._write(process, f"{record}\n"):
+                return
+            time.sleep(pause_s)
+
+    def _write(self, process: subprocess.Popen[bytes] | None, text: str) -> bool:
+        """Hand a line to its standard input; False once it has ended."""
+        assert process is not None
+        assert process.stdin is not None
+        try:
+            process.stdin.write(text.encode())
+            process.stdin.flush()
+        except (OSError, ValueError):
+            return False
+        return True
+
+
+class ConsoleConsumer(Tool):
+    """kafka-console-consumer: what it prints is read as it comes; not while `dawdling` is set, which blocks it."""
+
+    def __init__(
+        self, jars: Path, folder: Path, name: str, address: str, reads: tuple[str, str], settings: Mapping[str, str]
+    ) -> None:
+        """`reads` is the topic and the group in which it is read."""
+        super().__init__(jars, folder, name, settings)
+        topic, group = reads
+        where = ["--bootstrap-server", address, "--topic", topic, "--group", group, "--command-config", str(self.settings)]
+        self._arguments = ["org.apache.kafka.tools.consumer.ConsoleConsumer", *where]
+        self.dawdling = threading.Event()
+
+    def start(self) -> None:
+        """Start it and return at once."""
+        self._process = self._run(self._arguments)
+        threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+
+    def _read(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        while process.stdout.readline():
+            while self.dawdling.is_set() and process.poll() is None:
+                time.sleep(0.1)
+
+
+class ConnectWorker(Tool):
+    """A distributed Connect worker, for what is in the jars: the connectors for files."""
+
+    heap = "-Xmx384m"
+
+    def __init__(self, jars: Path, folder: Path, address: str, copies: int) -> None:
+        (port,) = free_ports(1)
+        self._url = f"http://127.0.0.1:{port}"
+        (folder / "plugins").mkdir()
+        topics = {f"{kind}.storage.replication.factor": str(copies) for kind in ("config", "offset", "status")}
+        where = {"bootstrap.servers": address, "listeners": self._url, "plugin.path": str(folder / "plugins")}
+        super().__init__(jars, folder, "connect", {**_WORKER, **topics, **where}, WORKER_LAYOUT)
+
+    def start(self) -> None:
+        """Start it and return at once: `create` waits until it answers."""
+        self._process = self._run(["org.apache.kafka.connect.cli.ConnectDistributed", str(self.settings)])
+        threading.Thread(target=self._process.communicate, daemon=True).start()
+
+    def create(self, connector: str, settings: Mapping[str, str]) -> None:
+        """Create a connector, asking again until the worker has joined its group. Raises TimeoutError."""
+        body = json.dumps(settings).encode()
+        head = {"Content-Type": "application/json"}
+        request = Request(f"{self._url}/connectors/{connector}/config", body, head, method="PUT")
+        deadline = time.monotonic() + REQUEST_WITHIN_S
+        while time.monotonic() < deadline:
+            try:
+                with urlopen(request, timeout=10):
+                    return
+            except OSError:
+                time.sleep(1)
+        raise TimeoutError(f"the worker took no connector within {REQUEST_WITHIN_S} s")

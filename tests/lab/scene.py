@@ -1,0 +1,196 @@
+"""A cluster of three brokers with people at work on it: a producer, a group of two consumers, and the logs of all of them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from tests.lab.clients import ConnectWorker, ConsoleConsumer, ConsoleProducer, Tool
+from tests.servers.broker import BOTH, BROKER, CLUSTER_ID, CONTROLLER, NO_DOORS, Broker, Doors, Node, free_ports
+from tests.servers.secured import made_certificate, secured_doors
+from tests.servers.topics import Topics
+
+_Tool = TypeVar("_Tool", bound=Tool)
+
+BROKERS, CONTROLLER_ID = (1, 2, 3), 9
+TOPIC, GROUP, PRODUCER = "orders", "shipping", "orders-api"
+DISK = "48m"
+SEEN_WITHIN_S = START_WITHIN_S = 240
+_POLL_S = 0.2
+_SETTINGS = """
+offsets.topic.replication.factor=3
+offsets.topic.num.partitions=5
+min.insync.replicas=2
+auto.create.topics.enable=false
+num.partitions=3
+log.cleaner.backoff.ms=15000
+group.initial.rebalance.delay.ms=3000
+initial.broker.registration.timeout.ms=240000
+"""
+_PRODUCER = {"acks": "all", "retries": "2147483647", "request.timeout.ms": "10000", "delivery.timeout.ms": "30000"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the cluster of a history needs besides three brokers that are their own quorum."""
+
+    apart: bool = False  # the quorum is a controller of its own
+    secured: bool = False  # the brokers also listen with passwords and TLS
+    small_disk: int = 0  # the broker whose data is on a file system of DISK
+    settings: str = ""  # of all brokers
+    topic: Mapping[str, str] = field(default_factory=dict)
+    consumers: Mapping[str, str] = field(default_factory=dict)
+    rate: float = 20
+    size: int = 200
+
+
+PLAIN = Layout()
+
+
+class Scene:
+    """What is running: its servers by id, its clients by name. Whatever logs is in `logs`, by the name of its file."""
+
+    def __init__(self, jars: Path, folder: Path, layout: Layout, runs_s: float) -> None:
+        self._jars, self.folder, self._layout, self.runs_s = jars, folder, layout, runs_s
+        self.logs: dict[str, Path] = {}
+        self.key_store = made_certificate(folder)[0] if layout.secured else None
+        self.quorum = list(_quorum(layout.apart))
+        ids = (*BROKERS, CONTROLLER_ID) if layout.apart else BROKERS
+        self.doors = {id_: self._doors(id_) for id_ in ids}
+        self.nodes = _nodes(self.quorum)
+        self.servers = {node.id: self.server(node) for node in self.nodes}
+        self.clients: list[Tool] = []
+
+    @property
+    def address(self) -> str:
+        """Where clients find the brokers."""
+        return ",".join(self.servers[id_].address for id_ in BROKERS)
+
+    def start(self) -> None:
+        """Bring up the cluster, the topic and its clients."""
+        for server in self.servers.values():
+            server.launch()
+        for server in self.servers.values():
+            server.wait_up(START_WITHIN_S)
+        self.topic(TOPIC, **self._layout.topic)
+        self.orders = self.producer(PRODUCER)
+        self.orders.start(self._layout.rate, self._layout.size)
+        self.consumers = [self.consumer(f"shipping-{number}") for number in (1, 2)]
+        for consumer in self.consumers:
+            consumer.start()
+
+    def topic(self, name: str, **config: str) -> None:
+        """Make a topic with three replicas of each of its three partitions."""
+        topics = Topics(self.address)
+        topics.make(3, name, len(BROKERS), **config)
+        topics.close()
+
+    def in_sync(self) -> None:
+        """Wait until every replica is up to date."""
+        topics = Topics(self.address)
+        topics.until(lambda: topics.in_sync(TOPIC, len(BROKERS)))
+        topics.close()
+
+    def server(self, node: Node, name: str = "", more: str = "", cluster_id: str = CLUSTER_ID) -> Broker:
+        """Return a server that is not started; `name` is that of its folder and log, `more` are settings."""
+        name = name or f"{'controller' if node.roles == CONTROLLER else 'broker'}-{node.id}"
+        doors = self.doors[node.id]
+        settings = _SETTINGS + doors.settings + self._layout.settings + more
+        doors = Doors(doors.ports, settings, doors.credentials)
+        made = Broker(self._jars, self.folder / name, node, self.quorum, doors, cluster_id)
+        self.logs[f"{name}.log"] = made.log
+        return made
+
+    def producer(self, name: str, address: str = "", topic: str = TOPIC, **settings: str) -> ConsoleProducer:
+        """Return a producer that is not started."""
+        said = {"client.id": name, **_PRODUCER, **settings}
+        return self._known(ConsoleProducer(self._jars, self.folder, name, address or self.address, topic, said))
+
+    def consumer(self, name: str) -> ConsoleConsumer:
+        """Return a member of the group that is not started."""
+        said = {"client.id": name, "auto.offset.reset": "earliest", **self._layout.consumers}
+        return self._known(ConsoleConsumer(self._jars, self.folder, name, self.address, (TOPIC, GROUP), said))
+
+    def worker(self) -> ConnectWorker:
+        """Return a Connect worker that is not started."""
+        return self._known(ConnectWorker(self._jars, self.folder, self.address, len(BROKERS)))
+
+    def runs(self, seconds: float | None = None) -> None:
+        """Let everybody work for a while."""
+        time.sleep(self.runs_s if seconds is None else seconds)
+
+    def seen(self, words: str, within_s: float = SEEN_WITHIN_S, times: int = 1) -> None:
+        """Wait until the logs hold `words` so many times. Raises TimeoutError."""
+        deadline = time.monotonic() + within_s
+        while self._occurrences(words) < times:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no log said within {within_s} s: {words}")
+            time.sleep(_POLL_S)
+
+    def end(self) -> None:
+        """Kill whatever runs."""
+        for process in (*self.clients, *self.servers.values()):
+            process.kill()
+
+    def leave_logs(self, folder: Path) -> None:
+        """Copy the logs as they are now."""
+        folder.mkdir()
+        for name, log in self.logs.items():
+            if log.exists():
+                shutil.copyfile(log, folder / name)
+
+    def _known(self, made: _Tool) -> _Tool:
+        self.clients.append(made)
+        self.logs[made.log.name] = made.log
+        return made
+
+    def _doors(self, id_: int) -> Doors:
+        return secured_doors(self.key_store) if self.key_store and id_ in BROKERS else NO_DOORS
+
+    def _occurrences(self, words: str) -> int:
+        return sum(log.read_text(errors="replace").count(words) for log in self.logs.values() if log.exists())
+
+
+@contextmanager
+def scene(jars: Path, folder: Path, layout: Layout, runs_s: float) -> Iterator[Scene]:
+    """Give a cluster at work, which has worked for `runs_s` seconds; end it with the block."""
+    with ExitStack() as stack:
+        if layout.small_disk:
+            stack.enter_context(_small_disk(folder / f"broker-{layout.small_disk}" / "data"))
+        made = Scene(jars, folder, layout, runs_s)
+        stack.callback(made.end)
+        made.start()
+        made.seen("Adding newly assigned partitions", times=2)
+        made.runs()
+        yield made
+
+
+@contextmanager
+def _small_disk(at: Path) -> Iterator[None]:
+    """Mount a file system of DISK in memory, which only root may."""
+    at.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(at)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(at)], check=True)
+
+
+def _quorum(apart: bool) -> Iterator[Node]:
+    ids = (CONTROLLER_ID,) if apart else BROKERS
+    for id_ in ids:
+        port, controller = free_ports(2)
+        yield Node(id_, port, controller, CONTROLLER if apart else BOTH)
+
+
+def _nodes(quorum: list[Node]) -> list[Node]:
+    """Return the nodes of the cluster: the quorum, and the brokers where they are not the quorum."""
+    known = {node.id for node in quorum}
+    ports = zip(BROKERS, free_ports(len(BROKERS)), strict=True)
+    return [Node(id_, port, 0, BROKER) for id_, port in ports if id_ not in known] + quorum
