@@ -28,7 +28,7 @@ _SHAPES: Mapping[str, str] = {
     "ms": r"(?P<keep>(?<![\w.-]))(?P<take>[0-9]+)(?= ?(?:ms|milliseconds)\b)",
     "num": r"(?P<keep>(?<![\w.-]))(?P<take>-?[0-9]+\.[0-9]+)(?![\w.-])",
     "int": r"(?P<keep>(?<![\w.-]))(?P<take>-?[0-9]+)(?!\w|\.[0-9]|-[0-9])",
-    "quoted": r"(?P<keep>')(?P<take>[^'\s]+)(?=')",
+    "quoted": r"(?P<keep>')(?P<take>[^'\"\s]+)(?=')",
 }
 _EXPRESSIONS = {kind: re.compile(shape) for kind, shape in _SHAPES.items()}
 _KEY = re.compile(r"(?:([A-Za-z]\w*) id|([A-Za-z][\w.]*?)(?:\.?[Ii]d)?)[=:] ?'?$")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import re2
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.dsl.patterns import compile_pattern
@@ -46,6 +46,7 @@ WORDS = ["partition a-1", "broker=3", "10.0.0.1:9092", "12 bytes", "'x y'", "{a}
         min_size=1,
     )
 )
+@example(["'\"'"])
 def test_a_proposed_pattern_fits_its_line(words: list[str]) -> None:
     line = " ".join(words).strip()
     if line:
