@@ -32,7 +32,7 @@ from tests.standins.slack import TOKEN, SlackStandIn
 ROOT = Path(__file__).parents[2]
 SHIPPED = [folder for folder in STORIES if folder.name[:2] in ("1-", "2-", "3-", "5-")]
 POST, UPDATE = "chat.postMessage", "chat.update"
-KILLS = int(os.environ.get("TOCSIN_KILLS", "4"))  # a life takes 15 seconds and more
+KILLS = int(os.environ.get("TOCSIN_KILLS", "3"))  # a life takes 15 seconds and more
 MANY = 18  # kills among which every kind of cut is sure to be
 SEED = 20
 WITHIN_S = 180

@@ -44,7 +44,7 @@ def cut(data: bytes, where: Sequence[float], zone: str = "") -> list[Chunk]:
     ]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(0, 2**32),
     chains,
@@ -65,7 +65,7 @@ def test_any_wrapped_log_shows_the_same_when_it_is_skimmed(
     assert told(triage(items, rules(), [])) == naive(items)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 2**32), chains, st.integers(1, 6), PAUSES, SHARES, SHARES)
 def test_any_wrapped_stream_says_the_same_when_it_is_skimmed(
     seed: int, behind: list[tuple[str, ...]], pieces: int, pause: int, odd: float, torn: float

@@ -159,7 +159,7 @@ def test_every_sample_says_the_same_in_slices_of_seven_lines(path: str) -> None:
     assert_same(data, joined([[chunk] for chunk in cut(data, range(0, data.count(b"\n"), 7))], settle=True))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from(CHAINS), min_size=1, max_size=3),
