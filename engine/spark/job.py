@@ -1,7 +1,7 @@
 """The main job: sources, keyed by scope, through the same stages as `replay()`, into the incident store.
 
-A batch is one transaction: its findings, the incidents decided from them, and its id. Spark may hand a batch over again after a
-crash; one whose id is in is skipped.
+A batch is one transaction: its findings, the incidents decided from them, and its id. Spark may hand the last batch over again
+after a crash: it is put in again, for its state is what the next one goes on with.
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ STALLED_AFTER_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What one batch read and decided, and what there is to say of its input. `repeated`: it was in the store already. One that
-    could not be read, and is planned anew, has something to say only."""
+    """What one batch read and decided, and what there is to say of its input.
+
+    One that could not be read, and is planned anew, has something to say only.
+    """
 
     batch: int
     lines: int
     incidents: int
     said: Sequence[str] = ()
-    repeated: bool = False
 
 
 def _ignore(report: BatchReport) -> None:
@@ -232,8 +233,6 @@ class _Batches:
         said = [each.sentence for each in losses] + [each.text for each in items if isinstance(each, Notice)]
         findings = [each for each in items if isinstance(each, Verdict | Evidence | Roster | Blind)]
         with self._job.store.batch(self._id(batch), self._job.plan.hash) as ledger:
-            if ledger is None:
-                return BatchReport(batch, lines, 0, repeated=True)
             revisions = list(group(findings, self._job.plan, ledger))
             ledger.put_losses(DataLoss(each.source_id, each.lost_from, each.lost_to, each.why) for each in losses)
         return BatchReport(batch, lines, len({incident.id for incident in revisions}), said)

@@ -23,7 +23,7 @@ batches = Table(
     Column("batch", Integer, primary_key=True),
     Column("plan", Text, nullable=False),
     Column("at", Text, nullable=False),
-    comment="micro-batches whose findings are in: a repeated one is skipped",
+    comment="micro-batches whose findings are in",
 )
 
 alerts = Table(

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Integer, create_engine, event, func, insert, literal_column, select
+from sqlalchemy import Connection, Engine, Integer, create_engine, event, func, literal_column, select
+from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
@@ -73,17 +74,19 @@ class Store:
             yield StoreLedger(connection)
 
     @contextmanager
-    def batch(self, batch: BatchId, plan: str = "") -> Iterator[StoreLedger | None]:
-        """Give the ledger for one batch and commit it with the batch's id; None when that batch is in already.
+    def batch(self, batch: BatchId, plan: str = "") -> Iterator[StoreLedger]:
+        """Give the ledger for one batch and commit it with the batch's id. An exception leaves nothing of the batch behind.
 
-        `plan` is the hash of the rules that the batch was judged by. An exception leaves nothing of the batch behind.
+        The last batch may come again after a crash: what it says then holds, for that is what the job goes on with. As a rule
+        it is the same and changes nothing; judged by other rules, or by a run that ends with it, it may say more.
+
+        Args:
+            plan: the hash of the rules that the batch was judged by.
         """
+        judged = {"plan": plan, "at": schema.text(datetime.now(UTC))}
+        row = insert(schema.batches).values(query=batch.query, batch=batch.batch, **judged)
         with self._begin() as connection:
-            at = schema.text(datetime.now(UTC))
-            if _has(connection, batch):
-                yield None
-                return
-            connection.execute(insert(schema.batches).values(query=batch.query, batch=batch.batch, plan=plan, at=at))
+            connection.execute(row.on_conflict_do_update(index_elements=["query", "batch"], set_=judged))
             yield StoreLedger(connection)
 
     def has(self, batch: BatchId) -> bool:

@@ -22,7 +22,6 @@ def test_it_tells_while_a_run_goes_on_and_what_is_left_at_its_end(tmp_path: Path
     store = Store.open(settings.store)
     live = notifying.build(store, settings, plan(), {"terminal": receiver}, said.append, once=False)
     with notifying.running(live, said.append), store.batch(BatchId("query", 0)) as ledger:
-        assert ledger is not None
         ledger.put_incidents([TOO_LARGE])
     assert [told.incident for told in receiver.told] == [TOO_LARGE]
     assert (
@@ -37,7 +36,6 @@ def test_what_cannot_be_delivered_is_said(tmp_path: Path) -> None:
     settings, said = load(tmp_path / "tocsin.yml"), []
     store = Store.open(settings.store)
     with store.batch(BatchId("query", 0)) as ledger:
-        assert ledger is not None
         ledger.put_incidents([TOO_LARGE])
     receiver = MemoryReceiver(answers=[Receipt(State.RETRY_LATER, "it is down", after_s=999)])
     notifier = notifying.build(store, settings, plan(), {"terminal": receiver}, said.append, once=True)

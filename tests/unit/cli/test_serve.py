@@ -33,7 +33,6 @@ def config(tmp_path: Path) -> Path:
     )
     store = Store.open(f"sqlite:///{tmp_path}/state/tocsin.db")
     with store.batch(BatchId("query", 0)) as ledger:
-        assert ledger is not None
         ledger.put_incidents([TOO_LARGE])
     store.close()
     return path

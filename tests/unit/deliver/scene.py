@@ -41,7 +41,6 @@ class Scene:
         """Let the job store a revision."""
         made = incident(**{"id": "inc-1", "revision": 1, "symptoms": (), **changes})
         with self.store.batch(BatchId("query", next(self.batches))) as ledger:
-            assert ledger is not None
             ledger.put_incidents([made])
         return made
 

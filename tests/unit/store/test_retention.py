@@ -55,7 +55,6 @@ def put(store: Store, *incidents: Incident, alerts: tuple[Alert, ...] = (), batc
     for each in alerts:
         by_key.setdefault(each.key, []).append(each)
     with store.batch(BatchId("query", batch)) as ledger:
-        assert ledger is not None
         verdicts = [Verdict(of, tuple(said)) for of, said in by_key.items()]
         ledger.put_findings(verdicts, [proof for each in incidents for proof in each.evidence], (), ())
         ledger.put_incidents(incidents)

@@ -34,7 +34,6 @@ def fill(store: Store) -> Fill:
 
     def put(*incidents: Incident) -> None:
         with store.batch(BatchId("query", store.batches())) as ledger:
-            assert ledger is not None
             ledger.put_incidents(incidents)
 
     return put

@@ -239,7 +239,6 @@ def test_a_long_list_has_pages(client: TestClient, fill: Fill) -> None:
 
 def test_what_tocsin_does_not_know_is_on_the_list(client: TestClient, store: Store) -> None:
     with store.batch(BatchId("query", 0)) as ledger:
-        assert ledger is not None
         ledger.put_findings((), (), (), [Blind("prod", "broker 3", "its silence is not judged")])
         ledger.put_losses([DataLoss("a.log", 4, 8, "the file is gone")])
     page = client.get("/").text
