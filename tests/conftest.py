@@ -16,7 +16,9 @@ from engine.spark.session import Resources, check_runtime, start, stop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-settings.register_profile("tocsin", deadline=None, print_blob=True)  # speed is for make bench: a busy machine fails no test
+settings.register_profile(
+    "tocsin", deadline=None, print_blob=True, derandomize=os.environ.get("TOCSIN_EXAMPLES") == "fixed"
+)  # speed is for make bench: a busy machine fails no test
 settings.load_profile("tocsin")
 
 GOLDEN = Path(__file__).parent / "golden"
