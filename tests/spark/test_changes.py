@@ -35,10 +35,11 @@ class Installation:
         self.store = Store.open(f"sqlite:///{folder}/tocsin.db")
 
     def drained(self, sources: Sequence[SourceSpec], rules: Plan) -> int:
-        """Run a job to the end of its input; return how many lines it read."""
+        """Run a job to the end of its input; return how many lines it read besides the batch that may come again."""
         reports: list[BatchReport] = []
+        stored = self.store.batches()
         run(Job(sources, rules, self.store, self._checkpoint, bounded=True, on_batch=reports.append), self._spark)
-        return sum(report.lines for report in reports)
+        return sum(report.lines for report in reports if report.batch >= stored)
 
     def watched(self, sources: Sequence[SourceSpec], rules: Plan, done: Callable[[], bool]) -> int:
         """Run a job that never ends by itself until it is `done`; return how many lines it read."""
