@@ -45,7 +45,7 @@ class Blocks:
 
     def owners(self, ends: Sequence[int]) -> Numbers:
         """Return the block in which each of some matches ends; -1: before the first."""
-        return np.searchsorted(self.lines.starts[self.heads], np.array(ends, np.int64) - 1, side="right") - 1
+        return self.lines.owners(self.heads, np.array(ends, np.int64))
 
     def lines_in(self, some: Flags) -> Flags:
         """Return which lines are in the blocks `some`, or before the first."""

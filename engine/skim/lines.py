@@ -38,6 +38,10 @@ class Lines:
         spans = zip(self.starts[numbers].tolist(), ends[numbers].tolist(), strict=True)
         return [self.text[start:end].rstrip(b"\r\n") for start, end in spans]
 
+    def owners(self, heads: Numbers, ends: Numbers) -> Numbers:
+        """Return which of the stretches that begin at the lines `heads` each of some places ends in; -1: before the first."""
+        return np.searchsorted(self.starts[heads], ends - 1, side="right") - 1
+
     def beginnings(self) -> Bytes:
         """Return a row of BEGINNING bytes for each line: its first ones, and whatever follows; zeros behind the text."""
         padded = self.text + bytes(BEGINNING)

@@ -110,7 +110,7 @@ def doubtful(layout: Layout, lines: Lines, heads: Numbers) -> Flags:
     doubted = np.zeros(len(heads), np.bool_)
     if layout.doubt:
         ends = np.array([hit.end() for hit in expression(layout.doubt).finditer(lines.text)], np.int64)
-        owners = np.searchsorted(lines.starts[heads], ends - 1, side="right") - 1
+        owners = lines.owners(heads, ends)
         doubted[owners[owners >= 0]] = True
     return doubted
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 from tests.servers.broker import free_ports
+from tests.servers.ending import end, kill
 
 _LIMITS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
 _LOG4J = """
@@ -56,19 +57,11 @@ class Tool:
 
     def stop(self) -> None:
         """End it as an operator does, and be sure."""
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        end(self._process, within_s=30)
 
     def kill(self) -> None:
         """End it as `kill -9` does."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        kill(self._process)
 
     def _run(self, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}

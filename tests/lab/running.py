@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from engine.cli.output import count
+from tests.servers.ending import end
 from tests.standins.slack import TOKEN, SlackStandIn
 
 ROOT = Path(__file__).parents[2]
@@ -71,13 +72,7 @@ class Tocsin:
 
     def stop(self) -> None:
         """End it as an operator does, and be sure."""
-        if self.alive:
-            self._process.terminate()
-        try:
-            self._process.wait(60)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end(self._process)
         self._echo.join()
 
     def _listen(self) -> None:

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.servers.ending import end, kill
+
 BOTH, BROKER, CONTROLLER = "broker,controller", "broker", "controller"
 _UP = "Kafka Server started"
 CLUSTER_ID = "dG9jc2luLXRlc3RzLTAwMQ"
@@ -138,19 +140,11 @@ class Broker:
 
     def stop(self) -> None:
         """End it, and be sure."""
-        if self._process is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        end(self._process)
 
     def kill(self) -> None:
         """End it as `kill -9` does."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        kill(self._process)
 
     def _listen(self, process: subprocess.Popen[str], up: threading.Event) -> None:
         assert process.stdout is not None
