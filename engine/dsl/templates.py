@@ -140,9 +140,7 @@ def _report_almost_holes(node: TextNode, report: Report) -> None:
             help_line = "close it with `}`; inside it, braces may stand in quotes only"
             report.add(Code.EXPRESSION_SYNTAX, node, "`{=` does not end as an expression", help_line, found.start(), 2)
         else:
-            help_line = (
-                f"write {{name}}, {{name:{'|'.join(UNITS)}}}, {{name.{'|'.join(SUFFIXES)}}} or {{name|words instead}}; or \\{{ to mean"
-                " the brace"
-            )
+            units, suffixes = "|".join(UNITS), "|".join(SUFFIXES)
+            help_line = f"write {{name}}, {{name:{units}}}, {{name.{suffixes}}} or {{name|words}}; or \\{{ to mean the brace"
             message = f"`{found[0]}` is not a hole and is taken literally"
             report.add(Code.LOOKS_LIKE_HOLE, node, message, help_line, found.start(), len(found[0]))

@@ -56,9 +56,8 @@ def list_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> Non
         return
     width = max((len(row["id"]) for row in rows), default=0)
     for row in rows:
-        print(
-            f"{row['id']:{width}}  {row['severity']:8}  {row['component']:15}  {row['status']:12}  {visible(outline(row['title']))}"
-        )
+        title = visible(outline(row["title"]))
+        print(f"{row['id']:{width}}  {row['severity']:8}  {row['component']:15}  {row['status']:12}  {title}")
     print(f"\n{len(rows)} rules, {sum(row['tests'] for row in rows)} tests")
 
 
