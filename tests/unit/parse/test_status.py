@@ -117,6 +117,7 @@ def test_a_status_that_was_cut_off_still_says_whose_it_is() -> None:
 
 
 def test_the_quotes_of_an_escaped_trace_become_bare() -> None:
-    found = event(json.dumps({**STATUS, "tasks": [{**ALERT, "trace": 'a.BException: needs "schema"\n\tat a.B.c(B.java:1)\n'}]})[:-9])
+    trace = 'a.BException: needs "schema"\n\tat a.B.c(B.java:1)\n'
+    found = event(json.dumps({**STATUS, "tasks": [{**ALERT, "trace": trace}]})[:-9])
     assert 'a.BException: needs "schema"\n\tat a.B.c(B.java:1)' in found.text
     assert found.labels["connector"] == "cdc-source"
