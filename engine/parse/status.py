@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.model.records import Labels
 
+STATUS = "org.apache.kafka.connect.runtime.rest.entities.ConnectorStateInfo"  # who says it, in the place of a logger
 _FAILED = "FAILED"
 _NAME = re.compile(r'\{\s*"name"\s*:\s*"([^"]{1,255})"\s*,\s*"connector"')
 _TASK = re.compile(r'\{\s*"id"\s*:\s*(\d{1,6})\s*,[^{}]{0,400}?"state"\s*:\s*"FAILED"')
