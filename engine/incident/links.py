@@ -81,6 +81,8 @@ def _causes(
         cause = alerts[root]
         if root == position or cause.status == "pending" or not _equal(cause, symptom, entry.by):
             continue
+        if "source" in entry.by and _is_of_another(cause, symptom):
+            continue
         if _in_time(cause, ends[root], symptom, entry):
             best[root] = max(best.get(root, 0), len(entry.by))
     ranked = [Cause(root, keys) for root, keys in best.items()]
@@ -98,6 +100,15 @@ def _explainers(
 
 def _equal(root: Alert, other: Alert, by: Mapping[str, str]) -> bool:
     return all(keyed(root, mine) & keyed(other, theirs) for mine, theirs in by.items())
+
+
+def _is_of_another(root: Alert, symptom: Alert) -> bool:
+    """Tell whether two alerts out of one log are about different things: a worker's log speaks of all its connectors."""
+    return any(
+        (known := keyed(root, name)) and not known & keyed(symptom, name)
+        for name, value in symptom.key[2]
+        if not value.startswith("?")
+    )
 
 
 def _in_time(root: Alert, end: datetime, symptom: Alert, entry: Explains) -> bool:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.rulepack.playing import Story, one
+from tests.rulepack.playing import Story, one, play
 
 OUTER = "org.apache.kafka.connect.errors.ConnectException: x"
 KILLED = (
@@ -67,3 +67,17 @@ def test_a_failed_task_of_which_nothing_else_is_known_is_told_too() -> None:
     status = {"name": "shop", "connector": {"state": "RUNNING", "worker_id": "connect-1:8083"}, "tasks": [task]}
     told = one(Story({"status.json": json.dumps(status)}))
     assert (told.rule, told.labels["connector"], told.labels["task"]) == ("connect-task-killed", "shop", "3")
+
+
+def test_a_task_of_another_connector_is_no_part_of_the_trouble_of_the_first() -> None:
+    traces = {"shop": _trace("producer-fenced"), "other": "java.lang.NullPointerException\n\tat a.B.c(B.java:1)\n"}
+    connector = {"state": "RUNNING", "worker_id": "connect-1:8083"}
+    statuses = [
+        {"name": name, "connector": connector, "tasks": [{"id": 0, "state": "FAILED", "trace": trace}]}
+        for name, trace in traces.items()
+    ]
+    told = play(Story({"status.json": "\n".join(map(json.dumps, statuses))}))
+    assert {incident.labels["connector"]: incident.rule for incident in told} == {
+        "shop": "producer-fenced",
+        "other": "connect-task-killed",
+    }
