@@ -1,4 +1,4 @@
-"""What other programs set before each line they pass on: service wrappers, build servers, log panels, `stern`, Testcontainers.
+"""What other programs set before each line they pass on: service wrappers, GitHub's build servers, log panels, `stern`, Testcontainers.
 
 Such prefixes have no form of their own that would tell them from text, so only one before a line that goes on with a stamp, or
 with a piece of a stack trace, is taken off.
@@ -16,7 +16,6 @@ FIRST = string.ascii_letters + "[12"
 ORDER = 35
 _PREFIXES = (
     r"(?:INFO|WARN|ERROR|FATAL|STATUS|DEBUG) {0,3}\|(?:[^|\n]{1,60}\|){2,3} ?",  # Java and Windows service wrappers
-    r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\] ",  # Jenkins
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,7}(?:Z|[+-]\d\d:\d\d) (?:##\[\w{1,20}\]|\w{1,20}\[[\w.-]{1,60}\]: )?",  # CI, Heroku
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\t",  # a panel's export
     # a panel in the reader's language

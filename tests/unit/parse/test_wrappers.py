@@ -246,7 +246,6 @@ def test_the_name_of_a_program_among_several_comes_off_before_json_only() -> Non
     "prefix",
     [
         "INFO|5652/0|Service org.apache.kafka|22-01-19 10:44:46|",
-        "[2024-05-02T10:15:08.801Z] ",
         "2024-05-02T10:15:08.8011234Z ",
         "2018-10-25T22:34:19.635139+00:00 app[web.1]: ",
         "2024-05-02 12:15:08.801\t",
