@@ -1,4 +1,4 @@
-"""What other programs set before each line they pass on: service wrappers, GitHub's build servers, log panels, `stern`, Testcontainers.
+"""What other programs set before each line they pass on: service wrappers, build servers, log panels, `stern`, Testcontainers.
 
 Such prefixes have no form of their own that would tell them from text, so only one before a line that goes on with a stamp, or
 with a piece of a stack trace, is taken off.
