@@ -17,7 +17,7 @@ from engine.parse.headers import header_book
 from engine.skim.layouts import Layout, example_of, layout_of
 
 # the parser changes a text that holds one of these, so that more may match in it than in the bytes; looked for as signs are
-CHANGED = (r"[\x00\x0b\x0c\r\x1b]", r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ", r"\*\*[^\s*/]")
+CHANGED = (r"[\x00\x0b\x0c\r\x1b]", r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ", r"\*\*[^\s*/]", r"<span", r"</span>")
 REMEMBERED = 20_000  # lines whose verdict is kept
 REMEMBERED_BYTES = 400  # of a line; longer ones are judged each time
 

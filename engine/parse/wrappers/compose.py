@@ -14,7 +14,7 @@ from engine.model.records import Record
 
 FIRST = string.ascii_letters
 ORDER = 40
-_PREFIX = re.compile(r"([A-Za-z][\w.-]{0,127})\s{1,200}\| ?")
+_PREFIX = re.compile(r"([A-Za-z][\w.@-]{0,127})\s{1,200}[|\u2502] ?")  # with @ it is a task of a swarm
 _EXIT = re.compile(r"([A-Za-z][\w.-]{0,127}) exited with code \d{1,3}(?: \(restarting\))?\s*$")
 
 

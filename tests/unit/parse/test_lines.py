@@ -26,6 +26,12 @@ def test_marks_of_bold_are_taken_off_and_other_asterisks_stay() -> None:
         assert plain(text) == text
 
 
+def test_the_colours_of_a_web_page_are_taken_off_and_generic_types_stay() -> None:
+    assert plain('socket <span class="code-keyword">for</span> a:1') == "socket for a:1"
+    for text in ("at App$1.<init>(App.java:3)", "Map<String, Span> spans", "List<span.Id>", "span 3 < 4"):
+        assert plain(text) == text
+
+
 def test_line_ends_a_byte_order_mark_and_the_nuls_of_a_rotation_are_dropped() -> None:
     assert decode_line(b"\xef\xbb\xbfa\r") == ("a", False)
     assert decode_line(b"\x00" * 4096 + b"[2022-10-05") == ("[2022-10-05", False)

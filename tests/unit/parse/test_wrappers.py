@@ -240,3 +240,37 @@ def test_progress_and_ticks_pass_through() -> None:
 def test_the_name_of_a_program_among_several_comes_off_before_json_only() -> None:
     assert one('[0] {"level":"ERROR","message":"x"}').text == "x"
     assert one("[0] started").text == "[0] started"
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "INFO|5652/0|Service org.apache.kafka|22-01-19 10:44:46|",
+        "2024-05-02T10:15:08.8011234Z ",
+        "2018-10-25T22:34:19.635139+00:00 app[web.1]: ",
+        "2024-05-02 12:15:08.801\t",
+        "2019/12/18 上午9:43:17",
+        "kafka-0 kafka ",
+        "kafka-controller-0 \u203a kafka ",
+        "[docker] STDOUT: ",
+    ],
+)
+def test_what_other_programs_set_before_each_line_comes_off_its_trace_too(prefix: str) -> None:
+    trace = "java.io.IOException: No space left on device"
+    assert [one(prefix + line).text for line in (BROKER, trace, "\tat kafka.log.Log.append(Log.scala:9)")] == [
+        BROKER,
+        trace,
+        "\tat kafka.log.Log.append(Log.scala:9)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["kafka-0 kafka is up", "INFO | a | b | c | text", "2024-05-02T10:15:08.8011234Z Running tests", "STDOUT: hello"]
+)
+def test_the_same_words_before_other_text_stay(text: str) -> None:
+    assert one(text).text.endswith(text.rpartition("| ")[2])
+
+
+def test_a_task_of_a_swarm_is_a_source_of_its_own() -> None:
+    record = one(f"shop_kafka.1.x2lq3@node-1    | {BROKER}")
+    assert (record.source_id, record.text) == ("f.log#shop_kafka.1.x2lq3@node-1", BROKER)

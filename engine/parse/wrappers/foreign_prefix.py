@@ -1,0 +1,36 @@
+"""What other programs set before each line they pass on: service wrappers, build servers, log panels, `stern`, Testcontainers.
+
+Such prefixes have no form of their own that would tell them from text, so only one before a line that goes on with a stamp, or
+with a piece of a stack trace, is taken off.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from dataclasses import replace
+
+from engine.model.records import Record
+
+FIRST = string.ascii_letters + "[12"
+ORDER = 35
+_PREFIXES = (
+    r"(?:INFO|WARN|ERROR|FATAL|STATUS|DEBUG) {0,3}\|(?:[^|\n]{1,60}\|){2,3} ?",  # Java and Windows service wrappers
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,7}(?:Z|[+-]\d\d:\d\d) (?:##\[\w{1,20}\]|\w{1,20}\[[\w.-]{1,60}\]: )?",  # CI, Heroku
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\t",  # a panel's export
+    # a panel in the reader's language
+    r"\d{4}/\d{1,2}/\d{1,2} (?:上午|下午|오전 |오후 |午前|午後)?\d{1,2}:\d\d:\d\d ?(?:[AaPp]\.?[Mm]\.? )?",
+    r"[a-z][a-z0-9.]{0,80}(?:-[a-z0-9]{1,60}){1,9} (?:\u203a )?[a-z][a-z0-9-]{0,62} ",  # stern: pod and container
+    r"(?:\[[\w-]{1,20}\] )?STD(?:OUT|ERR): ",  # Testcontainers
+)
+_FOLLOWS = (
+    r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:|\s+at [\w.$/<>-]{1,200}\(|Caused by: |Suppressed: |\s+\.\.\. \d+ more"
+    r"|(?:[a-z_]\w{0,60}\.){2,8}\w{1,120}(?:\$\w{1,120})?(?:Exception|Error)\b"
+)
+_PREFIX = re.compile(f"(?:{'|'.join(_PREFIXES)})(?={_FOLLOWS})")
+
+
+def unwrap(record: Record) -> Record | None:
+    """Return the line behind the prefix, whose own stamp is the better one."""
+    found = _PREFIX.match(record.text)
+    return None if found is None else replace(record, text=record.text[found.end() :])
