@@ -83,6 +83,8 @@ class Bindings:
         labelled = identity.labelled.get(known.label, [])
         if labelled:
             return labelled[0] if len(labelled) == 1 else None
+        if known.unless and self.member(source_id, known.unless) is not None:
+            return None
         named = identity.named.get(component, {})
         sure = [member for member, ids in named.items() if len(ids) >= SIGHTINGS]
         if not sure and len(named) == 1:

@@ -111,10 +111,13 @@ class MemberSilence:
 
     def unjudged(self, facts: Facts) -> list[Unjudged]:
         """Return the members whose silence alone is no verdict."""
-        why = f"no steady heartbeat seen; {self.rule_id} needs others to complain"
+        complain = f"; {self.rule_id} needs others to complain" if self._absence.sooner else f", which {self.rule_id} needs"
+        members = self._members(facts)
+        if self._absence.sooner is None and len(members) <= WITNESSES:
+            return []  # with so few it is never asked
         return [
-            (f"{self._component.name} {member.name}", why)
-            for member in self._members(facts)
+            (f"{self._component.name} {member.name}", f"no steady heartbeat seen{complain}")
+            for member in members
             if self._allowed(member, member.spans.last, facts) is None
         ]
 

@@ -96,6 +96,7 @@ def draft_component(document: Document, report: Report) -> Component | None:
         _patterns("names", "member", document, report),
         _patterns("version", "version", document, report),
         _heartbeats(file, document, report),
+        file.unless or "",
     )
 
 

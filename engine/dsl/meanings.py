@@ -121,6 +121,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "names": "Patterns with {member}: lines in which a process names itself.",
         "version": "Patterns with {version}: lines in which it tells its version.",
         "heartbeats": "Lines that it prints whatever happens.",
+        "unless": "A component whose members are none of this one, though they print its lines too.",
         "notes": "Anything; not used.",
     },
     "FormatFile": {

@@ -270,6 +270,7 @@ class ComponentFile(Strict):
     names: list[str] = Field(min_length=1)
     version: list[str] = []
     heartbeats: list[HeartbeatEntry] = []
+    unless: RuleId | None = None
     notes: Any = None
 
 

@@ -259,13 +259,14 @@ class Heartbeat:
 @dataclass(frozen=True, slots=True)
 class Component:
     """How a process of this component names itself: `names` capture the member (captures named `member`), `version` the
-    version. Two names that agree bind a source to (component, member)."""
+    version. Two names that agree bind a source to (component, member), unless it is a member of the component `unless`."""
 
     name: str
     label: str  # the label the member goes into: broker, worker ...
     names: tuple[Test, ...]
     version: tuple[Test, ...] = ()
     heartbeats: tuple[Heartbeat, ...] = ()
+    unless: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,8 @@ def test_a_printed_configuration_is_read_across_batches(spark: SparkSession, tmp
 
 
 def test_starting_spark_leaves_ctrl_c_to_the_caller(spark: SparkSession) -> None:
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    as_it_began = (signal.default_int_handler, signal.SIG_IGN)  # the latter of a process that a script put in the background
+    assert signal.getsignal(signal.SIGINT) in as_it_began
 
 
 def test_a_job_told_to_stop_while_spark_starts_reads_nothing(spark: SparkSession, tmp_path: Path) -> None:

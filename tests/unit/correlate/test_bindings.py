@@ -99,3 +99,15 @@ def test_the_log_that_a_file_belongs_to() -> None:
 def test_numbers_that_tell_sources_apart_are_no_rotation() -> None:
     for apart in ("logs/broker-1", "logs-0", "logs/10.0.0.7", "kafka.log#kafka-2"):
         assert log_of(apart) == apart
+
+
+def test_a_node_that_is_a_broker_and_a_controller_counts_as_a_broker() -> None:
+    controller = Component("controller", "controller", (), unless="broker")
+    bindings = Bindings([broker(), controller])
+    for number, source in enumerate(("a", "a", "b", "b")):
+        bindings.line(match("component:controller/names", number, source, member="1"))
+    assert bindings.members("controller") == {"1": ["a", "b"]}
+    for number in (4, 5):
+        bindings.line(match(NAMES, number, "a", member="1"))
+    assert bindings.members("controller") == {"1": ["b"]}
+    assert bindings.members("broker") == {"1": ["a"]}
