@@ -39,7 +39,7 @@ check: $(STAMP) ## format, lint, types, layers, size, tests without Java (under 
 
 test: check java ## check, then everything that needs Java, a server or more time
 	@$(BIN)/pytest -q -n auto --dist loadfile -m "slow and not spark and not server and not long"
-	@$(BIN)/pytest -q -m "(spark or server) and not long"
+	@$(BIN)/pytest -q -n 2 --dist worksteal -m "(spark or server) and not long" # two: they wait more than they compute
 
 soak: $(STAMP) java ## what takes minutes each: faults on real clusters, a full disk, a killed broker, a run killed twenty times, ten minutes of damaged lines
 	@$(BIN)/pytest -q -m long

@@ -32,10 +32,10 @@ from tests.standins.slack import TOKEN, SlackStandIn
 ROOT = Path(__file__).parents[2]
 SHIPPED = [folder for folder in STORIES if folder.name[:2] in ("1-", "2-", "3-", "5-")]
 POST, UPDATE = "chat.postMessage", "chat.update"
-KILLS = int(os.environ.get("TOCSIN_KILLS", "3"))  # a life takes 15 seconds and more
+KILLS = int(os.environ.get("TOCSIN_KILLS", "2"))  # a life takes 15 seconds and more
 MANY = 18  # kills among which every kind of cut is sure to be
-SEED = 20
-WITHIN_S = 180
+SEED = 22  # of two kills: a batch is in the store and Spark does not know; Slack took a message and the notifier does not know
+WITHIN_S = 480
 POLL_S = 0.002
 LINES_A_LIFE = 9
 
@@ -180,7 +180,7 @@ class Moments:
         self._slack.unscript()
 
 
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(600 + 90 * KILLS)
 def test_killed_again_and_again_it_finds_the_same_and_tells_everything_once(topics: Topics, tmp_path: Path) -> None:
     place, chance = Place(tmp_path), random.Random(SEED)
     with SlackStandIn() as slack, closing(KafkaProducer(bootstrap_servers=topics.address)) as producer:
