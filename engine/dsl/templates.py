@@ -1,4 +1,4 @@
-"""Templates of titles, causes and fixes: `{name}`, `{name:unit}`, `{name.max}` and `{= expression}` in plain text.
+"""Templates of titles, causes and fixes: `{name}`, `{name:unit}`, `{name.max}`, `{name|instead}` and `{= expression}` in text.
 
 Braces that are not exactly one of these are literal. Where a template is part of a command or a setting, every hole also
 carries the value type whose characters it may hold (`Hole.charset`), so that log text cannot become shell text.
@@ -34,7 +34,8 @@ EMPTY = Template(("",))
 
 _HOLE = re.compile(
     r"\\[{}]"
-    r"|\{(?P<name>[a-z][a-z0-9_]*(?:\.(?:all|min|max|first|last|sum))?)(?::(?P<unit>human|bytes|ms))?\}"
+    r"|\{(?P<name>[a-z][a-z0-9_]*(?:\.(?:all|min|max|first|last|sum))?)(?::(?P<unit>human|bytes|ms))?"
+    r"(?:\|(?P<instead>[^{}|\n]+))?\}"
     r"|\{=(?P<expression>(?:'[^'\n]*'|\"[^\"\n]*\"|[^{}'\"])*)\}"
 )
 _ALMOST = re.compile(r"(?<![\\$])\{([a-z][A-Za-z0-9_]*)(?:[.:|][A-Za-z]+)?\}|\{=")
@@ -60,6 +61,11 @@ def template(node: TextNode, report: Report, known: Mapping[str, str], command: 
     return Template(_merged(parts))
 
 
+def outline(text: str) -> str:
+    """Return the text of a template for a list of rules: its holes without the words that stand for missing values."""
+    return _HOLE.sub(lambda found: f"{{{found['name']}}}" if found["instead"] else found[0], text)
+
+
 def _hole(found: re.Match[str], node: TextNode, report: Report, known: Mapping[str, str], command: bool) -> Hole | None:
     text, start = (found["name"], found.start("name")) if found["name"] else (found["expression"], found.start("expression"))
     try:
@@ -69,7 +75,11 @@ def _hole(found: re.Match[str], node: TextNode, report: Report, known: Mapping[s
         return None
     report_unknown(expression, text, start, node, report, known, Code.UNFILLED_HOLE)
     charset = _charset(expression, known) if command else ""
-    return Hole(in_units(expression, known), found["unit"] or "", charset, found[0])
+    instead = found["instead"] or ""
+    if command and instead:
+        message = f"`{found[0]}` is part of a command or a setting: what is missing there has to stand out"
+        report.add(Code.UNFILLED_HOLE, node, message, f"write {{{text}}}", found.start(), len(found[0]))
+    return Hole(in_units(expression, known), found["unit"] or "", charset, found[0], instead)
 
 
 def expression(node: Node, report: Report, known: Mapping[str, str]) -> Expression | None:
@@ -130,8 +140,7 @@ def _report_almost_holes(node: TextNode, report: Report) -> None:
             help_line = "close it with `}`; inside it, braces may stand in quotes only"
             report.add(Code.EXPRESSION_SYNTAX, node, "`{=` does not end as an expression", help_line, found.start(), 2)
         else:
-            help_line = (
-                f"write {{name}}, {{name:{'|'.join(UNITS)}}} or {{name.{'|'.join(SUFFIXES)}}}; or \\{{ to mean the brace"
-            )
+            units, suffixes = "|".join(UNITS), "|".join(SUFFIXES)
+            help_line = f"write {{name}}, {{name:{units}}}, {{name.{suffixes}}} or {{name|words}}; or \\{{ to mean the brace"
             message = f"`{found[0]}` is not a hole and is taken literally"
             report.add(Code.LOOKS_LIKE_HOLE, node, message, help_line, found.start(), len(found[0]))

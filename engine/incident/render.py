@@ -1,7 +1,8 @@
 """Runbooks with their numbers filled in: prose, settings, and commands that a tired person pastes into a shell.
 
-A value that is missing reads `?` in prose and `${name:?}` in settings and commands: visible, and a shell refuses to run it.
-A log value enters a command only if it fits the characters of its type (DESIGN 5 "Commands"); else it counts as missing.
+A value that is missing reads `?` in prose, or what the rule says instead, and `${name:?}` in settings and commands: visible,
+and a shell refuses to run it. A log value enters a command only if it fits the characters of its type (DESIGN 5 "Commands");
+else it counts as missing.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def human_ms(number: float) -> str:
 def _spoken(hole: Hole, environment: Environment) -> str:
     value = evaluate(hole.expression, environment)
     if value is UNKNOWN or value == "":
-        return MISSING
+        return hole.instead or MISSING
     if isinstance(value, list | tuple):
         return ", ".join(_plain(each) for each in value)
     return _in_unit(hole.unit, value)

@@ -22,12 +22,14 @@ OWN = "tocsin"  # the component of rules about what tocsin says of its own input
 @dataclass(frozen=True, slots=True)
 class Hole:
     """A computed place in a template. `unit` (human, bytes, ms ...) says how a number is written; `charset` names the value
-    type whose characters are allowed where the template is part of a command ("" = plain text)."""
+    type whose characters are allowed where the template is part of a command ("" = plain text); `instead` stands in prose where
+    the value is missing."""
 
     expression: Expression
     unit: str = ""
     charset: str = ""
     source: str = ""
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from engine.model.records import Block, Labels, LogEvent, Progress, Record, Tick
@@ -15,7 +15,7 @@ from engine.parse.exceptions import exception_chain
 from engine.parse.headers import GENERIC_RANK, Header, HeaderBook, header_book, level_of
 from engine.parse.lines import clean
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
-from engine.parse.status import failed_parts
+from engine.parse.status import STATUS, about_torn, failed_parts
 from engine.parse.times import has_millis, parse_stamp, zone_of
 
 DEFAULT_CLUSTER = "default"
@@ -58,9 +58,14 @@ def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
     if failed and not any("connector" in part.labels for part in failed):
         return [_event(block, None, unescape(text), failed[0].labels)]  # an alert: worker and state stay to be read
     if failed:
-        return [_event(block, None, clean(part.trace).rstrip(), part.labels) for part in failed]
+        return [_of_status(block, clean(part.trace).rstrip(), part.labels) for part in failed]
+    torn = about_torn(text) if opens_document(text) else {}
     text = unescape(text)
-    return [_event(block, _header(block, _first_line(text), book), text, {})]
+    return [_of_status(block, text, torn) if torn else _event(block, _header(block, _first_line(text), book), text, {})]
+
+
+def _of_status(block: Block, text: str, about: Labels) -> LogEvent:
+    return replace(_event(block, None, text, about), logger=STATUS)
 
 
 def _header(block: Block, line: str, book: HeaderBook) -> Header | None:
@@ -108,10 +113,10 @@ def _first_line(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    r"""Return a trace whose line ends are printed as `\n\t` with real ones; any other text as it is."""
+    r"""Return a trace whose line ends are printed as `\n\t` with real ones, and its quotes bare; any other text as it is."""
     if not any(sign in text for sign in ESCAPED):
         return text
-    return text.replace("\\r", "").replace("\\n", "\n").replace("\\t", "\t").rstrip()
+    return text.replace("\\r", "").replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').rstrip()
 
 
 def _fields(first: Record, header: Header | None) -> Mapping[str, str]:

@@ -8,13 +8,17 @@ alerts put there, are accepted. Source: org.apache.kafka.connect.runtime.rest.en
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from engine.model.records import Labels
 
+STATUS = "org.apache.kafka.connect.runtime.rest.entities.ConnectorStateInfo"  # who says it, in the place of a logger
 _FAILED = "FAILED"
+_NAME = re.compile(r'\{\s*"name"\s*:\s*"([^"]{1,255})"\s*,\s*"connector"')
+_TASK = re.compile(r'\{\s*"id"\s*:\s*(\d{1,6})\s*,[^{}]{0,400}?"state"\s*:\s*"FAILED"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,16 @@ def failed_parts(text: str) -> tuple[FailedPart, ...]:
     except (ValueError, RecursionError):
         return ()
     return tuple(_of_document(document)) if isinstance(document, dict) else ()
+
+
+def about_torn(text: str) -> Labels:
+    """Return the connector, and the first task that failed, of a status that is no whole document: cut off, or with its quotes
+    bare; nothing for any other text."""
+    name = _NAME.match(text)
+    if name is None or f'"{_FAILED}"' not in text:
+        return {}
+    task = _TASK.search(text)
+    return {"connector": name[1]} if task is None else {"connector": name[1], "task": task[1]}
 
 
 def _of_document(document: Mapping[str, Any]) -> Iterator[FailedPart]:

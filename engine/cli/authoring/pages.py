@@ -16,6 +16,7 @@ from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.parts import firing_logs
 from engine.dsl.schema import CorrelationEntry
+from engine.dsl.templates import outline
 from engine.incident.render import human_ms
 from engine.model.incidents import Incident, RenderedStep
 from engine.model.rules import Rule
@@ -39,7 +40,7 @@ def _page(rule: Rule, pack: Pack, incident: Incident | None) -> str:
     causes = [other.id for other in pack.plan.rules().values() for entry in other.explains if rule.id in entry.rules]
     symptoms = [id_ for entry in rule.explains for id_ in entry.rules]
     sections = (
-        f"# {rule.id}\n\n{_prose(draft.file.title)}\n\n{_facts(rule)}\n",
+        f"# {rule.id}\n\n{_prose(outline(draft.file.title))}\n\n{_facts(rule)}\n",
         _section("What it recognises", _looked_for(draft)),
         _section("Why it matters", _meaning(draft, incident)),
         _section("What to do", _fix(incident.fix if incident else ())),
@@ -143,7 +144,9 @@ def _index(pack: Pack) -> str:
     rules = sorted(pack.plan.rules().values(), key=lambda rule: (rule.component, rule.id))
     parts = [f"# Rules\n\n{len(rules)} rules. Written by `tocsin rules docs`.\n"]
     for component, group in groupby(rules, key=lambda rule: rule.component):
-        rows = [f"| {_link(rule.id)} | {rule.severity} | {_prose(pack.drafts[rule.id].file.title)} |" for rule in group]
+        rows = [
+            f"| {_link(rule.id)} | {rule.severity} | {_prose(outline(pack.drafts[rule.id].file.title))} |" for rule in group
+        ]
         parts.append("\n".join((f"## {component}\n", "| rule | severity | says |", "|---|---|---|", *rows, "")))
     return "\n".join((*parts, "## By exception\n", "| exception | rules |", "|---|---|", *_exceptions(pack), ""))
 

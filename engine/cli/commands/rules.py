@@ -16,6 +16,7 @@ from engine.cli.rulebook import rule_paths, with_layouts
 from engine.dsl.document import plain
 from engine.dsl.drafts import RuleTest
 from engine.dsl.pack import Pack
+from engine.dsl.templates import outline
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Plan, Rule
 from engine.model.visible import visible
@@ -55,7 +56,8 @@ def list_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> Non
         return
     width = max((len(row["id"]) for row in rows), default=0)
     for row in rows:
-        print(f"{row['id']:{width}}  {row['severity']:8}  {row['component']:15}  {row['status']:12}  {visible(row['title'])}")
+        title = visible(outline(row["title"]))
+        print(f"{row['id']:{width}}  {row['severity']:8}  {row['component']:15}  {row['status']:12}  {title}")
     print(f"\n{len(rows)} rules, {sum(row['tests'] for row in rows)} tests")
 
 

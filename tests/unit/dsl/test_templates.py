@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.dsl.document import TextNode
 from engine.dsl.report import Report
-from engine.dsl.templates import template
+from engine.dsl.templates import outline, template
 from engine.model.expressions import Call, Name
 from engine.model.rules import Hole, Template
 from tests.unit.dsl.writing import codes, read_map
@@ -19,6 +19,21 @@ def compiled(text: str, command: bool = False) -> tuple[Template, Report]:
     node = root.entries[0][1]
     assert isinstance(node, TextNode)
     return template(node, report, KNOWN, command), report
+
+
+def test_a_hole_may_say_what_stands_there_instead() -> None:
+    made, report = compiled("{topic|a topic} is full")
+    assert made.parts == (Hole(Name("topic"), source="{topic|a topic}", instead="a topic"), " is full")
+    assert not report.all()
+
+
+def test_the_outline_of_a_template_has_no_words_for_what_is_missing() -> None:
+    assert outline("{topic|a topic} got {size:human}") == "{topic} got {size:human}"
+
+
+def test_a_command_has_nothing_instead_of_what_is_missing() -> None:
+    _, report = compiled("--topic {topic|orders}", command=True)
+    assert codes(report.all()) == ["TOC408"]
 
 
 def test_text_and_holes_come_in_order() -> None:
@@ -75,7 +90,7 @@ def test_a_wrong_hole_is_reported_where_it_stands(text: str, code: str, column: 
 
 
 @settings(deadline=None)
-@given(st.text("{}=:.ab \\'\"+()topicsize", max_size=40))
+@given(st.text("{}=:|.ab \\'\"+()topicsize", max_size=40))
 def test_any_text_compiles(text: str) -> None:
     made, report = compiled(text)
     assert made.parts

@@ -25,6 +25,10 @@ ENV = {"size": 1125872, "limit_ms": 300000, "topic": "AAAA.BBBB-C", "offsets.all
         (text("after ", hole("limit_ms", "ms")), "after 5 min"),
         (text("on ", hole("topic"), " at ", hole("offsets.all")), "on AAAA.BBBB-C at 3, 4"),
         (text("by ", hole("nobody")), "by ?"),
+        (
+            text(Hole(Name("nobody"), instead="Somebody"), " and ", Hole(Name("topic"), instead="a topic")),
+            "Somebody and AAAA.BBBB-C",
+        ),
     ],
 )
 def test_prose(template: Template, said: str) -> None:

@@ -108,3 +108,16 @@ def test_documents_of_other_shapes_have_no_failed_parts(text: str) -> None:
 
 def test_a_deep_document_is_refused_not_followed() -> None:
     assert failed_parts('{"trace":' * 100_000 + '"FAILED"') == ()
+
+
+def test_a_status_that_was_cut_off_still_says_whose_it_is() -> None:
+    found = event(json.dumps(STATUS)[:260])
+    assert (found.labels["connector"], found.labels["task"]) == ("cdc-source", "0")
+    assert found.exception[:1] == (OUTER,)
+
+
+def test_the_quotes_of_an_escaped_trace_become_bare() -> None:
+    trace = 'a.BException: needs "schema"\n\tat a.B.c(B.java:1)\n'
+    found = event(json.dumps({**STATUS, "tasks": [{**ALERT, "trace": trace}]})[:-9])
+    assert 'a.BException: needs "schema"\n\tat a.B.c(B.java:1)' in found.text
+    assert found.labels["connector"] == "cdc-source"
