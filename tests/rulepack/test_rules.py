@@ -12,6 +12,7 @@ from engine.cli.rule_tests import run_test
 from engine.dsl import builtin_rules, load_pack
 from engine.dsl.drafts import RuleTest
 from engine.dsl.pack import Pack
+from engine.match import Matcher
 from engine.model.rules import Rule
 from tests.rulepack.playing import plan
 
@@ -33,6 +34,10 @@ def test_nothing_is_wrong_or_advised_against() -> None:
 def test_a_rule_passes_its_own_tests(rule_id: str) -> None:
     outcomes = [run_test(test, pack().plan) for test in pack().tests[rule_id]]
     assert [(outcome.name, outcome.problems) for outcome in outcomes if outcome.problems] == []
+
+
+def test_every_rule_has_words_by_which_raw_lines_are_left_out() -> None:
+    assert Matcher(plan()).screen().complete, "one rule without a certain text makes every line be read"
 
 
 def test_every_rule_proves_that_it_fires_and_that_it_stays_silent() -> None:

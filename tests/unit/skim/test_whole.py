@@ -40,7 +40,7 @@ STAMPS = (
 EVENTS = (
     "INFO Rolled new log segment at offset 7 in 3 ms. (kafka.log.Log)",
     "INFO [GroupCoordinator 1]: Stabilized group billing generation 5 (kafka.coordinator.group.GroupCoordinator)",
-    "INFO 1 --- [main] o.a.k.c.Metadata : [Producer clientId=a] Cluster ID: x",
+    "INFO 1 --- [main] o.example.Orders : [Producer clientId=a] three orders were sent",
     "[main] INFO org.example.Orders - started",
     "WARN [main] org.example.Orders - slow\n\tat a.b.C.d(C.java:1)\n\t... 3 more",
     "INFO ConsumerConfig values: \n\tgroup.id = billing\n\tretries = 3\n",
