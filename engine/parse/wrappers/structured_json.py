@@ -42,6 +42,7 @@ _CONNECT = ("connector.context", "mdc.connector.context", "contextMap.connector.
 _CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
 _QUOTED = tuple(f'"{key}"' for key in _TEXT)
 _EXPLAINING = frozenset((*_TRACE, *_REASON, *_CLASS))
+_ANSWER_CODE = "error_code"  # what REST servers of Confluent answer; their clients print it behind the message, in these words
 _LABELLING = frozenset((*_CONNECT, *(key for keys in _LABELS.values() for key in keys)))
 _PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
 _SECONDS_DIGITS = 11  # a number of fewer counts seconds, of more milliseconds or finer
@@ -73,7 +74,8 @@ def unwrap(record: Record) -> Record | None:
 def _text(document: Mapping[str, Any], message: str) -> str:
     """Return the message with what explains it on the lines below: the stack trace, else the reason."""
     if _EXPLAINING.isdisjoint(document):
-        return message.rstrip()
+        code = document.get(_ANSWER_CODE)
+        return message.rstrip() if code is None else f"{message.rstrip()}; error code: {code}"
     trace = _first(document, _TRACE).removeprefix(": ")
     if not trace:
         kind, reason = _first(document, _CLASS), _first(document, _REASON)

@@ -274,3 +274,7 @@ def test_the_same_words_before_other_text_stay(text: str) -> None:
 def test_a_task_of_a_swarm_is_a_source_of_its_own() -> None:
     record = one(f"shop_kafka.1.x2lq3@node-1    | {BROKER}")
     assert (record.source_id, record.text) == ("f.log#shop_kafka.1.x2lq3@node-1", BROKER)
+
+
+def test_the_code_of_an_answer_stands_behind_its_message() -> None:
+    assert one('{"error_code":40403,"message":"Schema not found"}').text == "Schema not found; error code: 40403"
