@@ -13,6 +13,7 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _WRITES = {f"{part}.serializer": "org.apache.kafka.common.serialization.StringSerializer" for part in ("key", "value")}
 _READ_AS = (("key", "String"), ("value", "Integer"))
 _LEDGER = {"transactional.id": "ledger-tx", **_WRITES}
+_OF_CLICKS = ("--entity-type", "clients", "--entity-name", "clicks-api")
 _SHORT_SESSION = {"session.timeout.ms": "8000", "heartbeat.interval.ms": "2000"}
 _NEW_AND_SLOW = {"group.protocol": "consumer", "max.poll.interval.ms": "8000", "max.poll.records": "50"}
 _SOON_ROLLED_BACK = "\ntransaction.abort.timed.out.transaction.cleanup.interval.ms=2000\n"
@@ -182,8 +183,9 @@ def all_brokers_hang(on: Scene) -> None:
 
 
 def buffer_exhausted(on: Scene) -> None:
-    small = {"buffer.memory": "131072", "batch.size": "16384", "max.block.ms": "200", "acks": "all", "linger.ms": "100"}
-    on.application("clicks-api", "sends", TOPIC, "5000", **small, **_WRITES).start()
+    on.tool("kafka.admin.ConfigCommand", "--alter", "--add-config", "producer_byte_rate=20000", *_OF_CLICKS)
+    small = {"buffer.memory": "131072", "max.block.ms": "5000", **_WRITES}
+    on.application("clicks-api", "sends", TOPIC, "100", **small).start()
     on.seen("within the configured max blocking time")
     on.runs()
 

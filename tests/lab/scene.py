@@ -113,6 +113,11 @@ class Scene:
             topics.cut(name, partition, OFFSET_END)
         topics.close()
 
+    def tool(self, *words: str) -> None:
+        """Run one of Kafka's command line tools to its end."""
+        command = ["java", "-Xmx128m", "-cp", f"{self._jars}/*", words[0], "--bootstrap-server", self.address, *words[1:]]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+
     def in_sync(self) -> None:
         """Wait until every replica is up to date."""
         topics = Topics(self.address)
@@ -211,7 +216,7 @@ def scene(jars: Path, folder: Path, layout: Layout, runs_s: float) -> Iterator[S
         made = Scene(jars, folder, layout, runs_s)
         stack.callback(made.end)
         made.start()
-        made.seen("Adding newly assigned partitions", times=2)
+        made.seen("Found no committed offset", times=PARTITIONS)
         made.runs()
         yield made
 
