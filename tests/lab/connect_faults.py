@@ -98,7 +98,8 @@ def worker_finds_no_broker(on: Scene) -> None:
 
 def workers_that_cannot_talk(on: Scene) -> None:
     workers = _group(on, **{"rest.advertised.port": str(free_ports(1)[0])})
-    on.seen("Successfully joined group with generation Generation{generationId=2", times=2)
+    on.seen("Finished starting connectors and tasks", times=2)
+    on.runs(10)
     for worker in workers:
         worker.try_("PUT", "/connectors/readings-file/config", _sink(str(on.folder / "readings.txt")))
     on.seen("rror forwarding REST request")
