@@ -196,7 +196,15 @@ def producer_denied(on: Scene) -> None:
     on.runs(10)
 
 
+def consumer_denied(on: Scene) -> None:
+    on.consumer("billing-1", (TOPIC, "billing"), _door(on, "SASL_PLAINTEXT"), **_login(PASSWORD)).start()
+    on.seen("TopicAuthorizationException")
+    on.runs(10)
+
+
 def group_denied(on: Scene) -> None:
+    reading = ("--operation", "Read", "--operation", "Describe", "--topic", TOPIC)
+    on.tool("org.apache.kafka.tools.AclCommand", "--add", "--allow-principal", f"User:{USER}", *reading)
     on.consumer("billing-1", (TOPIC, "billing"), _door(on, "SASL_PLAINTEXT"), **_login(PASSWORD)).start()
     on.seen("GroupAuthorizationException")
     on.runs(10)
@@ -266,6 +274,7 @@ FAULTS: Mapping[str, Fault] = {
     "all-brokers-hang": Fault(all_brokers_hang),
     "buffer-exhausted": Fault(buffer_exhausted),
     "producer-denied": Fault(producer_denied, Layout(secured=True, settings=_GUARDED)),
+    "consumer-denied": Fault(consumer_denied, Layout(secured=True, settings=_GUARDED)),
     "group-denied": Fault(group_denied, Layout(secured=True, settings=_GUARDED)),
     "no-key-on-a-compacted-topic": Fault(no_key_on_a_compacted_topic),
     "time-refused": Fault(time_refused),
