@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +41,6 @@ _WORKER = {
 }
 _PIPE_BYTES = 4096
 CLIENT = Path(__file__).parent / "Client.java"
-_LIBRARY_CLIENT = Path(__file__).parent / "library_client.py"
 REQUEST_WITHIN_S = 180
 
 
@@ -167,21 +165,6 @@ class Program(Tool):
         threading.Thread(target=self._process.communicate, daemon=True).start()
 
 
-class Library(Tool):
-    """A client of a library for Python; library_client.py says what it can do. Its log is what it prints."""
-
-    def __init__(self, jars: Path, folder: Path, name: str, does: Sequence[str], settings: Mapping[str, str]) -> None:
-        """`does` is the library, what it does, with which topic and which number."""
-        super().__init__(jars, folder, name, settings)
-        library, what, topic, number = does
-        self._command = [sys.executable, str(_LIBRARY_CLIENT), library, what, str(self.settings), topic, number]
-
-    def start(self) -> None:
-        """Start it and return at once."""
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=subprocess.STDOUT)
-
-
 class ConnectWorker(Tool):
     """A distributed Connect worker, for what is in the jars: the connectors for files."""
 
@@ -206,12 +189,12 @@ class ConnectWorker(Tool):
     def ask(self, method: str, path: str, said: Mapping[str, str] | None = None) -> None:
         """Ask by REST, again and again until the worker has joined its group. Raises TimeoutError."""
         deadline = time.monotonic() + REQUEST_WITHIN_S
-        while not self.try_(method, path, said):
+        while not self._done(method, path, said):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the worker did not take {method} {path} within {REQUEST_WITHIN_S} s")
             time.sleep(1)
 
-    def try_(self, method: str, path: str, said: Mapping[str, str] | None = None) -> bool:
+    def _done(self, method: str, path: str, said: Mapping[str, str] | None = None) -> bool:
         """Ask by REST once; return whether it was done."""
         body = None if said is None else json.dumps(said).encode()
         request = Request(f"{self._url}{path}", body, {"Content-Type": "application/json"}, method=method)

@@ -37,10 +37,9 @@ def kafka_jars() -> Path:
 
 
 def all_jars() -> Path:
-    """Return the folder with the jars of a broker, the console clients, Connect workers and their connectors. Raises NoJars."""
-    names = (KAFKA[1], "kafka-tools", "connect-runtime", "connect-json", "connect-file", "connect-mirror")
-    artifacts = [(KAFKA[0], name, KAFKA[2]) for name in names]
-    return jars(f"kafka-tools-mirror-{KAFKA[2]}", artifacts, [LOGGING])
+    """Return the folder with the jars of a broker, the console clients and a Connect worker for files. Raises NoJars."""
+    names = (KAFKA[1], "kafka-tools", "connect-runtime", "connect-json", "connect-file")
+    return jars(f"kafka-tools-{KAFKA[2]}", [(KAFKA[0], name, KAFKA[2]) for name in names], [LOGGING])
 
 
 def jars(name: str, artifacts: Sequence[Artifact], alone: Sequence[Artifact] = ()) -> Path:
