@@ -1,4 +1,4 @@
-"""Faults of Kafka Connect and of MirrorMaker, and what they do that is no fault."""
+"""Faults of Kafka Connect, and what they do that is no fault."""
 
 from __future__ import annotations
 
