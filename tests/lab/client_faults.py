@@ -1,14 +1,21 @@
-"""Faults of clients and of Kafka Connect, and what they do that is no fault."""
+"""Faults of clients, and what they do that is no fault."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from tests.lab.fault import Fault
-from tests.lab.scene import Layout, Scene
-from tests.servers.secured import USER
+from tests.lab.scene import BROKERS, TOPIC, Layout, Scene
+from tests.servers.secured import PASSWORD, USER
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_WRITES = {f"{part}.serializer": "org.apache.kafka.common.serialization.StringSerializer" for part in ("key", "value")}
+_READ_AS = (("key", "String"), ("value", "Integer"))
+_LEDGER = {"transactional.id": "ledger-tx", **_WRITES}
+_SHORT_SESSION = {"session.timeout.ms": "8000", "heartbeat.interval.ms": "2000"}
+_NEW_AND_SLOW = {"group.protocol": "consumer", "max.poll.interval.ms": "8000", "max.poll.records": "50"}
+_SOON_ROLLED_BACK = "\ntransaction.abort.timed.out.transaction.cleanup.interval.ms=2000\n"
+_GUARDED = "\nauthorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\nsuper.users=User:ANONYMOUS\n"
 
 
 def record_too_large_client(on: Scene) -> None:
@@ -33,9 +40,7 @@ def slow_consumer(on: Scene) -> None:
 
 
 def sasl_wrong_password(on: Scene) -> None:
-    jaas = f'{_PLAIN} required username="{USER}" password="not-the-one";'
-    said = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
-    on.producer("billing-api", _door(on, "SASL_PLAINTEXT"), **said).start(1)
+    on.producer("billing-api", _door(on, "SASL_PLAINTEXT"), **_login("not-the-one")).start(1)
     on.seen("failed authentication")
     on.runs()
 
@@ -67,26 +72,110 @@ def tls_on_plaintext(on: Scene) -> None:
     on.runs()
 
 
-def converter_failure(on: Scene) -> None:
-    settings = {
-        "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
-        "topics": "readings",
-        "file": str(on.folder / "readings.txt"),
-        "tasks.max": "1",
-    }
-    on.topic("readings")
-    worker = on.worker()
-    worker.start()
-    on.producer("sensors", topic="readings").start(1, record="{}: 21.5 degrees")
-    worker.create("readings-file", settings)
-    on.seen("Task is being killed")
-    on.runs()
-
-
 def consumer_leaves(on: Scene) -> None:
     on.consumers[1].stop()
     on.runs()
     on.consumers[1].start()
+    on.runs()
+
+
+def static_member_twice(on: Scene) -> None:
+    for name in ("fraud-1", "fraud-2"):
+        on.consumer(name, (TOPIC, "fraud"), **{"group.instance.id": "fraud-0"}).start()
+        on.runs(8)
+    on.seen("FencedInstanceIdException")
+    on.runs()
+
+
+def transactional_id_twice(on: Scene) -> None:
+    on.topic("ledger")
+    for name in ("ledger-1", "ledger-2"):
+        on.application(name, "ledger", "ledger", "2000", **_LEDGER).start()
+        on.seen("ProducerId set to", times=1 if name == "ledger-1" else 2)
+        on.runs(8)
+    on.seen("The ledger is closed")
+    on.runs()
+
+
+def transaction_too_long(on: Scene) -> None:
+    on.topic("ledger")
+    on.application("ledger-1", "ledger", "ledger", "30000", **_LEDGER, **{"transaction.timeout.ms": "10000"}).start()
+    on.seen("The ledger is closed")
+    on.runs()
+
+
+def consumer_hung(on: Scene) -> None:
+    on.consumers[0].pause()
+    on.seen("has failed, removing it from the group")
+    on.runs()
+
+
+def consumer_hung_and_woken(on: Scene) -> None:
+    consumer_hung(on)
+    on.consumers[0].wake()
+    on.seen("failed due to UNKNOWN_MEMBER_ID")
+    on.runs()
+
+
+def slow_consumer_of_the_new_protocol(on: Scene) -> None:
+    for times in (1, 2, 3):
+        on.consumers[0].dawdling.set()
+        on.seen("onsumer poll timeout has expired", times=times)
+        on.runs(5)
+        on.consumers[0].dawdling.clear()
+        on.runs(10)
+
+
+def poison_record(on: Scene) -> None:
+    kinds = {f"{part}.deserializer": f"org.apache.kafka.common.serialization.{kind}Deserializer" for part, kind in _READ_AS}
+    reads = {"group.id": "ageing", "auto.offset.reset": "earliest", **kinds}
+    on.application("ageing-1", "polls", TOPIC, **reads).start()
+    on.seen("Error deserializing", times=3)
+    on.runs()
+
+
+def offsets_gone(on: Scene) -> None:
+    for consumer in on.consumers:
+        consumer.stop()
+    on.runs()
+    on.cut(TOPIC)
+    on.runs(5)
+    for consumer in on.consumers:
+        consumer.start()
+    on.seen("out of range")
+    on.runs()
+
+
+def all_brokers_hang(on: Scene) -> None:
+    for id_ in BROKERS:
+        on.pause(id_)
+    on.seen("has passed since batch creation")
+    on.runs(40)
+
+
+def producer_denied(on: Scene) -> None:
+    on.producer("billing-api", _door(on, "SASL_PLAINTEXT"), **_login(PASSWORD)).start(1)
+    on.seen("uthorization", times=3)
+    on.runs(10)
+
+
+def consumer_denied(on: Scene) -> None:
+    on.consumer("billing-1", (TOPIC, "billing"), _door(on, "SASL_PLAINTEXT"), **_login(PASSWORD)).start()
+    on.seen("TopicAuthorizationException")
+    on.runs(10)
+
+
+def no_key_on_a_compacted_topic(on: Scene) -> None:
+    on.topic("profiles", **{"cleanup.policy": "compact"})
+    on.producer("profiles-api", topic="profiles").start(1)
+    on.seen("InvalidRecordException")
+    on.runs()
+
+
+def time_refused(on: Scene) -> None:
+    on.topic("meters", **{"message.timestamp.before.max.ms": "3600000", "message.timestamp.after.max.ms": "3600000"})
+    on.application("meters-api", "dated", "meters", "86400000", **_WRITES).start()
+    on.seen("InvalidTimestampException")
     on.runs()
 
 
@@ -99,9 +188,25 @@ FAULTS: Mapping[str, Fault] = {
     "tls-plaintext-client-with-room": Fault(tls_plaintext_client_with_room, Layout(secured=True)),
     "tls-untrusted": Fault(tls_untrusted, Layout(secured=True)),
     "tls-on-plaintext": Fault(tls_on_plaintext),
-    "converter-failure": Fault(converter_failure),
     "consumer-leaves": Fault(consumer_leaves),
+    "static-member-twice": Fault(static_member_twice),
+    "transactional-id-twice": Fault(transactional_id_twice),
+    "transaction-too-long": Fault(transaction_too_long, Layout(settings=_SOON_ROLLED_BACK)),
+    "consumer-hung-and-woken": Fault(consumer_hung_and_woken, Layout(consumers=_SHORT_SESSION)),
+    "slow-consumer-of-the-new-protocol": Fault(slow_consumer_of_the_new_protocol, Layout(consumers=_NEW_AND_SLOW)),
+    "poison-record": Fault(poison_record),
+    "offsets-gone": Fault(offsets_gone),
+    "all-brokers-hang": Fault(all_brokers_hang),
+    "producer-denied": Fault(producer_denied, Layout(secured=True, settings=_GUARDED)),
+    "consumer-denied": Fault(consumer_denied, Layout(secured=True, settings=_GUARDED)),
+    "no-key-on-a-compacted-topic": Fault(no_key_on_a_compacted_topic),
+    "time-refused": Fault(time_refused),
 }
+
+
+def _login(password: str) -> Mapping[str, str]:
+    jaas = f'{_PLAIN} required username="{USER}" password="{password}";'
+    return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
 
 
 def _door(on: Scene, kind: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import threading
 import time
@@ -38,6 +40,7 @@ _WORKER = {
     "plugin.discovery": "service_load",  # looking into every jar takes a minute on a busy machine
 }
 _PIPE_BYTES = 4096
+CLIENT = Path(__file__).parent / "Client.java"
 REQUEST_WITHIN_S = 180
 
 
@@ -62,6 +65,18 @@ class Tool:
     def kill(self) -> None:
         """End it as `kill -9` does."""
         kill(self._process)
+
+    def pause(self) -> None:
+        """Let it hang: it has no time any more, until `wake`."""
+        self._signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        """Let it go on after `pause`."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        os.kill(self._process.pid, number)
 
     def _run(self, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -129,18 +144,38 @@ class ConsoleConsumer(Tool):
                 time.sleep(0.1)
 
 
+class Program(Tool):
+    """A program that nobody talks to. In its words `{}` stands for the file with its settings."""
+
+    def __init__(
+        self,
+        jars: Path,
+        folder: Path,
+        name: str,
+        words: Sequence[str],
+        settings: Mapping[str, str],
+        layout: str = CLIENT_LAYOUT,
+    ) -> None:
+        super().__init__(jars, folder, name, settings, layout)
+        self._arguments = [str(self.settings) if word == "{}" else word for word in words]
+
+    def start(self) -> None:
+        """Start it and return at once."""
+        self._process = self._run(self._arguments)
+        threading.Thread(target=self._process.communicate, daemon=True).start()
+
+
 class ConnectWorker(Tool):
     """A distributed Connect worker, for what is in the jars: the connectors for files."""
 
     heap = "-Xmx384m"
 
-    def __init__(self, jars: Path, folder: Path, address: str, copies: int) -> None:
+    def __init__(self, jars: Path, folder: Path, name: str, address: str, settings: Mapping[str, str]) -> None:
         (port,) = free_ports(1)
         self._url = f"http://127.0.0.1:{port}"
-        (folder / "plugins").mkdir()
-        topics = {f"{kind}.storage.replication.factor": str(copies) for kind in ("config", "offset", "status")}
+        (folder / "plugins").mkdir(exist_ok=True)
         where = {"bootstrap.servers": address, "listeners": self._url, "plugin.path": str(folder / "plugins")}
-        super().__init__(jars, folder, "connect", {**_WORKER, **topics, **where}, WORKER_LAYOUT)
+        super().__init__(jars, folder, name, {**_WORKER, **where, **settings}, WORKER_LAYOUT)
 
     def start(self) -> None:
         """Start it and return at once: `create` waits until it answers."""
@@ -148,15 +183,23 @@ class ConnectWorker(Tool):
         threading.Thread(target=self._process.communicate, daemon=True).start()
 
     def create(self, connector: str, settings: Mapping[str, str]) -> None:
-        """Create a connector, asking again until the worker has joined its group. Raises TimeoutError."""
-        body = json.dumps(settings).encode()
-        head = {"Content-Type": "application/json"}
-        request = Request(f"{self._url}/connectors/{connector}/config", body, head, method="PUT")
+        """Create a connector, or give it other settings. Raises TimeoutError."""
+        self.ask("PUT", f"/connectors/{connector}/config", settings)
+
+    def ask(self, method: str, path: str, said: Mapping[str, str] | None = None) -> None:
+        """Ask by REST, again and again until the worker has joined its group. Raises TimeoutError."""
         deadline = time.monotonic() + REQUEST_WITHIN_S
-        while time.monotonic() < deadline:
-            try:
-                with urlopen(request, timeout=10):
-                    return
-            except OSError:
-                time.sleep(1)
-        raise TimeoutError(f"the worker took no connector within {REQUEST_WITHIN_S} s")
+        while not self._done(method, path, said):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the worker did not take {method} {path} within {REQUEST_WITHIN_S} s")
+            time.sleep(1)
+
+    def _done(self, method: str, path: str, said: Mapping[str, str] | None = None) -> bool:
+        """Ask by REST once; return whether it was done."""
+        body = None if said is None else json.dumps(said).encode()
+        request = Request(f"{self._url}{path}", body, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urlopen(request, timeout=10):
+                return True
+        except OSError:
+            return False

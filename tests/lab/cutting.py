@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 from engine.match import match
@@ -68,7 +69,7 @@ def _events(name: str, text: str) -> Iterator[Event]:
     """Yield the events of a log, without the values of configurations and most frames of stack traces."""
     lines = text.splitlines(keepends=True)
     starts = [i for i, line in enumerate(lines) if _HEADER.match(line)]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, end in pairwise([*starts, len(lines)]):
         stamp = _HEADER.match(lines[start])
         assert stamp is not None
         at = datetime.fromisoformat(stamp[1]).replace(tzinfo=UTC)
@@ -132,7 +133,7 @@ def main() -> int:
     said = parser.parse_args()
     whole = {path.name: path.read_text(encoding="utf-8") for path in sorted(said.logs.glob("*.log"))}
     folder = CAPTURED / said.name
-    for name, text in kept(whole).items():
+    for name, text in kept({name: text for name, text in whole.items() if text}).items():
         (folder / name).write_text(text.replace(f"{LAB / 'faults' / said.name}", "/srv/kafka"), encoding="utf-8")
     wrong = {"whole": judged(said.logs, said.name), "cut": judged(folder, said.name)}
     for what, sentences in wrong.items():

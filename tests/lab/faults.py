@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.cli.intake import Intake
 from engine.cli.triage import triage
-from tests.lab import broker_faults, client_faults
+from tests.lab import broker_faults, client_faults, connect_faults
 from tests.lab.fault import Fault
 from tests.lab.running import say
 from tests.lab.scene import scene
@@ -20,7 +20,8 @@ from tests.rulepack.playing import plan, unlike
 CAPTURED = Path(__file__).parents[1] / "captured"
 LAB = Path(__file__).parents[2] / ".lab"
 RUNS_S = 20
-FAULTS: Mapping[str, Fault] = {**broker_faults.FAULTS, **client_faults.FAULTS}
+_KINDS = (broker_faults, client_faults, connect_faults)
+FAULTS: Mapping[str, Fault] = {name: fault for kind in _KINDS for name, fault in kind.FAULTS.items()}
 
 
 def faults(jars: Path, folder: Path, names: Sequence[str] = (), runs_s: float = RUNS_S) -> list[str]:

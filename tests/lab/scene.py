@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -11,7 +13,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tests.lab.clients import ConnectWorker, ConsoleConsumer, ConsoleProducer, Tool
+from confluent_kafka import OFFSET_END
+
+from tests.lab.clients import (
+    CLIENT,
+    CLIENT_LAYOUT,
+    ConnectWorker,
+    ConsoleConsumer,
+    ConsoleProducer,
+    Program,
+    Tool,
+)
 from tests.servers.broker import BOTH, BROKER, CLUSTER_ID, CONTROLLER, NO_DOORS, Broker, Doors, Node, free_ports
 from tests.servers.secured import made_certificate, secured_doors
 from tests.servers.topics import Topics
@@ -21,6 +33,7 @@ _Tool = TypeVar("_Tool", bound=Tool)
 BROKERS, CONTROLLER_ID = (1, 2, 3), 9
 TOPIC, GROUP, PRODUCER = "orders", "shipping", "orders-api"
 DISK = "48m"
+PARTITIONS = 3
 SEEN_WITHIN_S = START_WITHIN_S = 240
 _POLL_S = 0.2
 _SETTINGS = """
@@ -88,7 +101,14 @@ class Scene:
     def topic(self, name: str, **config: str) -> None:
         """Make a topic with three replicas of each of its three partitions."""
         topics = Topics(self.address)
-        topics.make(3, name, len(BROKERS), **config)
+        topics.make(PARTITIONS, name, len(BROKERS), **config)
+        topics.close()
+
+    def cut(self, name: str) -> None:
+        """Delete all records that a topic has."""
+        topics = Topics(self.address)
+        for partition in range(PARTITIONS):
+            topics.cut(name, partition, OFFSET_END)
         topics.close()
 
     def in_sync(self) -> None:
@@ -112,14 +132,28 @@ class Scene:
         said = {"client.id": name, **_PRODUCER, **settings}
         return self._known(ConsoleProducer(self._jars, self.folder, name, address or self.address, topic, said))
 
-    def consumer(self, name: str) -> ConsoleConsumer:
-        """Return a member of the group that is not started."""
-        said = {"client.id": name, "auto.offset.reset": "earliest", **self._layout.consumers}
-        return self._known(ConsoleConsumer(self._jars, self.folder, name, self.address, (TOPIC, GROUP), said))
+    def consumer(
+        self, name: str, reads: tuple[str, str] = (TOPIC, GROUP), address: str = "", **settings: str
+    ) -> ConsoleConsumer:
+        """Return a consumer that is not started; `reads` is its topic and its group."""
+        said = {"client.id": name, "auto.offset.reset": "earliest", **self._layout.consumers, **settings}
+        return self._known(ConsoleConsumer(self._jars, self.folder, name, address or self.address, reads, said))
 
-    def worker(self) -> ConnectWorker:
+    def application(self, name: str, does: str, *what: str, **settings: str) -> Program:
+        """Return a program of somebody's that is not started; Client.java says what it can do."""
+        said = {"bootstrap.servers": self.address, "client.id": name, **settings}
+        return self._known(Program(self._jars, self.folder, name, (str(CLIENT), does, "{}", *what), said, CLIENT_LAYOUT))
+
+    def worker(self, name: str = "connect", address: str = "", **settings: str) -> ConnectWorker:
         """Return a Connect worker that is not started."""
-        return self._known(ConnectWorker(self._jars, self.folder, self.address, len(BROKERS)))
+        topics = {f"{kind}.storage.replication.factor": str(len(BROKERS)) for kind in ("config", "offset", "status")}
+        return self._known(ConnectWorker(self._jars, self.folder, name, address or self.address, {**topics, **settings}))
+
+    def pause(self, id_: int) -> None:
+        """Let a server hang: it has no time any more."""
+        pid = self.servers[id_].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
 
     def runs(self, seconds: float | None = None) -> None:
         """Let everybody work for a while."""
@@ -166,7 +200,7 @@ def scene(jars: Path, folder: Path, layout: Layout, runs_s: float) -> Iterator[S
         made = Scene(jars, folder, layout, runs_s)
         stack.callback(made.end)
         made.start()
-        made.seen("Adding newly assigned partitions", times=2)
+        made.seen("Found no committed offset", times=PARTITIONS)
         made.runs()
         yield made
 
