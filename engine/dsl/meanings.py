@@ -41,6 +41,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "by": "Keys that must be equal: own key, or a map of own key to the symptom's.",
         "within": "How far from this rule's own span a symptom may start.",
         "scope_wide": "Say true to join on the cluster alone.",
+        "at_least": "How severe this rule must be to explain them, and nothing that only informs explains it; `info` if not given.",
     },
     "ContinuesEntry": {
         "rule": "The rule of the earlier stage.",

@@ -127,6 +127,7 @@ class ExplainsEntry(Strict):
     by: Keys
     within: Within = Within()
     scope_wide: Flag = False
+    at_least: Severity = SEVERITIES[0]
 
 
 class ContinuesEntry(Strict):

@@ -68,7 +68,8 @@ class Runbook:
 class Explains:
     """This rule is the cause of alerts of `rules` whose keys are equal and that start in [-before, +after] of its own span.
 
-    `by` maps a key of this rule to the key of the symptom. Keys are looked up in entity, captures, then labels.
+    `by` maps a key of this rule to the key of the symptom. Keys are looked up in entity, captures, then labels. With an
+    `at_least` an alert explains only when it is so severe, and is itself explained by nothing that only informs.
     """
 
     rules: tuple[str, ...]
@@ -76,6 +77,7 @@ class Explains:
     before_s: float
     after_s: float
     scope_wide: bool = False
+    at_least: str = SEVERITIES[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,8 +151,7 @@ def too_few_brokers_for_a_topic(on: Scene) -> None:
 
 def files_deleted(on: Scene) -> None:
     for folder in _data(on).glob(f"{TOPIC}-*"):
-        for file in folder.iterdir():
-            file.unlink()
+        shutil.rmtree(folder)
     on.seen("FileNotFoundException")
     on.runs(40)
 
