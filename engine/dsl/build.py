@@ -70,7 +70,7 @@ def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
 
 def _explains(given: ExplainsEntry) -> Explains:
     within = given.within
-    return Explains(tuple(given.rules), given.by, within.before, within.after, given.scope_wide, given.at_least)
+    return Explains(tuple(given.rules), given.by, within.before, within.after, given.scope_wide, given.at_least, within.until)
 
 
 def _clear(given: ClearEntry | None, default_s: float) -> Clear:

@@ -131,8 +131,12 @@ def _is_of_another(root: Alert, symptom: Alert) -> bool:
 def _in_time(root: Alert, end: datetime, symptom: Alert, entry: Explains) -> bool:
     if not (root.dated and symptom.dated):
         return True
-    after_start = symptom.starts_at >= root.starts_at - timedelta(seconds=entry.before_s)
-    return after_start and (end == _EVER or symptom.starts_at <= end + timedelta(seconds=entry.after_s))
+    if symptom.starts_at < root.starts_at - timedelta(seconds=entry.before_s):
+        return False
+    if end == _EVER:
+        return True
+    goes_on_s = (symptom.last_seen - end).total_seconds()
+    return symptom.starts_at <= end + timedelta(seconds=entry.after_s) and goes_on_s <= entry.until_s
 
 
 def _reach(alert: Alert, silence: bool) -> datetime:

@@ -67,6 +67,15 @@ def test_what_starts_too_long_after_is_not_explained() -> None:
     assert (len(ten), len(eleven)) == (1, 2)
 
 
+def test_what_goes_on_for_longer_than_its_cause_allows_is_not_explained() -> None:
+    short = rule("stopping", "info", explains=[replace(explains("peer-complains", cluster="cluster"), until_s=60)])
+    for end, roots in ((1, []), (2, ["peer-complains"])):
+        found = told(
+            alert("stopping", 0, severity="info"), alert("peer-complains", 0, end, broker="2"), rules=plan(short, COMPLAINS)
+        )
+        assert [incident.rule for incident in found] == roots
+
+
 def test_a_silence_that_nothing_ended_explains_complaints_hours_later() -> None:
     [incident] = told(alert("broker-silent", 0, broker="1"), alert("peer-complains", 200, captures={"node": "1"}, broker="2"))
     assert incident.rule == "broker-silent"
