@@ -161,7 +161,7 @@ def disk_full_at_start(on: Scene) -> None:
     with (_data(on) / "somebody-elses.dump").open("wb") as dump:
         os.posix_fallocate(dump.fileno(), 0, shutil.disk_usage(_data(on)).free)
     on.servers[_VICTIM].launch()
-    on.runs(60)
+    on.runs(40)
 
 
 def heap_too_small_for_a_stranger(on: Scene) -> None:
