@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -42,8 +43,8 @@ _READERS: dict[tuple[int, str], RangeReader] = {}
 
 def reading(
     servers: str, options: Mapping[str, str], topic: str, ranges: Sequence[Range], patience_s: float = PATIENCE_S
-) -> Iterator[Message | Lost]:
-    """Yield the records of `ranges`, the partitions mixed, and what is lost of them where it is found.
+) -> Iterator[Sequence[Message] | Lost]:
+    """Yield the records of `ranges`, in lists of one partition each, and what is lost of them where it is found.
 
     The consumer stays open between calls, where it stands, with what it has fetched ahead: one for each configuration and
     process. After any error, or when the caller does not read to the end, it is closed and forgotten.
@@ -79,8 +80,8 @@ class RangeReader:
         """Close the consumer."""
         self._consumer.close()
 
-    def read(self, ranges: Sequence[Range]) -> Iterator[Message | Lost]:
-        """Yield the records of `ranges` and what is lost of them. Raises SourceError."""
+    def read(self, ranges: Sequence[Range]) -> Iterator[Sequence[Message] | Lost]:
+        """Yield the records of `ranges`, in lists of one partition each, and what is lost of them. Raises SourceError."""
         self._todo = {each.partition: each.end for each in ranges}
         for each in ranges:
             if self._next.get(each.partition) != each.start:
@@ -98,8 +99,9 @@ class RangeReader:
             elif now - asked > ASK_AGAIN_S:
                 self._ask_again()
                 asked = now
-            for message in messages:
-                yield from self._taken(message)
+            for (partition, failed), run in groupby(messages, _kind):
+                taken = self._told if failed else self._taken
+                yield from taken(partition, list(run))
 
     def _place(self, partition: int, offset: int) -> None:
         """Let the consumer stand at `offset`; assigning anew, unlike seeking, leaves nothing of the old place in its queue."""
@@ -113,13 +115,13 @@ class RangeReader:
         self._ended.pop(partition, None)
         self._stash.pop(partition, None)
 
-    def _unstashed(self, partition: int) -> Iterator[Message]:
+    def _unstashed(self, partition: int) -> Iterator[Sequence[Message]]:
         """Yield what an earlier range left over; the range may be complete with it, or by an end that was told back then."""
         end, fetched = self._todo[partition], self._stash.pop(partition, [])
         rest = [message for message in fetched if message.offset() >= end]
-        for message in fetched[: len(fetched) - len(rest)]:
-            self._next[partition] = message.offset() + 1
-            yield message
+        if used := fetched[: len(fetched) - len(rest)]:
+            self._next[partition] = used[-1].offset() + 1
+            yield used
         if rest:
             self._stash[partition] = rest
         if rest or max(self._next[partition], self._ended.get(partition, 0)) >= end:
@@ -128,30 +130,34 @@ class RangeReader:
     def _done(self, partition: int) -> None:
         self._next[partition] = self._todo.pop(partition)
 
-    def _taken(self, message: Message) -> Iterator[Message | Lost]:
-        partition, offset, error = message.partition(), message.offset(), message.error()
-        if error is not None:
-            yield from self._told(error, partition, offset)
-        elif partition in self._todo:
-            end = self._todo[partition]
-            if offset < end:
-                self._next[partition] = offset + 1
-                yield message
-            else:
-                self._keep(message)
-            if offset + 1 >= end:
-                self._done(partition)
-        elif partition in self._next:
-            self._keep(message)
+    def _taken(self, partition: int, messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+        if partition not in self._todo:
+            self._keep(partition, messages)
+            return
+        end, last = self._todo[partition], messages[-1].offset()
+        wanted = messages if last < end else [message for message in messages if message.offset() < end]
+        if wanted:
+            self._next[partition] = wanted[-1].offset() + 1
+            yield wanted
+        self._keep(partition, messages[len(wanted) :])
+        if last + 1 >= end:
+            self._done(partition)
 
-    def _keep(self, message: Message) -> None:
-        """Keep a record for the next range; too many are given back, to be fetched again when they are wanted."""
-        kept = self._stash.setdefault(message.partition(), [])
-        kept.append(message)
-        if len(kept) > self._stashed and message.partition() not in self._todo:
-            self._forget(message.partition())
+    def _keep(self, partition: int, messages: Sequence[Message]) -> None:
+        """Keep records for the next range; too many are given back, to be fetched again when they are wanted."""
+        if not messages or partition not in self._next:
+            return
+        kept = self._stash.setdefault(partition, [])
+        kept.extend(messages)
+        if len(kept) > self._stashed and partition not in self._todo:
+            self._forget(partition)
 
-    def _told(self, error: KafkaError, partition: int, offset: int) -> Iterator[Lost]:
+    def _told(self, partition: int, messages: Sequence[Message]) -> Iterator[Lost]:
+        for message in messages:
+            if (error := message.error()) is not None:
+                yield from self._refused(error, partition, message.offset())
+
+    def _refused(self, error: KafkaError, partition: int, offset: int) -> Iterator[Lost]:
         code = error.code()
         if code == KafkaError._PARTITION_EOF:  # `offset` is the next one, control records and gaps included
             if partition in self._next:
@@ -207,6 +213,10 @@ class RangeReader:
             return refusal
         why = refusal or f"nothing came from {self._servers} for {self._patience_s:g} s: {waiting}"
         return SourceAway(f"the topic {self._topic} on {self._servers}", str(why))
+
+
+def _kind(message: Message) -> tuple[int, bool]:
+    return message.partition(), message.error() is not None
 
 
 def _group(options: Mapping[str, str]) -> dict[str, str]:

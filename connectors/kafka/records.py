@@ -8,22 +8,19 @@ it stays as it is, for engine/parse to read. Source of the field names: ECS fiel
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import orjson
 
 _MESSAGE = ("message", "log")
 _HOST = ("host.name", "host.hostname", "host", "hostname", "agent.hostname", "kubernetes.pod.name", "kubernetes.pod_name")
 _FILE = ("file", "log.file.path", "file.path", "filename", "path", "source")
-_LINE = re.compile(rb'"(?:message|log)"\s*:\s*"([^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*)"')
-_PROBE = b"<a line that nobody prints>"
-MOST_ENVELOPES = 2000
 _PROGRAM = ("level", "log.level", "logger", "log.logger", "logger_name", "stack_trace", "error.stack_trace")
+_PROGRAM_KEYS = {key for name in _PROGRAM for key in (name, name.partition(".")[0])}
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """The lines of a record, each with its line end, and who they are from, as far as the record says ("" where it does not).
 
     `fields` is the shipper's document, empty for raw lines.
@@ -32,7 +29,7 @@ class Content:
     data: bytes
     host: str = ""
     file: str = ""
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = {}
 
 
 def content(value: bytes) -> Content:
@@ -40,46 +37,11 @@ def content(value: bytes) -> Content:
     document = _document(value)
     if document is None:
         return Content(_ended(value))
-    message, host, file = (first(document, names) for names in (_MESSAGE, _HOST, _FILE))
+    message, host, file = first(document, _MESSAGE), first(document, _HOST), first(document, _FILE)
     if message is None or not (host or file):
         return Content(_ended(value))
-    whole = any(first(document, (name,)) for name in _PROGRAM)
-    data = value.replace(b"\n", b" ") if whole else message.encode("utf-8", "surrogatepass")
+    data = value.replace(b"\n", b" ") if _by_program(document) else message.encode("utf-8", "surrogatepass")
     return Content(_ended(data), host or "", file or "", document)
-
-
-class Envelopes:
-    """Reads records as `content` does, but remembers documents: a shipper writes the same around each line of a file.
-
-    Of a remembered document `fields` are those of another line: not for whoever asks for fields.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[bytes, bytes], Content | None] = {}
-        self._found = 0
-
-    def content(self, value: bytes) -> Content:
-        """Return what `value` holds."""
-        line = _LINE.search(value) if value.startswith(b"{") else None
-        if line is None or not line[1].isascii():  # bytes that are no UTF-8 make it no document
-            return content(value)
-        around = value[: line.start(1)], value[line.end(1) :]
-        if around not in self._known:
-            return self._learnt(around, value)
-        known = self._known[around]
-        self._found += 1
-        text = line[1] if known is not None and b"\\" not in line[1] else _unescaped(line[1])
-        if known is None or text is None:
-            return content(value)
-        return Content(_ended(text), known.host, known.file, known.fields)
-
-    def _learnt(self, around: tuple[bytes, bytes], value: bytes) -> Content:
-        if len(self._known) < MOST_ENVELOPES:
-            probe = content(_PROBE.join(around))
-            self._known[around] = probe if probe.data == _PROBE + b"\n" else None
-        elif self._found > len(self._known):  # worth the while: others have taken their place
-            self._known, self._found = {}, 0
-        return content(value)
 
 
 def stream_name(topic: str, partition: int, key: str, said: Content) -> str:
@@ -93,25 +55,34 @@ def stream_name(topic: str, partition: int, key: str, said: Content) -> str:
 
 def first(document: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     """Return the first of `names` that holds text; a dotted name is also looked for step by step."""
-    return next((value for name in names if isinstance(value := _at(document, name), str)), None)
+    for name in names:
+        if isinstance(value := _at(document, name), str):
+            return value
+    return None
+
+
+def _by_program(document: Mapping[str, Any]) -> bool:
+    if _PROGRAM_KEYS.isdisjoint(document):
+        return False
+    return any(isinstance(value := _at(document, name), str) and value for name in _PROGRAM)
 
 
 def _document(value: bytes) -> Mapping[str, Any] | None:
     if not value.startswith(b"{"):
         return None
     try:
-        loaded = json.loads(value)
+        loaded = _loaded(value)
     except (ValueError, RecursionError):
         return None
     return loaded if isinstance(loaded, dict) else None
 
 
-def _unescaped(text: bytes) -> bytes | None:
-    """Return what a JSON string between its quotes says, None when it is none."""
+def _loaded(text: bytes) -> Any:
+    """Return a JSON text's value; what the fast library does not take (NaN, half a surrogate pair) Python's own may."""
     try:
-        return str(json.loads(b'"%b"' % text)).encode("utf-8", "surrogatepass")
+        return orjson.loads(text)
     except ValueError:
-        return None
+        return json.loads(text)
 
 
 def _at(document: Mapping[str, Any], name: str) -> Any:

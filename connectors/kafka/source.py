@@ -10,7 +10,7 @@ record are spanned by empty chunks; a range that is lost is not, so that nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ from connectors.kafka.joining import Joining, Origin
 from connectors.kafka.labels import filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
-from connectors.kafka.records import Content, Envelopes, content, first, stream_name
+from connectors.kafka.records import Content, content, first, stream_name
 from engine.codec import converter
 from engine.errors import DataLoss, SourceAway, SourceMissing
 from engine.model.records import Labels, Progress
@@ -110,23 +110,30 @@ class KafkaSource:
             if isinstance(item, Lost):
                 lost.append(item)
                 at[item.partition] = item.end
-                continue
-            partition, offset, value = item.partition(), item.offset(), item.value()
-            if value is None:  # a deletion in a compacted topic: as if there were nothing
-                continue
-            if at[partition] < offset:
-                yield from _held(joining.rest())
-                yield self._gap(partition, at[partition], offset)
-            said = self._read(value)
-            origin = self._origin(partition, item.key(), said)
-            done = joining.add(origin, said.data, place(offset), place(offset + 1), _taken_ms(item))
-            if done is not None:
-                yield done
-            at[partition] = offset + 1
+            else:
+                partition = item[0].partition()
+                at[partition] = yield from self._joined(item, partition, at[partition], joining)
         yield from _held(joining.rest())
         yield from (self._gap(each.partition, at[each.partition], each.end) for each in wanted if at[each.partition] < each.end)
         if lost:
             raise ExceptionGroup("lines are gone", [self._loss(each) for each in lost])
+
+    def _joined(self, messages: Sequence[Message], partition: int, at: int, joining: Joining) -> Generator[Chunk, None, int]:
+        """Yield what is complete once `messages` are joined, of a partition that is read up to `at`; return where it is."""
+        for message in messages:
+            offset, value = message.offset(), message.value()
+            if value is None:  # a deletion in a compacted topic: as if there were nothing
+                continue
+            if at < offset:
+                yield from _held(joining.rest())
+                yield self._gap(partition, at, offset)
+            said = content(value)
+            origin = self._origin(partition, message.key(), said)
+            at = offset + 1
+            done = joining.add(origin, said.data, place(offset), place(at), _taken_ms(message))
+            if done is not None:
+                yield done
+        return at
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return, for every partition at `end`, how far it is read of what was there when `end` was decided."""
@@ -167,15 +174,14 @@ class KafkaSource:
         return Chunk(stream, place(start), b"", stream=stream, end=place(end))
 
     @cached_property
-    def _read(self) -> Callable[[bytes], Content]:
-        """How records are read: with all they say, when labels ask for fields."""
-        return content if any("{field:" in label for label in self.labels.values()) else Envelopes().content
+    def _asks_for_fields(self) -> bool:
+        return any("{field:" in label for label in self.labels.values())
 
     def _origin(self, partition: int, key: bytes | str | None, said: Content) -> Origin:
         """Return where a record's lines are from; the same object for the same source, where its fields do not matter."""
         about = partition, key, said.host, said.file
         known = self._origins.get(about)
-        if known is None or self._read == content:
+        if known is None or self._asks_for_fields:
             known = self._made_origin(partition, _text(key), said)
             if len(self._origins) < ORIGINS:
                 self._origins[about] = known

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from engine.dsl.correlations import correlation_of, timespan_s
 from engine.dsl.document import Loc, TextNode
 from engine.dsl.drafts import Draft
-from engine.dsl.schema import ClearEntry, ExplainsEntry, StepEntry
+from engine.dsl.schema import ClearEntry, EscalateEntry, ExplainsEntry, StepEntry, ToldAsEntry
 from engine.dsl.templates import CONTEXT, EMPTY, expression, template
 from engine.dsl.world import World, entity_of
+from engine.model.expressions import Expression
 from engine.model.rules import (
     Clear,
     Continues,
@@ -21,6 +22,7 @@ from engine.model.rules import (
     Signature,
     Step,
     Template,
+    ToldAs,
 )
 
 DEFAULT_CLEAR_S = 3600.0
@@ -61,6 +63,7 @@ def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
         continues=tuple(Continues(e.rule, e.by, e.within) for e in file.continues),
         clear=_clear(file.clear, clear_s),
         escalate=_escalations(draft, visible),
+        told_as=_told_as(draft, visible),
         for_s=file.for_,
         reopen_window_s=file.reopen_window,
         path=draft.document.path,
@@ -127,14 +130,26 @@ def _text(draft: Draft, loc: Loc, visible: Mapping[str, str], command: bool = Fa
 
 def _escalations(draft: Draft, visible: Mapping[str, str]) -> tuple[Escalation, ...]:
     known = {**CONTEXT, **visible, "lasting": "num"}
-    made: list[Escalation] = []
-    if not draft.document.whole(["escalate"], draft.file.escalate):
-        return ()
-    for index, entry in enumerate(draft.file.escalate):
-        condition = expression(draft.document.find(["escalate", index, "when"]), draft.report, known)
+    steps = draft.file.escalate
+    return tuple(Escalation(steps[index].to, when) for index, when in _conditions(draft, "escalate", steps, known))
+
+
+def _told_as(draft: Draft, visible: Mapping[str, str]) -> tuple[ToldAs, ...]:
+    given = draft.file.told_as
+    return tuple(
+        ToldAs(given[index].rule, when, _text(draft, ["told_as", index, "title"], visible))
+        for index, when in _conditions(draft, "told_as", given, {**CONTEXT, **visible})
+    )
+
+
+def _conditions(
+    draft: Draft, key: str, given: Sequence[EscalateEntry] | Sequence[ToldAsEntry], known: Mapping[str, str]
+) -> Iterator[tuple[int, Expression]]:
+    """Yield the position and the `when` of each entry under `key` that can be read."""
+    for index in range(len(given) if draft.document.whole([key], given) else 0):
+        condition = expression(draft.document.find([key, index, "when"]), draft.report, known)
         if condition is not None:
-            made.append(Escalation(entry.to, condition))
-    return tuple(made)
+            yield index, condition
 
 
 def plan_order(drafts: Mapping[str, Draft]) -> Sequence[Draft]:

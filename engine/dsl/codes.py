@@ -66,6 +66,7 @@ class Code(Enum):
     UNKNOWN_ENTITY = ("TOC505", "A key names neither a capture nor a known label.")
     CORRELATION_SHAPE = ("TOC506", "A correlation lacks what its type needs, or has what its type does not take.")
     COUNTS_CYCLE = ("TOC507", "Correlations count each other in a circle.")
+    UNLESS_CHAIN = ("TOC508", "A component gives way to one that gives way itself.")
 
     NO_FIRING_TEST = ("TOC601", "The rule has no test that shows it firing.")
     NO_SILENT_TEST = ("TOC602", "The rule has no near miss that shows it staying silent.")

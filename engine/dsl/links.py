@@ -111,6 +111,8 @@ def needed(draft: Draft) -> Iterator[tuple[Loc, str]]:
         yield from _listed(["explains", index, "rules"], entry.rules)
     for index, stage in enumerate(file.continues):
         yield ["continues", index, "rule"], stage.rule
+    for index, told in enumerate(file.told_as):
+        yield ["told_as", index, "rule"], told.rule
     yield from _listed(["clear", "rules"], file.clear.rules if file.clear else ())
     given = file.correlation
     if given is None:

@@ -22,6 +22,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "clear": "When an alert is over; nothing for 1 h if not given, nothing for its `timespan` for a correlation.",
         "for": "How long it must hold before anyone is told.",
         "escalate": "Steps up in severity.",
+        "told_as": "Rules whose id and severity the incident bears when more is known; the first that holds.",
         "explains": "Rules whose alerts with equal keys become symptoms of this one.",
         "continues": "Rules whose trouble this one is the next stage of.",
         "reopen_window": "The same entity again within this time is the same incident; 1 h if not given.",
@@ -58,6 +59,11 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "EscalateEntry": {
         "to": "The severity from then on.",
         "when": "An expression over captures, `count` and `lasting`, such as count >= 20 or lasting > 10m.",
+    },
+    "ToldAsEntry": {
+        "rule": "The rule that stands for this trouble then.",
+        "when": "An expression over all that the alerts of the incident captured, symptoms included.",
+        "title": "The title of the incident then; a template. Cause and fix stay those of the rule it is rooted in.",
     },
     "StepEntry": {
         "do": "What to do, in words; a template.",

@@ -14,7 +14,7 @@ from engine.dsl.drafts import Draft, RuleTest, draft_component, draft_format, dr
 from engine.dsl.files import TERMS, RuleSource, collect, fingerprint
 from engine.dsl.links import check_links
 from engine.dsl.reader import read
-from engine.dsl.report import Report
+from engine.dsl.report import Report, did_you_mean
 from engine.dsl.terms import terms_of
 from engine.dsl.world import World, world
 from engine.model.diagnostics import Diagnostic, Level
@@ -47,6 +47,7 @@ class _Reading:
     formats: dict[str, Format] = field(default_factory=dict)
     terms: dict[str, tuple[str, ...]] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
+    giving_way: list[tuple[Component, Document, Report]] = field(default_factory=list)  # components with `unless`
 
 
 def load_pack(paths: Sequence[Path]) -> Pack:
@@ -61,6 +62,7 @@ def compile_sources(sources: Sequence[RuleSource]) -> Pack:
         _read(source, found)
     known = world(found.drafts, found.components, tuple(found.formats.values()))
     check_links(known)
+    _check_giving_way(found)
     plan = _plan(known, fingerprint(sources))
     tests = {draft.id: draft.tests for draft in plan_order(found.drafts)}
     findings = tuple(each for report in found.reports for each in report.all())
@@ -85,12 +87,26 @@ def _read(source: RuleSource, found: _Reading) -> None:
     if source.kind == "component":
         component = draft_component(document, report)
         _keep(component.name if component else "", component, found.components, document.find(["name"]), report)
+        if component is not None and component.unless:
+            found.giving_way.append((component, document, report))
     elif source.kind == "format":
         layout = draft_format(document, report)
         _keep(layout.name if layout else "", layout, found.formats, document.find(["name"]), report)
     else:
         draft = draft_rule(document, report, found.terms)
         _keep(draft.id if draft else "", draft, found.drafts, document.find(["id"]), report)
+
+
+def _check_giving_way(found: _Reading) -> None:
+    """Report components whose `unless` names none, or one that gives way itself: who it is then would go round in a circle."""
+    for component, document, report in found.giving_way:
+        other, at = found.components.get(component.unless), document.find(["unless"])
+        if other is None:
+            help_line = did_you_mean(component.unless, found.components, "name a component: a file of a folder `components`")
+            report.add(Code.UNKNOWN_RULE, at, f"there is no component `{component.unless}`", help_line)
+        elif other.unless:
+            message = f"`{component.unless}` has an `unless` itself"
+            report.add(Code.UNLESS_CHAIN, at, message, "let one component give way to one that never does")
 
 
 def _keep(id_: str, made: T | None, into: dict[str, T], at: Node, report: Report) -> None:

@@ -23,6 +23,7 @@ NESTED: Mapping[str, str] = {
     "continues[]": "ContinuesEntry",
     "clear": "ClearEntry",
     "escalate[]": "EscalateEntry",
+    "told_as[]": "ToldAsEntry",
     "runbook": "RunbookEntry",
     "runbook.fix[]": "StepEntry",
     "tests[]": "TestEntry",

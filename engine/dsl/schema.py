@@ -156,6 +156,14 @@ class EscalateEntry(Strict):
     when: Text
 
 
+class ToldAsEntry(Strict):
+    """`told_as`: the rule whose name the incident bears when it is known to go further."""
+
+    rule: RuleId
+    when: Text
+    title: Text
+
+
 class StepEntry(Strict):
     """`runbook.fix`: one step."""
 
@@ -246,6 +254,7 @@ class RuleFile(Strict):
     clear: ClearEntry | None = None
     for_: Duration = Field(default=0.0, alias="for")
     escalate: list[EscalateEntry] = []
+    told_as: list[ToldAsEntry] = []
     explains: list[ExplainsEntry] = []
     continues: list[ContinuesEntry] = []
     reopen_window: Duration = 3600.0

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from engine.incident import render
 from engine.incident.troubles import Trouble
-from engine.model.expressions import Result
+from engine.model.expressions import Result, evaluate
 from engine.model.incidents import Alert, Capture, Evidence, Incident, Roster, Symptom
 from engine.model.matches import Value
 from engine.model.rules import SEVERITIES, Plan, Rule
@@ -36,6 +36,8 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
     labels = _labels(trouble, rule)
     told = (*trouble.told, *trouble.stages)
     environment = _environment(told, around, captures, labels)
+    named = next((each for each in rule.told_as if evaluate(each.when, environment) is True), None)
+    severities = [alert.severity for alert in told] + ([around.rules[named.rule].severity] if named else [])
     ended = [alert.ends_at for alert in told if alert.ends_at is not None]
     over = len(ended) == len(told)
     pending = all(alert.status == "pending" for alert in told)
@@ -43,9 +45,9 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
         id=incident_id,
         key=root.key,
         revision=0,
-        rule=rule.id,
-        title=render.prose(rule.title, environment),
-        severity=max((alert.severity for alert in told), key=SEVERITIES.index),
+        rule=named.rule if named else rule.id,
+        title=render.prose(named.title if named else rule.title, environment),
+        severity=max(severities, key=SEVERITIES.index),
         status="resolved" if over else "open",
         component=rule.component,
         labels=labels,

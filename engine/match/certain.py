@@ -15,6 +15,8 @@ _REPEAT = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
 _CLASS = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
 _GROUP = re.compile(r"\((?:\?:|\?P?<\w+>)?(?!\?)")
 _ESCAPE = re.compile(r"\\(?:(?P<fixed>\W)|[dDsSwWbBAzntrfv])")
+_RUN = re.compile(r"(?:(?:[^\\.^$|()\[\]*+?{]+|\\\W)(?![*+?{]))+")  # fixed characters that nothing repeats
+_ESCAPED = re.compile(r"\\(\W)")
 _SPECIAL = frozenset(".^$")
 _OPEN_ENDED = re.compile(r"(?<!\\)[*+{]")
 _FLAGS = re.compile(r"(?:\(\?[ims]+\))?")
@@ -100,6 +102,10 @@ class _Reader:
         weight, borders = 0, len(self._borders)
         while self._peek() not in ("", "|", ")"):
             start = self._at
+            if run := self._run():
+                fixed.append((start, self._at))
+                weight += len(run)
+                continue
             char, inner = self._atom()
             end = self._at
             if self._take(_REPEAT) is None and (char or (inner and _OPEN_ENDED.search(self._regex, start, end) is None)):
@@ -117,6 +123,9 @@ class _Reader:
         found: list[tuple[str, ...]] = []
         text = ""
         while self._peek() not in ("", "|", ")"):
+            if run := self._run():
+                text += run
+                continue
             char, inner = self._atom()
             repeat = self._take(_REPEAT)
             sure = repeat is None or repeat[0][0] == "+"
@@ -126,6 +135,12 @@ class _Reader:
                 found += [(text,), inner if sure else ()]
                 text = ""
         return most_telling(texts for texts in (*found, (text,)) if texts and min(map(len, texts)) >= SHORTEST)
+
+    def _run(self) -> str:
+        """Read fixed characters that nothing repeats; return what they stand for, empty when there are none."""
+        found = self._take(_RUN)
+        run = found[0] if found is not None else ""
+        return _ESCAPED.sub(r"\1", run) if "\\" in run else run
 
     def _atom(self) -> tuple[str, tuple[str, ...]]:
         """Read one atom: a fixed character, or what is certain of anything else."""

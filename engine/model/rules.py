@@ -111,6 +111,16 @@ class Escalation:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldAs:
+    """An incident bears the id of `rule`, at least its severity, and `title`, when `when` holds over all that its alerts
+    captured. Its cause and its fix stay those of the rule that it is rooted in."""
+
+    rule: str
+    when: Expression
+    title: Template
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """What signatures and correlations share.
 
@@ -133,6 +143,7 @@ class Rule:
     continues: tuple[Continues, ...] = ()
     clear: Clear = field(default_factory=Clear)
     escalate: tuple[Escalation, ...] = ()
+    told_as: tuple[ToldAs, ...] = ()  # the first that holds
     for_s: float = 0.0
     reopen_window_s: float = 3600.0
     path: str = ""

@@ -23,7 +23,8 @@ WITHIN_S = 600
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>broker</artifactId><version>1</version>
 <dependencies>{dependencies}</dependencies></project>"""
-_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{more}</dependency>"
+_ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 
 
 class NoJars(RuntimeError):
@@ -59,8 +60,9 @@ def jars(name: str, artifacts: Sequence[Artifact], alone: Sequence[Artifact] = (
 
 
 def _by_maven(folder: Path, artifacts: Sequence[Artifact], alone: Sequence[Artifact]) -> None:
-    dependencies = "".join(_DEPENDENCY.format(*artifact) for artifact in (*artifacts, *alone))
-    (folder / "pom.xml").write_text(_POM.format(dependencies=dependencies))
+    wanted = [_DEPENDENCY.format(*artifact, more="") for artifact in artifacts]
+    wanted += [_DEPENDENCY.format(*artifact, more=_ALONE) for artifact in alone]
+    (folder / "pom.xml").write_text(_POM.format(dependencies="".join(wanted)))
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder / 'libs'}"]
     _run(["mvn", "-q", "-B", "-f", str(folder / "pom.xml"), *goal])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from confluent_kafka import Message
 
 from connectors.kafka import cluster, open_source
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Range
@@ -260,7 +261,11 @@ def _matches(reader: Reader) -> list[Match]:
 
 
 def _texts(reader: RangeReader, *wanted: Range) -> list[str | Lost]:
-    return [item if isinstance(item, Lost) else item.value().decode() for item in reader.read(wanted)]
+    return [text for item in reader.read(wanted) for text in ([item] if isinstance(item, Lost) else map(_text, item))]
+
+
+def _text(message: Message) -> str:
+    return message.value().decode()  # type: ignore[union-attr, return-value]
 
 
 def test_what_was_fetched_past_a_range_is_kept_or_fetched_again_but_never_lost(topics: Topics) -> None:

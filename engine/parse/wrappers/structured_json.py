@@ -28,7 +28,7 @@ _TRACE = (
     "stack_trace", "error.stack_trace", "exception.stacktrace", "stackTrace", "full_message", "exc_info", "exception",
     "thrown.extendedStackTrace", "_error_stack_trace", "_stack_trace", "err.stack", "stacktrace", "stack",
 )  # fmt: skip
-_REASON = ("error.message", "err.message", "thrown.message", "err", "error")
+_REASON = ("error.message", "err.message", "thrown.message", "thrown.localizedMessage", "err", "error")
 _CLASS = ("error.type", "err.type", "thrown.name")
 _TIME = ("@timestamp", "timestamp", "time", "ts", "asctime", "timeMillis", "instant.epochSecond", "date")
 _TORN = ('{"@timestamp"', '"@timestamp"')

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.incident import MemoryLedger, group
+from engine.model.expressions import Binary, Literal, Name
 from engine.model.incidents import Alert, Evidence, Incident, Roster, Verdict
-from engine.model.rules import Continues, Plan, Step
+from engine.model.rules import Continues, Plan, Step, ToldAs
 from tests.unit.incident.scene import alert, explains, hole, minute, number, plan, rule, text
 
 TOO_LARGE = rule(
@@ -117,6 +118,20 @@ def test_a_late_root_takes_over_the_oldest_incident_and_the_others_are_merged() 
     assert len(left.symptoms) == 2
     merged = next(i for i in ledger.incidents("prod") if i.id == two.id)
     assert (merged.status, merged.merged_into) == ("merged", one.id)
+
+
+def test_a_cause_with_worse_symptoms_is_told_as_another_rule_and_keeps_its_fix() -> None:
+    lost = ToldAs("partitions-lost", Binary(">=", Name("lone"), Literal(0)), text("lost with ", hole("broker")))
+    cause = rule("down", "high", explains=[explains("alone", broker="broker")], fix=[Step(text("start it"))])
+    down = replace(cause, told_as=(lost,))
+    rules = plan(down, rule("alone", "info"), rule("partitions-lost", "critical"))
+    alone = alert("alone", 0, severity="info", captures={"lone": number(3)}, broker="1")
+    ledger = MemoryLedger()
+    [before] = told(alert("down", 0, broker="1"), ledger=ledger, rules=rules)
+    assert (before.rule, before.title, before.severity) == ("down", "down", "high")
+    [after] = told(alert("down", 0, broker="1"), alone, ledger=ledger, rules=rules)
+    assert (after.id, after.rule, after.title, after.severity) == (before.id, "partitions-lost", "lost with 1", "critical")
+    assert (after.cause, [step.do for step in after.fix]) == ("cause of down", ["start it"])
 
 
 def test_an_informing_root_opens_nothing_and_silences_what_it_explains() -> None:

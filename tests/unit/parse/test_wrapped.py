@@ -111,6 +111,10 @@ DOCUMENTS = {
         timeMillis=1615372103512, thread="main", level="ERROR", loggerName="a.B", message="x",
         thrown={"name": "a.b.CException", "message": "boom", "extendedStackTrace": TRACE},
     ),
+    "log4j2 without a trace": document(
+        timeMillis=1615372103512, thread="main", level="ERROR", loggerName="a.B", message="x",
+        thrown={"name": "a.b.CException", "localizedMessage": "boom"},
+    ),
     "Connect through logstash's encoder": document(
         **{"@timestamp": "2021-03-10T10:28:23.512Z", "connector.context": "[cdc|task-0] "},
         message="x", logger_name="a.B", thread_name="main", level="ERROR", stack_trace=TRACE,
