@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from engine.dsl.correlations import correlation_of, timespan_s
 from engine.dsl.document import Loc, TextNode
 from engine.dsl.drafts import Draft
-from engine.dsl.schema import ClearEntry, EscalateEntry, StepEntry, ToldAsEntry
+from engine.dsl.schema import ClearEntry, EscalateEntry, ExplainsEntry, StepEntry, ToldAsEntry
 from engine.dsl.templates import CONTEXT, EMPTY, expression, template
 from engine.dsl.world import World, entity_of
 from engine.model.expressions import Expression
@@ -59,7 +59,7 @@ def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
         runbook=_runbook(draft, visible),
         captures=dict(world.captures(draft.id)),
         labels=dict(file.labels),
-        explains=tuple(Explains(tuple(e.rules), e.by, e.within.before, e.within.after, e.scope_wide) for e in file.explains),
+        explains=tuple(_explains(entry) for entry in file.explains),
         continues=tuple(Continues(e.rule, e.by, e.within) for e in file.continues),
         clear=_clear(file.clear, clear_s),
         escalate=_escalations(draft, visible),
@@ -69,6 +69,11 @@ def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
         path=draft.document.path,
         replaces=tuple(file.replaces),
     )
+
+
+def _explains(given: ExplainsEntry) -> Explains:
+    within = given.within
+    return Explains(tuple(given.rules), given.by, within.before, within.after, given.scope_wide, given.at_least, within.until)
 
 
 def _clear(given: ClearEntry | None, default_s: float) -> Clear:

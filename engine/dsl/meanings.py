@@ -36,12 +36,14 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "Within": {
         "before": "How long before the explaining rule a symptom may start; 1 min if not given.",
         "after": "How long after its last event a symptom may start; 10 min if not given.",
+        "until": "How long after its last event a symptom may still be seen, or it is no symptom; for ever if not given.",
     },
     "ExplainsEntry": {
         "rules": "The rules that are explained.",
         "by": "Keys that must be equal: own key, or a map of own key to the symptom's.",
         "within": "How far from this rule's own span a symptom may start.",
         "scope_wide": "Say true to join on the cluster alone.",
+        "at_least": "How severe this rule must be to explain them, and unexplained by what informs; `info` if not given.",
     },
     "ContinuesEntry": {
         "rule": "The rule of the earlier stage.",

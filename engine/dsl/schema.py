@@ -5,6 +5,7 @@ Scalars arrive as text; the types here turn them into values. What needs more th
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
@@ -118,6 +119,7 @@ class Within(Strict):
 
     before: Duration = 60.0
     after: Duration = 600.0
+    until: Duration = math.inf
 
 
 class ExplainsEntry(Strict):
@@ -127,6 +129,7 @@ class ExplainsEntry(Strict):
     by: Keys
     within: Within = Within()
     scope_wide: Flag = False
+    at_least: Severity = SEVERITIES[0]
 
 
 class ContinuesEntry(Strict):

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from engine.model.incidents import Alert, Key
-from engine.model.rules import Continues, Explains, Plan, Rule
+from engine.model.rules import SEVERITIES, Continues, Explains, Plan, Rule
 
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """`root` explains the alert it is listed for, with `keys` equal keys."""
+    """`root` explains the alert it is listed for, with `keys` equal keys; `in_earnest`: only because it is a severe one."""
 
     root: int
     keys: int
+    in_earnest: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,9 @@ def link(alerts: Sequence[Alert], plan: Plan) -> Links:
     by_rule: dict[str, list[int]] = defaultdict(list)
     for position, alert in enumerate(alerts):
         by_rule[alert.key[1]].append(position)
-    causes = {p: ranked for p in range(len(alerts)) if (ranked := _causes(p, alerts, ends, by_rule, rules))}
+    possible = {p: _causes(p, alerts, ends, by_rule, rules) for p in range(len(alerts))}
+    excused = {p for p, ranked in possible.items() if ranked and alerts[ranked[0].root].severity == SEVERITIES[0]}
+    causes = {p: kept for p, ranked in possible.items() if (kept := [c for c in ranked if _counts(c, excused)])}
     return Links(
         alerts,
         parent={position: ranked[0].root for position, ranked in causes.items()},
@@ -76,17 +79,22 @@ def _causes(
 ) -> list[Cause]:
     """Return the possible causes of an alert, the best first: most equal keys, then earliest, then key."""
     symptom = alerts[position]
-    best: dict[int, int] = {}
+    best: dict[int, Cause] = {}
     for root, entry in _explainers(symptom.key[1], by_rule, rules):
         cause = alerts[root]
-        if root == position or cause.status == "pending" or not _equal(cause, symptom, entry.by):
+        if (
+            root == position
+            or cause.status == "pending"
+            or not _is_severe(cause, entry)
+            or not _equal(cause, symptom, entry.by)
+        ):
             continue
         if "source" in entry.by and _is_of_another(cause, symptom):
             continue
         if _in_time(cause, ends[root], symptom, entry):
-            best[root] = max(best.get(root, 0), len(entry.by))
-    ranked = [Cause(root, keys) for root, keys in best.items()]
-    return sorted(ranked, key=lambda cause: (-cause.keys, alerts[cause.root].starts_at, alerts[cause.root].key))
+            found = Cause(root, len(entry.by), entry.at_least != SEVERITIES[0])
+            best[root] = max(best.get(root, found), found, key=lambda cause: (cause.keys, not cause.in_earnest))
+    return sorted(best.values(), key=lambda cause: (-cause.keys, alerts[cause.root].starts_at, alerts[cause.root].key))
 
 
 def _explainers(
@@ -96,6 +104,15 @@ def _explainers(
         for entry in rules[rule_id].explains if rule_id in rules else ():
             if symptom_rule in entry.rules:
                 yield from ((position, entry) for position in positions)
+
+
+def _counts(cause: Cause, excused: Container[int]) -> bool:
+    """Tell whether a cause is one: not what has to be severe and is only the sign of something that informs."""
+    return not (cause.in_earnest and cause.root in excused)
+
+
+def _is_severe(root: Alert, entry: Explains) -> bool:
+    return SEVERITIES.index(root.severity) >= SEVERITIES.index(entry.at_least)
 
 
 def _equal(root: Alert, other: Alert, by: Mapping[str, str]) -> bool:
@@ -114,8 +131,12 @@ def _is_of_another(root: Alert, symptom: Alert) -> bool:
 def _in_time(root: Alert, end: datetime, symptom: Alert, entry: Explains) -> bool:
     if not (root.dated and symptom.dated):
         return True
-    after_start = symptom.starts_at >= root.starts_at - timedelta(seconds=entry.before_s)
-    return after_start and (end == _EVER or symptom.starts_at <= end + timedelta(seconds=entry.after_s))
+    if symptom.starts_at < root.starts_at - timedelta(seconds=entry.before_s):
+        return False
+    if end == _EVER:
+        return True
+    goes_on_s = (symptom.last_seen - end).total_seconds()
+    return symptom.starts_at <= end + timedelta(seconds=entry.after_s) and goes_on_s <= entry.until_s
 
 
 def _reach(alert: Alert, silence: bool) -> datetime:

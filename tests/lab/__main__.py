@@ -53,7 +53,9 @@ def main() -> int:
 def _acts(name: str | None, of_faults: Sequence[str]) -> dict[str, Act]:
     """Return what is to be played, by name, with the jars it needs. Raises NoJars."""
     if name == "faults":
-        return {name: partial(faults, all_jars(), names=of_faults)}
+        for version in {FAULTS[fault].layout.kafka for fault in of_faults or FAULTS}:
+            all_jars(version)
+        return {name: partial(faults, names=of_faults)}
     return {each: partial(act, kafka_jars()) for each, act in ACTS.items() if name in (None, each)}
 
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
+import resource
 import shutil
 import signal
 import socket
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tests.lab.fault import Fault
-from tests.lab.scene import BROKERS, Layout, Scene
+from tests.lab.scene import BROKERS, OUTSIDE, TOPIC, Layout, Scene
 from tests.servers.broker import Node, free_ports
+from tests.servers.secured import PASSWORD, USER
+from tests.servers.topics import Topics
 
 SILENT_S = 70  # who complains of a broker does so for a minute before it is called silent
 ANOTHER_CLUSTER = "YW5vdGhlci1jbHVzdGVyMQ"
 _VICTIM = 3
+OLD = "3.9.2"
 
 
 def broker_killed(on: Scene) -> None:
@@ -101,12 +108,170 @@ def retention(on: Scene) -> None:
     on.runs()
 
 
+def broker_killed_and_restarted(on: Scene) -> None:
+    on.servers[_VICTIM].kill()
+    on.seen(f"Fencing broker {_VICTIM}")
+    on.runs()
+    on.servers[_VICTIM].start()
+    on.in_sync()
+    on.runs()
+
+
+def node_id_mismatch(on: Scene) -> None:
+    on.servers[_VICTIM].stop()
+    known = _data(on) / "meta.properties"
+    known.write_text(known.read_text().replace(f"node.id={_VICTIM}", "node.id=2"))
+    on.servers[_VICTIM].launch()
+    on.seen("doesn't match previous node id")
+    on.runs()
+
+
+def not_formatted(on: Scene) -> None:
+    on.servers[_VICTIM].stop()
+    shutil.rmtree(_data(on))
+    _data(on).mkdir()
+    on.servers[_VICTIM].launch()
+    on.seen("No readable meta.properties files found")
+    on.runs()
+
+
+def invalid_setting(on: Scene) -> None:
+    on.servers[_VICTIM].stop()
+    _set(on, "log.retention.hours=a week")
+    on.servers[_VICTIM].launch()
+    on.seen("Invalid value a week")
+    on.runs()
+
+
+def too_few_brokers_for_a_topic(on: Scene) -> None:
+    on.producer("billing-api", topic="invoices").start(1)
+    on.seen("INVALID_REPLICATION_FACTOR", times=3)
+    on.runs()
+
+
+def files_deleted(on: Scene) -> None:
+    for folder in _data(on).glob(f"{TOPIC}-*"):
+        shutil.rmtree(folder)
+    on.seen("FileNotFoundException")
+    on.runs(40)
+
+
+def disk_full_at_start(on: Scene) -> None:
+    on.servers[_VICTIM].stop()
+    with (_data(on) / "somebody-elses.dump").open("wb") as dump:
+        os.posix_fallocate(dump.fileno(), 0, shutil.disk_usage(_data(on)).free)
+    on.servers[_VICTIM].launch()
+    on.runs(40)
+
+
+def heap_too_small_for_a_stranger(on: Scene) -> None:
+    """A client that talks TLS to the plain port: what it says is taken for the length of a request, which is not refused."""
+    on.producer("billing-api", on.servers[_VICTIM].address, **{"security.protocol": "SSL"}).start(1)
+    on.seen("OutOfMemoryError", times=3)
+    on.runs()
+
+
+def heap_too_small_to_start(on: Scene) -> None:
+    on.servers[_VICTIM].stop()
+    on.servers[_VICTIM].heap = "128m"
+    _set(on, "log.cleaner.dedupe.buffer.size=134217728")
+    on.servers[_VICTIM].launch()
+    on.seen("OutOfMemoryError")
+    on.runs(40)
+
+
+def too_many_open_files(on: Scene) -> None:
+    pid = on.servers[_VICTIM].pid
+    assert pid is not None
+    held = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (held + 2, held + 2))
+    callers = [socket.create_connection(("127.0.0.1", on.servers[_VICTIM].port)) for _ in range(5)]
+    on.seen("Too many open files")
+    on.runs()
+    for caller in callers:
+        caller.close()
+
+
+def log_dir_not_writable(on: Scene) -> None:
+    """Nothing can be made or renamed in the folders of the partitions, which fails when a segment is rolled."""
+    folders = [str(folder) for folder in _data(on).glob(f"{TOPIC}-*")]
+    subprocess.run(["chattr", "+i", *folders], check=True)
+    try:
+        on.seen("Stopping serving replicas in dir")
+        on.runs()
+    finally:
+        subprocess.run(["chattr", "-i", *folders], check=True)
+
+
+def index_corrupted(on: Scene) -> None:
+    on.servers[_VICTIM].kill()
+    for index in _data(on).glob(f"{TOPIC}-*/*.index"):
+        index.write_bytes(b"not an index")
+    on.seen(f"Fencing broker {_VICTIM}")
+    on.servers[_VICTIM].start()
+    on.in_sync()
+    on.runs()
+
+
+def unclean_election(on: Scene) -> None:
+    """Of two replicas the one goes, the other takes records and goes too, and the first one comes back alone."""
+    on.topic("ledger", replicas=2, unclean_leader_election_enable="true")
+    on.producer("ledger-api", topic="ledger").start()
+    on.runs()
+    on.servers[2].kill()
+    on.seen("Fencing broker 2")
+    on.runs()
+    on.servers[_VICTIM].kill()
+    on.seen(f"Fencing broker {_VICTIM}")
+    on.servers[2].start()
+    on.seen("using an unclean election")
+    on.runs()
+
+
+def denied_by_acl(on: Scene) -> None:
+    jaas = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{USER}" password="{PASSWORD}";'
+    said = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
+    door = f"127.0.0.1:{on.doors[1].ports['SASL_PLAINTEXT']}"
+    on.producer("billing-api", door, **said).start(1)
+    on.seen("TOPIC_AUTHORIZATION_FAILED")
+    on.runs()
+
+
+def unreachable_listener(on: Scene) -> None:
+    on.producer("billing-api", f"127.0.0.1:{on.doors[1].ports[OUTSIDE]}").start(1)
+    on.runs(60)
+
+
+def idle(on: Scene) -> None:
+    on.runs(240)
+
+
+def admin_work(on: Scene) -> None:
+    """Partitions are added, moved, led by others, kept otherwise, and a topic is deleted."""
+    topics = Topics(on.address)
+    topics.make(2, "invoices", 1)
+    topics.grow(TOPIC, 6)
+    topics.keep(TOPIC, retention_ms="3600000")
+    _move(on, {("invoices", partition): [2, 3] for partition in range(2)} | {(TOPIC, 0): [3, 2, 1]})
+    on.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
+    on.runs()
+    topics.drop("invoices")
+    topics.close()
+    on.runs()
+
+
 _ROLLED = Layout(
     settings="\nlog.retention.check.interval.ms=5000\n",
     topic={"segment.bytes": "1048576", "retention.ms": "10000", "file.delete.delay.ms": "1000"},
     rate=200,
     size=2000,
 )
+_BUSY = Layout(topic={"segment.bytes": "1048576"}, rate=100, size=2000)
+_AUTHORIZED = Layout(
+    secured=True,
+    settings="\nauthorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\nsuper.users=User:ANONYMOUS\n",
+)
+_OLD = Layout(kafka=OLD)
 FAULTS: Mapping[str, Fault] = {
     "broker-killed": Fault(broker_killed),
     "broker-hung": Fault(broker_hung),
@@ -119,6 +284,31 @@ FAULTS: Mapping[str, Fault] = {
     "rolling-restart": Fault(rolling_restart),
     "planned-stop": Fault(planned_stop),
     "retention": Fault(retention, _ROLLED),
+    "broker-killed-3-9": Fault(broker_killed, _OLD),
+    "planned-stop-3-9": Fault(planned_stop, _OLD),
+    "rolling-restart-3-9": Fault(rolling_restart, _OLD),
+    "broker-killed-and-restarted": Fault(broker_killed_and_restarted),
+    "node-id-mismatch": Fault(node_id_mismatch),
+    "node-id-mismatch-3-9": Fault(node_id_mismatch, _OLD),
+    "not-formatted": Fault(not_formatted),
+    "invalid-setting": Fault(invalid_setting),
+    "too-few-brokers-for-a-topic": Fault(
+        too_few_brokers_for_a_topic, Layout(settings="\nauto.create.topics.enable=true\ndefault.replication.factor=4\n")
+    ),
+    "files-deleted": Fault(files_deleted, _BUSY),
+    "disk-full-at-start": Fault(disk_full_at_start, Layout(small_disk=_VICTIM)),
+    "heap-too-small-for-a-stranger": Fault(
+        heap_too_small_for_a_stranger, Layout(settings="\nsocket.request.max.bytes=2000000000\n")
+    ),
+    "heap-too-small-to-start": Fault(heap_too_small_to_start),
+    "too-many-open-files": Fault(too_many_open_files),
+    "log-dir-not-writable": Fault(log_dir_not_writable, _BUSY),
+    "index-corrupted": Fault(index_corrupted),
+    "unclean-election": Fault(unclean_election, Layout(apart=True, settings="\nmin.insync.replicas=1\n")),
+    "denied-by-acl": Fault(denied_by_acl, _AUTHORIZED),
+    "unreachable-listener": Fault(unreachable_listener, Layout(unreachable="kafka.example.internal")),
+    "idle": Fault(idle, Layout(rate=0.02)),
+    "admin-work": Fault(admin_work),
 }
 
 
@@ -126,6 +316,24 @@ def _signal(on: Scene, number: signal.Signals) -> None:
     pid = on.servers[_VICTIM].pid
     assert pid is not None
     os.kill(pid, number)
+
+
+def _data(on: Scene) -> Path:
+    return on.folder / f"broker-{_VICTIM}" / "data"
+
+
+def _set(on: Scene, setting: str) -> None:
+    """Let a setting count from the next start on."""
+    with on.servers[_VICTIM].properties.open("a") as file:
+        file.write(f"{setting}\n")
+
+
+def _move(on: Scene, wanted: Mapping[tuple[str, int], Sequence[int]]) -> None:
+    """Have these replicas hold these partitions, the first of them leading."""
+    plan = on.folder / "moved.json"
+    partitions = [{"topic": topic, "partition": number, "replicas": list(to)} for (topic, number), to in wanted.items()]
+    plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
+    on.tool("reassign.ReassignPartitionsCommand", "--reassignment-json-file", str(plan), "--execute")
 
 
 def _node(on: Scene) -> Node:

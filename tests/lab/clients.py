@@ -15,17 +15,9 @@ from urllib.request import Request, urlopen
 
 from tests.servers.broker import free_ports
 from tests.servers.ending import end, kill
+from tests.servers.logfile import logging_to
 
 _LIMITS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
-_LOG4J = """
-appender.f.type=File
-appender.f.name=F
-appender.f.fileName={log}
-appender.f.layout.type=PatternLayout
-appender.f.layout.pattern={layout}
-rootLogger.level=info
-rootLogger.appenderRef.f.ref=F
-"""
 CLIENT_LAYOUT = "[%d] %p %m (%c)%n"
 WORKER_LAYOUT = "[%d] %p %X{connector.context}%m (%c:%L)%n"
 _WORKER = {
@@ -39,6 +31,8 @@ _WORKER = {
     "status.storage.partitions": "1",
     "plugin.discovery": "service_load",  # looking into every jar takes a minute on a busy machine
 }
+_NEW_PRODUCER = ("org.apache.kafka.tools.ConsoleProducer", "--command-config")
+_OLD_PRODUCER = ("kafka.tools.ConsoleProducer", "--producer.config")
 _PIPE_BYTES = 4096
 CLIENT = Path(__file__).parent / "Client.java"
 REQUEST_WITHIN_S = 180
@@ -53,9 +47,7 @@ class Tool:
         self.log = folder / f"{name}.log"
         self.settings = folder / f"{name}.properties"
         self.settings.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        logging = folder / f"{name}.log4j2.properties"
-        logging.write_text(_LOG4J.format(log=self.log, layout=layout))
-        self._java = [*_LIMITS, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{jars}/*"]
+        self._java = [*_LIMITS, *logging_to(self.log, layout, folder / name), "-cp", f"{jars}/*"]
         self._process: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> None:
@@ -88,8 +80,8 @@ class ConsoleProducer(Tool):
 
     def __init__(self, jars: Path, folder: Path, name: str, address: str, topic: str, settings: Mapping[str, str]) -> None:
         super().__init__(jars, folder, name, settings)
-        where = ["--bootstrap-server", address, "--topic", topic, "--command-config", str(self.settings)]
-        self._arguments = ["org.apache.kafka.tools.ConsoleProducer", *where]
+        program, option = _NEW_PRODUCER if _is_new(jars) else _OLD_PRODUCER
+        self._arguments = [program, "--bootstrap-server", address, "--topic", topic, option, str(self.settings)]
 
     def start(self, rate: float = 20, size: int = 200, record: str = '{{"order":{}}}') -> None:
         """Start it and return at once. `record` is what it sends, with its number, filled up to `size`."""
@@ -128,7 +120,8 @@ class ConsoleConsumer(Tool):
         """`reads` is the topic and the group in which it is read."""
         super().__init__(jars, folder, name, settings)
         topic, group = reads
-        where = ["--bootstrap-server", address, "--topic", topic, "--group", group, "--command-config", str(self.settings)]
+        option = "--command-config" if _is_new(jars) else "--consumer.config"
+        where = ["--bootstrap-server", address, "--topic", topic, "--group", group, option, str(self.settings)]
         self._arguments = ["org.apache.kafka.tools.consumer.ConsoleConsumer", *where]
         self.dawdling = threading.Event()
 
@@ -203,3 +196,8 @@ class ConnectWorker(Tool):
                 return True
         except OSError:
             return False
+
+
+def _is_new(jars: Path) -> bool:
+    """Tell whether these are the jars of a Kafka from 4.0 on."""
+    return not any(jars.glob("kafka-clients-3.*.jar"))

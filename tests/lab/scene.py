@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,13 +25,15 @@ from tests.lab.clients import (
     Tool,
 )
 from tests.servers.broker import BOTH, BROKER, CLUSTER_ID, CONTROLLER, NO_DOORS, Broker, Doors, Node, free_ports
+from tests.servers.jars import KAFKA
 from tests.servers.secured import made_certificate, secured_doors
 from tests.servers.topics import Topics
 
 _Tool = TypeVar("_Tool", bound=Tool)
 
-BROKERS, CONTROLLER_ID = (1, 2, 3), 9
+BROKERS, CONTROLLER_ID = (1, 2, 3), 9  # of several controllers the first
 TOPIC, GROUP, PRODUCER = "orders", "shipping", "orders-api"
+OUTSIDE = "OUTSIDE"  # the listener of those who are told of another host
 DISK = "48m"
 PARTITIONS = 3
 SEEN_WITHIN_S = START_WITHIN_S = 240
@@ -51,9 +53,12 @@ _PRODUCER = {"acks": "all", "retries": "2147483647", "request.timeout.ms": "1000
 
 @dataclass(frozen=True)
 class Layout:
-    """What the cluster of a history needs besides three brokers that are their own quorum."""
+    """What the cluster of a history needs besides three brokers that are their own quorum. `kafka` is its version."""
 
-    apart: bool = False  # the quorum is a controller of its own
+    kafka: str = KAFKA[2]
+    apart: bool = False  # the quorum are controllers of their own
+    controllers: int = 1  # how many, where they are apart
+    members: int = 2  # of the group that reads
     secured: bool = False  # the brokers also listen with passwords and TLS
     small_disk: int = 0  # the broker whose data is on a file system of DISK
     settings: str = ""  # of all brokers
@@ -61,6 +66,7 @@ class Layout:
     consumers: Mapping[str, str] = field(default_factory=dict)
     rate: float = 20
     size: int = 200
+    unreachable: str = ""  # the host by which the brokers are told of at a door of their own
 
 
 PLAIN = Layout()
@@ -73,9 +79,8 @@ class Scene:
         self._jars, self.folder, self._layout, self.runs_s = jars, folder, layout, runs_s
         self.logs: dict[str, Path] = {}
         self.key_store = made_certificate(folder)[0] if layout.secured else None
-        self.quorum = list(_quorum(layout.apart))
-        ids = (*BROKERS, CONTROLLER_ID) if layout.apart else BROKERS
-        self.doors = {id_: self._doors(id_) for id_ in ids}
+        self.quorum = list(_quorum(layout))
+        self.doors = {id_: self._doors(id_) for id_ in (*BROKERS, *(node.id for node in self.quorum))}
         self.nodes = _nodes(self.quorum)
         self.servers = {node.id: self.server(node) for node in self.nodes}
         self.clients: list[Tool] = []
@@ -94,14 +99,14 @@ class Scene:
         self.topic(TOPIC, **self._layout.topic)
         self.orders = self.producer(PRODUCER)
         self.orders.start(self._layout.rate, self._layout.size)
-        self.consumers = [self.consumer(f"shipping-{number}") for number in (1, 2)]
+        self.consumers = [self.consumer(f"shipping-{number}") for number in range(1, self._layout.members + 1)]
         for consumer in self.consumers:
             consumer.start()
 
-    def topic(self, name: str, **config: str) -> None:
-        """Make a topic with three replicas of each of its three partitions."""
+    def topic(self, name: str, replicas: int = len(BROKERS), **config: str) -> None:
+        """Make a topic of three partitions."""
         topics = Topics(self.address)
-        topics.make(PARTITIONS, name, len(BROKERS), **config)
+        topics.make(PARTITIONS, name, replicas, **config)
         topics.close()
 
     def cut(self, name: str) -> None:
@@ -110,6 +115,12 @@ class Scene:
         for partition in range(PARTITIONS):
             topics.cut(name, partition, OFFSET_END)
         topics.close()
+
+    def tool(self, name: str, *arguments: str) -> None:
+        """Run one of Kafka's command line tools, by the name of its class, and wait until it is done."""
+        where = ["--bootstrap-server", self.address]
+        command = ["java", "-Xmx128m", "-cp", f"{self._jars}/*", f"org.apache.kafka.tools.{name}", *where, *arguments]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
 
     def in_sync(self) -> None:
         """Wait until every replica is up to date."""
@@ -122,7 +133,7 @@ class Scene:
         name = name or f"{'controller' if node.roles == CONTROLLER else 'broker'}-{node.id}"
         doors = self.doors[node.id]
         settings = _SETTINGS + doors.settings + self._layout.settings + more
-        doors = Doors(doors.ports, settings, doors.credentials)
+        doors = replace(doors, settings=settings)
         made = Broker(self._jars, self.folder / name, node, self.quorum, doors, cluster_id)
         self.logs[f"{name}.log"] = made.log
         return made
@@ -185,7 +196,11 @@ class Scene:
         return made
 
     def _doors(self, id_: int) -> Doors:
-        return secured_doors(self.key_store) if self.key_store and id_ in BROKERS else NO_DOORS
+        if id_ not in BROKERS:
+            return NO_DOORS
+        if self._layout.unreachable:
+            return _told_of_elsewhere(self._layout.unreachable)
+        return secured_doors(self.key_store) if self.key_store else NO_DOORS
 
     def _occurrences(self, words: str) -> int:
         return sum(log.read_text(errors="replace").count(words) for log in self.logs.values() if log.exists())
@@ -216,11 +231,17 @@ def _small_disk(at: Path) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(at)], check=True)
 
 
-def _quorum(apart: bool) -> Iterator[Node]:
-    ids = (CONTROLLER_ID,) if apart else BROKERS
+def _told_of_elsewhere(host: str) -> Doors:
+    """Return a door that a broker names by `host` to whoever comes in by it."""
+    (port,) = free_ports(1)
+    return Doors({OUTSIDE: port}, hosts={OUTSIDE: host})
+
+
+def _quorum(layout: Layout) -> Iterator[Node]:
+    ids = range(CONTROLLER_ID, CONTROLLER_ID + layout.controllers) if layout.apart else BROKERS
     for id_ in ids:
         port, controller = free_ports(2)
-        yield Node(id_, port, controller, CONTROLLER if apart else BOTH)
+        yield Node(id_, port, controller, CONTROLLER if layout.apart else BOTH)
 
 
 def _nodes(quorum: list[Node]) -> list[Node]:

@@ -13,31 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.servers.ending import end, kill
+from tests.servers.logfile import logging_to
 
 BOTH, BROKER, CONTROLLER = "broker,controller", "broker", "controller"
 _UP = "Kafka Server started"
 CLUSTER_ID = "dG9jc2luLXRlc3RzLTAwMQ"
 _LIMITS = ["-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"]
-_LOG4J = """
-appender.c.type=Console
-appender.c.name=C
-appender.c.layout.type=PatternLayout
-appender.c.layout.pattern=[%d] %p %m (%c)%n
-appender.f.type=File
-appender.f.name=F
-appender.f.fileName={folder}/server.log
-appender.f.layout.type=PatternLayout
-appender.f.layout.pattern=[%d] %p %m (%c)%n
-rootLogger.level=info
-rootLogger.appenderRef.c.ref=C
-rootLogger.appenderRef.f.ref=F
-"""
+_LAYOUT = "[%d] %p %m (%c)%n"
 _PROPERTIES = """
 process.roles={roles}
 node.id={id}
 controller.quorum.voters={voters}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,OUTSIDE:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL
 {listeners}
 log.dirs={folder}/data
 message.max.bytes=10485760
@@ -66,11 +54,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Doors:
-    """Listeners besides the plain one: name -> port, the settings they need, and SCRAM credentials (`SCRAM-SHA-512=[...]`)."""
+    """Listeners besides the plain one: name -> port, the settings they need, and SCRAM credentials (`SCRAM-SHA-512=[...]`).
+
+    `hosts`: name -> the host by which clients are told of it, where that is not the one it listens on.
+    """
 
     ports: Mapping[str, int] = field(default_factory=dict)
     settings: str = ""
     credentials: tuple[str, ...] = ()
+    hosts: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_DOORS = Doors()
@@ -79,8 +71,10 @@ NO_DOORS = Doors()
 class Broker:
     """A broker of a cluster. `start()` brings it up with what it had, `stop()` ends it, `kill()` gives it no time to say so.
 
-    A folder that was formatted before stays as it is.
+    A folder that was formatted before stays as it is. `heap`, and what is added to `properties`, count from the next start on.
     """
+
+    heap = "384m"
 
     def __init__(
         self,
@@ -98,11 +92,11 @@ class Broker:
         self._up = threading.Event()
         self._process: subprocess.Popen[str] | None = None
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "log4j2.properties").write_text(_LOG4J.format(folder=folder))
-        self._properties = folder / "server.properties"
-        self._properties.write_text(_properties(folder, node, quorum, doors))
+        self._logging = logging_to(self.log, _LAYOUT, folder / "server", shown=True)
+        self.properties = folder / "server.properties"
+        self.properties.write_text(_properties(folder, node, quorum, doors))
         scram = [word for credential in doors.credentials for word in ("--add-scram", credential)]
-        format_ = ["kafka.tools.StorageTool", "format", "-g", "-t", cluster_id, "-c", str(self._properties), *scram]
+        format_ = ["kafka.tools.StorageTool", "format", "-g", "-t", cluster_id, "-c", str(self.properties), *scram]
         subprocess.run(self._java(*format_, heap="-Xmx128m"), check=True, capture_output=True, timeout=120)
 
     @property
@@ -122,7 +116,7 @@ class Broker:
 
     def launch(self) -> None:
         """Start it and return at once: the first of several brokers is not up before a second one is there."""
-        command = self._java("kafka.Kafka", str(self._properties), heap="-Xmx384m")
+        command = self._java("kafka.Kafka", str(self.properties), heap=f"-Xmx{self.heap}")
         self._up = threading.Event()
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         threading.Thread(target=self._listen, args=(self._process, self._up), daemon=True).start()
@@ -156,8 +150,7 @@ class Broker:
         up.set()  # it is over; `start` sees that
 
     def _java(self, *arguments: str, heap: str) -> list[str]:
-        log = f"-Dlog4j2.configurationFile={self._folder}/log4j2.properties"
-        return ["java", heap, *_LIMITS, log, "-cp", self._classpath, *arguments]
+        return ["java", heap, *_LIMITS, *self._logging, "-cp", self._classpath, *arguments]
 
 
 @contextmanager
@@ -186,11 +179,13 @@ def _properties(folder: Path, node: Node, quorum: Sequence[Node], doors: Doors) 
 def _listeners(node: Node, doors: Doors) -> str:
     """Return the settings of what a server listens on: a controller for the quorum, a broker for everyone at all its doors."""
     quorum = f"CONTROLLER://127.0.0.1:{node.controller}"
-    everyone = ",".join(f"{name}://127.0.0.1:{port}" for name, port in {"PLAINTEXT": node.port, **doors.ports}.items())
+    ports = {"PLAINTEXT": node.port, **doors.ports}
+    everyone = ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
+    told = ",".join(f"{name}://{doors.hosts.get(name, '127.0.0.1')}:{port}" for name, port in ports.items())
     if node.roles == CONTROLLER:
         return f"listeners={quorum}"
     heard = everyone if node.roles == BROKER else f"{everyone},{quorum}"
-    return f"listeners={heard}\nadvertised.listeners={everyone}\ninter.broker.listener.name=PLAINTEXT"
+    return f"listeners={heard}\nadvertised.listeners={told}\ninter.broker.listener.name=PLAINTEXT"
 
 
 def free_ports(count: int) -> list[int]:

@@ -36,10 +36,11 @@ def kafka_jars() -> Path:
     return jars(f"kafka-{KAFKA[2]}", [KAFKA], [LOGGING])
 
 
-def all_jars() -> Path:
+def all_jars(version: str = KAFKA[2]) -> Path:
     """Return the folder with the jars of a broker, the console clients and a Connect worker for files. Raises NoJars."""
     names = (KAFKA[1], "kafka-tools", "connect-runtime", "connect-json", "connect-file")
-    return jars(f"kafka-tools-{KAFKA[2]}", [(KAFKA[0], name, KAFKA[2]) for name in names], [LOGGING])
+    binding = () if version.startswith("3.") else [LOGGING]  # Kafka 3 brings its own
+    return jars(f"kafka-tools-{version}", [(KAFKA[0], name, version) for name in names], binding)
 
 
 def jars(name: str, artifacts: Sequence[Artifact], alone: Sequence[Artifact] = ()) -> Path:

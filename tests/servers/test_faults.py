@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.lab.faults import FAULTS, judged, provoked
-from tests.servers.jars import all_jars
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900), pytest.mark.usefixtures("jars")]
 
@@ -17,4 +16,4 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(900), pytest.mark.usefixture
 def test_a_fault_raises_exactly_what_it_should(name: str, tmp_path: Path) -> None:
     if FAULTS[name].layout.small_disk and os.geteuid() != 0:
         pytest.skip("only root mounts a small file system")
-    assert judged(provoked(all_jars(), tmp_path / name, FAULTS[name]), name) == []
+    assert judged(provoked(tmp_path / name, FAULTS[name]), name) == []

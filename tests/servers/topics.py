@@ -9,7 +9,15 @@ from contextlib import contextmanager
 from uuid import uuid4
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
 
 MAX_BYTES = 8 * 1024 * 1024
 WITHIN_S = 60
@@ -40,6 +48,14 @@ class Topics:
 
     def grow(self, topic: str, partitions: int) -> None:
         _done(self._admin.create_partitions([NewPartitions(topic, partitions)]))
+
+    def keep(self, topic: str, **config: str) -> None:
+        """Change settings of a topic."""
+        changes = [
+            ConfigEntry(key.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in config.items()
+        ]
+        _done(self._admin.incremental_alter_configs([ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)]))
 
     def cut(self, topic: str, partition: int, before: int) -> None:
         """Delete the records before an offset, as retention does."""

@@ -34,6 +34,7 @@ COMPLAINS = rule("peer-complains", "medium")
 LOOP = rule("rebalance-loop", explains=[explains("rebalanced", group="group")])
 COMMIT = rule("commit-failed", "critical", explains=[explains("rebalanced rebalance-loop", before_m=35, source="source")])
 REBALANCED = rule("rebalanced", "info")
+LOST = rule("quorum-lost", "info", explains=[replace(explains("peer-complains", cluster="cluster"), at_least="critical")])
 STOPPING = rule("stopping", "info", explains=[explains("peer-complains", broker="node")])
 EVERYTHING = plan(TOO_LARGE, REFUSED, KILLED, SILENT, COMPLAINS, LOOP, COMMIT, REBALANCED, STOPPING, silences=["broker-silent"])
 
@@ -65,6 +66,15 @@ def test_what_starts_too_long_after_is_not_explained() -> None:
     ten = told(alert("too-large", 0, connector="a", task="0"), alert("task-killed", 10, connector="a", task="0"))
     eleven = told(alert("too-large", 0, connector="a", task="0"), alert("task-killed", 10.1, connector="a", task="0"))
     assert (len(ten), len(eleven)) == (1, 2)
+
+
+def test_what_goes_on_for_longer_than_its_cause_allows_is_not_explained() -> None:
+    short = rule("stopping", "info", explains=[replace(explains("peer-complains", cluster="cluster"), until_s=60)])
+    for end, roots in ((1, []), (2, ["peer-complains"])):
+        found = told(
+            alert("stopping", 0, severity="info"), alert("peer-complains", 0, end, broker="2"), rules=plan(short, COMPLAINS)
+        )
+        assert [incident.rule for incident in found] == roots
 
 
 def test_a_silence_that_nothing_ended_explains_complaints_hours_later() -> None:
@@ -128,6 +138,20 @@ def test_an_informing_root_opens_nothing_and_silences_what_it_explains() -> None
     assert told(alert("rebalanced", 0, severity="info", group="g")) == []
     complaint = alert("peer-complains", 1, captures={"node": "1"}, broker="2")
     assert told(alert("stopping", 0, severity="info", captures={"node": "1"}, broker="1"), complaint) == []
+
+
+def test_a_cause_explains_only_when_it_is_as_severe_as_it_says() -> None:
+    complaint = alert("peer-complains", 1, broker="2")
+    for severity, roots in (("info", ["peer-complains"]), ("critical", ["quorum-lost"])):
+        found = told(alert("quorum-lost", 0, severity=severity), complaint, rules=plan(LOST, COMPLAINS))
+        assert [incident.rule for incident in found] == roots
+
+
+def test_what_only_a_severe_cause_explains_stays_when_that_cause_is_excused() -> None:
+    won = rule("election-won", "info", explains=[explains("quorum-lost", cluster="cluster")])
+    alerts = [alert("election-won", 0, severity="info"), alert("quorum-lost", 0, severity="critical")]
+    found = told(*alerts, alert("peer-complains", 0, broker="2"), rules=plan(won, LOST, COMPLAINS))
+    assert [incident.rule for incident in found] == ["peer-complains"]
 
 
 def test_missing_names_are_taken_from_what_is_explained() -> None:
