@@ -253,7 +253,7 @@ def admin_work(on: Scene) -> None:
     topics.grow(TOPIC, 6)
     topics.keep(TOPIC, retention_ms="3600000")
     _move(on, {("invoices", partition): [2, 3] for partition in range(2)} | {(TOPIC, 0): [3, 2, 1]})
-    on.tool("LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
+    on.tool("org.apache.kafka.tools.LeaderElectionCommand", "--election-type", "preferred", "--all-topic-partitions")
     on.runs()
     topics.drop("invoices")
     topics.close()
@@ -333,7 +333,7 @@ def _move(on: Scene, wanted: Mapping[tuple[str, int], Sequence[int]]) -> None:
     plan = on.folder / "moved.json"
     partitions = [{"topic": topic, "partition": number, "replicas": list(to)} for (topic, number), to in wanted.items()]
     plan.write_text(json.dumps({"version": 1, "partitions": partitions}))
-    on.tool("reassign.ReassignPartitionsCommand", "--reassignment-json-file", str(plan), "--execute")
+    on.tool("org.apache.kafka.tools.reassign.ReassignPartitionsCommand", "--reassignment-json-file", str(plan), "--execute")
 
 
 def _node(on: Scene) -> Node:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 from tests.lab.fault import Fault
 from tests.lab.scene import BROKERS, TOPIC, Layout, Scene
+from tests.servers.broker import free_ports
 from tests.servers.secured import PASSWORD, USER
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _WRITES = {f"{part}.serializer": "org.apache.kafka.common.serialization.StringSerializer" for part in ("key", "value")}
 _READ_AS = (("key", "String"), ("value", "Integer"))
 _LEDGER = {"transactional.id": "ledger-tx", **_WRITES}
+_OF_CLICKS = ("--entity-type", "clients", "--entity-name", "clicks-api")
 _SHORT_SESSION = {"session.timeout.ms": "8000", "heartbeat.interval.ms": "2000"}
 _NEW_AND_SLOW = {"group.protocol": "consumer", "max.poll.interval.ms": "8000", "max.poll.records": "50"}
 _SOON_ROLLED_BACK = "\ntransaction.abort.timed.out.transaction.cleanup.interval.ms=2000\n"
@@ -179,6 +181,73 @@ def time_refused(on: Scene) -> None:
     on.runs()
 
 
+def rebalance_storm(on: Scene) -> None:
+    for _ in range(4):
+        for consumer in on.consumers:
+            consumer.kill()
+            on.runs(12)
+            consumer.start()
+            on.runs(6)
+
+
+def unknown_topic(on: Scene) -> None:
+    on.producer("refunds-api", topic="refunds").start(1)
+    on.seen("not present in metadata")
+    on.runs(10)
+
+
+def unknown_topic_read(on: Scene) -> None:
+    on.consumer("refunds-1", ("refunds", "refunds")).start()
+    on.seen("UNKNOWN_TOPIC_OR_PARTITION", times=20)
+    on.runs()
+
+
+def bootstrap_of_nobody(on: Scene) -> None:
+    on.producer("billing-api", f"127.0.0.1:{free_ports(1)[0]}").start(1)
+    on.seen("could not be established", times=10)
+    on.runs()
+
+
+def buffer_exhausted(on: Scene) -> None:
+    on.tool("kafka.admin.ConfigCommand", "--alter", "--add-config", "producer_byte_rate=20000", *_OF_CLICKS)
+    small = {"buffer.memory": "131072", "max.block.ms": "5000", **_WRITES}
+    on.application("clicks-api", "sends", TOPIC, "100", **small).start()
+    on.seen("within the configured max blocking time")
+    on.runs()
+
+
+def group_denied(on: Scene) -> None:
+    reading = ("--operation", "Read", "--operation", "Describe", "--topic", TOPIC)
+    on.tool("org.apache.kafka.tools.AclCommand", "--add", "--allow-principal", f"User:{USER}", *reading)
+    on.consumer("billing-1", (TOPIC, "billing"), _door(on, "SASL_PLAINTEXT"), **_login(PASSWORD)).start()
+    on.seen("GroupAuthorizationException")
+    on.runs(10)
+
+
+def rolling_deploy(on: Scene) -> None:
+    for consumer in on.consumers:
+        consumer.stop()
+        on.runs(5)
+        consumer.start()
+        on.runs(10)
+    on.orders.stop()
+    on.orders.start()
+    on.runs()
+
+
+def new_group(on: Scene) -> None:
+    on.consumer("audit-1", (TOPIC, "audit")).start()
+    on.runs()
+
+
+def odd_settings(on: Scene) -> None:
+    odd = {"enable.metrics.push": "false", "acks": "1", "max.in.flight.requests.per.connection": "10", "our.own.setting": "yes"}
+    on.producer("legacy-api", **odd, **{"metrics.sample.window": "1", "block.on.buffer.full": "true"}).start(5)
+    ranges = {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor"}
+    on.consumer("legacy-1", (TOPIC, "legacy"), **ranges, **{"zookeeper.connect": "zk:2181", "our.own.setting": "yes"}).start()
+    on.runs()
+
+
 FAULTS: Mapping[str, Fault] = {
     "record-too-large-client": Fault(record_too_large_client),
     "record-too-large-broker": Fault(record_too_large_broker, Layout(topic={"max.message.bytes": "100000"})),
@@ -201,6 +270,16 @@ FAULTS: Mapping[str, Fault] = {
     "consumer-denied": Fault(consumer_denied, Layout(secured=True, settings=_GUARDED)),
     "no-key-on-a-compacted-topic": Fault(no_key_on_a_compacted_topic),
     "time-refused": Fault(time_refused),
+    "consumer-hung": Fault(consumer_hung, Layout(consumers=_SHORT_SESSION)),
+    "rebalance-storm": Fault(rebalance_storm, Layout(consumers=_SHORT_SESSION)),
+    "unknown-topic": Fault(unknown_topic),
+    "unknown-topic-read": Fault(unknown_topic_read),
+    "bootstrap-of-nobody": Fault(bootstrap_of_nobody),
+    "buffer-exhausted": Fault(buffer_exhausted),
+    "group-denied": Fault(group_denied, Layout(secured=True, settings=_GUARDED)),
+    "rolling-deploy": Fault(rolling_deploy),
+    "new-group": Fault(new_group),
+    "odd-settings": Fault(odd_settings),
 }
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ _NEW_PRODUCER = ("org.apache.kafka.tools.ConsoleProducer", "--command-config")
 _OLD_PRODUCER = ("kafka.tools.ConsoleProducer", "--producer.config")
 _PIPE_BYTES = 4096
 CLIENT = Path(__file__).parent / "Client.java"
+_LIBRARY_CLIENT = Path(__file__).parent / "library_client.py"
 REQUEST_WITHIN_S = 180
 
 
@@ -156,6 +158,21 @@ class Program(Tool):
         """Start it and return at once."""
         self._process = self._run(self._arguments)
         threading.Thread(target=self._process.communicate, daemon=True).start()
+
+
+class Library(Tool):
+    """A client of a library for Python; library_client.py says what it can do. Its log is what it prints."""
+
+    def __init__(self, jars: Path, folder: Path, name: str, does: Sequence[str], settings: Mapping[str, str]) -> None:
+        """`does` is the library, what it does, with which topic and which number."""
+        super().__init__(jars, folder, name, settings)
+        library, what, topic, number = does
+        self._command = [sys.executable, str(_LIBRARY_CLIENT), library, what, str(self.settings), topic, number]
+
+    def start(self) -> None:
+        """Start it and return at once."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=subprocess.STDOUT)
 
 
 class ConnectWorker(Tool):

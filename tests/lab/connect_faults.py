@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tests.lab.clients import ConnectWorker
 from tests.lab.fault import Fault
-from tests.lab.scene import Scene
+from tests.lab.scene import Layout, Scene
 from tests.servers.broker import free_ports
 
 _FILES = "org.apache.kafka.connect.file.FileStream{}Connector"
@@ -83,6 +83,50 @@ def connectors_come_and_go(on: Scene) -> None:
     on.runs()
 
 
+def source_record_too_large_broker(on: Scene) -> None:
+    _source(on, "x" * 500_000)
+    on.seen("Task is being killed")
+    on.runs()
+
+
+def worker_killed(on: Scene) -> None:
+    workers = _two_workers(on)
+    workers[1].kill()
+    on.seen("has failed, removing it from the group")
+    on.runs(120)
+
+
+def broker_hung_under_connect(on: Scene) -> None:
+    _source(on)
+    on.seen("Finished starting connectors and tasks", times=2)
+    on.runs()
+    on.pause(3)
+    on.seen("Fencing broker 3")
+    on.runs(70)
+
+
+def unknown_plugin(on: Scene) -> None:
+    connector = on.folder / "readings.properties"
+    connector.write_text("name=readings\nconnector.class=com.example.ReadingSink\ntasks.max=1\ntopics=readings\n")
+    said = {"bootstrap.servers": on.address, "offset.storage.file.filename": str(on.folder / "offsets")}
+    converters = {f"{part}.converter": _STRINGS for part in ("key", "value")}
+    where = {"listeners": f"http://127.0.0.1:{free_ports(1)[0]}", "plugin.discovery": "service_load"}
+    words = ("org.apache.kafka.connect.cli.ConnectStandalone", "{}", str(connector))
+    on.standalone("connect", *words, **said, **converters, **where).start()
+    on.seen("Failed to find any class")
+    on.runs()
+
+
+def worker_restarted(on: Scene) -> None:
+    workers = _two_workers(on)
+    workers[1].stop()
+    on.runs()
+    workers[1].start()
+    on.seen("Finished starting connectors and tasks", times=5)
+    on.runs()
+
+
+_TIGHT = Layout(topic={"max.message.bytes": "100000"})
 FAULTS: Mapping[str, Fault] = {
     "converter-failure": Fault(converter_failure),
     "errors-tolerated": Fault(errors_tolerated),
@@ -94,6 +138,11 @@ FAULTS: Mapping[str, Fault] = {
     "offsets-topic-not-compacted": Fault(offsets_topic_not_compacted),
     "worker-finds-no-broker": Fault(worker_finds_no_broker),
     "connectors-come-and-go": Fault(connectors_come_and_go),
+    "source-record-too-large-broker": Fault(source_record_too_large_broker, _TIGHT),
+    "worker-killed": Fault(worker_killed),
+    "broker-hung-under-connect": Fault(broker_hung_under_connect),
+    "unknown-plugin": Fault(unknown_plugin),
+    "worker-restarted": Fault(worker_restarted),
 }
 
 
@@ -125,3 +174,20 @@ def _source(on: Scene, text: str = "a line", **more: str) -> ConnectWorker:
     with file.open("a") as lines:
         lines.write(f"{text}\n")
     return worker
+
+
+def _group(on: Scene, **settings: str) -> list[ConnectWorker]:
+    """Start a group of two workers; return them."""
+    workers = [on.worker(f"worker-{number}", **{"client.id": f"worker-{number}", **settings}) for number in (1, 2)]
+    for worker in workers:
+        worker.start()
+    return workers
+
+
+def _two_workers(on: Scene) -> list[ConnectWorker]:
+    """Start a group of two workers with a sink that works; return them."""
+    on.topic("readings")
+    workers = _group(on)
+    workers[0].create("readings-file", _sink(str(on.folder / "readings.txt")))
+    on.runs()
+    return workers

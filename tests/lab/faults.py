@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.cli.intake import Intake
 from engine.cli.triage import triage
-from tests.lab import broker_faults, client_faults, connect_faults, quorum_faults
+from tests.lab import broker_faults, client_faults, connect_faults, library_faults, quorum_faults
 from tests.lab.fault import Fault
 from tests.lab.running import say
 from tests.lab.scene import scene
@@ -21,7 +21,7 @@ from tests.servers.jars import all_jars
 CAPTURED = Path(__file__).parents[1] / "captured"
 LAB = Path(__file__).parents[2] / ".lab"
 RUNS_S = 20
-_KINDS = (broker_faults, client_faults, connect_faults, quorum_faults)
+_KINDS = (broker_faults, client_faults, connect_faults, library_faults, quorum_faults)
 FAULTS: Mapping[str, Fault] = {name: fault for kind in _KINDS for name, fault in kind.FAULTS.items()}
 
 

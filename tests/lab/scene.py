@@ -18,9 +18,11 @@ from confluent_kafka import OFFSET_END
 from tests.lab.clients import (
     CLIENT,
     CLIENT_LAYOUT,
+    WORKER_LAYOUT,
     ConnectWorker,
     ConsoleConsumer,
     ConsoleProducer,
+    Library,
     Program,
     Tool,
 )
@@ -119,7 +121,7 @@ class Scene:
     def tool(self, name: str, *arguments: str) -> None:
         """Run one of Kafka's command line tools, by the name of its class, and wait until it is done."""
         where = ["--bootstrap-server", self.address]
-        command = ["java", "-Xmx128m", "-cp", f"{self._jars}/*", f"org.apache.kafka.tools.{name}", *where, *arguments]
+        command = ["java", "-Xmx128m", "-cp", f"{self._jars}/*", name, *where, *arguments]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
 
     def in_sync(self) -> None:
@@ -154,6 +156,15 @@ class Scene:
         """Return a program of somebody's that is not started; Client.java says what it can do."""
         said = {"bootstrap.servers": self.address, "client.id": name, **settings}
         return self._known(Program(self._jars, self.folder, name, (str(CLIENT), does, "{}", *what), said, CLIENT_LAYOUT))
+
+    def library(self, name: str, library: str, does: str, topic: str, number: float, **settings: str) -> Library:
+        """Return a client of a library for Python that is not started; library_client.py says what it can do."""
+        said = {"bootstrap.servers": self.address, "client.id": name, **settings}
+        return self._known(Library(self._jars, self.folder, name, (library, does, topic, str(number)), said))
+
+    def standalone(self, name: str, *words: str, **settings: str) -> Program:
+        """Return a program of Connect's that is not started."""
+        return self._known(Program(self._jars, self.folder, name, words, settings, WORKER_LAYOUT))
 
     def worker(self, name: str = "connect", address: str = "", **settings: str) -> ConnectWorker:
         """Return a Connect worker that is not started."""
