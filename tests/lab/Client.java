@@ -13,8 +13,8 @@ import org.slf4j.LoggerFactory;
 /**
  * What Kafka's console tools cannot be made to do: `Client.java DOES PROPERTIES TOPIC [NUMBER]`, until it is killed.
  * polls: reads a topic, logs what poll() throws and polls again. ledger: writes in transactions that are open for NUMBER
- * milliseconds, and ends with the first that fails. sends: sends NUMBER records in a row, again and again, and logs what fails.
- * dated: sends a record a second whose time is NUMBER milliseconds ago.
+ * milliseconds, and ends with the first that fails. dated: sends a record a second whose time is NUMBER milliseconds ago, and
+ * logs what fails.
  */
 public class Client {
     private static final Logger LOG = LoggerFactory.getLogger("com.example.shop.Client");
@@ -28,7 +28,6 @@ public class Client {
         switch (arguments[0]) {
             case "polls" -> polls(settings, arguments[2]);
             case "ledger" -> ledger(settings, arguments[2], number);
-            case "sends" -> sends(settings, arguments[2], number);
             case "dated" -> dated(settings, arguments[2], number);
             default -> throw new IllegalArgumentException(arguments[0]);
         }
@@ -62,18 +61,6 @@ public class Client {
             }
         } catch (KafkaException wrong) {
             LOG.error("The ledger is closed", wrong);
-        }
-    }
-
-    private static void sends(Properties settings, String topic, int number) throws InterruptedException {
-        String value = "x".repeat(1000);
-        try (KafkaProducer<String, String> producer = new KafkaProducer<>(settings)) {
-            while (true) {
-                for (int i = 0; i < number; i++) {
-                    producer.send(new ProducerRecord<>(topic, value), (where, wrong) -> told(topic, wrong));
-                }
-                Thread.sleep(1000);
-            }
         }
     }
 

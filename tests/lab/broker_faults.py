@@ -143,12 +143,6 @@ def invalid_setting(on: Scene) -> None:
     on.runs()
 
 
-def too_few_brokers_for_a_topic(on: Scene) -> None:
-    on.producer("billing-api", topic="invoices").start(1)
-    on.seen("INVALID_REPLICATION_FACTOR", times=3)
-    on.runs()
-
-
 def files_deleted(on: Scene) -> None:
     for folder in _data(on).glob(f"{TOPIC}-*"):
         shutil.rmtree(folder)
@@ -169,15 +163,6 @@ def heap_too_small_for_a_stranger(on: Scene) -> None:
     on.producer("billing-api", on.servers[_VICTIM].address, **{"security.protocol": "SSL"}).start(1)
     on.seen("OutOfMemoryError", times=3)
     on.runs()
-
-
-def heap_too_small_to_start(on: Scene) -> None:
-    on.servers[_VICTIM].stop()
-    on.servers[_VICTIM].heap = "128m"
-    _set(on, "log.cleaner.dedupe.buffer.size=134217728")
-    on.servers[_VICTIM].launch()
-    on.seen("OutOfMemoryError")
-    on.runs(40)
 
 
 def too_many_open_files(on: Scene) -> None:
@@ -289,18 +274,13 @@ FAULTS: Mapping[str, Fault] = {
     "rolling-restart-3-9": Fault(rolling_restart, _OLD),
     "broker-killed-and-restarted": Fault(broker_killed_and_restarted),
     "node-id-mismatch": Fault(node_id_mismatch),
-    "node-id-mismatch-3-9": Fault(node_id_mismatch, _OLD),
     "not-formatted": Fault(not_formatted),
     "invalid-setting": Fault(invalid_setting),
-    "too-few-brokers-for-a-topic": Fault(
-        too_few_brokers_for_a_topic, Layout(settings="\nauto.create.topics.enable=true\ndefault.replication.factor=4\n")
-    ),
     "files-deleted": Fault(files_deleted, _BUSY),
     "disk-full-at-start": Fault(disk_full_at_start, Layout(small_disk=_VICTIM)),
     "heap-too-small-for-a-stranger": Fault(
         heap_too_small_for_a_stranger, Layout(settings="\nsocket.request.max.bytes=2000000000\n")
     ),
-    "heap-too-small-to-start": Fault(heap_too_small_to_start),
     "too-many-open-files": Fault(too_many_open_files),
     "log-dir-not-writable": Fault(log_dir_not_writable, _BUSY),
     "index-corrupted": Fault(index_corrupted),

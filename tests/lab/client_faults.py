@@ -13,7 +13,6 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _WRITES = {f"{part}.serializer": "org.apache.kafka.common.serialization.StringSerializer" for part in ("key", "value")}
 _READ_AS = (("key", "String"), ("value", "Integer"))
 _LEDGER = {"transactional.id": "ledger-tx", **_WRITES}
-_OF_CLICKS = ("--entity-type", "clients", "--entity-name", "clicks-api")
 _SHORT_SESSION = {"session.timeout.ms": "8000", "heartbeat.interval.ms": "2000"}
 _NEW_AND_SLOW = {"group.protocol": "consumer", "max.poll.interval.ms": "8000", "max.poll.records": "50"}
 _SOON_ROLLED_BACK = "\ntransaction.abort.timed.out.transaction.cleanup.interval.ms=2000\n"
@@ -208,14 +207,6 @@ def bootstrap_of_nobody(on: Scene) -> None:
     on.runs()
 
 
-def buffer_exhausted(on: Scene) -> None:
-    on.tool("kafka.admin.ConfigCommand", "--alter", "--add-config", "producer_byte_rate=20000", *_OF_CLICKS)
-    small = {"buffer.memory": "131072", "max.block.ms": "5000", **_WRITES}
-    on.application("clicks-api", "sends", TOPIC, "100", **small).start()
-    on.seen("within the configured max blocking time")
-    on.runs()
-
-
 def group_denied(on: Scene) -> None:
     reading = ("--operation", "Read", "--operation", "Describe", "--topic", TOPIC)
     on.tool("org.apache.kafka.tools.AclCommand", "--add", "--allow-principal", f"User:{USER}", *reading)
@@ -232,19 +223,6 @@ def rolling_deploy(on: Scene) -> None:
         on.runs(10)
     on.orders.stop()
     on.orders.start()
-    on.runs()
-
-
-def new_group(on: Scene) -> None:
-    on.consumer("audit-1", (TOPIC, "audit")).start()
-    on.runs()
-
-
-def odd_settings(on: Scene) -> None:
-    odd = {"enable.metrics.push": "false", "acks": "1", "max.in.flight.requests.per.connection": "10", "our.own.setting": "yes"}
-    on.producer("legacy-api", **odd, **{"metrics.sample.window": "1", "block.on.buffer.full": "true"}).start(5)
-    ranges = {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor"}
-    on.consumer("legacy-1", (TOPIC, "legacy"), **ranges, **{"zookeeper.connect": "zk:2181", "our.own.setting": "yes"}).start()
     on.runs()
 
 
@@ -275,11 +253,8 @@ FAULTS: Mapping[str, Fault] = {
     "unknown-topic": Fault(unknown_topic),
     "unknown-topic-read": Fault(unknown_topic_read),
     "bootstrap-of-nobody": Fault(bootstrap_of_nobody),
-    "buffer-exhausted": Fault(buffer_exhausted),
     "group-denied": Fault(group_denied, Layout(secured=True, settings=_GUARDED)),
     "rolling-deploy": Fault(rolling_deploy),
-    "new-group": Fault(new_group),
-    "odd-settings": Fault(odd_settings),
 }
 
 

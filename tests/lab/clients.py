@@ -161,13 +161,13 @@ class Program(Tool):
 
 
 class Library(Tool):
-    """A client of a library for Python; library_client.py says what it can do. Its log is what it prints."""
+    """A client of kafka-python; library_client.py says what it can do. Its log is what it prints."""
 
     def __init__(self, jars: Path, folder: Path, name: str, does: Sequence[str], settings: Mapping[str, str]) -> None:
-        """`does` is the library, what it does, with which topic and which number."""
+        """`does` is what it does, with which topic and which number."""
         super().__init__(jars, folder, name, settings)
-        library, what, topic, number = does
-        self._command = [sys.executable, str(_LIBRARY_CLIENT), library, what, str(self.settings), topic, number]
+        what, topic, number = does
+        self._command = [sys.executable, str(_LIBRARY_CLIENT), what, str(self.settings), topic, number]
 
     def start(self) -> None:
         """Start it and return at once."""

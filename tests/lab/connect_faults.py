@@ -96,15 +96,6 @@ def worker_killed(on: Scene) -> None:
     on.runs(120)
 
 
-def broker_hung_under_connect(on: Scene) -> None:
-    _source(on)
-    on.seen("Finished starting connectors and tasks", times=2)
-    on.runs()
-    on.pause(3)
-    on.seen("Fencing broker 3")
-    on.runs(70)
-
-
 def unknown_plugin(on: Scene) -> None:
     connector = on.folder / "readings.properties"
     connector.write_text("name=readings\nconnector.class=com.example.ReadingSink\ntasks.max=1\ntopics=readings\n")
@@ -114,15 +105,6 @@ def unknown_plugin(on: Scene) -> None:
     words = ("org.apache.kafka.connect.cli.ConnectStandalone", "{}", str(connector))
     on.standalone("connect", *words, **said, **converters, **where).start()
     on.seen("Failed to find any class")
-    on.runs()
-
-
-def worker_restarted(on: Scene) -> None:
-    workers = _two_workers(on)
-    workers[1].stop()
-    on.runs()
-    workers[1].start()
-    on.seen("Finished starting connectors and tasks", times=5)
     on.runs()
 
 
@@ -140,9 +122,7 @@ FAULTS: Mapping[str, Fault] = {
     "connectors-come-and-go": Fault(connectors_come_and_go),
     "source-record-too-large-broker": Fault(source_record_too_large_broker, _TIGHT),
     "worker-killed": Fault(worker_killed),
-    "broker-hung-under-connect": Fault(broker_hung_under_connect),
     "unknown-plugin": Fault(unknown_plugin),
-    "worker-restarted": Fault(worker_restarted),
 }
 
 

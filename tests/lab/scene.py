@@ -157,10 +157,10 @@ class Scene:
         said = {"bootstrap.servers": self.address, "client.id": name, **settings}
         return self._known(Program(self._jars, self.folder, name, (str(CLIENT), does, "{}", *what), said, CLIENT_LAYOUT))
 
-    def library(self, name: str, library: str, does: str, topic: str, number: float, **settings: str) -> Library:
-        """Return a client of a library for Python that is not started; library_client.py says what it can do."""
+    def library(self, name: str, does: str, topic: str, number: float, **settings: str) -> Library:
+        """Return a client of kafka-python that is not started; library_client.py says what it can do."""
         said = {"bootstrap.servers": self.address, "client.id": name, **settings}
-        return self._known(Library(self._jars, self.folder, name, (library, does, topic, str(number)), said))
+        return self._known(Library(self._jars, self.folder, name, (does, topic, str(number)), said))
 
     def standalone(self, name: str, *words: str, **settings: str) -> Program:
         """Return a program of Connect's that is not started."""
