@@ -27,7 +27,7 @@ FRAMES = 12  # of each stack trace
 AT_BOTH_ENDS = 1
 NAMES = 3
 TOLD_APART_BY = 100  # letters
-_HEADER = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3}\] ")
+_HEADER = re.compile(r"\[?(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3}\]? ")
 _NUMBERS = re.compile(r"(?<![\w-])[\w-]{22}(?![\w-])|[0-9]+|true|false")
 _DUMP = re.compile(r" values: *(\(|$)")
 
@@ -45,7 +45,7 @@ class Event:
     @property
     def template(self) -> tuple[str, str]:
         """What is the same in lines that differ by numbers, ids and how they end, file by file."""
-        return self.file, _NUMBERS.sub("#", self.lines[0].partition("] ")[2])[:TOLD_APART_BY]
+        return self.file, _NUMBERS.sub("#", _HEADER.sub("", self.lines[0], count=1))[:TOLD_APART_BY]
 
 
 def kept(logs: Mapping[str, str]) -> Mapping[str, str]:
