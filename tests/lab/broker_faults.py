@@ -227,10 +227,6 @@ def unreachable_listener(on: Scene) -> None:
     on.runs(60)
 
 
-def idle(on: Scene) -> None:
-    on.runs(240)
-
-
 def admin_work(on: Scene) -> None:
     """Partitions are added, moved, led by others, kept otherwise, and a topic is deleted."""
     topics = Topics(on.address)
@@ -287,7 +283,6 @@ FAULTS: Mapping[str, Fault] = {
     "unclean-election": Fault(unclean_election, Layout(apart=True, settings="\nmin.insync.replicas=1\n")),
     "denied-by-acl": Fault(denied_by_acl, _AUTHORIZED),
     "unreachable-listener": Fault(unreachable_listener, Layout(unreachable="kafka.example.internal")),
-    "idle": Fault(idle, Layout(rate=0.02)),
     "admin-work": Fault(admin_work),
 }
 

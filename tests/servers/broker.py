@@ -71,10 +71,8 @@ NO_DOORS = Doors()
 class Broker:
     """A broker of a cluster. `start()` brings it up with what it had, `stop()` ends it, `kill()` gives it no time to say so.
 
-    A folder that was formatted before stays as it is. `heap`, and what is added to `properties`, count from the next start on.
+    A folder that was formatted before stays as it is. What is added to `properties` counts from the next start on.
     """
-
-    heap = "384m"
 
     def __init__(
         self,
@@ -116,7 +114,7 @@ class Broker:
 
     def launch(self) -> None:
         """Start it and return at once: the first of several brokers is not up before a second one is there."""
-        command = self._java("kafka.Kafka", str(self.properties), heap=f"-Xmx{self.heap}")
+        command = self._java("kafka.Kafka", str(self.properties), heap="-Xmx384m")
         self._up = threading.Event()
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         threading.Thread(target=self._listen, args=(self._process, self._up), daemon=True).start()
