@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import shutil
-import signal
 import socket
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -31,23 +30,20 @@ def broker_killed(on: Scene) -> None:
 
 
 def broker_hung(on: Scene) -> None:
-    _signal(on, signal.SIGSTOP)
+    on.pause(_VICTIM)
     on.seen(f"Fencing broker {_VICTIM}")
     on.runs(SILENT_S)
 
 
 def broker_hung_and_woken(on: Scene) -> None:
     broker_hung(on)
-    _signal(on, signal.SIGCONT)
+    on.wake(_VICTIM)
     on.in_sync()
     on.runs()
 
 
 def disk_full(on: Scene) -> None:
-    data = on.folder / f"broker-{_VICTIM}" / "data"
-    with (data / "somebody-elses.dump").open("wb") as dump:
-        free = shutil.disk_usage(data).free
-        os.posix_fallocate(dump.fileno(), 0, free - 64 * 1024)
+    _fill(on, but=64 * 1024)
     on.seen("Error while appending records to")
     on.runs()
 
@@ -62,7 +58,7 @@ def min_isr_lost(on: Scene) -> None:
 
 def wrong_cluster_id(on: Scene) -> None:
     on.servers[_VICTIM].stop()
-    shutil.rmtree(on.folder / f"broker-{_VICTIM}" / "data")
+    shutil.rmtree(_data(on))
     on.servers[_VICTIM] = on.server(_node(on), cluster_id=ANOTHER_CLUSTER)
     on.servers[_VICTIM].launch()
     on.seen("INCONSISTENT_CLUSTER_ID")
@@ -79,8 +75,7 @@ def port_taken(on: Scene) -> None:
 
 def log_dir_locked(on: Scene) -> None:
     (port,) = free_ports(1)
-    data = on.folder / f"broker-{_VICTIM}" / "data"
-    again = on.server(Node(_VICTIM, port, 0, "broker"), f"broker-{_VICTIM}-again", f"\nlog.dirs={data}\n")
+    again = on.server(Node(_VICTIM, port, 0, "broker"), f"broker-{_VICTIM}-again", f"\nlog.dirs={_data(on)}\n")
     on.servers[-_VICTIM] = again
     again.launch()
     on.seen("Failed to acquire lock")
@@ -152,8 +147,7 @@ def files_deleted(on: Scene) -> None:
 
 def disk_full_at_start(on: Scene) -> None:
     on.servers[_VICTIM].stop()
-    with (_data(on) / "somebody-elses.dump").open("wb") as dump:
-        os.posix_fallocate(dump.fileno(), 0, shutil.disk_usage(_data(on)).free)
+    _fill(on)
     on.servers[_VICTIM].launch()
     on.runs(40)
 
@@ -287,14 +281,14 @@ FAULTS: Mapping[str, Fault] = {
 }
 
 
-def _signal(on: Scene, number: signal.Signals) -> None:
-    pid = on.servers[_VICTIM].pid
-    assert pid is not None
-    os.kill(pid, number)
-
-
 def _data(on: Scene) -> Path:
     return on.folder / f"broker-{_VICTIM}" / "data"
+
+
+def _fill(on: Scene, but: int = 0) -> None:
+    """Take what is free where the broker's data is, but for some bytes."""
+    with (_data(on) / "somebody-elses.dump").open("wb") as dump:
+        os.posix_fallocate(dump.fileno(), 0, shutil.disk_usage(_data(on)).free - but)
 
 
 def _set(on: Scene, setting: str) -> None:

@@ -118,15 +118,6 @@ def consumer_hung_and_woken(on: Scene) -> None:
     on.runs()
 
 
-def slow_consumer_of_the_new_protocol(on: Scene) -> None:
-    for times in (1, 2, 3):
-        on.consumers[0].dawdling.set()
-        on.seen("onsumer poll timeout has expired", times=times)
-        on.runs(5)
-        on.consumers[0].dawdling.clear()
-        on.runs(10)
-
-
 def poison_record(on: Scene) -> None:
     kinds = {f"{part}.deserializer": f"org.apache.kafka.common.serialization.{kind}Deserializer" for part, kind in _READ_AS}
     reads = {"group.id": "ageing", "auto.offset.reset": "earliest", **kinds}
@@ -240,7 +231,7 @@ FAULTS: Mapping[str, Fault] = {
     "transactional-id-twice": Fault(transactional_id_twice),
     "transaction-too-long": Fault(transaction_too_long, Layout(settings=_SOON_ROLLED_BACK)),
     "consumer-hung-and-woken": Fault(consumer_hung_and_woken, Layout(consumers=_SHORT_SESSION)),
-    "slow-consumer-of-the-new-protocol": Fault(slow_consumer_of_the_new_protocol, Layout(consumers=_NEW_AND_SLOW)),
+    "slow-consumer-of-the-new-protocol": Fault(slow_consumer, Layout(consumers=_NEW_AND_SLOW)),
     "poison-record": Fault(poison_record),
     "offsets-gone": Fault(offsets_gone),
     "all-brokers-hang": Fault(all_brokers_hang),

@@ -173,9 +173,11 @@ class Scene:
 
     def pause(self, id_: int) -> None:
         """Let a server hang: it has no time any more."""
-        pid = self.servers[id_].pid
-        assert pid is not None
-        os.kill(pid, signal.SIGSTOP)
+        self._signal(id_, signal.SIGSTOP)
+
+    def wake(self, id_: int) -> None:
+        """Let a server go on that hangs."""
+        self._signal(id_, signal.SIGCONT)
 
     def runs(self, seconds: float | None = None) -> None:
         """Let everybody work for a while."""
@@ -200,6 +202,11 @@ class Scene:
         for name, log in self.logs.items():
             if log.exists():
                 shutil.copyfile(log, folder / name)
+
+    def _signal(self, id_: int, number: signal.Signals) -> None:
+        pid = self.servers[id_].pid
+        assert pid is not None
+        os.kill(pid, number)
 
     def _known(self, made: _Tool) -> _Tool:
         self.clients.append(made)
