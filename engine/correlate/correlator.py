@@ -1,22 +1,22 @@
 """The correlator of one scope: gives every item to the clocks, the bindings and the logics that listen, and says what changed.
 
 Its state is a mapping of text to text: the key "head" for what all logics share, one key for each rule that has seen
-something. A logic is restored when it is first needed, and stored only when it has changed.
+something. A logic is made and restored when it is first needed, and stored only when it has changed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.codec import dumps, loads
 from engine.correlate.bindings import Bindings, Identity
 from engine.correlate.clocks import Clocks, ClockState
-from engine.correlate.logic import Facts, Logic, Unjudged, correlation_types
+from engine.correlate.logic import Facts, Logic, Unjudged
 from engine.correlate.nested import Nested
-from engine.correlate.types.event_count import bare
+from engine.correlate.wiring import wiring_of
 from engine.model.incidents import Blind, Evidence, Finding, Roster, Verdict
 from engine.model.matches import Match, Seen
 from engine.model.records import Progress, Tick
@@ -57,12 +57,9 @@ class Correlator:
         bindings = Bindings(plan.components, self._head.identities)
         bindings.revision = self._head.bindings_revision
         self._facts = Facts(scope, clocks, bindings, plan.context)
-        self._logics = {logic.rule_id: logic for logic in _logics(plan)}
-        self._listeners = _listeners(self._logics.values())
-        self._counted_on = {each.rule.id for each in plan.correlations if each.rule.id in self._listeners}
+        self._wiring = wiring_of(plan)
+        self._logics: dict[str, Logic] = {}
         self._nested = Nested(state)
-        self._judges_silence = any(logic.follows_clocks for logic in self._logics.values())
-        self._restored: set[str] = set()
         self._touched: set[str] = set()
         self._texts: dict[str, Match] = {}
         self._clocks_seen = clocks.revision
@@ -87,7 +84,7 @@ class Correlator:
         self._observed = True
         self._texts.pop(match.event_id, None)
         self._facts.grown.add(match.event_id)
-        for rule_id in self._listeners.get(match.rule_id, ()):
+        for rule_id in self._wiring.listeners.get(match.rule_id, ()):
             self._logic(rule_id).on_retract(match, self._facts)
 
     def flush(self) -> list[Finding]:
@@ -95,7 +92,7 @@ class Correlator:
         if not self._observed:
             return []
         due = self._due()
-        changed = [each for rule_id in self._logics if rule_id in due | self._touched for each in self._ask(rule_id)]
+        changed = [each for rule_id in self._wiring.makers if rule_id in due | self._touched for each in self._ask(rule_id)]
         verdicts = [finding for finding in changed if isinstance(finding, Verdict)]
         evidence = {e.event_id: e for e in changed if isinstance(e, Evidence)} | self._evidence(verdicts)
         found: list[Finding] = [*self._roster(), *evidence.values(), *verdicts, *self._blinds()]
@@ -112,17 +109,17 @@ class Correlator:
         self._facts.bindings.labels(match.source_id, match.labels)
         if match.rule_id.startswith(("component:", "config:")):
             self._facts.bindings.line(match)
-        listeners = self._listeners.get(match.rule_id, ())
+        listeners = self._wiring.listeners.get(match.rule_id, ())
         for rule_id in listeners:
             self._logic(rule_id).on_match(match, self._facts)
         if listeners:
             self._texts[match.event_id] = match
 
     def _logic(self, rule_id: str) -> Logic:
-        """Return a logic to change or ask, restored if it was stored."""
-        logic = self._logics[rule_id]
-        if rule_id not in self._restored:
-            self._restored.add(rule_id)
+        """Return a logic to change or ask, made when it is first needed, and restored if it was stored."""
+        logic = self._logics.get(rule_id)
+        if logic is None:
+            logic = self._logics[rule_id] = self._wiring.makers[rule_id]()
             stored = self._state.get(rule_id) if self._state is not None and rule_id in self._head.deadlines else None
             if stored:
                 logic.restore(stored)
@@ -141,14 +138,13 @@ class Correlator:
             for rule_id, deadline in self._head.deadlines.items()
             if rebound or back or (deadline is not None and complete_until is not None and deadline <= complete_until)
         }
-        followers = {rule_id for rule_id, logic in self._logics.items() if moved and logic.follows_clocks}
-        return due | followers
+        return due | self._wiring.followers if moved else due
 
     def _ask(self, rule_id: str) -> Iterator[Verdict | Evidence]:
         logic = self._logic(rule_id)
         logic.on_progress(self._facts)
         for finding in logic.findings(self._facts):
-            if rule_id in self._counted_on and isinstance(finding, Verdict):
+            if rule_id in self._wiring.counted_on and isinstance(finding, Verdict):
                 self._pass_on(finding)
             yield finding
         self._head.deadlines[rule_id] = logic.next_deadline()
@@ -157,7 +153,7 @@ class Correlator:
     def _pass_on(self, verdict: Verdict) -> None:
         """Tell the correlations that count this one's alerts; they are asked after it."""
         gone, new = self._nested.replaced(verdict)
-        for rule_id in self._listeners[verdict.key[1]]:
+        for rule_id in self._wiring.listeners[verdict.key[1]]:
             for match in gone:
                 self._logic(rule_id).on_retract(match, self._facts)
             for match in new:
@@ -181,7 +177,7 @@ class Correlator:
         unjudged = [each for rule_id in sorted(self._head.unjudged) for each in self._head.unjudged[rule_id]]
         sources = self._facts.clocks.sources()
         unjudged += [(source_id, AHEAD) for source_id in sources if self._facts.clocks.ahead(source_id)]
-        if self._judges_silence:
+        if self._wiring.followers:
             unjudged += [(source_id, UNBOUND) for source_id in sources if not self._facts.bindings.bound(source_id)]
         blinds = [Blind(self._facts.scope, what, why) for what, why in dict.fromkeys(unjudged)]
         said = _digest(blinds) if blinds else ""
@@ -198,28 +194,9 @@ class Correlator:
         head.identities, head.bindings_revision = facts.bindings.identities, facts.bindings.revision
         self._state[HEAD] = dumps(head)
         self._nested.store()
-        for rule_id in sorted(self._restored):
-            if self._logics[rule_id].dirty:
-                self._state[rule_id] = self._logics[rule_id].snapshot()
-
-
-def _logics(plan: Plan) -> Iterator[Logic]:
-    """Yield the logic of each rule, those that others count on before them."""
-    types = correlation_types()
-    yield from (bare(signature) for signature in plan.signatures)
-    waiting = {each.rule.id: types[each.type].logic(each, plan) for each in plan.correlations}
-    while waiting:
-        ready = [rule_id for rule_id, logic in waiting.items() if not logic.listens & waiting.keys()]
-        for rule_id in ready or list(waiting):  # a circle, which no compiled plan has, is taken as it comes
-            yield waiting.pop(rule_id)
-
-
-def _listeners(logics: Iterable[Logic]) -> Mapping[str, list[str]]:
-    listeners: dict[str, list[str]] = {}
-    for logic in logics:
-        for rule_id in sorted(logic.listens):
-            listeners.setdefault(rule_id, []).append(logic.rule_id)
-    return listeners
+        for rule_id, logic in sorted(self._logics.items()):
+            if logic.dirty:
+                self._state[rule_id] = logic.snapshot()
 
 
 def _digest(value: Roster | list[Blind]) -> str:

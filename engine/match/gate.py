@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import re2
@@ -31,7 +32,7 @@ class Gate:
             for regex in each.regexes:
                 bearers.setdefault(regex, []).append(number)
         self._bearers = tuple(map(tuple, bearers.values()))
-        self._set = _set_of(bearers) if bearers else None
+        self._set = _set_of(tuple(bearers)) if bearers else None
 
     def possible(self, text: bytes) -> frozenset[int]:
         """Return the numbers of what `text` (UTF-8) may bear."""
@@ -86,7 +87,8 @@ class Screen:
         self.hits: Find = made or (_re2(regexes) if regexes else lambda data: Hits((), ()))
 
 
-def _set_of(regexes: Iterable[str]) -> re2.Set:
+@lru_cache(maxsize=2)
+def _set_of(regexes: tuple[str, ...]) -> re2.Set:
     options = re2.Options()
     options.log_errors = False
     options.max_mem = EXPRESSION_MEMORY

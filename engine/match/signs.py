@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from engine.match.certain import certain_texts, solid_part
 from engine.model.expressions import Binary, Expression, Name
@@ -58,6 +59,7 @@ def _either(choices: Sequence[Signs]) -> Signs:
     return Signs(regexes, min(map(_weight, choices)), all(signs.whole for signs in choices))
 
 
+@cache
 def _of_test(test: Test) -> Signs:
     if test.field != "text":
         return Signs()
