@@ -8,7 +8,6 @@ from functools import cache
 
 import re2
 
-from engine.match.certain import certain_texts
 from engine.match.fields import Fields, encoded, folded
 from engine.match.values import typed
 from engine.model.matches import Value
@@ -93,7 +92,6 @@ def expression(regex: str, nocase: bool = False) -> re2._Regexp:
 def _search(test: Test) -> Check:
     literals = () if test.nocase else tuple(encoded(text) for text in test.literals)
     field, captures, regex, nocase = test.field, _captures(test.captures), test.regex, test.nocase
-    some = _some if literals or nocase else _some_of
 
     def check(fields: Fields) -> Captures | None:
         for value in fields.values(field):
@@ -101,32 +99,12 @@ def _search(test: Test) -> Check:
                 if literal not in value:
                     break
             else:
-                if not some(regex, value):
-                    continue
                 found = captures(expression(regex, nocase), value)  # compiled when first needed: most rules never are
                 if found is not None:
                     return found
         return None
 
     return check
-
-
-def _some(_regex: str, _value: bytes) -> bool:
-    return True
-
-
-def _some_of(regex: str, value: bytes) -> bool:
-    """Return whether one of the texts is in `value` without which `regex` does not match."""
-    texts = _certain(regex)
-    for text in texts:
-        if text in value:
-            return True
-    return not texts
-
-
-@cache
-def _certain(regex: str) -> tuple[bytes, ...]:
-    return tuple(encoded(text) for text in certain_texts(regex))
 
 
 def _captures(captured: Sequence[Captured]) -> Callable[[re2._Regexp, bytes], Captures | None]:
