@@ -10,13 +10,15 @@ Values = tuple[bytes, ...]
 class Fields:
     """The fields of one event by name: text, message, level, logger, thread, exception, labels, `labels.<name>`.
 
-    A field has several values only when it is a chain (exception: outermost first) or all `labels` (as name=value).
+    A field has several values only when it is a chain (exception: outermost first) or all `labels` (as name=value). `signs`
+    are those that the gate has found in the text.
     """
 
-    __slots__ = ("_cache", "_event", "text")
+    __slots__ = ("_cache", "_event", "signs", "text")
 
     def __init__(self, event: LogEvent) -> None:
         self._event = event
+        self.signs: frozenset[str] = frozenset()
         self.text = encoded(event.text)
         self._cache: dict[str, Values] = {"text": (self.text,)}
 

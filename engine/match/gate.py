@@ -22,7 +22,7 @@ from engine.match.signs import Signs
 class Gate:
     """Tells which of several things an event's text may bear, by one RE2 set of all their signs."""
 
-    __slots__ = ("_always", "_bearers", "_set")
+    __slots__ = ("_always", "_bearers", "_regexes", "_set")
 
     def __init__(self, signs: Sequence[Signs]) -> None:
         """Number the things as their signs stand in `signs`."""
@@ -31,13 +31,17 @@ class Gate:
         for number, each in enumerate(signs):
             for regex in each.regexes:
                 bearers.setdefault(regex, []).append(number)
-        self._bearers = tuple(map(tuple, bearers.values()))
-        self._set = _set_of(tuple(bearers)) if bearers else None
+        self._bearers, self._regexes = bearers, tuple(bearers)
+        self._set = _set_of(self._regexes) if bearers else None
 
-    def possible(self, text: bytes) -> frozenset[int]:
-        """Return the numbers of what `text` (UTF-8) may bear."""
-        found = self._set.Match(text) if self._set is not None else ()
-        return self._always.union(*(self._bearers[at] for at in found)) if found else self._always
+    def signs_in(self, text: bytes) -> frozenset[str]:
+        """Return the signs that match in `text` (UTF-8)."""
+        found = self._set.Match(text) if self._set is not None else None
+        return frozenset(self._regexes[at] for at in found) if found else frozenset()
+
+    def possible(self, signs: Set[str]) -> frozenset[int]:
+        """Return the numbers of what a text with these `signs` may bear."""
+        return self._always.union(*(self._bearers[sign] for sign in signs)) if signs else self._always
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import starmap
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
+from engine.match.conditions import condition_of
 from engine.match.dumps import dump_check, dump_signs
 from engine.match.fields import Fields
 from engine.match.gate import Gate, Kept, Screen
@@ -13,20 +15,23 @@ from engine.match.redact import cut, redact, redact_captures
 from engine.match.signs import Signs, signs_of, test_signs
 from engine.model.configs import settings_of_plan
 from engine.model.expressions import Expression, evaluate, names
-from engine.model.matches import Match, Value
+from engine.model.matches import Match
 from engine.model.records import LogEvent
-from engine.model.rules import Component, Heartbeat, Item, Plan, Signature, Test
+from engine.model.rules import Component, Heartbeat, Plan, Signature, Test
 
 _NAMES = "/names"
 
 
+_Known = frozenset[str]  # the signs that the gate looks for
+
+
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """Something looked for in every event: a rule id, how to tell, and the signs without which it need not be tried."""
+    """Something looked for in every event: a rule id, the signs without which it is not tried, and what makes its check."""
 
     rule_id: str
-    check: Check
     signs: Signs
+    check: Callable[[_Known], Check]
 
 
 class Matcher:
@@ -35,6 +40,8 @@ class Matcher:
     def __init__(self, plan: Plan) -> None:
         self._sought = tuple(_sought(plan))
         self._gate = Gate([each.signs for each in self._sought])
+        known = frozenset(regex for each in self._sought for regex in each.signs.regexes)
+        self._checks = tuple((each.rule_id, each.check(known)) for each in self._sought)
 
     def screen(self, also: Iterable[str] = (), kept: Kept | None = None) -> Screen:
         """Return what finds, in raw bytes, the lines that may bear a match, or one of the expressions `also`.
@@ -49,8 +56,9 @@ class Matcher:
     def match_event(self, event: LogEvent) -> list[Match]:
         """Return the matches of `event`, at most one a rule, in the order of the plan; text and captures are redacted."""
         fields = Fields(event)
-        possible = [self._sought[number] for number in sorted(self._gate.possible(fields.text))]
-        hits = [(each.rule_id, found) for each in possible if (found := each.check(fields)) is not None]
+        fields.signs = self._gate.signs_in(fields.text)
+        possible = [self._checks[number] for number in sorted(self._gate.possible(fields.signs))]
+        hits = [(rule_id, found) for rule_id, check in possible if (found := check(fields)) is not None]
         return _matches(event, hits) if hits else []
 
 
@@ -75,25 +83,30 @@ def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Matc
 
 def _sought(plan: Plan) -> list[_Sought]:
     lines = [line for component in plan.components for line in _component_lines(component)]
-    dumps = [
-        _Sought(f"config:{kind}", dump_check(kind, names), dump_signs(kind)) for kind, names in settings_of_plan(plan).items()
-    ]
-    return [*lines, *dumps, *(_signature(signature) for signature in plan.signatures)]
+    return [*lines, *starmap(_dump, settings_of_plan(plan).items()), *map(_signature, plan.signatures)]
+
+
+def _dump(kind: str, names: Set[str]) -> _Sought:
+    return _Sought(f"config:{kind}", dump_signs(kind), lambda _known: dump_check(kind, names))
 
 
 def _signature(signature: Signature) -> _Sought:
+    signs = signs_of(signature.items, signature.condition)
+    return _Sought(signature.rule.id, signs, lambda known: _signature_check(signature, known))
+
+
+def _signature_check(signature: Signature, known: _Known) -> Check:
     condition, items = signature.condition, signature.items
     decisive = names(condition)
-    deciding = tuple((item.name, _item_check(item)) for item in items if item.name in decisive)
-    adding = tuple(_item_check(item) for item in items if item.name not in decisive)
-    check = _excepting(signature, _condition_check(condition, deciding, adding))
-    return _Sought(signature.rule.id, check, signs_of(items, condition))
+    deciding = {item.name: _any_group(item.any_of, known) for item in items if item.name in decisive}
+    adding = tuple(_any_group(item.any_of, known) for item in items if item.name not in decisive)
+    return _excepting(signature, _condition_check(condition, deciding, adding), known)
 
 
-def _excepting(signature: Signature, check: Check) -> Check:
+def _excepting(signature: Signature, check: Check, known: _Known) -> Check:
     """Return `check` without the events that the signature's exceptions leave out; what is unknown is no exception."""
     unless = signature.unless
-    excepted = _item_check(signature.exceptions) if signature.exceptions is not None else None
+    excepted = _any_group(signature.exceptions.any_of, known) if signature.exceptions is not None else None
     if unless is None and excepted is None:
         return check
 
@@ -106,36 +119,44 @@ def _excepting(signature: Signature, check: Check) -> Check:
     return checked
 
 
-def _condition_check(condition: Expression, deciding: Sequence[tuple[str, Check]], adding: Sequence[Check]) -> Check:
+def _condition_check(condition: Expression, deciding: Mapping[str, Check], adding: Sequence[Check]) -> Check:
     """Return the check of a whole detection: captures of the items that decide come before those of the others."""
+    holds = condition_of(condition, deciding.keys())
 
     def check(fields: Fields) -> Captures | None:
-        captures: dict[str, Value] = {}
-        environment: dict[str, Value | bool] = {}
-        for name, item in deciding:
-            found = item(fields)
-            environment[name] = found is not None
-            captures = {**(found or NOTHING), **captures}
-        if evaluate(condition, {**captures, **environment}) is not True:
+        answers = {name: found for name, item in deciding.items() if (found := item(fields)) is not None}
+        captures = _merged(answers.values())
+        if not holds(answers.keys(), captures):
             return None
-        for item in adding:
-            captures = {**(item(fields) or NOTHING), **captures}
-        return captures
+        return _merged((captures, *(found for item in adding if (found := item(fields)) is not None)))
 
     return check
 
 
-def _item_check(item: Item) -> Check:
-    return any_of([_group_check(tests) for tests in item.any_of])
+def _merged(some: Iterable[Captures]) -> Captures:
+    """Return captures in one; the first that captures a name wins."""
+    merged: Captures = NOTHING
+    for captures in some:
+        if captures:
+            merged = {**captures, **merged} if merged else captures
+    return merged
 
 
-def _group_check(tests: Sequence[Test]) -> Check:
-    return all_of([compile_check(test) for test in tests])
+def _any_group(groups: Iterable[Sequence[Test]], known: _Known) -> Check:
+    return any_of([_group_check(tests, known) for tests in groups])
+
+
+def _group_check(tests: Sequence[Test], known: _Known) -> Check:
+    """Return the check of tests that must all hold; without one of their signs, where those are looked for, none is asked."""
+    check, signs = all_of([compile_check(test) for test in tests]), test_signs([tests]).regexes
+    if not signs or not known.issuperset(signs):
+        return check
+    return lambda fields: None if fields.signs.isdisjoint(signs) else check(fields)
 
 
 def _component_lines(component: Component) -> list[_Sought]:
     """Return the lines in which a process of `component` says who it is, what version, and that it lives (DESIGN 4.1)."""
-    lines = [_Sought(f"component:{component.name}/{kind}", *_any(tests)) for kind, tests in _kinds(component) if tests]
+    lines = [_any(f"component:{component.name}/{kind}", tests) for kind, tests in _kinds(component) if tests]
     return [*lines, *(_heartbeat(component, index, beat) for index, beat in enumerate(component.heartbeats))]
 
 
@@ -143,8 +164,9 @@ def _kinds(component: Component) -> tuple[tuple[str, tuple[Test, ...]], ...]:
     return (("names", component.names), ("version", component.version))
 
 
-def _any(tests: Sequence[Test]) -> tuple[Check, Signs]:
-    return any_of([compile_check(test) for test in tests]), test_signs((test,) for test in tests)
+def _any(name: str, tests: Sequence[Test]) -> _Sought:
+    groups = [(test,) for test in tests]
+    return _Sought(name, test_signs(groups), lambda known: _any_group(groups, known))
 
 
 def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:
@@ -152,4 +174,4 @@ def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:
     said: Captures = {"beat": index, "every_s": beat.every_s}
     holds = compile_check(beat.test)
     check: Check = lambda fields: said if holds(fields) is not None else None  # noqa: E731
-    return _Sought(f"component:{component.name}/heartbeat", check, test_signs([(beat.test,)]))
+    return _Sought(f"component:{component.name}/heartbeat", test_signs([(beat.test,)]), lambda _known: check)
