@@ -12,8 +12,7 @@ from functools import partial
 from engine.correlate.logic import Logic, correlation_types
 from engine.correlate.types.event_count import bare
 from engine.model.rules import Plan
-
-_KEPT = 2
+from engine.remembered import remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +30,9 @@ class Wiring:
     followers: frozenset[str]
 
 
-_FOUND: list[tuple[Plan, Wiring]] = []  # newest first; found again by identity, for a plan is large
-
-
+@remembered
 def wiring_of(plan: Plan) -> Wiring:
     """Return the wiring of `plan`. Raises ValueError for a correlation that cannot be made."""
-    for known, wiring in _FOUND:
-        if known is plan:
-            return wiring
-    wiring = _wiring(plan)
-    _FOUND.insert(0, (plan, wiring))
-    del _FOUND[_KEPT:]
-    return wiring
-
-
-def _wiring(plan: Plan) -> Wiring:
     makers = {each.rule.id: partial(bare, each) for each in plan.signatures} | _correlations(plan)
     logics = {rule_id: maker() for rule_id, maker in makers.items()}
     ordered = list(_ordered(logics, {each.rule.id for each in plan.correlations}))

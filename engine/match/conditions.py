@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 
 from engine.match.checks import Captures
-from engine.model.expressions import UNKNOWN, Binary, Expression, Name, Unary, evaluate, names
+from engine.model.expressions import UNKNOWN, Binary, Expression, Name, Unary, evaluate
 from engine.model.matches import Value
 
 Holds = Callable[[Set[str], Captures], bool]  # which items hold, and what they capture
@@ -29,7 +29,7 @@ def _truth(expression: Expression, items: Set[str]) -> Holds:
     match expression:
         case Name(name) if name in items:
             return lambda held, _captures: name in held
-        case Unary("not", operand) if names(operand) <= items:  # items are never unknown
+        case Unary("not", operand) if _of_items(operand, items):  # which are never unknown
             negated = _truth(operand, items)
             return lambda held, captures: not negated(held, captures)
         case Binary("and" | "or" as op):
@@ -39,6 +39,18 @@ def _truth(expression: Expression, items: Set[str]) -> Holds:
 
 def _names(held: Set[str], captures: Captures, items: Set[str]) -> Mapping[str, Value]:
     return {**captures, **{name: name in held for name in items}}
+
+
+def _of_items(expression: Expression, items: Set[str]) -> bool:
+    """Tell whether `expression` asks of nothing but whether items hold."""
+    match expression:
+        case Name(name):
+            return name in items
+        case Unary("not", operand):
+            return _of_items(operand, items)
+        case Binary("and" | "or", left, right):
+            return _of_items(left, items) and _of_items(right, items)
+    return False
 
 
 def _chain(op: str, sides: list[Holds]) -> Holds:

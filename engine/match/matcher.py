@@ -18,6 +18,7 @@ from engine.model.expressions import Expression, evaluate, names
 from engine.model.matches import Match
 from engine.model.records import LogEvent
 from engine.model.rules import Component, Heartbeat, Plan, Signature, Test
+from engine.remembered import remembered
 
 _NAMES = "/names"
 
@@ -60,6 +61,12 @@ class Matcher:
         possible = [self._checks[number] for number in sorted(self._gate.possible(fields.signs))]
         hits = [(rule_id, found) for rule_id, check in possible if (found := check(fields)) is not None]
         return _matches(event, hits) if hits else []
+
+
+@remembered
+def matcher_of(plan: Plan) -> Matcher:
+    """Return the matcher of `plan`, compiled once."""
+    return Matcher(plan)
 
 
 def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Match]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from engine.match.heard import Heard
-from engine.match.matcher import Matcher
+from engine.match.matcher import matcher_of
 from engine.model.matches import Match, Seen
 from engine.model.records import LogEvent, Progress, Tick
 from engine.model.rules import Plan
@@ -21,7 +21,7 @@ def match(
     A span comes out when its source pauses, at the end, and before any Progress or Tick: what those say is then judged with
     everything that was read before them. `observe` is called once for each event with its matches.
     """
-    matcher, heard = Matcher(plan), Heard()
+    matcher, heard = matcher_of(plan), Heard()
     for item in events:
         if not isinstance(item, LogEvent):
             yield from heard.close()

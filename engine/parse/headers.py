@@ -13,6 +13,7 @@ from typing import Any
 import re2
 
 from engine.model.rules import Format
+from engine.remembered import remembered
 
 GENERIC_RANK = 90  # formats from here on take any line with a stamp: they do not vouch that it bears no wrapper
 _FIELDS = ("time", "level", "logger", "thread", "message")
@@ -42,7 +43,6 @@ class HeaderBook:
     """The compiled formats of a plan; build it through `header_book`, which keeps it."""
 
     def __init__(self, formats: Sequence[Format]) -> None:
-        self.given = formats
         self.formats = tuple(sorted(formats, key=lambda f: (f.rank, f.name)))
         self._readers = [re2.compile(f.header) for f in self.formats]
         self._groups = [tuple(reader.groupindex.items()) for reader in self._readers]
@@ -94,18 +94,10 @@ def level_of(word: str) -> str:
     return _LEVELS.get(word, word)
 
 
-_BOOKS: list[HeaderBook] = []  # compiled before, newest first; found again by identity, for this is asked once an event
-_BOOKS_KEPT = 8
-
-
+@remembered
 def header_book(formats: Sequence[Format]) -> HeaderBook:
     """Return the compiled `formats`, the same book for the same tuple. Raises re2.error for a header that is no RE2 syntax."""
-    for book in _BOOKS:
-        if book.given is formats:
-            return book
-    _BOOKS.insert(0, HeaderBook(formats))
-    del _BOOKS[_BOOKS_KEPT:]
-    return _BOOKS[0]
+    return HeaderBook(formats)
 
 
 def _quiet() -> Any:
