@@ -14,7 +14,7 @@ import yaml
 
 from connectors.files.rotation import rotation
 from engine.config import load as load_config
-from engine.dsl import builtin_rules, load
+from engine.dsl import builtin_rules, load_cached
 from engine.model.incidents import Incident
 from engine.model.records import Labels, Progress, RawLine
 from engine.model.rules import Plan
@@ -69,7 +69,7 @@ class Story:
 @cache
 def plan() -> Plan:
     """Return the shipped rules."""
-    return load([builtin_rules()])
+    return load_cached([builtin_rules()])
 
 
 def story(folder: Path) -> Story:

@@ -12,6 +12,8 @@ import pytest
 
 from tests.rulepack.playing import Story, play, story, unlike
 
+pytestmark = pytest.mark.slow
+
 CAPTURED = Path(__file__).parents[1] / "captured"
 HISTORIES = sorted({log.parent for log in CAPTURED.glob("*/*.log")})
 

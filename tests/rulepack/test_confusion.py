@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+import pytest
+
 from engine.dsl import builtin_rules, load_pack
 from engine.dsl.pack import Pack
 from engine.model.rules import Rule
 from tests.rulepack.reading import rules_of
+
+pytestmark = pytest.mark.slow
 
 REVIEWED: Mapping[tuple[str, str], str] = {
     ("mm2-source-task-failed", "client-authorization-denied"): "a copying task fails because one side refuses it",

@@ -8,6 +8,8 @@ import pytest
 
 from tests.rulepack.playing import Story, one, play
 
+pytestmark = pytest.mark.slow
+
 OUTER = "org.apache.kafka.connect.errors.ConnectException: x"
 KILLED = (
     "[2023-02-03 02:05:07,328] ERROR [shop|task-0] {task}{{id=shop-0}} Task threw an uncaught and unrecoverable exception. "

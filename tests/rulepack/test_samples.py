@@ -8,6 +8,8 @@ import pytest
 
 from tests.rulepack.playing import GOODLOGS, STORIES, Story, play, story, unlike
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("folder", STORIES, ids=lambda folder: folder.name)
 def test_a_story_raises_exactly_what_it_should(folder: Path) -> None:

@@ -7,6 +7,8 @@ import pytest
 from engine.model.incidents import Incident
 from tests.rulepack.playing import STORIES, Story, fix_text, one, play, story
 
+pytestmark = pytest.mark.slow
+
 CDC, SINK, RETRIES, SILENT, STORM = (story(folder) for folder in STORIES)
 LOG = "kafka-connect-2.log"
 FIRST_STAGE = CDC.only(lambda name: name == LOG).before("[2023-02-03 17:")

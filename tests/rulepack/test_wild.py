@@ -22,6 +22,8 @@ from engine.model.records import Progress, RawLine
 from engine.pipeline import replay
 from tests.rulepack.playing import INGESTED_AT, plan
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 EXCERPTS = HERE.parent / "excerpts"
 BENIGN = "benign"
@@ -29,10 +31,14 @@ BENIGN = "benign"
 
 def _cases() -> Mapping[str, Mapping[str, Any]]:
     """Return every case by its name."""
-    found = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(HERE.glob("wild/*.yml"))}
-    listed = yaml.safe_load((EXCERPTS / "kinds.yml").read_text(encoding="utf-8"))
+    found = {path.stem: _read(path) for path in sorted(HERE.glob("wild/*.yml"))}
+    listed = _read(EXCERPTS / "kinds.yml")
     logs = {name: (EXCERPTS / f"{name}.log").read_text(encoding="utf-8") for name in listed}
     return found | {name: {**case, "log": logs[name]} for name, case in listed.items()}
+
+
+def _read(path: Path) -> Any:
+    return yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 CASES = _cases()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from connectors.files import find, read_path
-from engine.dsl import builtin_rules, load
+from engine.dsl import builtin_rules, load_cached
 from engine.model.incidents import Incident
 from engine.model.records import Progress, RawLine
 from engine.model.rules import Plan
@@ -22,7 +22,7 @@ HEALTHY = sorted(path for path in (SAMPLES / "goodlog").iterdir() if path.is_dir
 
 @cache
 def plan() -> Plan:
-    return load([builtin_rules()])
+    return load_cached([builtin_rules()])
 
 
 def labels(cluster: str) -> Mapping[str, str]:

@@ -14,6 +14,8 @@ from engine.model.rules import Clear, Correlation, Plan
 from tests.building import at_least, correlation, counting, match, plan, seen, signature
 from tests.unit.correlate.saying import Said, in_batches
 
+pytestmark = pytest.mark.slow
+
 SHORT = Clear(in_s=40.0)
 NESTED = counting("inner", ["a"], 2, 30.0, entity=("topic",), clear=Clear(in_s=30.0), severity="info")
 RULES = (

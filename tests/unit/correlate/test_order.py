@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from engine.model.matches import Match
 from engine.model.rules import Absence, Clear, Escalation, Sooner, Stop
 from tests.building import absence, at_least, broker, correlation, counting, match, plan, progress, seen, setting, signature
 from tests.unit.correlate.saying import in_batches
+
+pytestmark = pytest.mark.slow
 
 SOURCES = ("1.log", "2.log", "3.log")
 LONG = (Escalation("critical", Binary(">", Name("lasting"), Literal(100))),)

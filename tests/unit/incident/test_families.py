@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from engine.incident import MemoryLedger, group
 from engine.incident.families import beginning, families, relatives
 from engine.model.incidents import WHOLE, Alert, Incident, Key, Part, Roster, Span, Verdict
 from tests.spark.finals import plan
+
+pytestmark = pytest.mark.slow
 
 NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
 

@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parents[3] / "rules" / "formats"
 
 def documents() -> dict[str, dict[str, Any]]:
     """Return every file of rules/formats by its stem."""
-    return {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.yml"))}
+    return {path.stem: yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) for path in sorted(FOLDER.glob("*.yml"))}
 
 
 def _format(document: dict[str, Any]) -> Format:

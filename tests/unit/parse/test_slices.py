@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from engine.model.records import Block, Record
 from engine.parse import Assembler, decode_block, join, settle
 from engine.parse.open_block import BLOCK_LINES
 from tests.unit.parse.reading import FORMATS
+
+pytestmark = pytest.mark.slow
 
 LINES = (
     "[2023-02-03 02:05:02,285] ERROR failed (a.B)",

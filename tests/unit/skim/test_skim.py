@@ -25,6 +25,8 @@ from engine.spark.slices import Edges, Stages, scan, stages
 from tests.spark.finals import plan
 from tests.unit.spark.test_slices import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 HEADS = [
     "[{}] INFO [GroupMetadataManager brokerId=1] Loading offsets and group metadata from __consumer_offsets-7 (k.c.g)",
     "[{}] INFO [GroupMetadataManager brokerId=1] Removed 0 expired offsets in 0 milliseconds. (k.c.g)",

@@ -27,6 +27,8 @@ from engine.spark.slices import stages
 from tests.spark.finals import plan
 from tests.unit.spark.test_slices import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 STAMPS = (
     "[2022-10-05 {clock},{ms:03d}] ",
     "2022-10-05 {clock},{ms:03d} ",

@@ -21,6 +21,8 @@ from tests.unit.skim.test_skim import compiled, said, stream
 from tests.unit.skim.test_whole import STAMPS, log, naive, rules, told
 from tests.wrapping import CHAINS, mingled, wrapped
 
+pytestmark = pytest.mark.slow
+
 INGESTED = datetime(2022, 10, 6, tzinfo=UTC)
 SHARES = st.sampled_from([0.0, 0.03, 0.3])
 PAUSES = st.sampled_from([0, 10, 59, 200])

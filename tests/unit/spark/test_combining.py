@@ -22,6 +22,8 @@ from engine.spark.slices import stages
 from tests.building import absence, broker, counting, match, plan, seen, signature, tick
 from tests.spark.finals import finals
 
+pytestmark = pytest.mark.slow
+
 
 def through(found: Iterable[Match | Seen]) -> list[Item]:
     """The items of a slice as they come out on the other side of Spark."""

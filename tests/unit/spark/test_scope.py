@@ -23,6 +23,8 @@ from engine.spark.stalls import Stall, notices
 from tests.building import at
 from tests.spark.finals import HEALTHY, STORIES, finals, labels, plan, reference
 
+pytestmark = pytest.mark.slow
+
 REFUSED = (
     b"[2022-10-05 17:05:01,123] ERROR [ReplicaManager broker=1] Error processing append operation on partition dawn-0"
     b" (kafka.server.ReplicaManager)\n"
@@ -92,7 +94,6 @@ def test_any_batches_give_what_replay_gives(folder: Path, lines: int | None, par
     assert final(folder, lines, parallelism, dies=True) == reference(folder)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("folder", HEALTHY, ids=lambda folder: folder.name)
 def test_healthy_logs_stay_silent_in_small_batches(folder: Path) -> None:
     lines = sum(path.read_bytes().count(b"\n") for path in folder.glob("*.log"))

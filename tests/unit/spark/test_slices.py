@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from connectors.files import find, read_path
 from engine.codec import dumps, loads
 from engine.correlate.bindings import SIGHTINGS
-from engine.dsl import builtin_rules, load
 from engine.match.heard import Heard
 from engine.model.matches import SEEN_GAP_S, Match, Seen
 from engine.model.records import Block, Progress, RawLine
@@ -25,7 +24,10 @@ from engine.skim import skimmer
 from engine.spark.scope import carried
 from engine.spark.slices import Edges, Scanned, Stages, matched, scan, stages
 from engine.spark.streams import Streams, StreamState, TakenBack
+from tests.spark.finals import plan
 from tests.wrapping import CHAINS, mingled, wrapped
+
+pytestmark = pytest.mark.slow
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 INGESTED = datetime(2022, 10, 6, tzinfo=UTC)
@@ -59,7 +61,7 @@ SAID = [line.partition("] ")[2] for line in LINES[:2]] + [
 
 @cache
 def shipped() -> Stages:
-    return stages(load([builtin_rules()]))
+    return stages(plan())
 
 
 def whole(data: bytes) -> list[Match | Seen]:
