@@ -10,7 +10,7 @@ from typing import TypeVar
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
-KEPT = 8
+KEPT = 4
 
 
 def remembered(make: Callable[[Given], Made]) -> Callable[[Given], Made]:
