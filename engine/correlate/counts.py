@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
@@ -14,7 +15,7 @@ from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, 
 from engine.correlate.series import Series
 from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.versions import Bounds, within, written
-from engine.model.configs import settings_of
+from engine.model.configs import Setting, settings_of
 from engine.model.incidents import Alert, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Rule
@@ -103,7 +104,6 @@ class Counts:
         self.listens = frozenset((*self._counted, *rule.clear.rules))
         self._measure = measure
         self._words = sorted(rule.entity.items())
-        self._settings = settings_of(rule)
         self._by_source = frozenset(each.rule_id for each in counted if each.versions or rule.versions)
         self.dirty = False
         self._series: dict[Place, Series] = {}
@@ -118,6 +118,10 @@ class Counts:
         self._asked: set[Entity] = set()
         self._bindings_seen = -1
         self._complete_seen: datetime | None = None
+
+    @cached_property
+    def _settings(self) -> frozenset[Setting]:
+        return settings_of(self._rule)
 
     def on_match(self, match: Match, facts: Facts) -> None:
         """Take a match; one of a counted rule that lacks what is measured says nothing."""

@@ -36,13 +36,14 @@ class _Sought:
 
 
 class Matcher:
-    """Applies every signature of a plan to events. Holds no state between events: safe to share and to build anywhere."""
+    """Applies every signature of a plan to events. What is sought is compiled when an event may bear it first, for most rules
+    never are; beyond that no event leaves a trace: safe to share and to build anywhere."""
 
     def __init__(self, plan: Plan) -> None:
         self._sought = tuple(_sought(plan))
         self._gate = Gate([each.signs for each in self._sought])
-        known = frozenset(regex for each in self._sought for regex in each.signs.regexes)
-        self._checks = tuple((each.rule_id, each.check(known)) for each in self._sought)
+        self._known = frozenset(regex for each in self._sought for regex in each.signs.regexes)
+        self._checks: dict[int, Check] = {}
 
     def screen(self, also: Iterable[str] = (), kept: Kept | None = None) -> Screen:
         """Return what finds, in raw bytes, the lines that may bear a match, or one of the expressions `also`.
@@ -55,12 +56,21 @@ class Matcher:
         return Screen([*counted, *(Signs((regex,)) for regex in also)], named, kept)
 
     def match_event(self, event: LogEvent) -> list[Match]:
-        """Return the matches of `event`, at most one a rule, in the order of the plan; text and captures are redacted."""
+        """Return the matches of `event`, at most one a rule, in the order of the plan; text and captures are redacted.
+
+        Raises ValueError for an operator that does not exist.
+        """
         fields = Fields(event)
         fields.signs = self._gate.signs_in(fields.text)
-        possible = [self._checks[number] for number in sorted(self._gate.possible(fields.signs))]
-        hits = [(rule_id, found) for rule_id, check in possible if (found := check(fields)) is not None]
+        possible = sorted(self._gate.possible(fields.signs))
+        hits = [(self._sought[at].rule_id, found) for at in possible if (found := self._check(at)(fields)) is not None]
         return _matches(event, hits) if hits else []
+
+    def _check(self, number: int) -> Check:
+        check = self._checks.get(number)
+        if check is None:
+            check = self._checks[number] = self._sought[number].check(self._known)
+        return check
 
 
 @remembered

@@ -100,7 +100,7 @@ def test_operators(test: Test, holds: dict[str, Any], fails: dict[str, Any]) -> 
 
 def test_an_unknown_operator_is_refused() -> None:
     with pytest.raises(ValueError, match="no such operator: near"):
-        Matcher(plan(signature("r", Test("text", "near", "x"))))
+        Matcher(plan(signature("r", Test("text", "near", "x")))).match_event(event("x"))
 
 
 def test_a_match_carries_the_event_and_only_redacted_text() -> None:
