@@ -15,6 +15,8 @@ _GROUP = re.compile(r"\(\?P?<\w+>|\(\?:")
 _FLAGS = re.compile(r"^\(\?[ims]+\)")
 _PLAIN_ESCAPE = re.compile(r"\\([ #\"`'<>=!:;,@%&~/-])")
 _CLASS = re.compile(r"\[(?:[^\]\\]*\\.)+[^\]\\]*\]")  # with an escape in it
+_LINE_END = re.compile(r"(\[\^?\]?(?:\\.|[^\]\\])*\]|\\[^n])|\\n")  # outside of a class
+_NEVER = r"\x01"  # in no line, as a line end is
 _SEC_RULE = "type=Single\nptype=RegExp\npattern={}\ndesc=seen\naction=none\n\n"
 
 
@@ -58,8 +60,9 @@ def head(log: Path, count: int, folder: Path) -> Path:
 
 
 def _ungrouped(regex: str) -> str:
-    """Return `regex` with groups that have no name, and nothing but case among its flags."""
-    return _GROUP.sub("(", _FLAGS.sub(lambda flags: "(?i)" if "i" in flags[0] else "", regex))
+    """Return `regex` with groups that have no name, nothing but case among its flags, and no line end, which no line has."""
+    plain = _GROUP.sub("(", _FLAGS.sub(lambda flags: "(?i)" if "i" in flags[0] else "", regex))
+    return _LINE_END.sub(lambda found: found[1] or _NEVER, plain)
 
 
 def _written(path: Path, texts: Sequence[str]) -> Path:
