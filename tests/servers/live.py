@@ -13,9 +13,9 @@ from engine.model.incidents import Incident
 from engine.spark.job import BatchReport, Job, run
 from engine.spark.sources import SourceSpec
 from engine.store import Store
+from tests.rulepack.playing import plan
 from tests.servers import held
 from tests.servers.topics import Topics
-from tests.spark.finals import plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

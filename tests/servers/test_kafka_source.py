@@ -17,10 +17,10 @@ from engine.errors import SourceAway, SourceError, SourceMissing
 from engine.model.matches import Match
 from engine.spark.slices import Edges, scan, stages
 from engine.spark.streams import Streams, TakenBack
+from tests.rulepack.playing import plan
 from tests.servers.batches import Reader
 from tests.servers.broker import Broker
 from tests.servers.topics import Topics
-from tests.spark.finals import plan
 
 
 @pytest.fixture

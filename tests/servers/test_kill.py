@@ -24,9 +24,10 @@ from engine.model.incidents import Incident
 from engine.model.records import Progress, RawLine
 from engine.pipeline import replay
 from engine.store import Store
+from tests.rulepack.playing import plan
 from tests.servers.shipping import shipped
 from tests.servers.topics import Topics
-from tests.spark.finals import STORIES, finals, plan
+from tests.spark.finals import STORIES, finals
 from tests.standins.slack import TOKEN, SlackStandIn
 
 ROOT = Path(__file__).parents[2]

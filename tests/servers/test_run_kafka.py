@@ -14,9 +14,10 @@ from kafka import KafkaProducer
 
 from engine.pipeline import replay
 from engine.store import Store
+from tests.rulepack.playing import plan
 from tests.servers.shipping import shipped
 from tests.servers.topics import Topics
-from tests.spark.finals import STORIES, finals, plan
+from tests.spark.finals import STORIES, finals
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = [folder for folder in STORIES if folder.name[:2] in ("1-", "3-")]

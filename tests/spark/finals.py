@@ -9,20 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from connectors.files import find, read_path
-from engine.dsl import builtin_rules, load_cached
 from engine.model.incidents import Incident
 from engine.model.records import Progress, RawLine
-from engine.model.rules import Plan
 from engine.pipeline import replay
+from tests.rulepack.playing import plan
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 STORIES = sorted(path for path in SAMPLES.iterdir() if path.name[0].isdigit())
 HEALTHY = sorted(path for path in (SAMPLES / "goodlog").iterdir() if path.is_dir())
-
-
-@cache
-def plan() -> Plan:
-    return load_cached([builtin_rules()])
 
 
 def labels(cluster: str) -> Mapping[str, str]:

@@ -14,8 +14,9 @@ from engine.spark import job
 from engine.spark.job import BatchReport, Job, run
 from engine.spark.sources import SourceSpec
 from engine.store import Store
+from tests.rulepack.playing import plan
 from tests.spark.faltering import OPENER
-from tests.spark.finals import STORIES, finals, labels, lines, plan, reference
+from tests.spark.finals import STORIES, finals, labels, lines, reference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

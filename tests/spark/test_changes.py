@@ -13,7 +13,8 @@ from engine.model.rules import Plan
 from engine.spark.job import BatchReport, Job, run
 from engine.spark.sources import SourceSpec
 from engine.store import Store
-from tests.spark.finals import STORIES, finals, labels, plan, references
+from tests.rulepack.playing import plan
+from tests.spark.finals import STORIES, finals, labels, references
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

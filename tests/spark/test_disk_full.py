@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.finals import finals, lines, plan, replay
+from tests.rulepack.playing import plan
+from tests.spark.finals import finals, lines, replay
 from tests.spark.test_run import BROKER, configured, copied, kept
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,8 @@ from engine.pipeline import replay
 from engine.spark.job import BatchReport, Job, run
 from engine.spark.sources import SourceSpec
 from engine.store import Store
-from tests.spark.finals import HEALTHY, STORIES, finals, labels, lines, plan, references
+from tests.rulepack.playing import plan
+from tests.spark.finals import HEALTHY, STORIES, finals, labels, lines, references
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

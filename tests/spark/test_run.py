@@ -19,7 +19,8 @@ import pytest
 from engine.errors import StoreError
 from engine.model.incidents import Incident
 from engine.store import Store
-from tests.spark.finals import STORIES, finals, lines, plan, replay
+from tests.rulepack.playing import plan
+from tests.spark.finals import STORIES, finals, lines, replay
 from tests.standins.slack import TOKEN, SlackStandIn
 
 BROKER = next(folder for folder in STORIES if folder.name.startswith("3-"))

@@ -10,17 +10,13 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from engine.dsl import builtin_rules
-from engine.dsl.files import TERM_FILES
+from engine.dsl.files import collect
 from engine.dsl.json_schema import rule_schema
 
 SCHEMA = rule_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 GOLDEN = Path(__file__).parents[2] / "golden" / "diagnostics"
-RULES = sorted(
-    path
-    for path in builtin_rules().glob("*/*.yml")
-    if path.parent.name not in ("components", "formats") and path.name not in TERM_FILES
-)
+RULES = [source.path for source in collect([builtin_rules()]) if source.kind == "rule"]
 # broken rules of tests/golden/diagnostics whose mistake is one of structure
 TELLABLE = (
     *("bad-component", "bad-id", "bad-scalars", "bad-where", "detects-nothing", "detects-twice", "empty-list", "empty-values"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.incident import MemoryLedger, group
 from engine.incident.families import beginning, families, relatives
 from engine.model.incidents import WHOLE, Alert, Incident, Key, Part, Roster, Span, Verdict
-from tests.spark.finals import plan
+from tests.rulepack.playing import plan
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,7 @@ from engine.ports import Chunk
 from engine.skim import skimmer as skim
 from engine.skim.skimmer import Skimmer
 from engine.spark.slices import Edges, Stages, scan, stages
-from tests.spark.finals import plan
+from tests.rulepack.playing import plan
 from tests.unit.spark.test_slices import SAMPLES
 
 pytestmark = pytest.mark.slow

@@ -24,7 +24,7 @@ from engine.pipeline import replay
 from engine.ports import Chunk
 from engine.skim import skimmer, whole
 from engine.spark.slices import stages
-from tests.spark.finals import plan
+from tests.rulepack.playing import plan
 from tests.unit.spark.test_slices import SAMPLES
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import TocsinError
 from engine.spark.job import plan_file
-from tests.spark.finals import plan
+from tests.rulepack.playing import plan
 
 
 def test_a_checkpoint_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:

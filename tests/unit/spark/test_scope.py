@@ -21,7 +21,8 @@ from engine.spark.scope import ScopeState
 from engine.spark.slices import Stages, scan, stages
 from engine.spark.stalls import Stall, notices
 from tests.building import at
-from tests.spark.finals import HEALTHY, STORIES, finals, labels, plan, reference
+from tests.rulepack.playing import plan
+from tests.spark.finals import HEALTHY, STORIES, finals, labels, reference
 
 pytestmark = pytest.mark.slow
 

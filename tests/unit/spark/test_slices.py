@@ -24,7 +24,7 @@ from engine.skim import skimmer
 from engine.spark.scope import carried
 from engine.spark.slices import Edges, Scanned, Stages, matched, scan, stages
 from engine.spark.streams import Streams, StreamState, TakenBack
-from tests.spark.finals import plan
+from tests.rulepack.playing import plan
 from tests.wrapping import CHAINS, mingled, wrapped
 
 pytestmark = pytest.mark.slow
