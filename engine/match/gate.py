@@ -46,11 +46,12 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Where signs end, in order (the position behind each), and what each matched, where only that counts, not how often; else
-    empty. Both are of one length."""
+    """Where signs end, in order: the position behind each. Of some only what they matched counts, not how often: `named` are
+    their numbers among all, in order, and `said` is what each of these matched."""
 
     ends: Sequence[int]
-    said: Sequence[bytes]
+    named: Sequence[int] = ()
+    said: Sequence[bytes] = ()
 
 
 Find = Callable[[bytes], Hits]
@@ -88,7 +89,7 @@ class Screen:
         alike = {regex for each in some if each.whole for regex in each.regexes}
         alike -= {regex for each in others for regex in each.regexes}
         made = _hyperscan(regexes, alike, kept) if database and regexes else None
-        self.hits: Find = made or (_re2(regexes) if regexes else lambda data: Hits((), ()))
+        self.hits: Find = made or (_re2(regexes) if regexes else lambda data: Hits(()))
 
 
 @lru_cache(maxsize=2)
@@ -117,14 +118,17 @@ def _hyperscan(regexes: Sequence[str], alike: Set[str], kept: Kept | None) -> Fi
 
     def find(data: bytes) -> Hits:
         ends: list[int] = []
+        named: list[int] = []
         said: list[bytes] = []
 
         def hit(number: int, start: int, end: int, _flags: int, _context: object) -> None:
+            if says[number]:
+                named.append(len(ends))
+                said.append(data[start:end])
             ends.append(end)
-            said.append(data[start:end] if says[number] else b"")
 
         database.scan(data, match_event_handler=hit)
-        return Hits(ends, said)
+        return Hits(ends, named, said)
 
     return find
 
@@ -155,7 +159,6 @@ def _re2(regexes: Sequence[str]) -> Find:
     compiled = expression("(?m)" + "|".join(f"(?:{regex})" for regex in regexes))
 
     def find(data: bytes) -> Hits:
-        ends = [hit.end() for hit in compiled.finditer(data)]
-        return Hits(ends, [b""] * len(ends))
+        return Hits([hit.end() for hit in compiled.finditer(data)])
 
     return find

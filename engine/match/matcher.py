@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import starmap
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
 from engine.match.conditions import condition_of
+from engine.match.digits import Numerals, Numeric, blind
 from engine.match.dumps import dump_check, dump_signs
 from engine.match.fields import Fields
 from engine.match.gate import Gate, Kept, Screen
@@ -28,11 +30,15 @@ _Known = frozenset[str]  # the signs that the gate looks for
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """Something looked for in every event: a rule id, the signs without which it is not tried, and what makes its check."""
+    """Something looked for in every event: a rule id, the signs without which it is not tried, and what makes its check.
+
+    `numeric` gives what of it digits matter to.
+    """
 
     rule_id: str
     signs: Signs
     check: Callable[[_Known], Check]
+    numeric: Callable[[], Iterable[Numeric]]
 
 
 class Matcher:
@@ -65,6 +71,19 @@ class Matcher:
         possible = sorted(self._gate.possible(fields.signs))
         hits = [(self._sought[at].rule_id, found) for at in possible if (found := self._check(at)(fields)) is not None]
         return _matches(event, hits) if hits else []
+
+    def digits_matter(self, text: bytes, before: int, fields: Set[str]) -> bool:
+        """Tell whether other digits before a place in the text of an event (UTF-8) may give it other matches: others than those
+        that capture the same stretches of the text.
+
+        Args:
+            fields: those that would have other digits too; all else about the event is the same.
+        """
+        return self._numerals.matter(text, before, fields)
+
+    @cached_property
+    def _numerals(self) -> Numerals:
+        return Numerals(numeric for each in self._sought for numeric in each.numeric())
 
     def _check(self, number: int) -> Check:
         check = self._checks.get(number)
@@ -104,12 +123,32 @@ def _sought(plan: Plan) -> list[_Sought]:
 
 
 def _dump(kind: str, names: Set[str]) -> _Sought:
-    return _Sought(f"config:{kind}", dump_signs(kind), lambda _known: dump_check(kind, names))
+    signs = dump_signs(kind)
+    return _Sought(f"config:{kind}", signs, lambda _known: dump_check(kind, names), lambda: (Numeric(signs, ()),))
 
 
 def _signature(signature: Signature) -> _Sought:
     signs = signs_of(signature.items, signature.condition)
-    return _Sought(signature.rule.id, signs, lambda known: _signature_check(signature, known))
+    return _Sought(
+        signature.rule.id, signs, lambda known: _signature_check(signature, known), lambda: _numeric(signature, signs)
+    )
+
+
+def _numeric(signature: Signature, signs: Signs) -> Iterable[Numeric]:
+    """Return what of a signature digits matter to: `signs` are those of all of it."""
+    items = signature.items if signature.exceptions is None else (*signature.items, signature.exceptions)
+    groups = [tests for item in items for tests in item.any_of]
+    compares = not names(signature.condition) <= {item.name for item in signature.items}
+    if compares or signature.unless is not None:  # what was captured
+        telling = [[test for test in tests if test.captures or not blind(test)] for tests in groups]
+        return [Numeric(signs, tests) for tests in telling if tests]
+    return _numeric_tests(groups, signs)
+
+
+def _numeric_tests(groups: Iterable[Sequence[Test]], signs: Signs) -> Iterable[Numeric]:
+    """Return those of several groups of tests to which digits matter; one without signs of its own has those of all."""
+    found = [(test_signs([tests]), [test for test in tests if not blind(test)]) for tests in groups]
+    return [Numeric(own if own.regexes else signs, tests) for own, tests in found if tests]
 
 
 def _signature_check(signature: Signature, known: _Known) -> Check:
@@ -183,7 +222,8 @@ def _kinds(component: Component) -> tuple[tuple[str, tuple[Test, ...]], ...]:
 
 def _any(name: str, tests: Sequence[Test]) -> _Sought:
     groups = [(test,) for test in tests]
-    return _Sought(name, test_signs(groups), lambda known: _any_group(groups, known))
+    signs = test_signs(groups)
+    return _Sought(name, signs, lambda known: _any_group(groups, known), lambda: _numeric_tests(groups, signs))
 
 
 def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:
@@ -191,4 +231,7 @@ def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:
     said: Captures = {"beat": index, "every_s": beat.every_s}
     holds = compile_check(beat.test)
     check: Check = lambda fields: said if holds(fields) is not None else None  # noqa: E731
-    return _Sought(f"component:{component.name}/heartbeat", test_signs([(beat.test,)]), lambda _known: check)
+    signs = test_signs([(beat.test,)])
+    return _Sought(
+        f"component:{component.name}/heartbeat", signs, lambda _known: check, lambda: _numeric_tests([(beat.test,)], signs)
+    )

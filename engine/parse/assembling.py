@@ -68,18 +68,23 @@ class Assembler:
         belongs = held is not None and held.belongs(record, found is not None)
         if held is not None and belongs and held.has_room(record):
             held.add(record)
-            return self._close(source_id) if held.complete else []
-        done = self._close(source_id, cut=belongs)
+            return self.close(source_id) if held.complete else []
+        done = self.close(source_id, cut=belongs)
         opened = opened_by(record, found is not None)
         if opened is None:
             return done
         self._open[source_id] = opened
-        return done + self._close(source_id) if opened.complete else done
+        return done + self.close(source_id) if opened.complete else done
 
     def flush(self, source_id: str | None = None) -> list[Block]:
         """Close the open blocks of `source_id` and the containers printed into it, or of every source, and return them."""
         closing = [s for s in self._open if source_id is None or s == source_id or s.startswith(f"{source_id}#")]
-        return [block for s in closing for block in self._close(s)]
+        return [block for s in closing for block in self.close(s)]
+
+    def close(self, source_id: str, cut: bool = False) -> list[Block]:
+        """Close the open block of one source, which ended here or was cut, and return it, if there is one."""
+        held = self._open.pop(source_id, None)
+        return [held.block(cut)] if held is not None and held.records else []
 
     def open_block(self, source_id: str) -> Block | None:
         """Return the block that the next record of `source_id` may still continue."""
@@ -108,10 +113,6 @@ class Assembler:
             held = self._open[source_id] = Head()
         self._met.add(source_id)
         return held
-
-    def _close(self, source_id: str, cut: bool = False) -> list[Block]:
-        held = self._open.pop(source_id, None)
-        return [held.block(cut)] if held is not None and held.records else []
 
     def _labelled(self, record: Record, found: Format) -> Record:
         """Note the labels that a line carries to those below it, and give a line those it takes."""

@@ -143,12 +143,16 @@ def _labels(first: Record, header: Header | None, about: Labels) -> Labels:
 
 
 def _event_id(first: Record, stamp: _Stamp, about: Labels) -> str:
+    return event_id(first.source_id, stamp.time, first.text, None if stamp.exact else first.offset, *about.values())
+
+
+def event_id(source_id: str, time: datetime | None, line: str, offset: int | None, *about: str) -> str:
     """Return the identity of an event: the same line of the same source at the same time is one event, wherever it lies.
 
     A stamp to the second cannot tell two equal lines apart, so there the offset counts too; nor can one line the several parts
     of a status, so what an event is `about` counts.
     """
-    time = stamp.time.isoformat() if stamp.time is not None else ""
-    place = "" if stamp.exact else str(first.offset)
-    identity = "\0".join((first.source_id, time, first.text, place, *about.values()))
+    stamp = time.isoformat() if time is not None else ""
+    place = "" if offset is None else str(offset)
+    identity = "\0".join((source_id, stamp, line, place, *about))
     return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:_ID_CHARS]

@@ -22,7 +22,8 @@ _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _MILLIS = re.compile(r"\d[.,_]\d{3}|\d{13}")
 _MONTH_DAY = re.compile(r"(?:(\d\d)(\d\d)|([A-Z][a-z]{2}) {1,2}(\d{1,2})) (\d\d:\d\d:\d\d(?:\.\d{1,9})?)")
 _DAY_FIRST = re.compile(r"(\d\d)[-./](\d\d|[A-Z][a-z]{2})[-./](\d{4})[ :](.+)")
-_OF_MACHINES = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-5][0-9]\.[0-9]+Z")  # no leap second
+# what Python reads as it stands: no leap second
+_OF_MACHINES = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-5][0-9](?:\.[0-9]+(Z)|[.,][0-9]{3})")
 _UNITS = {16: 10**6, 19: 10**9}  # micro- and nanoseconds, by their digits
 _AHEAD = timedelta(days=1)  # a zone that is not known, a clock that is not set: no reason to take a stamp for last year's
 _YEARS_BACK = 8  # 29 February comes back within eight years
@@ -49,14 +50,15 @@ def has_millis(text: str) -> bool:
 def zone_of(name: str) -> tzinfo:
     """Return the zone of an IANA name; UTC for none, and for a name that does not exist."""
     try:
-        return ZoneInfo(name) if name else UTC
+        return ZoneInfo(name) if name not in ("", "UTC") else UTC
     except (ValueError, OSError, KeyError):
         return UTC
 
 
 def _iso(text: str, zone: tzinfo) -> datetime:
-    if _OF_MACHINES.fullmatch(text):
-        return datetime.fromisoformat(text)
+    plain = _OF_MACHINES.fullmatch(text)
+    if plain is not None and (plain[1] or zone is UTC):
+        return datetime.fromisoformat(text if plain[1] else f"{text}+00:00")
     micros, offset_at = _fraction(text)
     offset = text[offset_at:].strip()
     minute = _minute(text[:16], zone if not offset else UTC)

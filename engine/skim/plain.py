@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,17 +28,27 @@ class Text:
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks = chunks
         self.lines = lines_of(b"".join(_ended(chunk.data) for chunk in chunks))
-        self._begins = np.cumsum([0, *(len(_ended(chunk.data)) for chunk in chunks)])
-        self._firsts = np.searchsorted(self.lines.starts, self._begins)
+        begins = np.cumsum([0, *(len(_ended(chunk.data)) for chunk in chunks)])
+        self._begins: list[int] = begins.tolist()
+        self._firsts: list[int] = np.searchsorted(self.lines.starts, begins).tolist()
+
+    def data(self, start: int, end: int) -> bytes:
+        """Return the bytes of the lines from `start` to `end`, with their line ends."""
+        return self.lines.text[self._starts[start] : self._starts[end]]
 
     def raw(self, number: int) -> RawLine:
         """Return a line with the place that it comes from."""
-        start = int(self.lines.starts[number])
-        at = 0 if len(self.chunks) == 1 else int(np.searchsorted(self._begins, start, side="right")) - 1
+        start, line = self._starts[number], self.data(number, number + 1).rstrip(b"\r\n")
+        at = bisect_right(self._begins, start) - 1
         chunk = self.chunks[at]
-        place = chunk.number + number - int(self._firsts[at]) if chunk.number else 0
-        offset, taken = chunk.place(start - int(self._begins[at]))
-        return RawLine(chunk.source_id, offset, self.lines.line(number), place, taken, chunk.labels)
+        place = chunk.number + number - self._firsts[at] if chunk.number else 0
+        offset, taken = chunk.place(start - self._begins[at])
+        return RawLine(chunk.source_id, offset, line, place, taken, chunk.labels)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line begins, and where the last one ends: for one after the other a list is faster than an array."""
+        return [*self.lines.starts.tolist(), len(self.lines.text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +73,8 @@ class _Heads:
         return len(offsets) == 1 and None not in offsets and int(np.ptp(self.at_ms)) < _WEEK_MS
 
 
-def plain_blocks(text: Text, sight: Sight) -> Blocks | None:
-    """Return the events of `text`; None when too little of it is certain as it stands."""
+def plain_blocks(text: Text, sight: Sight) -> tuple[Layout, Blocks] | None:
+    """Return the events of `text` and their layout; None when too little of it is certain as it stands."""
     lines = _searched(text.lines)
     layout = layout_in(lines, sight)
     if layout is None:
@@ -75,7 +87,7 @@ def plain_blocks(text: Text, sight: Sight) -> Blocks | None:
     strange[_strange(text.lines, rows, heads.numbers, sight)] = True
     zone = zone_of(text.chunks[0].labels.get("timezone", ""))
     blocks = Blocks(lines, heads.numbers, heads.at_ms * 1000, strange, lambda block: layout.time(heads.rows[block], zone))
-    return blocks if np.count_nonzero(blocks.lines_in(strange)) * 2 < len(lines) else None
+    return (layout, blocks) if np.count_nonzero(blocks.lines_in(strange)) * 2 < len(lines) else None
 
 
 def layout_in(lines: Lines, sight: Sight) -> Layout | None:

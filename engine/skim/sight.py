@@ -8,16 +8,18 @@ from datetime import datetime
 
 from engine.match import Matcher
 from engine.match.gate import Kept, Screen
-from engine.model.records import RawLine, Record
+from engine.model.records import Labels, RawLine, Record
 from engine.model.rules import Format
 from engine.parse import unwrap_line
 from engine.parse.continuation import opens_document
 from engine.parse.decoding import unescape
 from engine.parse.headers import header_book
+from engine.skim.alike import Alike
 from engine.skim.layouts import Layout, example_of, layout_of
 
 # the parser changes a text that holds one of these, so that more may match in it than in the bytes; looked for as signs are
 CHANGED = (r"[\x00\x0b\x0c\r\x1b]", r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ", r"\*\*[^\s*/]", r"<span", r"</span>")
+SOURCES = 64  # whose texts are known
 REMEMBERED = 20_000  # lines whose verdict is kept
 REMEMBERED_BYTES = 400  # of a line; longer ones are judged each time
 
@@ -30,7 +32,9 @@ class Sight:
     """
 
     screen: Screen
+    matcher: Matcher
     formats: Sequence[Format]
+    _alike: dict[object, Alike] = field(default_factory=dict)
     _layouts: dict[bytes, Layout | None] = field(default_factory=dict)  # by example
     _goes_on: dict[bytes | str, bool] = field(default_factory=dict)
 
@@ -42,6 +46,15 @@ class Sight:
         if example not in self._layouts:
             self._layouts[example] = layout_of(example, self.formats)
         return self._layouts[example]
+
+    def alike(self, layout: Layout, source_id: str, labels: Labels) -> Alike:
+        """Return what is known of the texts of a source in one layout."""
+        key = layout.example, source_id, tuple(labels.items())
+        if key not in self._alike:
+            if len(self._alike) >= SOURCES:
+                self._alike.clear()
+            self._alike[key] = Alike(layout, self.matcher, self.formats, labels)
+        return self._alike[key]
 
     def goes_on(self, line: bytes) -> bool:
         """Tell whether a line as it stands is sure to be no more than the continuation of an event that began with a header."""
@@ -75,7 +88,7 @@ def sight_of(matcher: Matcher, formats: Sequence[Format], kept: Kept | None = No
     Args:
         kept: where what takes long to compile may lie ready.
     """
-    return Sight(matcher.screen((*CHANGED, *also), kept), formats)
+    return Sight(matcher.screen((*CHANGED, *also), kept), matcher, formats)
 
 
 def _continues(line: bytes, formats: Sequence[Format]) -> bool:

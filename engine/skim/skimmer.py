@@ -13,13 +13,15 @@ from itertools import groupby, islice
 import numpy as np
 
 from engine.correlate.bindings import SIGHTINGS
-from engine.match.gate import Hits, Screen
+from engine.match.gate import Screen
 from engine.model.matches import Seen
 from engine.model.records import RawLine, Record
 from engine.parse import unwrap_line
 from engine.ports import Chunk
+from engine.skim.alike import Told
 from engine.skim.blocks import Blocks
-from engine.skim.lines import Flags
+from engine.skim.layouts import Layout
+from engine.skim.lines import Flags, Numbers
 from engine.skim.plain import Text, plain_blocks
 from engine.skim.sight import Sight
 from engine.skim.wrapped import record_blocks
@@ -30,9 +32,11 @@ RECORDS = 10_000  # that are held at once
 
 @dataclass(frozen=True, slots=True)
 class _Worth:
-    """What of a text has to be read: which lines; and the spans that are to be told behind some of them, by number."""
+    """What of a text has to be read: which events, and of those the ones that may be like others; and the spans that are to be
+    told behind some of its lines, by number."""
 
-    lines: Flags
+    kept: Flags
+    alike: Flags
     spans: Mapping[int, Seen]
 
 
@@ -44,7 +48,7 @@ class Skimmer:
         self._said: dict[str, _Said] = {}  # by source: the one, or the containers printed into it
         self.lines = self.left_out = 0
 
-    def read(self, chunks: Sequence[Chunk]) -> Iterator[Record | Seen]:
+    def read(self, chunks: Sequence[Chunk]) -> Iterator[Record | Told | Seen]:
         """Yield what has to be read of `chunks`, of the one source and in order, with its wrappers off.
 
         A span stands for events that are left out. It comes behind the record that ends the event before them, and joins on to
@@ -55,8 +59,8 @@ class Skimmer:
         lines = (raw for chunk in chunks for raw in chunk.lines())
         if len(text.lines) < ENOUGH_LINES or not self._sight.screen.complete:
             yield from map(self._record, lines)
-        elif (blocks := plain_blocks(text, self._sight)) is not None:
-            yield from self._plain(text, blocks)
+        elif (found := plain_blocks(text, self._sight)) is not None:
+            yield from self._plain(text, *found)
         else:
             records = map(self._record, lines)
             while some := list(islice(records, RECORDS)):
@@ -65,12 +69,26 @@ class Skimmer:
     def _record(self, raw: RawLine) -> Record:
         return unwrap_line(raw, self._sight.formats)
 
-    def _plain(self, text: Text, blocks: Blocks) -> Iterator[Record | Seen]:
-        worth = self._worth(text.chunks[0].source_id, blocks)
-        for number in np.flatnonzero(worth.lines).tolist():
+    def _plain(self, text: Text, layout: Layout, blocks: Blocks) -> Iterator[Record | Told | Seen]:
+        chunk = text.chunks[0]
+        worth = self._worth(chunk.source_id, blocks)
+        known = self._sight.alike(layout, chunk.source_id, chunk.labels)
+        for number in range(int(blocks.heads[0])):
             yield self._record(text.raw(number))
-            if (span := worth.spans.get(number)) is not None:
+        heads = np.append(blocks.heads, len(text.lines))
+        for block in np.flatnonzero(worth.kept).tolist():
+            head, end = int(heads[block]), int(heads[block + 1])
+            span = worth.spans.get(head)
+            if span is None and worth.alike[block]:
+                told = known.tell(text.raw(head), text.data(head, end))
+                if told is not None:
+                    yield told
+                    continue
+            yield self._record(text.raw(head))
+            if span is not None:
                 yield span
+            for number in range(head + 1, end):
+                yield self._record(text.raw(number))
 
     def _unwrapped(self, records: Sequence[Record]) -> Iterator[Record | Seen]:
         """Yield what has to be read of records of a source and the containers printed into it."""
@@ -81,7 +99,7 @@ class Skimmer:
             blocks = record_blocks([records[number] for number in numbers], self._sight)
             if blocks is not None:
                 worth = self._worth(source_id, blocks, interleaved=len(sources) > 1)
-                read[numbers] = worth.lines
+                read[numbers] = blocks.lines_in(worth.kept)
                 spans |= {numbers[at]: span for at, span in worth.spans.items()}
         for number in np.flatnonzero(read).tolist():
             yield records[number]
@@ -89,12 +107,12 @@ class Skimmer:
                 yield span_
 
     def _worth(self, source_id: str, blocks: Blocks, interleaved: bool = False) -> _Worth:
-        kept = blocks.anyway()
-        kept[self._said.setdefault(source_id, _Said()).bearing(blocks, self._sight.screen)] = True
+        anyway = blocks.anyway()
+        kept = anyway | self._said.setdefault(source_id, _Said()).bearing(blocks, self._sight.screen)
         if interleaved:
             kept[1:] |= kept[:-1]  # an event is told when the next one of its source begins: in the order of all sources
         self.left_out += int(np.count_nonzero(~kept))
-        return _Worth(blocks.lines_in(kept), blocks.spans(source_id, kept))
+        return _Worth(kept, kept & ~anyway, blocks.spans(source_id, kept))
 
 
 class _Said:
@@ -104,27 +122,27 @@ class _Said:
         self._heads: dict[tuple[bytes, ...], set[tuple[int, bytes]]] = {}
         self._known: set[bytes] = set()
 
-    def bearing(self, blocks: Blocks, screen: Screen) -> list[int]:
-        """Return the blocks that may bear something which is not known yet."""
+    def bearing(self, blocks: Blocks, screen: Screen) -> Flags:
+        """Return which blocks may bear something that is not known yet."""
         hits = screen.hits(blocks.lines.text)
-        said = self._new(blocks, hits) if hits.ends else ()
-        return [
-            owner for owner, group in groupby(said, _owner) if self._counts(tuple(each for _, each in group), blocks, owner)
-        ]
-
-    def _new(self, blocks: Blocks, hits: Hits) -> Iterator[tuple[int, bytes]]:
-        """Return what is not known to be said enough: by whom, and what."""
         owners = blocks.owners(hits.ends)
-        new = np.array([said not in self._known for said in hits.said])
+        named = np.array(hits.named, np.int64)
+        bear = np.zeros(len(blocks.heads) + 1, np.bool_)  # the last one takes what is before the first block: number -1
+        bear[np.delete(owners, named)] = True
+        for owner, said in groupby(self._new(owners[named], hits.said, bear), _owner):
+            bear[owner] = self._counts(tuple(each for _, each in said), blocks, owner)
+        return bear[:-1]
+
+    def _new(self, owners: Numbers, said: Sequence[bytes], known: Flags) -> Iterator[tuple[int, bytes]]:
+        """Return what is not known to be said enough: by whom, and what."""
+        new = np.array([each not in self._known for each in said], np.bool_)
         new[1:] |= owners[1:] == owners[:-1]  # what is said together with something else may be taken for that
         new[:-1] |= owners[1:] == owners[:-1]
-        some = np.flatnonzero(new & (owners >= 0))
-        return zip(owners[some].tolist(), [hits.said[at] for at in some.tolist()], strict=True)
+        some = np.flatnonzero(new & (owners >= 0) & ~known[owners])
+        return zip(owners[some].tolist(), [said[at] for at in some.tolist()], strict=True)
 
     def _counts(self, said: tuple[bytes, ...], blocks: Blocks, owner: int) -> bool:
         """Tell whether an event in which this was said counts: until SIGHTINGS events that differ in time or head said so."""
-        if not all(said):
-            return True
         heads = self._heads.setdefault(said, set())
         if len(heads) >= SIGHTINGS:
             return False

@@ -18,6 +18,7 @@ from engine.parse import Assembler, decode_block, unwrap_line
 from engine.ports import Chunk
 
 if TYPE_CHECKING:
+    from engine.skim.alike import Told
     from engine.skim.sight import Sight
     from engine.skim.skimmer import Skimmer
 
@@ -55,7 +56,7 @@ class Whole:
         yield from self._events(self._assembler.flush())
         yield from self._heard.close()
 
-    def _pieces(self, chunk: Chunk) -> Iterator[Record | Seen]:
+    def _pieces(self, chunk: Chunk) -> Iterator[Record | Told | Seen]:
         self._bytes += len(chunk.data)
         if self._bytes < SKIMMED_FROM_BYTES:
             for self.lines, line in enumerate(chunk.lines(), self.lines + 1):  # noqa: B020  (goes on counting)
@@ -75,16 +76,21 @@ class Whole:
             self._skimmer = source_id, Skimmer(self._known)
         return self._skimmer[1]
 
-    def _piece(self, piece: Record | Seen) -> Iterator[Match | Seen]:
+    def _piece(self, piece: Record | Told | Seen) -> Iterator[Match | Seen]:
         if isinstance(piece, Seen):
             self._heard.joined(piece)
-        else:
+        elif isinstance(piece, Record):
             yield from self._events(self._assembler.push(piece))
+        else:
+            yield from self._events(self._assembler.close(piece.event.source_id))
+            yield from self._told(piece.event, piece.matches)
 
     def _events(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
         for block in blocks:
             for event in decode_block(block, self._plan.formats):
-                yield from self._heard.event(event)
-                found = self._matcher.match_event(event)
-                self._observe(event, found)
-                yield from found
+                yield from self._told(event, self._matcher.match_event(event))
+
+    def _told(self, event: LogEvent, found: list[Match]) -> Iterator[Match | Seen]:
+        yield from self._heard.event(event)
+        self._observe(event, found)
+        yield from found

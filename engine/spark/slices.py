@@ -150,12 +150,17 @@ class _Stream:
             for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight)).read(chunks):
                 if isinstance(item, Seen):
                     self._heard.joined(item)
+                elif isinstance(item, Record):
+                    yield from self._blocks(self._assembler.push(item))
                 else:
-                    yield from self._record(item)
+                    yield from self._blocks(self._assembler.close(source_id))
+                    self._moved_on.add(source_id)
+                    yield from self._heard.event(item.event)
+                    yield from item.matches
         self._waiting, self._waiting_bytes = {}, 0
 
-    def _record(self, record: Record) -> Iterator[Match | Seen]:
-        for block in self._assembler.push(record):
+    def _blocks(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
+        for block in blocks:
             self._moved_on.add(source_of(block))
             if block.unsettled or self._lacks_labels(block):
                 self._heads.append(block)

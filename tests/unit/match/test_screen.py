@@ -31,7 +31,8 @@ class Kept:
 
 def found(kept: Kept) -> list[tuple[int, bytes]]:
     hits = Screen([COUNTED], [NAMED], kept).hits(TEXT)
-    return list(zip(hits.ends, hits.said, strict=True))
+    said = dict(zip(hits.named, hits.said, strict=True))
+    return [(end, said.get(number, b"")) for number, end in enumerate(hits.ends)]
 
 
 def test_what_only_counts_as_said_is_told_with_its_words() -> None:

@@ -1,0 +1,232 @@
+"""Events alike: what was read and matched of a few tells what there is in any text that is equal to theirs but for its digits.
+
+In a storm the same lines come again and again with other times, offsets and ids. Of those that are alike a few are read as any
+line is; then one text more is read several times over with other digits in it, which shows where in the text each value of the
+event and of its matches stands. From then on the values are taken from their places. That is exact: a text is learnt only if
+nothing that is made of it depends on which digit stands where (engine/match/digits), and if all of those readings agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from engine.match import Matcher
+from engine.match.checks import expression
+from engine.match.digits import ALIKE, widened
+from engine.match.redact import cut, redact
+from engine.model.matches import Match, Value
+from engine.model.records import Labels, LogEvent, RawLine
+from engine.model.rules import Format
+from engine.parse import Assembler, decode_block, unwrap_line
+from engine.parse.decoding import event_id
+from engine.parse.times import parse_stamp, zone_of
+from engine.skim.layouts import Layout
+
+LEARNT_AFTER = 8  # texts alike: to learn one costs about as much as to read five
+KEPT = 1024  # readings, and texts that are counted
+LONGEST = 8192  # bytes of a text
+
+_FIELDS = ("message", "logger", "thread")  # of an event, in which events alike may differ
+_PLAIN = re.compile(rb"[\t\n -~]*")
+_DIGIT = re.compile(rb"[0-9]")
+_STAMPS = (b"20110112031425678", b"20240928194306152", b"20371123205817943", b"20991231235959999")
+_BASE = 9  # of digits that tell a place: without a zero, which a number would lose in front
+
+_Some = TypeVar("_Some")
+_Place = tuple[str, Callable[[str], Any], int, int]  # what is written there, and as which type; from where to where
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event that needed no reading, and its matches. What was open in its source before ends in front of it."""
+
+    event: LogEvent
+    matches: list[Match]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One of several events alike, and where in their texts that stands in which they differ; of captures, for each match."""
+
+    like: Told
+    fields: Sequence[_Place]
+    labels: Sequence[_Place]
+    captures: Sequence[Sequence[_Place]]
+
+    def differing(self) -> frozenset[str]:
+        """Return the fields, as tests name them, in which the events differ, besides their texts."""
+        labels = [f"labels.{name}" for name, *_ in self.labels]
+        return frozenset((*(name for name, *_ in self.fields), *labels, *(["labels"] if labels else ())))
+
+
+class Alike:
+    """What is known of the texts in one layout of one source, whose lines have these labels."""
+
+    def __init__(self, layout: Layout, matcher: Matcher, formats: Sequence[Format], labels: Labels) -> None:
+        self._layout, self._matcher, self._formats = layout, matcher, formats
+        self._zone = zone_of(labels.get("timezone", ""))
+        self._readings: dict[bytes, _Reading | None] = {}
+        self._counts: dict[bytes, int] = {}
+
+    def tell(self, line: RawLine, data: bytes) -> Told | None:
+        """Return the event of `data`, whole lines of which `line` is the first; None when it has to be read."""
+        if len(data) > LONGEST:
+            return None
+        alike = data.translate(ALIKE)
+        reading = self._reading(alike, line, data, len(data))
+        if reading is None and alike in self._readings:
+            head = len(self._layout.example)
+            reading = self._reading(alike[:head] + data[head:], line, data, head)  # alike in all but the stamp
+        return None if reading is None else self._told(reading, line, data.decode("ascii"))
+
+    def _reading(self, alike: bytes, line: RawLine, data: bytes, before: int) -> _Reading | None:
+        """Return how to read texts that differ in digits before a place; None when that is not known, or not yet."""
+        if alike in self._readings:
+            return self._readings[alike]
+        count = self._counts.get(alike, 0) + 1
+        if count < LEARNT_AFTER:
+            _put(self._counts, alike, count)
+            return None
+        reading = self._learnt(line, data, before)
+        _put(self._readings, alike, reading)
+        return reading
+
+    def _learnt(self, line: RawLine, data: bytes, before: int) -> _Reading | None:
+        if _PLAIN.fullmatch(data) is None:
+            return None
+        texts = [each.decode("ascii") for each in (*_variants(data, self._layout, before), data)]
+        read = [told for text in texts if (told := self._read(line, text)) is not None]
+        reading = _reading_of(texts[:-1], read[:-1]) if len(read) == len(texts) else None
+        if reading is None or [self._told(reading, line, text) for text in texts] != read:
+            return None
+        return None if self._digits_matter(data.translate(ALIKE).rstrip(), before, reading.differing()) else reading
+
+    def _digits_matter(self, text: bytes, before: int, fields: Set[str]) -> bool:
+        """Tell whether with other digits before a place, and in these fields, something else might be made of `text`."""
+        first, plain = text.partition(b"\n")[0], text.decode("ascii")
+        wide = [widened(each.header) for each in self._formats if widened(each.header) != each.header]
+        if any(header is None or expression(header).match(first) for header in wide) or redact(plain) is not plain:
+            return True
+        return self._matcher.digits_matter(text, before, fields)
+
+    def _read(self, line: RawLine, text: str) -> Told | None:
+        """Read `text` as any other; None when it is not one event with a stamp, or not all of it."""
+        assembler = Assembler(self._formats)
+        lines = (replace(line, value=each.encode()) for each in text.removesuffix("\n").split("\n"))
+        blocks = [block for each in lines for block in assembler.push(unwrap_line(each, self._formats))]
+        events = [event for block in (*blocks, *assembler.flush()) for event in decode_block(block, self._formats)]
+        if len(events) != 1 or events[0].text != text.rstrip() or events[0].timestamp is None:
+            return None
+        return Told(events[0], self._matcher.match_event(events[0]))
+
+    def _told(self, reading: _Reading, line: RawLine, data: str) -> Told | None:
+        layout, like = self._layout, reading.like.event
+        at = parse_stamp(data[layout.opened : layout.opened + layout.width], "iso", self._zone)
+        if at is None:
+            return None
+        text = data.rstrip()
+        fields = _taken({name: getattr(like, name) for name in _FIELDS}, reading.fields, text)
+        labels = _taken(like.labels, reading.labels, text)
+        event = LogEvent(
+            event_id(line.source_id, at, data.partition("\n")[0], None if layout.fraction else line.offset),
+            line.source_id,
+            line.offset,
+            line.number,
+            at,
+            at,
+            text,
+            fields["message"],
+            like.level,
+            fields["logger"],
+            fields["thread"],
+            like.exception,
+            labels,
+        )
+        evidence = cut(text)
+        matches = [
+            Match(
+                match.rule_id,
+                event.event_id,
+                line.source_id,
+                line.number,
+                at,
+                True,
+                _taken(match.captures, places, text),
+                labels,
+                evidence,
+            )
+            for match, places in zip(reading.like.matches, reading.captures, strict=True)
+        ]
+        return Told(event, matches)
+
+
+def _taken(like: Mapping[str, _Some], places: Sequence[_Place], text: str) -> Mapping[str, _Some]:
+    """Return values like these, those that differ from text to text from their places in `text`."""
+    if not places:
+        return like
+    return {**like, **{name: make(text[start:end]) for name, make, start, end in places}}
+
+
+def _put(known: dict[bytes, _Some], alike: bytes, value: _Some) -> None:
+    if len(known) >= KEPT:
+        known.clear()
+    known[alike] = value
+
+
+def _variants(data: bytes, layout: Layout, before: int) -> Iterator[bytes]:
+    """Yield texts alike with other digits in the stamp and, before a place, in the rest: such as tell where they stand, but in
+    the last one."""
+    places = [found.start() for found in _DIGIT.finditer(data[:before])]
+    stamp_digits = 17 if layout.fraction else 14
+    stamp, rest = places[:stamp_digits], [at for at in places if at >= len(layout.example)]
+    for number, digits in enumerate(_STAMPS):
+        text = bytearray(data)
+        for at, digit in zip(stamp, digits, strict=False):
+            text[at] = digit
+        for nth, at in enumerate(rest):
+            text[at] = ord("9") if number == len(_STAMPS) - 1 else ord("1") + nth // _BASE**number % _BASE
+        yield bytes(text)
+
+
+def _reading_of(texts: Sequence[str], read: Sequence[Told]) -> _Reading | None:
+    """Return where what was read in several texts alike stands in them; None when something of it does in no place, or may in
+    several."""
+    events, like = [told.event for told in read], read[0].event
+    same = {(event.level, event.exception, tuple(event.labels)) for event in events}
+    rules = {tuple((match.rule_id, tuple(match.captures)) for match in told.matches) for told in read}
+    if len(same) > 1 or len(rules) > 1 or _DIGIT.search(like.level.encode()):  # a level may be told by a number
+        return None
+    fields = _places(texts, [{name: getattr(event, name) for name in _FIELDS} for event in events])
+    labels = _places(texts, [event.labels for event in events])
+    captures = [_places(texts, [told.matches[at].captures for told in read]) for at in range(len(read[0].matches))]
+    known = [each for each in (fields, labels, *captures) if each is not None]
+    return _Reading(read[0], known[0], known[1], known[2:]) if len(known) == 2 + len(captures) else None
+
+
+def _places(texts: Sequence[str], values: Sequence[Mapping[str, Value]]) -> list[_Place] | None:
+    """Return where those of some values stand in which texts alike differ; None when that is not certain of one."""
+    names = [name for name in values[0] if any(each[name] != values[0][name] for each in values)]
+    places = [_place(texts, name, [each[name] for each in values]) for name in names]
+    known = [place for place in places if place is not None]
+    return known if len(known) == len(places) else None
+
+
+def _place(texts: Sequence[str], name: str, values: Sequence[Value]) -> _Place | None:
+    written = [str(each) for each in values]
+    size = len(written[0])
+    places = [
+        at
+        for at in _occurrences(texts[0], written[0])
+        if all(text[at : at + size] == each for text, each in zip(texts, written, strict=True))
+    ]
+    return (name, type(values[0]), places[0], places[0] + size) if len(places) == 1 else None
+
+
+def _occurrences(text: str, sought: str) -> Iterator[int]:
+    at = text.find(sought)
+    while at >= 0:
+        yield at
+        at = text.find(sought, at + 1)
