@@ -73,13 +73,14 @@ class Skimmer:
         chunk = text.chunks[0]
         worth = self._worth(chunk.source_id, blocks)
         known = self._sight.alike(layout, chunk.source_id, chunk.labels)
+        alike = worth.alike & all(each.labels == chunk.labels for each in text.chunks)
         for number in range(int(blocks.heads[0])):
             yield self._record(text.raw(number))
         heads = np.append(blocks.heads, len(text.lines))
         for block in np.flatnonzero(worth.kept).tolist():
             head, end = int(heads[block]), int(heads[block + 1])
             span = worth.spans.get(head)
-            if span is None and worth.alike[block]:
+            if span is None and alike[block]:
                 told = known.tell(text.raw(head), text.data(head, end))
                 if told is not None:
                     yield told
