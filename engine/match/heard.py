@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from engine.model.matches import SEEN_GAP_S, Seen
@@ -19,19 +19,21 @@ class Heard:
     def __init__(self) -> None:
         self._open: dict[str, tuple[datetime, datetime, Labels]] = {}
 
-    def event(self, event: LogEvent) -> Iterator[Seen]:
-        """Take one event; yield the span that it ends, if it does. Events without a stamp say nothing."""
-        at = event.timestamp
+    def event(self, event: LogEvent) -> Sequence[Seen]:
+        """Take one event; return the span that it ends, if it does. Events without a stamp say nothing."""
+        at, source_id = event.timestamp, event.source_id
         if at is None:
-            return
-        span = self._open.get(event.source_id)
-        if span is not None:
-            first, last, labels = span
-            if first - _GAP < at < last + _GAP:
-                self._open[event.source_id] = (min(first, at), max(last, at), labels)
-                return
-            yield Seen(event.source_id, first, last, labels)
-        self._open[event.source_id] = (at, at, event.labels)
+            return ()
+        span = self._open.get(source_id)
+        if span is None:
+            self._open[source_id] = (at, at, event.labels)
+            return ()
+        first, last, labels = span
+        if first - _GAP < at < last + _GAP:
+            self._open[source_id] = (min(first, at), max(last, at), labels)
+            return ()
+        self._open[source_id] = (at, at, event.labels)
+        return (Seen(source_id, first, last, labels),)
 
     def joined(self, span: Seen) -> None:
         """Take a span that joins on to what was heard of its source last; without that it says nothing."""

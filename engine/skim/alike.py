@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from engine.match import Matcher
@@ -24,12 +24,12 @@ from engine.parse import Assembler, decode_block, unwrap_line
 from engine.parse.decoding import event_id
 from engine.parse.times import parse_stamp, zone_of
 from engine.skim.layouts import Layout
+from engine.skim.lines import Place
 
 LEARNT_AFTER = 8  # texts alike: to learn one costs about as much as to read five
 KEPT = 1024  # readings, and texts that are counted
 LONGEST = 8192  # bytes of a text
 
-_FIELDS = ("message", "logger", "thread")  # of an event, in which events alike may differ
 _PLAIN = re.compile(rb"[\t\n -~]*")
 _DIGIT = re.compile(rb"[0-9]")
 _STAMPS = (b"20110112031425678", b"20240928194306152", b"20371123205817943", b"20991231235959999")
@@ -52,37 +52,41 @@ class _Reading:
     """One of several events alike, and where in their texts that stands in which they differ; of captures, for each match."""
 
     like: Told
-    fields: Sequence[_Place]
+    message: Sequence[_Place]
+    logger: Sequence[_Place]
+    thread: Sequence[_Place]
     labels: Sequence[_Place]
     captures: Sequence[Sequence[_Place]]
 
     def differing(self) -> frozenset[str]:
         """Return the fields, as tests name them, in which the events differ, besides their texts."""
         labels = [f"labels.{name}" for name, *_ in self.labels]
-        return frozenset((*(name for name, *_ in self.fields), *labels, *(["labels"] if labels else ())))
+        fields = [name for name, *_ in (*self.message, *self.logger, *self.thread)]
+        return frozenset((*fields, *labels, *(["labels"] if labels else ())))
 
 
 class Alike:
     """What is known of the texts in one layout of one source, whose lines have these labels."""
 
-    def __init__(self, layout: Layout, matcher: Matcher, formats: Sequence[Format], labels: Labels) -> None:
+    def __init__(self, source_id: str, labels: Labels, layout: Layout, matcher: Matcher, formats: Sequence[Format]) -> None:
+        self._source_id, self._labels = source_id, labels
         self._layout, self._matcher, self._formats = layout, matcher, formats
         self._zone = zone_of(labels.get("timezone", ""))
         self._readings: dict[bytes, _Reading | None] = {}
         self._counts: dict[bytes, int] = {}
 
-    def tell(self, line: RawLine, data: bytes) -> Told | None:
-        """Return the event of `data`, whole lines of which `line` is the first; None when it has to be read."""
+    def tell(self, data: bytes, place: Place) -> Told | None:
+        """Return the event of `data`, whole lines of which the first is at `place`; None when it has to be read."""
         if len(data) > LONGEST:
             return None
         alike = data.translate(ALIKE)
-        reading = self._reading(alike, line, data, len(data))
+        reading = self._reading(alike, data, place, len(data))
         if reading is None and alike in self._readings:
             head = len(self._layout.example)
-            reading = self._reading(alike[:head] + data[head:], line, data, head)  # alike in all but the stamp
-        return None if reading is None else self._told(reading, line, data.decode("ascii"))
+            reading = self._reading(alike[:head] + data[head:], data, place, head)  # alike in all but the stamp
+        return None if reading is None else self._told(reading, data.decode("ascii"), place)
 
-    def _reading(self, alike: bytes, line: RawLine, data: bytes, before: int) -> _Reading | None:
+    def _reading(self, alike: bytes, data: bytes, place: Place, before: int) -> _Reading | None:
         """Return how to read texts that differ in digits before a place; None when that is not known, or not yet."""
         if alike in self._readings:
             return self._readings[alike]
@@ -90,17 +94,17 @@ class Alike:
         if count < LEARNT_AFTER:
             _put(self._counts, alike, count)
             return None
-        reading = self._learnt(line, data, before)
+        reading = self._learnt(data, place, before)
         _put(self._readings, alike, reading)
         return reading
 
-    def _learnt(self, line: RawLine, data: bytes, before: int) -> _Reading | None:
+    def _learnt(self, data: bytes, place: Place, before: int) -> _Reading | None:
         if _PLAIN.fullmatch(data) is None:
             return None
         texts = [each.decode("ascii") for each in (*_variants(data, self._layout, before), data)]
-        read = [told for text in texts if (told := self._read(line, text)) is not None]
+        read = [told for text in texts if (told := self._read(text, place)) is not None]
         reading = _reading_of(texts[:-1], read[:-1]) if len(read) == len(texts) else None
-        if reading is None or [self._told(reading, line, text) for text in texts] != read:
+        if reading is None or [self._told(reading, text, place) for text in texts] != read:
             return None
         return None if self._digits_matter(data.translate(ALIKE).rstrip(), before, reading.differing()) else reading
 
@@ -112,36 +116,38 @@ class Alike:
             return True
         return self._matcher.digits_matter(text, before, fields)
 
-    def _read(self, line: RawLine, text: str) -> Told | None:
+    def _read(self, text: str, place: Place) -> Told | None:
         """Read `text` as any other; None when it is not one event with a stamp, or not all of it."""
-        assembler = Assembler(self._formats)
-        lines = (replace(line, value=each.encode()) for each in text.removesuffix("\n").split("\n"))
+        assembler, (offset, number) = Assembler(self._formats), place
+        lines = (
+            RawLine(self._source_id, offset, each.encode(), number, None, self._labels)
+            for each in text.removesuffix("\n").split("\n")
+        )
         blocks = [block for each in lines for block in assembler.push(unwrap_line(each, self._formats))]
         events = [event for block in (*blocks, *assembler.flush()) for event in decode_block(block, self._formats)]
         if len(events) != 1 or events[0].text != text.rstrip() or events[0].timestamp is None:
             return None
         return Told(events[0], self._matcher.match_event(events[0]))
 
-    def _told(self, reading: _Reading, line: RawLine, data: str) -> Told | None:
-        layout, like = self._layout, reading.like.event
+    def _told(self, reading: _Reading, data: str, place: Place) -> Told | None:
+        layout, like, source_id, (offset, number) = self._layout, reading.like.event, self._source_id, place
         at = parse_stamp(data[layout.opened : layout.opened + layout.width], "iso", self._zone)
         if at is None:
             return None
         text = data.rstrip()
-        fields = _taken({name: getattr(like, name) for name in _FIELDS}, reading.fields, text)
         labels = _taken(like.labels, reading.labels, text)
         event = LogEvent(
-            event_id(line.source_id, at, data.partition("\n")[0], None if layout.fraction else line.offset),
-            line.source_id,
-            line.offset,
-            line.number,
+            event_id(source_id, at, data.partition("\n")[0], None if layout.fraction else offset),
+            source_id,
+            offset,
+            number,
             at,
             at,
             text,
-            fields["message"],
+            _taken_one(like.message, reading.message, text),
             like.level,
-            fields["logger"],
-            fields["thread"],
+            _taken_one(like.logger, reading.logger, text),
+            _taken_one(like.thread, reading.thread, text),
             like.exception,
             labels,
         )
@@ -150,8 +156,8 @@ class Alike:
             Match(
                 match.rule_id,
                 event.event_id,
-                line.source_id,
-                line.number,
+                source_id,
+                number,
                 at,
                 True,
                 _taken(match.captures, places, text),
@@ -167,7 +173,17 @@ def _taken(like: Mapping[str, _Some], places: Sequence[_Place], text: str) -> Ma
     """Return values like these, those that differ from text to text from their places in `text`."""
     if not places:
         return like
-    return {**like, **{name: make(text[start:end]) for name, make, start, end in places}}
+    taken = dict(like)
+    for name, make, start, end in places:
+        taken[name] = make(text[start:end])
+    return taken
+
+
+def _taken_one(like: str, places: Sequence[_Place], text: str) -> str:
+    """Return a value like this one, from its place in `text` if it differs from text to text."""
+    for _, _, start, end in places:
+        return text[start:end]
+    return like
 
 
 def _put(known: dict[bytes, _Some], alike: bytes, value: _Some) -> None:
@@ -199,11 +215,15 @@ def _reading_of(texts: Sequence[str], read: Sequence[Told]) -> _Reading | None:
     rules = {tuple((match.rule_id, tuple(match.captures)) for match in told.matches) for told in read}
     if len(same) > 1 or len(rules) > 1 or _DIGIT.search(like.level.encode()):  # a level may be told by a number
         return None
-    fields = _places(texts, [{name: getattr(event, name) for name in _FIELDS} for event in events])
-    labels = _places(texts, [event.labels for event in events])
-    captures = [_places(texts, [told.matches[at].captures for told in read]) for at in range(len(read[0].matches))]
-    known = [each for each in (fields, labels, *captures) if each is not None]
-    return _Reading(read[0], known[0], known[1], known[2:]) if len(known) == 2 + len(captures) else None
+    fields = [[{name: str(getattr(event, name))} for event in events] for name in ("message", "logger", "thread")]
+    captures = [[told.matches[at].captures for told in read] for at in range(len(read[0].matches))]
+    values: list[Sequence[Mapping[str, Value]]] = [*fields, [event.labels for event in events], *captures]
+    places = [_places(texts, each) for each in values]
+    known = [each for each in places if each is not None]
+    if len(known) < len(places):
+        return None
+    message, logger, thread, labels, *others = known
+    return _Reading(read[0], message, logger, thread, labels, others)
 
 
 def _places(texts: Sequence[str], values: Sequence[Mapping[str, Value]]) -> list[_Place] | None:

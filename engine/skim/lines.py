@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Bytes: TypeAlias = NDArray[np.uint8]
 Numbers: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
+Place: TypeAlias = tuple[int, int]  # of a line: the position of its first byte in the source, and its number (0: unknown)
 
 BEGINNING = 48  # bytes of a line that are looked at side by side with those of all others: more than a stamp takes
 

@@ -15,7 +15,7 @@ from engine.parse.times import zone_of
 from engine.ports import Chunk
 from engine.skim.blocks import Blocks
 from engine.skim.layouts import Layout, surely_continues
-from engine.skim.lines import Bytes, Flags, Lines, Numbers, lines_of
+from engine.skim.lines import Bytes, Flags, Lines, Numbers, Place, lines_of
 from engine.skim.sight import Sight
 
 PROBED_LINES = 40  # at the beginning of a text, for one in a certain layout
@@ -38,12 +38,22 @@ class Text:
 
     def raw(self, number: int) -> RawLine:
         """Return a line with the place that it comes from."""
-        start, line = self._starts[number], self.data(number, number + 1).rstrip(b"\r\n")
+        chunk, at, line_number = self._origin(number)
+        offset, taken = chunk.place(at)
+        line = self.data(number, number + 1).rstrip(b"\r\n")
+        return RawLine(chunk.source_id, offset, line, line_number, taken, chunk.labels)
+
+    def place(self, number: int) -> Place:
+        """Return the place that a line comes from."""
+        chunk, at, line_number = self._origin(number)
+        return chunk.place(at)[0], line_number
+
+    def _origin(self, number: int) -> tuple[Chunk, int, int]:
+        """Return the chunk that a line is in, where it begins there, and its number in the source."""
+        start = self._starts[number]
         at = bisect_right(self._begins, start) - 1
         chunk = self.chunks[at]
-        place = chunk.number + number - self._firsts[at] if chunk.number else 0
-        offset, taken = chunk.place(start - self._begins[at])
-        return RawLine(chunk.source_id, offset, line, place, taken, chunk.labels)
+        return chunk, start - self._begins[at], chunk.number + number - self._firsts[at] if chunk.number else 0
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -53,7 +53,7 @@ class Sight:
         if key not in self._alike:
             if len(self._alike) >= SOURCES:
                 self._alike.clear()
-            self._alike[key] = Alike(layout, self.matcher, self.formats, labels)
+            self._alike[key] = Alike(source_id, labels, layout, self.matcher, self.formats)
         return self._alike[key]
 
     def goes_on(self, line: bytes) -> bool:

@@ -81,7 +81,7 @@ class Skimmer:
             head, end = int(heads[block]), int(heads[block + 1])
             span = worth.spans.get(head)
             if span is None and alike[block]:
-                told = known.tell(text.raw(head), text.data(head, end))
+                told = known.tell(text.data(head, end), text.place(head))
                 if told is not None:
                     yield told
                     continue

@@ -6,7 +6,7 @@ arrive between two events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from engine.match import Matcher
@@ -76,21 +76,19 @@ class Whole:
             self._skimmer = source_id, Skimmer(self._known)
         return self._skimmer[1]
 
-    def _piece(self, piece: Record | Told | Seen) -> Iterator[Match | Seen]:
+    def _piece(self, piece: Record | Told | Seen) -> Sequence[Match | Seen]:
+        if isinstance(piece, Record):
+            return self._events(self._assembler.push(piece))
         if isinstance(piece, Seen):
             self._heard.joined(piece)
-        elif isinstance(piece, Record):
-            yield from self._events(self._assembler.push(piece))
-        else:
-            yield from self._events(self._assembler.close(piece.event.source_id))
-            yield from self._told(piece.event, piece.matches)
+            return ()
+        return (*self._events(self._assembler.close(piece.event.source_id)), *self._event(piece.event, piece.matches))
 
-    def _events(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
-        for block in blocks:
-            for event in decode_block(block, self._plan.formats):
-                yield from self._told(event, self._matcher.match_event(event))
+    def _events(self, blocks: Iterable[Block]) -> Sequence[Match | Seen]:
+        events = (event for block in blocks for event in decode_block(block, self._plan.formats))
+        return [said for event in events for said in self._event(event, self._matcher.match_event(event))]
 
-    def _told(self, event: LogEvent, found: list[Match]) -> Iterator[Match | Seen]:
-        yield from self._heard.event(event)
+    def _event(self, event: LogEvent, found: list[Match]) -> Sequence[Match | Seen]:
+        spans = self._heard.event(event)
         self._observe(event, found)
-        yield from found
+        return (*spans, *found) if spans else found
