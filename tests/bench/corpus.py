@@ -95,7 +95,12 @@ def denied(at: datetime, principal: str) -> str:
 
 def stamped(at: datetime, text: str) -> str:
     """Return `text` as a broker prints it."""
-    return f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}] {text}"
+    return f"{stamp(at)} {text}"
+
+
+def stamp(at: datetime) -> str:
+    """Return the stamp of a broker's line."""
+    return f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03d}]"
 
 
 def lines(count: int, seed: int = 1, hits: float = QUIET_RATE) -> Iterator[str]:

@@ -5,23 +5,26 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 from statistics import quantiles
 
-from tests.bench.corpus import denied, quiet
+from tests.bench.corpus import denied, quiet, stamp
 from tests.bench.machine import say
 from tests.bench.processes import Session, tocsin
-from tests.bench.producing import Producing
+from tests.bench.producing import FILE, HOST, Producing
+from tests.servers.shipping import record
 
 RATES = (1_000, 20_000, 50_000)  # lines per second
 TRIGGER = "250ms"
-EVERY_S, FOR_S = 2.0, 60.0
+WARMING_S, EVERY_S, FOR_S = 15.0, 2.0, 60.0
 BURST_S = 0.01
 POLL_S = 0.02
+DIFFERENT = 10_000  # quiet lines
 READY_WITHIN_S, TOLD_WITHIN_S = 240.0, 30.0
 
 
@@ -58,30 +61,44 @@ def _listen(running: Session, ready: threading.Event) -> None:
 
 
 def _send(topic: Producing, ready: threading.Event, sent: dict[str, float], rate: int) -> None:
-    """Send quiet lines at the rate; once the job has read some, a denial now and then, and note when."""
-    random, began, lines = Random(1), time.time(), 0
-    while not ready.is_set() and time.time() - began < READY_WITHIN_S:
-        lines = _keep_up(topic, random, (time.time() - began) * rate, lines)
+    """Send quiet lines, few until the job has read some, then at the rate; in a while a denial now and then, and note when."""
+    load = Load()
+    _keep_up(topic, load, RATES[0], lambda passed: not ready.is_set() and passed < READY_WITHIN_S)
     if not ready.is_set():
         say("measured", f"the job had read nothing after {READY_WITHIN_S:g} s")
         return
-    start = time.time()
-    while (passed := time.time() - start) < FOR_S:
-        lines = _keep_up(topic, random, (time.time() - began) * rate, lines)
-        if passed >= len(sent) * EVERY_S + 1:
+
+    def goes_on(passed: float) -> bool:
+        if len(sent) * EVERY_S < min(passed - WARMING_S, FOR_S):
             name = f"User:app-{len(sent)}"
             sent[name] = time.time()
             topic.send(denied(datetime.now(UTC), name))
-    while time.time() - start < FOR_S + TOLD_WITHIN_S / 2:  # the rate goes on while the last ones are on their way
-        lines = _keep_up(topic, random, (time.time() - began) * rate, lines)
+        return passed < WARMING_S + FOR_S + TOLD_WITHIN_S / 2  # the rate goes on while the last ones are on their way
+
+    _keep_up(topic, load, rate, goes_on)
 
 
-def _keep_up(topic: Producing, random: Random, due: float, lines: int) -> int:
-    """Send what is due by now and rest for a moment; return how many lines that makes in all."""
-    for _ in range(int(due) - lines):
-        topic.send(quiet(datetime.now(UTC), random))
-    time.sleep(BURST_S)
-    return max(int(due), lines)
+class Load:
+    """Records of quiet lines, made beforehand but for their stamps: the machine is that of the job, too."""
+
+    def __init__(self) -> None:
+        random, at = Random(1), datetime.now(UTC)
+        made = (record(HOST, FILE, quiet(at, random)).partition(stamp(at).encode()) for _ in range(DIFFERENT))
+        self._parts = cycle([(before, behind) for before, _, behind in made])
+
+    def records(self, count: int) -> Iterator[bytes]:
+        """Yield `count` records of lines that are printed now."""
+        now = stamp(datetime.now(UTC)).encode()
+        return (before + now + behind for before, behind in islice(self._parts, count))
+
+
+def _keep_up(topic: Producing, load: Load, rate: int, goes_on: Callable[[float], bool]) -> None:
+    """Send what is due, lines a second, and rest for a moment, as long as `goes_on` after so many seconds."""
+    began, lines = time.time(), 0
+    while goes_on(passed := time.time() - began):
+        topic.send_records(load.records(int(passed * rate) - lines))
+        lines = int(passed * rate)
+        time.sleep(BURST_S)
 
 
 def _watch(store: Path, sending: threading.Thread, sent: Mapping[str, float]) -> Mapping[str, float]:
@@ -117,13 +134,13 @@ def _asked(store: Path, query: str) -> list[tuple[str, ...]]:
 
 
 def _report(found: Mapping[str, float | None]) -> None:
-    took = sorted(each for each in found.values() if each is not None)
-    lost = len(found) - len(took)
+    in_order = [each for each in found.values() if each is not None]
+    took, lost = sorted(in_order), len(found) - len(in_order)
     if len(took) < 2:
         say("result", f"{len(took)} of {len(found)} lines came to the outbox: nothing to tell of")
         return
     p50, p95, p99 = (_at(took, percent) for percent in (50, 95, 99))
-    say("measured", " ".join(f"{each:.2f}" for each in took) + " s")
+    say("measured", " ".join(f"{each:.2f}" for each in in_order) + " s, one after the other")
     say(
         "result",
         f"produced line to outbox row: p50 {p50:.2f} s, p95 {p95:.2f} s, p99 {p99:.2f} s, longest {took[-1]:.2f} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Self
 
 from confluent_kafka import Producer
@@ -9,6 +10,7 @@ from confluent_kafka import Producer
 from tests.servers.shipping import WITHIN_S, make_topic, record
 
 HOST, FILE = "bench-1", "/var/log/kafka/server.log"
+KEY = f"{HOST}{FILE}"
 
 
 class Producing:
@@ -27,7 +29,12 @@ class Producing:
 
     def send(self, line: str) -> None:
         """Send one line of the one file there is."""
-        self._producer.produce(self.name, record(HOST, FILE, line), f"{HOST}{FILE}")
+        self.send_records([record(HOST, FILE, line)])
+
+    def send_records(self, values: Iterable[bytes]) -> None:
+        """Send records of that file as they are."""
+        for value in values:
+            self._producer.produce(self.name, value, KEY)
         self._producer.poll(0)
 
     def settings(self, start: str) -> dict[str, object]:
