@@ -9,7 +9,7 @@ from functools import cached_property
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
-from engine.correlate.entries import Entry, Part, entries, newest, placed
+from engine.correlate.entries import Entry, Kind, Part, entries, newest, placed
 from engine.correlate.episodes import Episode, Opening, Signal, episodes
 from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, word_value
 from engine.correlate.series import Series
@@ -23,8 +23,6 @@ from engine.model.rules import Rule
 MAX_SERIES = 20_000  # of one rule in one scope
 FORGOTTEN_AFTER = timedelta(hours=24)
 _SWEPT_EVERY = timedelta(hours=1)
-
-_Kind = tuple[str, str]  # rule, and the value by which its matches are kept apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +253,8 @@ class Counts:
 
     def _inputs(self, entity: Entity, facts: Facts) -> tuple[list[Entry], list[Signal]]:
         """Return what is counted for `entity`, and the signals of its end, both in order of time."""
-        dated: dict[_Kind, list[Part]] = {}
-        undated: dict[_Kind, list[Part]] = {}
+        dated: dict[Kind, list[Part]] = {}
+        undated: dict[Kind, list[Part]] = {}
         for place in sorted(self._places.get(entity, ()), key=repr):
             by_kind = dated if place.dated else undated
             by_kind.setdefault((place.rule_id, place.value), []).extend(self._applicable(place, facts))
@@ -269,7 +267,7 @@ class Counts:
         counted.sort(key=lambda entry: (entry.at, entry.first))
         return counted, self._signals(dated)
 
-    def _signals(self, dated: dict[_Kind, list[Part]]) -> list[Signal]:
+    def _signals(self, dated: dict[Kind, list[Part]]) -> list[Signal]:
         rules = self._rule.clear.rules
         parts = ((rule, part) for rule in rules for part in dated.get((rule, ""), ()))
         return sorted((at, rule) for rule, part in parts if (at := newest((part,))) is not None)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from engine.correlate.tally import Occurrence, Tally, name_of
 
 Part = Occurrence | Tally
+Kind = tuple[str, str]  # the rule that was matched, and the value that a value_count tells its entries apart by
 _INSTANT = timedelta(microseconds=1)
 
 
@@ -36,12 +37,11 @@ def entries(
     A sum that knows its cells is an entry for each of them; one that does not counts for as many as can lie between its ends.
     Of single matches with the same `distinct` captures, which several sources may print, the first counts.
     """
-    collapse = timedelta(seconds=collapse_s)
+    collapse, kind = timedelta(seconds=collapse_s), (rule_id, value)
     every = list(_once(parts, distinct)) if distinct else list(parts)
-    whole = [_of_sum(part, collapse) for part in every if isinstance(part, Tally) and part.cells is None]
-    some = sorted((each for part in every for each in _pieces(part)), key=_order)
-    made = whole + [_joined(group) for group in _collapsed(some, collapse)] if collapse else whole + some
-    return [replace(entry, rule_id=rule_id, value=value) for entry in made]
+    whole = [_of_sum(part, collapse, kind) for part in every if isinstance(part, Tally) and part.cells is None]
+    some = sorted((each for part in every for each in _pieces(part, kind)), key=_order)
+    return whole + [_joined(group) for group in _collapsed(some, collapse)] if collapse else whole + some
 
 
 def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
@@ -70,19 +70,19 @@ def _once(parts: Iterable[Part], distinct: Sequence[str]) -> Iterator[Part]:
     yield from first.values()
 
 
-def _of_sum(part: Tally, collapse: timedelta) -> Entry:
+def _of_sum(part: Tally, collapse: timedelta, kind: Kind) -> Entry:
     weight = min(part.count, 1 + (part.last - part.first) // collapse) if collapse else part.count
-    return Entry(part.first, part.last, part.last, weight, (part,))
+    return Entry(part.first, part.last, part.last, weight, (part,), *kind)
 
 
-def _pieces(part: Part) -> Iterator[Entry]:
+def _pieces(part: Part, kind: Kind) -> Iterator[Entry]:
     """Yield an entry for each match, or for each cell of a sum that knows them."""
     if isinstance(part, Occurrence):
-        yield Entry(part.at, part.at, part.at, 1, (part,))
+        yield Entry(part.at, part.at, part.at, 1, (part,), *kind)
     elif part.cells is not None:
         for begin, end, count in part.cells.spans():
             at = max(begin, part.first)
-            yield Entry(at, at, min(end - _INSTANT, part.last), count, (part,))
+            yield Entry(at, at, min(end - _INSTANT, part.last), count, (part,), *kind)
 
 
 def _order(entry: Entry) -> tuple[datetime, str]:
@@ -103,4 +103,5 @@ def _collapsed(some: Iterable[Entry], collapse: timedelta) -> Iterator[list[Entr
 
 def _joined(group: list[Entry]) -> Entry:
     parts = {id(part): part for entry in group for part in entry.parts}
-    return Entry(group[0].at, group[0].at, max(entry.last for entry in group), 1, tuple(parts.values()))
+    first = group[0]
+    return Entry(first.at, first.at, max(entry.last for entry in group), 1, tuple(parts.values()), first.rule_id, first.value)
