@@ -1,4 +1,4 @@
-"""Marks of Markdown around pasted lines: a quotation's `> `, a list's dash, backticks before a stamp or a JSON object."""
+"""Marks of Markdown around pasted lines: a quotation's `> `, a list's dash, backticks before a stamp, a JSON object or a sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.model.records import Record
 
 FIRST = ">-*`"
 ORDER = 5
-_MARK = re.compile(r"(?:> ?){1,8}|[-*] (?=\[?\d{4}-\d\d-\d\d)|`{1,3}(?=\[?\d{4}-\d\d-\d\d|\{\")")
+_MARK = re.compile(r"(?:> ?){1,8}|[-*] (?=\[?\d{4}-\d\d-\d\d)|`{1,3}(?=\[?\d{4}-\d\d-\d\d|\{\"|[^\s`][^`]{24})")
 
 
 def unwrap(record: Record) -> Record | None:
