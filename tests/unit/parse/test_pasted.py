@@ -23,6 +23,10 @@ EXCERPTS: dict[str, tuple[str, list[tuple[str, bool, str]]]] = {
         '`{"@timestamp":"2020-03-13T13:06:33.070Z","level":"ERROR","message":"x","logger_name":"a.B"}`\n',
         [("ERROR", True, "")],
     ),
+    "an exception in backticks": (
+        "```org.apache.kafka.common.errors.NotLeaderOrFollowerException: this broker is not the leader```\n",
+        [("", False, "org.apache.kafka.common.errors.NotLeaderOrFollowerException")],
+    ),
     "words in bold": (
         "2019-03-26 23:35:43.390 [main] WARN  o.a.k.c.NetworkClient - **Connection to node -1** could not be established\n",
         [("WARN", True, "")],
