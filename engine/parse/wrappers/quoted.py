@@ -1,4 +1,4 @@
-"""Marks of Markdown around pasted lines: a quotation's `> `, a list's dash, backticks before a stamp, a JSON object or a sentence."""
+"""Marks of Markdown around pasted lines: `> ` of a quotation, a dash of a list, backticks before a stamp, JSON or a sentence."""
 
 from __future__ import annotations
 
