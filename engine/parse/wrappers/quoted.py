@@ -1,4 +1,4 @@
-"""Marks of Markdown around pasted lines: `> ` of a quotation, a dash of a list, backticks before a stamp, JSON or a sentence."""
+"""Marks of Markdown around pasted lines: `> ` of a quotation, the dash of a list, backticks before what is long."""
 
 from __future__ import annotations
 
