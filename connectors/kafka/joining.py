@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from engine.model.records import Labels
 from engine.ports import Chunk, Piece
@@ -28,15 +30,18 @@ class Joining:
         self._pieces: list[Piece] = []
         self._bytes = self._end = 0
 
-    def add(self, origin: Origin, data: bytes, start: int, end: int, taken_ms: int | None) -> Chunk | None:
-        """Take the lines of a record at positions [start, end) of its stream; return what was held if they do not join it."""
-        done = None
-        if origin is not self._origin or start != self._end or self._bytes + len(data) > JOINED_BYTES:
+    def add(
+        self, origin: Origin, parts: Sequence[bytes], starts: Sequence[int], end: int, taken_ms: Sequence[int | None]
+    ) -> Chunk | None:
+        """Take the lines of records that follow each other in their stream: they begin at the positions `starts`, and at `end`
+        the next one does; return what was held if they do not join it."""
+        done, size = None, sum(map(len, parts))
+        if origin is not self._origin or starts[0] != self._end or self._bytes + size > JOINED_BYTES:
             done = self.rest()
             self._origin = origin
-        self._pieces.append((self._bytes, start, taken_ms))
-        self._parts.append(data)
-        self._bytes += len(data)
+        self._pieces.extend(zip(accumulate(map(len, parts), initial=self._bytes), starts, taken_ms, strict=False))
+        self._parts.extend(parts)
+        self._bytes += size
         self._end = end
         return done
 

@@ -8,7 +8,7 @@ it stays as it is, for engine/parse to read. Source of the field names: ECS fiel
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -42,6 +42,67 @@ def content(value: bytes) -> Content:
         return Content(_ended(value))
     data = value.replace(b"\n", b" ") if _by_program(document) else message.encode("utf-8", "surrogatepass")
     return Content(_ended(data), host or "", file or "", document)
+
+
+class Run(NamedTuple):
+    """Records that are raw lines, or documents about one file: the lines of each, and who all of them are from."""
+
+    parts: Sequence[bytes]
+    said: Content
+
+
+def run_of(values: Sequence[bytes]) -> Run | None:
+    """Return what records hold that say alike who they are from; None when each has to be asked by itself: then `content` does.
+
+    What a shipper writes one after the other is read together at less than half the cost.
+    """
+    beginnings = {value[:1] for value in values}
+    if b"{" not in beginnings:
+        return Run([_ended(value) for value in values], Content(b""))
+    return _documents_of(values) if len(beginnings) == 1 else None
+
+
+def _documents_of(values: Sequence[bytes]) -> Run | None:
+    try:
+        documents = [orjson.loads(value) for value in values]
+    except ValueError:
+        return None
+    keys = list(documents[0])
+    if any(list(document) != keys for document in documents) or _some_by_program(documents):
+        return None
+    messages, hosts, files = (_texts(documents, names) for names in (_MESSAGE, _HOST, _FILE))
+    if not messages or hosts is None or files is None or len({*hosts}) > 1 or len({*files}) > 1:
+        return None
+    host, file = next(iter(hosts), ""), next(iter(files), "")
+    return Run([_ended(message.encode()) for message in messages], Content(b"", host, file)) if host or file else None
+
+
+def _texts(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Sequence[str] | None:
+    """Return what `first` returns of each of some documents with the same keys; empty when it is None of all, None when they
+    do not say it in the same place."""
+    for values in _values(documents, names):
+        kinds = {*map(type, values)}
+        if kinds == {str}:
+            return values
+        if str in kinds:
+            return None
+    return ()
+
+
+def _some_by_program(documents: Sequence[Mapping[str, Any]]) -> bool:
+    return any(isinstance(value, str) and value for values in _values(documents, _PROGRAM) for value in values)
+
+
+def _values(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[Sequence[Any]]:
+    """Yield what stands under each of some names in documents with the same keys, where anything may."""
+    keys = documents[0]
+    for name in names:
+        head, _, rest = name.partition(".")
+        if name in keys:
+            yield [document[name] for document in documents]
+        elif rest and head in keys:
+            inner = [document[head] for document in documents]
+            yield [_at(each, rest) if isinstance(each, dict) else None for each in inner]
 
 
 def stream_name(topic: str, partition: int, key: str, said: Content) -> str:

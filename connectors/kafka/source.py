@@ -19,17 +19,18 @@ from typing import Any
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from connectors.kafka.cluster import Cluster, Log
-from connectors.kafka.joining import Joining, Origin
+from connectors.kafka.joining import JOINED_BYTES, Joining, Origin
 from connectors.kafka.labels import filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
-from connectors.kafka.records import Content, content, first, stream_name
+from connectors.kafka.records import Content, content, first, run_of, stream_name
 from engine.codec import converter
 from engine.errors import DataLoss, SourceAway, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 
 ORIGINS = 10_000  # that are remembered
+SINGLY = 10  # lists of records that are read one by one once a list could not be read together: to try costs something too
 
 
 @dataclass
@@ -58,6 +59,7 @@ class KafkaSource:
     options: Mapping[str, str] = field(default_factory=dict)
     _bounds: Mapping[int, int] | None = field(default=None, repr=False)
     _origins: dict[object, Origin] = field(default_factory=dict, repr=False)
+    _singly: dict[int, int] = field(default_factory=dict, repr=False)  # by partition: how many lists more are read singly
 
     def initial(self) -> Offset:
         """Return where a first run starts; a topic that is not there yet is read from its beginning once it is."""
@@ -120,6 +122,19 @@ class KafkaSource:
 
     def _joined(self, messages: Sequence[Message], partition: int, at: int, joining: Joining) -> Generator[Chunk, None, int]:
         """Yield what is complete once `messages` are joined, of a partition that is read up to `at`; return where it is."""
+        singly = self._singly.get(partition, 0)
+        run = self._run(messages, partition, at) if not singly else None
+        self._singly[partition] = 0 if run is not None else (singly or SINGLY) - 1
+        if run is None:
+            return (yield from self._joined_singly(messages, partition, at, joining))
+        origin, parts = run
+        end, taken = at + len(parts), [_taken_ms(message) for message in messages]
+        yield from _held(joining.add(origin, parts, [place(offset) for offset in range(at, end)], place(end), taken))
+        return end
+
+    def _joined_singly(
+        self, messages: Sequence[Message], partition: int, at: int, joining: Joining
+    ) -> Generator[Chunk, None, int]:
         for message in messages:
             offset, value = message.offset(), message.value()
             if value is None:  # a deletion in a compacted topic: as if there were nothing
@@ -130,10 +145,17 @@ class KafkaSource:
             said = content(value)
             origin = self._origin(partition, message.key(), said)
             at = offset + 1
-            done = joining.add(origin, said.data, place(offset), place(at), _taken_ms(message))
-            if done is not None:
-                yield done
+            yield from _held(joining.add(origin, [said.data], [place(offset)], place(at), [_taken_ms(message)]))
         return at
+
+    def _run(self, messages: Sequence[Message], partition: int, at: int) -> tuple[Origin, Sequence[bytes]] | None:
+        """Return whose lines all of `messages` are, and the lines of each, if those are surely one source without a gap."""
+        values, keys = [message.value() for message in messages], {message.key() for message in messages}
+        whole = messages[0].offset() == at and messages[-1].offset() == at + len(messages) - 1 and None not in values
+        if not whole or len(keys) > 1 or self._asks_for_fields or sum(map(len, values)) > JOINED_BYTES:
+            return None
+        run = run_of(values)
+        return None if run is None else (self._origin(partition, keys.pop(), run.said), run.parts)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return, for every partition at `end`, how far it is read of what was there when `end` was decided."""

@@ -11,7 +11,7 @@ from connectors.kafka import check_label, check_option
 from connectors.kafka.joining import JOINED_BYTES, Joining, Origin
 from connectors.kafka.labels import filled
 from connectors.kafka.options import resolved
-from connectors.kafka.records import content, stream_name
+from connectors.kafka.records import content, run_of, stream_name
 from engine.errors import SourceError
 
 FILEBEAT = {
@@ -62,6 +62,43 @@ def test_no_record_fails_and_every_line_has_its_end(value: bytes) -> None:
     said = content(value)
     assert said.data.endswith(b"\n")
     assert "#" not in stream_name("logs", 0, "a#b", said)
+
+
+TEXTS = st.sampled_from(["", "h", "x\n", "é", "#", "[2022-10-05 17:05:00,000] INFO fine (kafka)"])
+NESTED = st.fixed_dictionaries({}, optional={"name": TEXTS, "file": st.just({"path": "/a"}), "level": TEXTS})
+KEYS = st.lists(st.sampled_from(["message", "log", "host", "file", "level", "host.name", "kubernetes", "x"]), unique=True)
+# documents with the same keys, often the same values
+SHIPPED = KEYS.flatmap(
+    lambda keys: st.lists(
+        st.tuples(*(TEXTS | st.just("h") | st.none() | NESTED for _ in keys)).map(
+            lambda values: json.dumps(dict(zip(keys, values, strict=True))).encode()
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+
+
+@given(SHIPPED | st.lists(st.sampled_from([b"raw", b"\xff\n", b"", b"{no", b'{"message": "m", "host": "h"}']), min_size=1))
+def test_records_read_together_say_what_each_says(values: list[bytes]) -> None:
+    run, each = run_of(values), [content(value) for value in values]
+    if run is not None:
+        assert list(run.parts) == [said.data for said in each]
+        assert {(run.said.host, run.said.file)} == {(said.host, said.file) for said in each}
+
+
+def test_what_a_shipper_writes_of_one_file_is_read_together() -> None:
+    one, other = ({**FILEBEAT, "message": f"line {number}", "@timestamp": f"2022-10-05T17:05:0{number}Z"} for number in (1, 2))
+    run = run_of([json.dumps(one).encode(), json.dumps(other).encode()])
+    assert run is not None
+    assert (list(run.parts), run.said.host, run.said.file) == (
+        [b"line 1\n", b"line 2\n"],
+        "kafka-1",
+        "/var/log/kafka/server.log",
+    )
+    for stranger in ({**FILEBEAT, "host": {"name": "kafka-2"}}, {**FILEBEAT, "level": "ERROR"}, {"message": "m", "file": "/a"}):
+        assert run_of([json.dumps(one).encode(), json.dumps(stranger).encode()]) is None
+    assert run_of([b"a line", json.dumps(one).encode()]) is None
 
 
 def test_labels_are_fixed_text_or_parts_of_what_the_record_says() -> None:
@@ -142,10 +179,10 @@ def test_records_of_one_origin_that_follow_each_other_are_one_chunk() -> None:
     one, other = Origin("t/a", "t-0", {}), Origin("t/b", "t-0", {})
     joining = Joining()
     added = [
-        joining.add(one, b"x\n", 0, 10, 1000),
-        joining.add(one, b"y\nz\n", 10, 20, None),
-        joining.add(other, b"b\n", 20, 30, 2000),
-        joining.add(other, b"c\n", 40, 50, 2000),
+        joining.add(one, [b"x\n"], [0], 10, [1000]),
+        joining.add(one, [b"y\nz\n"], [10], 20, [None]),
+        joining.add(other, [b"b\n"], [20], 30, [2000]),
+        joining.add(other, [b"c\n", b"d\n"], [40, 50], 60, [2000, 2001]),
         joining.rest(),
         joining.rest(),
     ]
@@ -153,14 +190,15 @@ def test_records_of_one_origin_that_follow_each_other_are_one_chunk() -> None:
     assert [(c.source_id, c.offset, c.end, c.data) for c in chunks] == [
         ("t/a", 0, 20, b"x\ny\nz\n"),
         ("t/b", 20, 30, b"b\n"),
-        ("t/b", 40, 50, b"c\n"),
+        ("t/b", 40, 60, b"c\nd\n"),
     ]
     lines = [(line.offset, line.value, line.ingested_at and line.ingested_at.timestamp()) for line in chunks[0].lines()]
     assert lines == [(0, b"x", 1.0), (10, b"y", None), (12, b"z", None)]
+    assert [line.offset for line in chunks[2].lines()] == [40, 50]
 
 
 def test_a_chunk_of_joined_records_does_not_grow_without_end() -> None:
     joining, one = Joining(), Origin("t/a", "t-0", {})
     line = b"x" * (JOINED_BYTES // 3) + b"\n"
-    chunks = [joining.add(one, line, at, at + 1, None) for at in range(9)]
+    chunks = [joining.add(one, [line], [at], at + 1, [None]) for at in range(9)]
     assert sum(chunk is not None for chunk in chunks) == 4

@@ -20,7 +20,7 @@ from engine.model.matches import SEEN_GAP_S, Match, Seen
 from engine.model.records import Block, Progress, RawLine
 from engine.parse import assemble, unwrap
 from engine.ports import Chunk
-from engine.skim import skimmer
+from engine.skim import alike, skimmer
 from engine.spark.scope import carried
 from engine.spark.slices import Edges, Scanned, Stages, matched, scan, stages
 from engine.spark.streams import Streams, StreamState, TakenBack
@@ -32,6 +32,7 @@ pytestmark = pytest.mark.slow
 SAMPLES = Path(__file__).parents[3] / "samples"
 INGESTED = datetime(2022, 10, 6, tzinfo=UTC)
 ERROR = "[2022-10-05 17:05:01,@@@] ERROR [ReplicaManager broker=1] Error processing append operation on partition a-0 (k.R)"
+QUIET = "[2022-10-05 17:05:01,@@@] INFO Rolled new log segment at offset 7 in 3 ms. (kafka.log.Log)"
 LINES = [  # @@@ becomes the line's number: equal lines at equal times would be one event
     ERROR,
     "[2022-10-05 17:07:03,@@@] INFO [GroupMetadataManager brokerId=1] Removed 0 expired offsets in 0 milliseconds. (k.c.g)",
@@ -159,6 +160,20 @@ def test_slices_of_many_batches_join_even_if_open_ends_were_matched_too_early(
 def test_every_sample_says_the_same_in_slices_of_seven_lines(path: str) -> None:
     data = b"".join(line.value + b"\n" for line in read_path(path) if isinstance(line, RawLine))
     assert_same(data, joined([[chunk] for chunk in cut(data, range(0, data.count(b"\n"), 7))], settle=True))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(places, st.randoms(use_true_random=False))
+def test_slices_of_a_storm_say_the_same_when_most_of_it_is_told_from_texts_alike(
+    monkeypatch: pytest.MonkeyPatch, where: list[int], chance: random.Random
+) -> None:
+    monkeypatch.setattr(skimmer, "ENOUGH_LINES", 2)
+    monkeypatch.setattr(alike, "LEARNT_AFTER", 2)
+    storm = [line.replace("a-0", f"a-{chance.randrange(9)}") for _ in range(12) for line in (ERROR, *LINES[2:5], QUIET)]
+    data = text(storm)
+    assert_same(data, joined([[chunk] for chunk in cut(data, [3 * place for place in where])]))
+    alike_texts = next(iter(shipped().sight._alike.values()))
+    assert any(alike_texts._readings.values())  # from some slice on
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
