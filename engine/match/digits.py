@@ -84,12 +84,18 @@ def _matters(numeric: Numeric, text: bytes, before: int, fields: Set[str]) -> bo
 
 
 def _may_begin(test: Test, text: bytes, before: int) -> bool:
-    """Tell whether `test` may hold of something that begins before a place of `text`, whatever the digits are."""
-    if test.op not in ("pattern", "re"):
+    """Tell whether `test` may hold of something that begins before a place of `text` with some digits and not with others."""
+    wide = widened(test.regex) if test.op in ("pattern", "re") else None
+    if wide is None:
         return True
-    wide = widened(test.regex)
-    found = expression(wide, test.nocase).search(text) if wide is not None else None
-    return wide is None or (found is not None and found.start() < before)
+    found = expression(wide, test.nocase).search(text)
+    return found is not None and found.start() < before and not _holds_anyway(test, text)
+
+
+def _holds_anyway(test: Test, text: bytes) -> bool:
+    """Tell whether `test`, which captures nothing, holds of a stretch of `text` without any digit."""
+    found = expression(test.regex, test.nocase).search(text) if not test.captures else None
+    return found is not None and not any(digit in found[0] for digit in DIGITS.encode())
 
 
 def _widened(signs: Signs) -> Signs:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from engine.match import Matcher
 from engine.match.checks import expression
-from engine.match.digits import ALIKE, blind, widened
+from engine.match.digits import ALIKE, Numerals, Numeric, blind, widened
+from engine.match.signs import Signs
 from engine.model.rules import Captured, Test
 from engine.parse import exceptions
 from tests.rulepack.playing import plan
@@ -108,3 +109,11 @@ def test_digits_matter_where_a_rule_may_look_at_them() -> None:
     assert matcher.digits_matter(said, len(said), frozenset())
     assert not matcher.digits_matter(said, 25, frozenset())
     assert not matcher.digits_matter(b"Shrinking ISR from 1,2,3 to 1", 29, frozenset())
+
+
+def test_digits_do_not_matter_to_what_holds_without_any() -> None:
+    test = Test("text", "re", regex=r"(?i)kafka|:909[2-8]\b")
+    numerals = Numerals([Numeric(Signs(("(?i)kafka|:909",)), [test])])
+    assert not numerals.matter(b"a.kafka.b at 0", 14, frozenset())
+    assert numerals.matter(b"a.b at :0000", 12, frozenset())
+    assert not numerals.matter(b"a.b at :00", 10, frozenset())
