@@ -36,7 +36,7 @@ _STAMPS = (b"20110112031425678", b"20240928194306152", b"20371123205817943", b"2
 _BASE = 9  # of digits that tell a place: without a zero, which a number would lose in front
 
 _Some = TypeVar("_Some")
-_Place = tuple[str, Callable[[str], Any], int, int]  # what is written there, and as which type; from where to where
+_Stretch = tuple[str, Callable[[str], Any], int, int]  # what is written there, and as which type; from where to where
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class _Reading:
     """One of several events alike, and where in their texts that stands in which they differ; of captures, for each match."""
 
     like: Told
-    message: Sequence[_Place]
-    logger: Sequence[_Place]
-    thread: Sequence[_Place]
-    labels: Sequence[_Place]
-    captures: Sequence[Sequence[_Place]]
+    message: Sequence[_Stretch]
+    logger: Sequence[_Stretch]
+    thread: Sequence[_Stretch]
+    labels: Sequence[_Stretch]
+    captures: Sequence[Sequence[_Stretch]]
 
     def differing(self) -> frozenset[str]:
         """Return the fields, as tests name them, in which the events differ, besides their texts."""
@@ -169,8 +169,8 @@ class Alike:
         return Told(event, matches)
 
 
-def _taken(like: Mapping[str, _Some], places: Sequence[_Place], text: str) -> Mapping[str, _Some]:
-    """Return values like these, those that differ from text to text from their places in `text`."""
+def _taken(like: Mapping[str, _Some], places: Sequence[_Stretch], text: str) -> Mapping[str, _Some]:
+    """Return values like these, those that differ from text to text from where they stand in `text`."""
     if not places:
         return like
     taken = dict(like)
@@ -179,7 +179,7 @@ def _taken(like: Mapping[str, _Some], places: Sequence[_Place], text: str) -> Ma
     return taken
 
 
-def _taken_one(like: str, places: Sequence[_Place], text: str) -> str:
+def _taken_one(like: str, places: Sequence[_Stretch], text: str) -> str:
     """Return a value like this one, from its place in `text` if it differs from text to text."""
     for _, _, start, end in places:
         return text[start:end]
@@ -218,7 +218,7 @@ def _reading_of(texts: Sequence[str], read: Sequence[Told]) -> _Reading | None:
     fields = [[{name: str(getattr(event, name))} for event in events] for name in ("message", "logger", "thread")]
     captures = [[told.matches[at].captures for told in read] for at in range(len(read[0].matches))]
     values: list[Sequence[Mapping[str, Value]]] = [*fields, [event.labels for event in events], *captures]
-    places = [_places(texts, each) for each in values]
+    places = [_stretches(texts, each) for each in values]
     known = [each for each in places if each is not None]
     if len(known) < len(places):
         return None
@@ -226,15 +226,15 @@ def _reading_of(texts: Sequence[str], read: Sequence[Told]) -> _Reading | None:
     return _Reading(read[0], message, logger, thread, labels, others)
 
 
-def _places(texts: Sequence[str], values: Sequence[Mapping[str, Value]]) -> list[_Place] | None:
+def _stretches(texts: Sequence[str], values: Sequence[Mapping[str, Value]]) -> list[_Stretch] | None:
     """Return where those of some values stand in which texts alike differ; None when that is not certain of one."""
     names = [name for name in values[0] if any(each[name] != values[0][name] for each in values)]
-    places = [_place(texts, name, [each[name] for each in values]) for name in names]
+    places = [_stretch(texts, name, [each[name] for each in values]) for name in names]
     known = [place for place in places if place is not None]
     return known if len(known) == len(places) else None
 
 
-def _place(texts: Sequence[str], name: str, values: Sequence[Value]) -> _Place | None:
+def _stretch(texts: Sequence[str], name: str, values: Sequence[Value]) -> _Stretch | None:
     written = [str(each) for each in values]
     size = len(written[0])
     places = [
