@@ -31,17 +31,17 @@ class Joining:
         self._bytes = self._end = 0
 
     def add(
-        self, origin: Origin, parts: Sequence[bytes], starts: Sequence[int], end: int, taken_ms: Sequence[int | None]
+        self, origin: Origin, data: bytes, sizes: Sequence[int], starts: Sequence[int], end: int, taken_ms: Sequence[int | None]
     ) -> Chunk | None:
-        """Take the lines of records that follow each other in their stream: they begin at the positions `starts`, and at `end`
-        the next one does; return what was held if they do not join it."""
-        done, size = None, sum(map(len, parts))
-        if origin is not self._origin or starts[0] != self._end or self._bytes + size > JOINED_BYTES:
+        """Take the lines of records that follow each other in their stream: so many bytes of each; they begin at the positions
+        `starts`, and at `end` the next one does. Return what was held if they do not join it."""
+        done = None
+        if origin is not self._origin or starts[0] != self._end or self._bytes + len(data) > JOINED_BYTES:
             done = self.rest()
             self._origin = origin
-        self._pieces.extend(zip(accumulate(map(len, parts), initial=self._bytes), starts, taken_ms, strict=False))
-        self._parts.extend(parts)
-        self._bytes += size
+        self._pieces.extend(zip(accumulate(sizes, initial=self._bytes), starts, taken_ms, strict=False))
+        self._parts.append(data)
+        self._bytes += len(data)
         self._end = end
         return done
 

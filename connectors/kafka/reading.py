@@ -99,9 +99,8 @@ class RangeReader:
             elif now - asked > ASK_AGAIN_S:
                 self._ask_again()
                 asked = now
-            for (partition, failed), run in groupby(messages, _kind):
-                taken = self._told if failed else self._taken
-                yield from taken(partition, list(run))
+            for partition, failed, run in _runs(messages):
+                yield from (self._told if failed else self._taken)(partition, run)
 
     def _place(self, partition: int, offset: int) -> None:
         """Let the consumer stand at `offset`; assigning anew, unlike seeking, leaves nothing of the old place in its queue."""
@@ -215,8 +214,16 @@ class RangeReader:
         return SourceAway(f"the topic {self._topic} on {self._servers}", str(why))
 
 
-def _kind(message: Message) -> tuple[int, bool]:
-    return message.partition(), message.error() is not None
+def _runs(messages: Sequence[Message]) -> Iterator[tuple[int, bool, Sequence[Message]]]:
+    """Yield messages that follow each other and are of one partition, errors apart: whose, whether errors, and they."""
+    kinds = [(message.partition(), message.error() is not None) for message in messages]
+    if kinds and kinds.count(kinds[0]) == len(kinds):  # nearly always: grouping them costs as much as fetching them
+        yield *kinds[0], messages
+        return
+    at = 0
+    for kind, run in groupby(kinds):
+        begin, at = at, at + sum(1 for _ in run)
+        yield *kind, messages[begin:at]
 
 
 def _group(options: Mapping[str, str]) -> dict[str, str]:

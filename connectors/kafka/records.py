@@ -45,9 +45,11 @@ def content(value: bytes) -> Content:
 
 
 class Run(NamedTuple):
-    """Records that are raw lines, or documents about one file: the lines of each, and who all of them are from."""
+    """Records that are raw lines, or documents about one file: their lines, how many bytes each record has of them, and whose
+    they are."""
 
-    parts: Sequence[bytes]
+    data: bytes
+    sizes: Sequence[int]
     said: Content
 
 
@@ -56,31 +58,44 @@ def run_of(values: Sequence[bytes]) -> Run | None:
 
     What a shipper writes one after the other is read together at less than half the cost.
     """
-    beginnings = {value[:1] for value in values}
-    if b"{" not in beginnings:
-        return Run([_ended(value) for value in values], Content(b""))
-    return _documents_of(values) if len(beginnings) == 1 else None
+    if values[0].startswith(b"{"):
+        return _documents_of(values)
+    return None if any(value.startswith(b"{") for value in values) else _run(values, Content(b""))
 
 
 def _documents_of(values: Sequence[bytes]) -> Run | None:
     try:
-        documents = [orjson.loads(value) for value in values]
-    except ValueError:
+        columns = _columns([orjson.loads(value) for value in values])
+    except (ValueError, KeyError):
         return None
-    keys = list(documents[0])
-    if any(list(document) != keys for document in documents) or _some_by_program(documents):
+    if any(isinstance(value, str) and value for values in _values(columns, _PROGRAM) for value in values):
         return None
-    messages, hosts, files = (_texts(documents, names) for names in (_MESSAGE, _HOST, _FILE))
+    messages, hosts, files = (_texts(columns, names) for names in (_MESSAGE, _HOST, _FILE))
     if not messages or hosts is None or files is None or len({*hosts}) > 1 or len({*files}) > 1:
         return None
     host, file = next(iter(hosts), ""), next(iter(files), "")
-    return Run([_ended(message.encode()) for message in messages], Content(b"", host, file)) if host or file else None
+    return _run([message.encode() for message in messages], Content(b"", host, file)) if host or file else None
 
 
-def _texts(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Sequence[str] | None:
+def _run(parts: Sequence[bytes], said: Content) -> Run:
+    data = b"\n".join(parts) + b"\n"
+    if data.count(b"\n") > len(parts):  # some of them have more than one line, or a line end
+        parts = [_ended(part) for part in parts]
+        return Run(b"".join(parts), [len(part) for part in parts], said)
+    return Run(data, [len(part) + 1 for part in parts], said)
+
+
+def _columns(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[Any]]:
+    """Return what stands under each key in documents with the same keys. Raises KeyError when they are not alike."""
+    if {*map(type, documents)} != {dict} or len({*map(len, documents)}) > 1:
+        raise KeyError
+    return {key: [document[key] for document in documents] for key in documents[0]}
+
+
+def _texts(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> Sequence[str] | None:
     """Return what `first` returns of each of some documents with the same keys; empty when it is None of all, None when they
     do not say it in the same place."""
-    for values in _values(documents, names):
+    for values in _values(columns, names):
         kinds = {*map(type, values)}
         if kinds == {str}:
             return values
@@ -89,19 +104,16 @@ def _texts(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Sequ
     return ()
 
 
-def _some_by_program(documents: Sequence[Mapping[str, Any]]) -> bool:
-    return any(isinstance(value, str) and value for values in _values(documents, _PROGRAM) for value in values)
-
-
-def _values(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[Sequence[Any]]:
+def _values(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> Iterator[Sequence[Any]]:
     """Yield what stands under each of some names in documents with the same keys, where anything may."""
-    keys = documents[0]
     for name in names:
         head, _, rest = name.partition(".")
-        if name in keys:
-            yield [document[name] for document in documents]
-        elif rest and head in keys:
-            inner = [document[head] for document in documents]
+        if name in columns:
+            yield columns[name]
+        elif rest and head in columns:
+            inner = columns[head]
+            if inner.count(inner[0]) == len(inner):  # what comes from one place: compared faster than asked
+                inner = inner[:1]
             yield [_at(each, rest) if isinstance(each, dict) else None for each in inner]
 
 

@@ -23,7 +23,7 @@ from connectors.kafka.joining import JOINED_BYTES, Joining, Origin
 from connectors.kafka.labels import filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
-from connectors.kafka.records import Content, content, first, run_of, stream_name
+from connectors.kafka.records import Content, Run, content, first, run_of, stream_name
 from engine.codec import converter
 from engine.errors import DataLoss, SourceAway, SourceMissing
 from engine.model.records import Labels, Progress
@@ -123,13 +123,14 @@ class KafkaSource:
     def _joined(self, messages: Sequence[Message], partition: int, at: int, joining: Joining) -> Generator[Chunk, None, int]:
         """Yield what is complete once `messages` are joined, of a partition that is read up to `at`; return where it is."""
         singly = self._singly.get(partition, 0)
-        run = self._run(messages, partition, at) if not singly else None
+        run = self._run(messages, at) if not singly else None
         self._singly[partition] = 0 if run is not None else (singly or SINGLY) - 1
         if run is None:
             return (yield from self._joined_singly(messages, partition, at, joining))
-        origin, parts = run
-        end, taken = at + len(parts), [_taken_ms(message) for message in messages]
-        yield from _held(joining.add(origin, parts, [place(offset) for offset in range(at, end)], place(end), taken))
+        end = at + len(messages)
+        starts = range(place(at), place(end), RECORD_POSITIONS)
+        origin = self._origin(partition, messages[0].key(), run.said)
+        yield from _held(joining.add(origin, run.data, run.sizes, starts, place(end), _taken_ms(messages)))
         return end
 
     def _joined_singly(
@@ -145,17 +146,16 @@ class KafkaSource:
             said = content(value)
             origin = self._origin(partition, message.key(), said)
             at = offset + 1
-            yield from _held(joining.add(origin, [said.data], [place(offset)], place(at), [_taken_ms(message)]))
+            yield from _held(joining.add(origin, said.data, [len(said.data)], [place(offset)], place(at), _taken_ms([message])))
         return at
 
-    def _run(self, messages: Sequence[Message], partition: int, at: int) -> tuple[Origin, Sequence[bytes]] | None:
-        """Return whose lines all of `messages` are, and the lines of each, if those are surely one source without a gap."""
+    def _run(self, messages: Sequence[Message], at: int) -> Run | None:
+        """Return what `messages` hold if that is surely of one source without a gap."""
         values, keys = [message.value() for message in messages], {message.key() for message in messages}
         whole = messages[0].offset() == at and messages[-1].offset() == at + len(messages) - 1 and None not in values
         if not whole or len(keys) > 1 or self._asks_for_fields or sum(map(len, values)) > JOINED_BYTES:
             return None
-        run = run_of(values)
-        return None if run is None else (self._origin(partition, keys.pop(), run.said), run.parts)
+        return run_of(values)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return, for every partition at `end`, how far it is read of what was there when `end` was decided."""
@@ -236,9 +236,9 @@ def _held(chunk: Chunk | None) -> Sequence[Chunk]:
     return () if chunk is None else (chunk,)
 
 
-def _taken_ms(message: Message) -> int | None:
-    kind, at_ms = message.timestamp()
-    return None if kind == TIMESTAMP_NOT_AVAILABLE or at_ms < 0 else int(at_ms)
+def _taken_ms(messages: Sequence[Message]) -> Sequence[int | None]:
+    stamps = [message.timestamp() for message in messages]
+    return [None if kind == TIMESTAMP_NOT_AVAILABLE or at_ms < 0 else at_ms for kind, at_ms in stamps]
 
 
 def _text(key: bytes | str | None) -> str:

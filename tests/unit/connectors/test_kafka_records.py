@@ -1,6 +1,7 @@
 """Kafka records become lines of the streams they are from; labels and options say what is wrong with them."""
 
 import json
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from connectors.kafka import check_label, check_option
 from connectors.kafka.joining import JOINED_BYTES, Joining, Origin
 from connectors.kafka.labels import filled
 from connectors.kafka.options import resolved
-from connectors.kafka.records import content, run_of, stream_name
+from connectors.kafka.records import Run, content, run_of, stream_name
 from engine.errors import SourceError
 
 FILEBEAT = {
@@ -79,19 +80,27 @@ SHIPPED = KEYS.flatmap(
 )
 
 
-@given(SHIPPED | st.lists(st.sampled_from([b"raw", b"\xff\n", b"", b"{no", b'{"message": "m", "host": "h"}']), min_size=1))
+RAW = [b"raw", b"a\nb", b"\xff\n", b"", b"{no", b"[1]", b'{"message": "m", "host": "h"}', b'{"host": "h", "message": "o\\n"}']
+
+
+@given(SHIPPED | st.lists(st.sampled_from(RAW), min_size=1))
 def test_records_read_together_say_what_each_says(values: list[bytes]) -> None:
     run, each = run_of(values), [content(value) for value in values]
     if run is not None:
-        assert list(run.parts) == [said.data for said in each]
+        assert _parts(run) == [said.data for said in each]
         assert {(run.said.host, run.said.file)} == {(said.host, said.file) for said in each}
+
+
+def _parts(run: Run) -> list[bytes]:
+    data = BytesIO(run.data)
+    return [*(data.read(size) for size in run.sizes), *([rest] if (rest := data.read()) else [])]
 
 
 def test_what_a_shipper_writes_of_one_file_is_read_together() -> None:
     one, other = ({**FILEBEAT, "message": f"line {number}", "@timestamp": f"2022-10-05T17:05:0{number}Z"} for number in (1, 2))
     run = run_of([json.dumps(one).encode(), json.dumps(other).encode()])
     assert run is not None
-    assert (list(run.parts), run.said.host, run.said.file) == (
+    assert (_parts(run), run.said.host, run.said.file) == (
         [b"line 1\n", b"line 2\n"],
         "kafka-1",
         "/var/log/kafka/server.log",
@@ -179,10 +188,10 @@ def test_records_of_one_origin_that_follow_each_other_are_one_chunk() -> None:
     one, other = Origin("t/a", "t-0", {}), Origin("t/b", "t-0", {})
     joining = Joining()
     added = [
-        joining.add(one, [b"x\n"], [0], 10, [1000]),
-        joining.add(one, [b"y\nz\n"], [10], 20, [None]),
-        joining.add(other, [b"b\n"], [20], 30, [2000]),
-        joining.add(other, [b"c\n", b"d\n"], [40, 50], 60, [2000, 2001]),
+        joining.add(one, b"x\n", [2], [0], 10, [1000]),
+        joining.add(one, b"y\nz\n", [4], [10], 20, [None]),
+        joining.add(other, b"b\n", [2], [20], 30, [2000]),
+        joining.add(other, b"c\nd\n", [2, 2], [40, 50], 60, [2000, 2001]),
         joining.rest(),
         joining.rest(),
     ]
@@ -200,5 +209,5 @@ def test_records_of_one_origin_that_follow_each_other_are_one_chunk() -> None:
 def test_a_chunk_of_joined_records_does_not_grow_without_end() -> None:
     joining, one = Joining(), Origin("t/a", "t-0", {})
     line = b"x" * (JOINED_BYTES // 3) + b"\n"
-    chunks = [joining.add(one, [line], [at], at + 1, [None]) for at in range(9)]
+    chunks = [joining.add(one, line, [len(line)], [at], at + 1, [None]) for at in range(9)]
     assert sum(chunk is not None for chunk in chunks) == 4
