@@ -1,58 +1,51 @@
 """JSON for the frozen types of the model: how plans are cached, states snapshotted, and findings cross process borders.
 
-One converter (cattrs); times as ISO 8601 UTC text; unions of expressions tagged by type name.
+One library (msgspec) reads and writes dataclasses as they are; times are RFC 3339 text. An expression is told by a
+field that no other kind has.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Hashable
 from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, cast
 
-from cattrs import Converter
-from cattrs.cols import is_namedtuple
-from cattrs.strategies import configure_tagged_union
+import msgspec
 
-from engine.model.expressions import Expression
-from engine.model.rules import Hole
+from engine.model.expressions import KINDS, Expression
 
 T = TypeVar("T")
 
-
-@cache
-def converter() -> Converter:
-    """Return the one converter; built on first use."""
-    made = Converter(omit_if_default=True)
-    made.register_unstructure_hook(datetime, lambda at: at.astimezone(UTC).isoformat())
-    made.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
-    scalar = lambda value, _: value  # noqa: E731
-    for union in (str | int | float, str | int | float | bool):
-        made.register_structure_hook(union, scalar)
-        made.register_unstructure_hook(union, lambda value: value)
-    made.register_structure_hook(str | Hole, lambda part, _: part if isinstance(part, str) else made.structure(part, Hole))
-    configure_tagged_union(Expression, made, tag_name="is")
-    made.register_structure_hook_factory(is_namedtuple, lambda kind: _named_tuple(kind, made))
-    return made
-
-
-def _named_tuple(kind: type[Any], made: Converter) -> Callable[[Any, Any], Any]:
-    """Return how a named tuple is read back; cattrs' own way does not resolve annotations that are text."""
-    types = get_type_hints(kind).values()
-    return lambda values, _: kind(*(made.structure(value, type_) for value, type_ in zip(values, types, strict=True)))
+_ENCODER = msgspec.json.Encoder()
 
 
 def dumps(value: Any) -> str:
     """Return `value` (a model type, or lists and mappings of them) as compact JSON."""
-    return dumps_as(value, type(value))
+    return _ENCODER.encode(value).decode()
 
 
-def dumps_as(value: Any, declared: Any) -> str:
-    """Return `value` as JSON in the form of its `declared` type: what a member of a union needs to be read back."""
-    return json.dumps(converter().unstructure(value, unstructure_as=declared), ensure_ascii=False, separators=(",", ":"))
+def loads(text: str | bytes, into: type[T]) -> T:
+    """Return the value of type `into` that `dumps` wrote. Raises msgspec's DecodeError when it is not one."""
+    return cast(T, _decoder(cast(Hashable, into)).decode(text))
 
 
-def loads(text: str, into: type[T]) -> T:
-    """Return the value of type `into` that `dumps` wrote. Raises cattrs' ClassValidationError when it is not one."""
-    return converter().structure(json.loads(text), into)
+def plain(value: Any) -> Any:
+    """Return `value` as it comes back from JSON: lists, mappings with text as keys, scalars."""
+    return msgspec.json.decode(_ENCODER.encode(value))
+
+
+def made(value: Any, into: type[T]) -> T:
+    """Return the value of type `into` that `plain` was given. Raises msgspec's ValidationError when it is not one."""
+    return msgspec.convert(value, into, str_keys=True, dec_hook=_read)
+
+
+@cache
+def _decoder(into: Hashable) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(cast(Any, into), dec_hook=_read)
+
+
+def _read(kind: type[Any], value: Any) -> Any:
+    """Return an expression; what is declared to be one is handed over as it stands in the JSON."""
+    if kind is not Expression:
+        raise NotImplementedError(kind)
+    return made(value, next(each for key, each in KINDS.items() if key in value))

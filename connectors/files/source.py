@@ -19,7 +19,7 @@ from connectors.files.labels import labels_of
 from connectors.files.positions import Disk, FileState, Lost, Piece, Position, Positions, followed
 from connectors.files.reading import Found, find, opened, refused, source_name
 from connectors.files.rotation import is_compressed, rotation
-from engine.codec import converter
+from engine.codec import made, plain
 from engine.errors import DataLoss, SourceError
 from engine.model.records import NO_LABELS, Labels, Progress
 from engine.ports import Chunk, Offset
@@ -87,7 +87,7 @@ class FilesSource:
         for name, position in after.streams.items():
             pieces = [*position.finished, position.piece_since(before.streams.get(name))]
             smallest = min(slices, key=lambda slice_: sum(p["end"] - p["start"] for _, p in slice_["pieces"]))
-            smallest["pieces"] += [(name, converter().unstructure(piece)) for piece in pieces if piece]
+            smallest["pieces"] += [(name, plain(piece)) for piece in pieces if piece]
             if position.lost:
                 losses.append({"lost": [name, position.lost.start, position.lost.end, position.lost.why]})
         return [slice_ for slice_ in slices if slice_["pieces"]] + losses
@@ -98,7 +98,7 @@ class FilesSource:
             raise DataLoss(*slice_["lost"])
         losses: list[DataLoss] = []
         for name, raw in slice_["pieces"]:
-            piece = converter().structure(raw, Piece)
+            piece = made(raw, Piece)
             try:
                 yield from self._read(name, piece)
             except (SourceError, OSError) as error:
@@ -314,9 +314,9 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _offset(positions: Positions) -> Offset:
-    made: dict[str, Any] = converter().unstructure(positions)
-    return made
+    offset: dict[str, Any] = plain(positions)
+    return offset
 
 
 def _positions(offset: Offset) -> Positions:
-    return converter().structure(offset, Positions)
+    return made(offset, Positions)

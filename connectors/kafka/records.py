@@ -8,40 +8,43 @@ it stays as it is, for engine/parse to read. Source of the field names: ECS fiel
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-import orjson
+import msgspec
 
 _MESSAGE = ("message", "log")
 _HOST = ("host.name", "host.hostname", "host", "hostname", "agent.hostname", "kubernetes.pod.name", "kubernetes.pod_name")
 _FILE = ("file", "log.file.path", "file.path", "filename", "path", "source")
 _PROGRAM = ("level", "log.level", "logger", "log.logger", "logger_name", "stack_trace", "error.stack_trace")
-_PROGRAM_KEYS = {key for name in _PROGRAM for key in (name, name.partition(".")[0])}
+
+
+def _keys(names: Iterable[str]) -> list[str]:
+    """Return the keys under which what is called by these names may begin."""
+    return sorted({key for name in names for key in (name, name.partition(".")[0])})
+
+
+def _asked(keys: Iterable[str], **typed: Any) -> Any:
+    """Return a type of documents that has these keys only, as they stand in the text but for the `typed` ones."""
+    raw = {f"raw_{number}": key for number, key in enumerate(sorted({*keys} - typed.keys()))}
+    fields = [(name, kind | None, None) for name, kind in typed.items()] + [(name, msgspec.Raw, msgspec.Raw()) for name in raw]
+    return msgspec.defstruct("_Asked", fields, rename=raw, omit_defaults=True)
+
+
+_NAMES = (*_HOST, *_FILE, *_PROGRAM)
+# `log` is the message to some; in ECS it holds where in the file the line was, which is another for each
+_IN_LOG = _asked(_keys(name.removeprefix("log.") for name in _NAMES if name.startswith("log.")))
+_ASKED = msgspec.json.Decoder(_asked(_keys(_NAMES), message=str, log=_IN_LOG | str))
+_ENCODER = msgspec.json.Encoder()
 
 
 class Content(NamedTuple):
-    """The lines of a record, each with its line end, and who they are from, as far as the record says ("" where it does not).
-
-    `fields` is the shipper's document, empty for raw lines.
-    """
+    """The lines of a record, each with its line end, and whose they are, as far as the record says ("" where it does not)."""
 
     data: bytes
     host: str = ""
     file: str = ""
-    fields: Mapping[str, Any] = {}
-
-
-def content(value: bytes) -> Content:
-    """Return what `value` holds. Never fails: what is no shipper's document is lines."""
-    document = _document(value)
-    if document is None:
-        return Content(_ended(value))
-    message, host, file = first(document, _MESSAGE), first(document, _HOST), first(document, _FILE)
-    if message is None or not (host or file):
-        return Content(_ended(value))
-    data = value.replace(b"\n", b" ") if _by_program(document) else message.encode("utf-8", "surrogatepass")
-    return Content(_ended(data), host or "", file or "", document)
 
 
 class Run(NamedTuple):
@@ -50,7 +53,26 @@ class Run(NamedTuple):
 
     data: bytes
     sizes: Sequence[int]
-    said: Content
+    host: str = ""
+    file: str = ""
+
+
+class _Whose(NamedTuple):
+    host: str = ""
+    file: str = ""
+    by_program: bool = False
+
+
+_NOTHING: tuple[None, _Whose] = (None, _Whose())
+
+
+def content(value: bytes) -> Content:
+    """Return what `value` holds. Never fails: what is no shipper's document is lines."""
+    message, whose = _read(value) if value.startswith(b"{") else _NOTHING
+    if message is None or not (whose.host or whose.file):
+        return Content(_ended(value))
+    data = value.replace(b"\n", b" ") if whose.by_program else message.encode("utf-8", "surrogatepass")
+    return Content(_ended(data), whose.host, whose.file)
 
 
 def run_of(values: Sequence[bytes]) -> Run | None:
@@ -60,64 +82,70 @@ def run_of(values: Sequence[bytes]) -> Run | None:
     """
     if values[0].startswith(b"{"):
         return _documents_of(values)
-    return None if any(value.startswith(b"{") for value in values) else _run(values, Content(b""))
+    return None if any(value.startswith(b"{") for value in values) else _run(values)
+
+
+def fields_of(value: bytes) -> Mapping[str, Any]:
+    """Return the document in a record, empty when it holds none."""
+    return (_document(value) if value.startswith(b"{") else None) or {}
 
 
 def _documents_of(values: Sequence[bytes]) -> Run | None:
     try:
-        columns = _columns([orjson.loads(value) for value in values])
-    except (ValueError, KeyError):
+        b"".join(values).decode()
+        documents = [_ASKED.decode(value) for value in values]
+    except (ValueError, RecursionError):
         return None
-    if any(isinstance(value, str) and value for values in _values(columns, _PROGRAM) for value in values):
+    messages = [_taken_out(document) for document in documents]
+    if documents.count(documents[0]) < len(documents) or None in messages:
         return None
-    messages, hosts, files = (_texts(columns, names) for names in (_MESSAGE, _HOST, _FILE))
-    if not messages or hosts is None or files is None or len({*hosts}) > 1 or len({*files}) > 1:
+    whose = _whose(_ENCODER.encode(documents[0]))
+    if whose.by_program or not (whose.host or whose.file):
         return None
-    host, file = next(iter(hosts), ""), next(iter(files), "")
-    return _run([message.encode() for message in messages], Content(b"", host, file)) if host or file else None
+    return _run([message.encode() for message in messages if message is not None], whose.host, whose.file)
 
 
-def _run(parts: Sequence[bytes], said: Content) -> Run:
+def _run(parts: Sequence[bytes], host: str = "", file: str = "") -> Run:
     data = b"\n".join(parts) + b"\n"
     if data.count(b"\n") > len(parts):  # some of them have more than one line, or a line end
         parts = [_ended(part) for part in parts]
-        return Run(b"".join(parts), [len(part) for part in parts], said)
-    return Run(data, [len(part) + 1 for part in parts], said)
+        return Run(b"".join(parts), [len(part) for part in parts], host, file)
+    return Run(data, [len(part) + 1 for part in parts], host, file)
 
 
-def _columns(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Sequence[Any]]:
-    """Return what stands under each key in documents with the same keys. Raises KeyError when they are not alike."""
-    if {*map(type, documents)} != {dict} or len({*map(len, documents)}) > 1:
-        raise KeyError
-    return {key: [document[key] for document in documents] for key in documents[0]}
+def _read(value: bytes) -> tuple[str | None, _Whose]:
+    """Return the message of a document, None where there is none, and whose it is."""
+    try:
+        value.decode()  # what the decoder skips may be no UTF-8
+        asked = _ASKED.decode(value)
+    except (ValueError, RecursionError):
+        document = _document(value)
+        return (first(document, _MESSAGE), _whose_of(document)) if document is not None else _NOTHING
+    message = _taken_out(asked)
+    return message, _whose(_ENCODER.encode(asked))
 
 
-def _texts(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> Sequence[str] | None:
-    """Return what `first` returns of each of some documents with the same keys; empty when it is None of all, None when they
-    do not say it in the same place."""
-    for values in _values(columns, names):
-        kinds = {*map(type, values)}
-        if kinds == {str}:
-            return values
-        if str in kinds:
-            return None
-    return ()
+def _taken_out(asked: Any) -> str | None:
+    """Return the message of a document, which is then without it; None where there is none."""
+    message: str | None = asked.message
+    if message is not None:
+        asked.message = None
+    elif isinstance(asked.log, str):
+        message, asked.log = asked.log, None
+    return message
 
 
-def _values(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Yield what stands under each of some names in documents with the same keys, where anything may."""
-    for name in names:
-        head, _, rest = name.partition(".")
-        if name in columns:
-            yield columns[name]
-        elif rest and head in columns:
-            inner = columns[head]
-            if inner.count(inner[0]) == len(inner):  # what comes from one place: compared faster than asked
-                inner = inner[:1]
-            yield [_at(each, rest) if isinstance(each, dict) else None for each in inner]
+@lru_cache(maxsize=4096)
+def _whose(about: bytes) -> _Whose:
+    return _whose_of(_document(about) or {})
 
 
-def stream_name(topic: str, partition: int, key: str, said: Content) -> str:
+def _whose_of(document: Mapping[str, Any]) -> _Whose:
+    by_program = any(isinstance(value := _at(document, name), str) and value for name in _PROGRAM)
+    return _Whose(first(document, _HOST) or "", first(document, _FILE) or "", by_program)
+
+
+def stream_name(topic: str, partition: int, key: str, said: Content | Run) -> str:
     """Return the source_id of a record's lines; `#` is escaped because it names containers inside a stream (model/records)."""
     if said.host or said.file:
         name = f"{topic}/{said.host}:{said.file}" if said.host and said.file else f"{topic}/{said.host or said.file}"
@@ -134,15 +162,7 @@ def first(document: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _by_program(document: Mapping[str, Any]) -> bool:
-    if _PROGRAM_KEYS.isdisjoint(document):
-        return False
-    return any(isinstance(value := _at(document, name), str) and value for name in _PROGRAM)
-
-
 def _document(value: bytes) -> Mapping[str, Any] | None:
-    if not value.startswith(b"{"):
-        return None
     try:
         loaded = _loaded(value)
     except (ValueError, RecursionError):
@@ -153,7 +173,7 @@ def _document(value: bytes) -> Mapping[str, Any] | None:
 def _loaded(text: bytes) -> Any:
     """Return a JSON text's value; what the fast library does not take (NaN, half a surrogate pair) Python's own may."""
     try:
-        return orjson.loads(text)
+        return msgspec.json.decode(text)
     except ValueError:
         return json.loads(text)
 

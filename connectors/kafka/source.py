@@ -23,8 +23,8 @@ from connectors.kafka.joining import JOINED_BYTES, Joining, Origin
 from connectors.kafka.labels import filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
-from connectors.kafka.records import Content, Run, content, first, run_of, stream_name
-from engine.codec import converter
+from connectors.kafka.records import Content, Run, content, fields_of, first, run_of, stream_name
+from engine.codec import made, plain
 from engine.errors import DataLoss, SourceAway, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
@@ -93,7 +93,7 @@ class KafkaSource:
             min(slices, key=lambda slice_: sum(r.end - r.start for r in slice_)).append(each)
         lost = recreated(before, after)
         return [
-            {"ranges": converter().unstructure(slice_), "lost": converter().unstructure(lost if at == 0 else [])}
+            {"ranges": plain(slice_), "lost": plain(lost if at == 0 else [])}
             for at, slice_ in enumerate(slices)
             if slice_ or (lost and at == 0)
         ]
@@ -103,8 +103,8 @@ class KafkaSource:
 
         Records of a source that follow each other are one chunk.
         """
-        lost = converter().structure(slice_["lost"], list[Lost])
-        wanted = converter().structure(slice_["ranges"], list[Range])
+        lost = made(slice_["lost"], list[Lost])
+        wanted = made(slice_["ranges"], list[Range])
         at = {each.partition: each.start for each in wanted}
         joining = Joining()
         patience_s = PATIENCE_S if self.final else LIVE_PATIENCE_S
@@ -129,7 +129,7 @@ class KafkaSource:
             return (yield from self._joined_singly(messages, partition, at, joining))
         end = at + len(messages)
         starts = range(place(at), place(end), RECORD_POSITIONS)
-        origin = self._origin(partition, messages[0].key(), run.said)
+        origin = self._origin(partition, messages[0].key(), run)
         yield from _held(joining.add(origin, run.data, run.sizes, starts, place(end), _taken_ms(messages)))
         return end
 
@@ -144,7 +144,7 @@ class KafkaSource:
                 yield from _held(joining.rest())
                 yield self._gap(partition, at, offset)
             said = content(value)
-            origin = self._origin(partition, message.key(), said)
+            origin = self._origin(partition, message.key(), said, value)
             at = offset + 1
             yield from _held(joining.add(origin, said.data, [len(said.data)], [place(offset)], place(at), _taken_ms([message])))
         return at
@@ -199,25 +199,25 @@ class KafkaSource:
     def _asks_for_fields(self) -> bool:
         return any("{field:" in label for label in self.labels.values())
 
-    def _origin(self, partition: int, key: bytes | str | None, said: Content) -> Origin:
+    def _origin(self, partition: int, key: bytes | str | None, said: Content | Run, value: bytes = b"") -> Origin:
         """Return where a record's lines are from; the same object for the same source, where its fields do not matter."""
         about = partition, key, said.host, said.file
         known = self._origins.get(about)
         if known is None or self._asks_for_fields:
-            known = self._made_origin(partition, _text(key), said)
+            known = self._made_origin(partition, _text(key), said, value)
             if len(self._origins) < ORIGINS:
                 self._origins[about] = known
         return known
 
-    def _made_origin(self, partition: int, key: str, said: Content) -> Origin:
-        labels = filled(self.labels, partial(self._ask, key, said))
+    def _made_origin(self, partition: int, key: str, said: Content | Run, value: bytes) -> Origin:
+        labels = filled(self.labels, partial(self._ask, key, said, value))
         if said.host:
             labels = {"host": said.host, **labels}
         return Origin(stream_name(self.topic, partition, key, said), self._stream(partition), labels)
 
-    def _ask(self, key: str, said: Content, name: str, argument: str) -> str | None:
+    def _ask(self, key: str, said: Content | Run, value: bytes, name: str, argument: str) -> str | None:
         if name == "field":
-            return first(said.fields, (argument,))
+            return first(fields_of(value), (argument,))
         return {"topic": self.topic, "key": key, "host": said.host, "file": said.file}[name] or None
 
     def _stream(self, partition: int) -> str:
@@ -246,8 +246,8 @@ def _text(key: bytes | str | None) -> str:
 
 
 def _offset(positions: Positions) -> Offset:
-    return {str(partition): converter().unstructure(position) for partition, position in sorted(positions.items())}
+    return {str(partition): plain(position) for partition, position in sorted(positions.items())}
 
 
 def _positions(offset: Offset) -> dict[int, Position]:
-    return {int(partition): converter().structure(position, Position) for partition, position in offset.items()}
+    return {int(partition): made(position, Position) for partition, position in offset.items()}

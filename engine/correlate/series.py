@@ -25,7 +25,7 @@ def _when(occurrence: Occurrence) -> Stamped:
     return occurrence.at, occurrence.event_id
 
 
-@dataclass(slots=True)
+@dataclass
 class Series:
     """Matches of one rule for one entity. `distinct`: captures whose every tuple of values counts once (empty: the event).
     `timed`: of folded ones it is known to the second or so when they were.
@@ -42,10 +42,9 @@ class Series:
     horizon: datetime | None = None
     known: list[str] = field(default_factory=list)
     touched: datetime | None = None
-    _names: dict[str, Occurrence] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self._names = {self._name(each): each for each in self.kept}
+        self._names: dict[str, Occurrence] = {self._name(each): each for each in self.kept}  # what is stored are the fields
 
     def add(self, occurrence: Occurrence) -> bool:
         """Add a match; return whether it is new. Of two with the same distinct values the earlier one counts."""

@@ -5,7 +5,6 @@ Scalars arrive as text; the types here turn them into values. What needs more th
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
@@ -119,7 +118,7 @@ class Within(Strict):
 
     before: Duration = 60.0
     after: Duration = 600.0
-    until: Duration = math.inf
+    until: Duration | None = None
 
 
 class ExplainsEntry(Strict):

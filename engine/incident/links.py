@@ -136,7 +136,7 @@ def _in_time(root: Alert, end: datetime, symptom: Alert, entry: Explains) -> boo
     if end == _EVER:
         return True
     goes_on_s = (symptom.last_seen - end).total_seconds()
-    return symptom.starts_at <= end + timedelta(seconds=entry.after_s) and goes_on_s <= entry.until_s
+    return symptom.starts_at <= end + timedelta(seconds=entry.after_s) and (entry.until_s is None or goes_on_s <= entry.until_s)
 
 
 def _reach(alert: Alert, silence: bool) -> datetime:

@@ -28,8 +28,14 @@ Result = Any  # Scalar | Sequence[Scalar] | Unknown: lists only as arguments of 
 Environment = Mapping[str, Result]
 
 
+class Expression:
+    """One of those in KINDS."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Expression):
     """A number, text or duration in seconds; `unit` is s for what was written as a duration."""
 
     value: Scalar
@@ -37,14 +43,14 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(Expression):
     """A detection item, a capture or a context value; `x.all` and the like are single names here."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Expression):
     """`not x` or `-x`."""
 
     op: str
@@ -52,7 +58,7 @@ class Unary:
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Expression):
     """`x op y`, op one of: and or == != < <= > >= + - * / %."""
 
     op: str
@@ -61,14 +67,15 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Expression):
     """`function(argument, ...)` with a function of FUNCTIONS."""
 
     function: str
     arguments: tuple[Expression, ...]
 
 
-Expression = Literal | Name | Unary | Binary | Call
+# by a field that no other kind has
+KINDS: Mapping[str, type[Expression]] = {"value": Literal, "name": Name, "operand": Unary, "left": Binary, "function": Call}
 
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # org.apache.kafka.common.internals.Topic

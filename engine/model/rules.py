@@ -6,7 +6,6 @@ Times are seconds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -69,7 +68,7 @@ class Runbook:
 class Explains:
     """This rule is the cause of alerts of `rules` whose keys are equal and that start in [-before, +after] of its own span.
 
-    Those that go on for longer than `until_s` after its end are not explained.
+    Those that go on for longer than `until_s` after its end are not explained; None: for ever.
     `by` maps a key of this rule to the key of the symptom. Keys are looked up in entity, captures, then labels. With an
     `at_least` an alert explains only when it is so severe, and is itself explained by nothing that only informs.
     """
@@ -80,7 +79,7 @@ class Explains:
     after_s: float
     scope_wide: bool = False
     at_least: str = SEVERITIES[0]
-    until_s: float = math.inf
+    until_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

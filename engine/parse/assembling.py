@@ -100,7 +100,7 @@ class Assembler:
         return codec.dumps(Snapshot(tuple(self.open_blocks().values()), tuple(sorted(self._met)), self._carried))
 
     def restore(self, text: str) -> None:
-        """Hold what `snapshot` returned, and nothing else. Raises cattrs' ClassValidationError when it is not one."""
+        """Hold what `snapshot` returned, and nothing else. Raises msgspec's DecodeError when it is not one."""
         held = codec.loads(text, Snapshot)
         self._open = {block.records[0].source_id: reopened(block) for block in held.open}
         self._met = set(held.met)

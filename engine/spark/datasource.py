@@ -6,7 +6,6 @@ says of itself (progress) and the time (ticks) are functions of the offset and t
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from engine.codec import converter, dumps, loads
+from engine.codec import dumps, loads, made, plain
 from engine.errors import DataLoss, SourceAway
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset, Source
@@ -181,12 +180,12 @@ def _progress(source: Source, end: Offset, waiting: bool) -> Iterator[Progress]:
 
 
 def _json(place: Place) -> Mapping[str, Any]:
-    made: Mapping[str, Any] = json.loads(dumps(place))  # as it comes back, so that equal offsets are equal
-    return made
+    there: Mapping[str, Any] = plain(place)  # as it comes back, so that equal offsets are equal
+    return there
 
 
 def _place(offset: Mapping[str, Any]) -> Place:
-    return converter().structure(offset, Place)
+    return made(offset, Place)
 
 
 def _up_to_loss(chunks: Iterator[Chunk], losses: list[DataLoss]) -> Iterator[Chunk]:

@@ -1,5 +1,6 @@
 """A store of an older version is brought up to date, and goes on with what it knew."""
 
+import re
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -71,16 +72,21 @@ def test_version_1_is_brought_up_to_date_and_keeps_what_it_knew(tmp_path: Path) 
     assert shape(url) == shape(f"sqlite:///{tmp_path}/new.db")
 
 
+def _as_then(body: str) -> str:
+    """Return `body` with its times written as in version 1."""
+    return re.sub(r"(?<=\")(\d{4}-[^\"]+)Z(?=\")", lambda found: datetime.fromisoformat(found[1] + "+00:00").isoformat(), body)
+
+
 def test_what_rules_said_of_entities_is_kept_alert_by_alert(tmp_path: Path) -> None:
     noon, key = datetime(2022, 10, 5, 12, tzinfo=UTC), ("prod", "it's a rule", (("broker", "é1"),))
     times = (noon, noon + timedelta(milliseconds=1), noon + timedelta(hours=1))
     alerts = tuple(Alert(key, "firing", "high", at, at, None, 1, True, {"broker": "é1"}) for at in times)
     url = written(tmp_path / "old.db", VERSION_1)
     with sqlite3.connect(tmp_path / "old.db") as connection:
-        row = ("prod", "it's a rule", '[["broker","é1"]]', dumps(Verdict(key, alerts)))
+        row = ("prod", "it's a rule", '[["broker","é1"]]', _as_then(dumps(Verdict(key, alerts))))
         connection.execute("INSERT INTO verdicts VALUES (?, ?, ?, ?)", row)
         told = replace(incident(), id="inc-1", key=key, rule="it's a rule", first_seen=noon)
-        connection.execute("INSERT INTO incidents VALUES (?, ?, ?, ?, ?)", ("inc-1", 1, "prod", "open", dumps(told)))
+        connection.execute("INSERT INTO incidents VALUES (?, ?, ?, ?, ?)", ("inc-1", 1, "prod", "open", _as_then(dumps(told))))
     connection.close()
     store = Store.open(url)
     with store.reading() as ledger:
