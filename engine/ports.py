@@ -150,3 +150,13 @@ class Receiver(Protocol):
 
     def deliver(self, notification: Notification) -> Receipt:
         """Tell it. Failures are receipts, never exceptions; nothing is retried in here."""
+
+
+class Kept(Protocol):
+    """Where things are kept that take long to compile. What is lost or damaged is only made again."""
+
+    def load(self, name: str) -> bytes | None:
+        """Return what was stored under `name`, None when that is not known."""
+
+    def store(self, name: str, data: bytes) -> None:
+        """Keep `data` under `name`, if that can be done."""

@@ -72,7 +72,7 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
         notes: sentences for the reader; `input` may add to them while it is read.
     """
     began, counts, ledger = time.perf_counter(), _Counts(), MemoryLedger()
-    matcher = Matcher(plan)
+    matcher = Matcher(plan, Cache())
     whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe)
     findings = correlate(whole.read(input), plan)
     final = {i.id: i for i in group(findings, plan, ledger)}
@@ -97,7 +97,7 @@ def _minor(plan: Plan, ledger: MemoryLedger) -> Iterator[Incident]:
 def _sight(plan: Plan, matcher: Matcher) -> Sight:
     from engine.skim.sight import sight_of  # noqa: PLC0415  (numpy, which a small scan does without)
 
-    return sight_of(matcher, plan.formats, Cache(), also=(ERROR_SIGN,))
+    return sight_of(matcher, plan.formats, also=(ERROR_SIGN,))
 
 
 def worst_first(incident: Incident) -> tuple[int, str, str]:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import re2
 
 from engine.match.checks import EXPRESSION_MEMORY, expression
 from engine.match.signs import Signs
+from engine.ports import Kept
 
 
 class Gate:
@@ -55,16 +56,6 @@ class Hits:
 
 
 Find = Callable[[bytes], Hits]
-
-
-class Kept(Protocol):
-    """Where databases are kept that take long to compile. What is lost or damaged is only made again."""
-
-    def load(self, name: str) -> bytes | None:
-        """Return what was stored under `name`, None when that is not known."""
-
-    def store(self, name: str, data: bytes) -> None:
-        """Keep `data` under `name`, if that can be done."""
 
 
 class Screen:

@@ -12,14 +12,15 @@ from engine.match.conditions import condition_of
 from engine.match.digits import Numerals, Numeric, blind
 from engine.match.dumps import dump_check, dump_signs
 from engine.match.fields import Fields
-from engine.match.gate import Gate, Kept, Screen
+from engine.match.gate import Gate, Screen
 from engine.match.redact import cut, redact, redact_captures
-from engine.match.signs import Signs, signs_of, test_signs
+from engine.match.signs import Signs, signs_in, test_signs
 from engine.model.configs import settings_of_plan
 from engine.model.expressions import Expression, evaluate, names
 from engine.model.matches import Match
 from engine.model.records import LogEvent
 from engine.model.rules import Component, Heartbeat, Plan, Signature, Test
+from engine.ports import Kept
 from engine.remembered import remembered
 
 _NAMES = "/names"
@@ -43,23 +44,24 @@ class _Sought:
 
 class Matcher:
     """Applies every signature of a plan to events. What is sought is compiled when an event may bear it first, for most rules
-    never are; beyond that no event leaves a trace: safe to share and to build anywhere."""
+    never are; beyond that no event leaves a trace: safe to share and to build anywhere.
 
-    def __init__(self, plan: Plan) -> None:
-        self._sought = tuple(_sought(plan))
+    Args:
+        kept: where what takes long to compile may lie ready.
+    """
+
+    def __init__(self, plan: Plan, kept: Kept | None = None) -> None:
+        self._kept = kept
+        self._sought = tuple(_sought(plan, signs_in(plan, kept)))
         self._gate = Gate([each.signs for each in self._sought])
         self._known = frozenset(regex for each in self._sought for regex in each.signs.regexes)
         self._checks: dict[int, Check] = {}
 
-    def screen(self, also: Iterable[str] = (), kept: Kept | None = None) -> Screen:
-        """Return what finds, in raw bytes, the lines that may bear a match, or one of the expressions `also`.
-
-        Args:
-            kept: where what takes long to compile may lie ready.
-        """
+    def screen(self, also: Iterable[str] = ()) -> Screen:
+        """Return what finds, in raw bytes, the lines that may bear a match, or one of the expressions `also`."""
         named = [each.signs for each in self._sought if each.rule_id.endswith(_NAMES)]
         counted = [each.signs for each in self._sought if not each.rule_id.endswith(_NAMES)]
-        return Screen([*counted, *(Signs((regex,)) for regex in also)], named, kept)
+        return Screen([*counted, *(Signs((regex,)) for regex in also)], named, self._kept)
 
     def match_event(self, event: LogEvent) -> list[Match]:
         """Return the matches of `event`, at most one a rule, in the order of the plan; text and captures are redacted.
@@ -117,9 +119,13 @@ def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Matc
     ]
 
 
-def _sought(plan: Plan) -> list[_Sought]:
+def _sought(plan: Plan, signs: Mapping[str, Signs]) -> list[_Sought]:
     lines = [line for component in plan.components for line in _component_lines(component)]
-    return [*lines, *starmap(_dump, settings_of_plan(plan).items()), *map(_signature, plan.signatures)]
+    return [
+        *lines,
+        *starmap(_dump, settings_of_plan(plan).items()),
+        *(_signature(each, signs[each.rule.id]) for each in plan.signatures),
+    ]
 
 
 def _dump(kind: str, names: Set[str]) -> _Sought:
@@ -127,8 +133,7 @@ def _dump(kind: str, names: Set[str]) -> _Sought:
     return _Sought(f"config:{kind}", signs, lambda _known: dump_check(kind, names), lambda: (Numeric(signs, ()),))
 
 
-def _signature(signature: Signature) -> _Sought:
-    signs = signs_of(signature.items, signature.condition)
+def _signature(signature: Signature, signs: Signs) -> _Sought:
     return _Sought(
         signature.rule.id, signs, lambda known: _signature_check(signature, known), lambda: _numeric(signature, signs)
     )

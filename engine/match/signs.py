@@ -5,14 +5,20 @@ A sign is read off the tests of a detection: the solid part of an expression, a 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
+from engine.codec import dumps, loads
+from engine.match import certain
 from engine.match.certain import certain_texts, solid_part
 from engine.model.expressions import Binary, Expression, Name
-from engine.model.rules import Item, Test
+from engine.model.rules import Item, Plan, Test
+from engine.ports import Kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,33 @@ class Signs:
     regexes: tuple[str, ...] = ()
     weight: int = 0
     whole: bool = False
+
+
+def signs_in(plan: Plan, kept: Kept | None = None) -> Mapping[str, Signs]:
+    """Return the signs of each signature of `plan`, by rule id.
+
+    Args:
+        kept: where they may lie ready: to read them off takes as long as to scan a small log.
+    """
+    if kept is None or not plan.hash:
+        return _signs_in(plan)
+    name, found = f"signs-{_fingerprint(plan)}.json", dict[str, Signs]()
+    with suppress(ValueError):  # damaged: they can be read off again
+        found = loads(kept.load(name) or "{}", dict[str, Signs])
+    if not all(each.rule.id in found for each in plan.signatures):
+        found = _signs_in(plan)
+        kept.store(name, dumps(found).encode())
+    return found
+
+
+def _signs_in(plan: Plan) -> dict[str, Signs]:
+    return {each.rule.id: signs_of(each.items, each.condition) for each in plan.signatures}
+
+
+def _fingerprint(plan: Plan) -> str:
+    """Return what the signs of `plan` hang on: its content, and how they are read off it."""
+    sources = (Path(file).read_bytes() for file in (__file__, certain.__file__))
+    return hashlib.sha256(b"\0".join((plan.hash.encode(), *sources))).hexdigest()[:32]
 
 
 def signs_of(items: Sequence[Item], condition: Expression) -> Signs:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.match import Matcher
-from engine.match.gate import Kept, Screen
+from engine.match.gate import Screen
 from engine.model.records import Labels, RawLine, Record
 from engine.model.rules import Format
 from engine.parse import unwrap_line
@@ -82,13 +82,9 @@ class Sight:
         return verdict
 
 
-def sight_of(matcher: Matcher, formats: Sequence[Format], kept: Kept | None = None, also: Iterable[str] = ()) -> Sight:
-    """Return how to skim for what `matcher` looks for, and for lines that bear one of the expressions `also`.
-
-    Args:
-        kept: where what takes long to compile may lie ready.
-    """
-    return Sight(matcher.screen((*CHANGED, *also), kept), matcher, formats)
+def sight_of(matcher: Matcher, formats: Sequence[Format], also: Iterable[str] = ()) -> Sight:
+    """Return how to skim for what `matcher` looks for, and for lines that bear one of the expressions `also`."""
+    return Sight(matcher.screen((*CHANGED, *also)), matcher, formats)
 
 
 def _continues(line: bytes, formats: Sequence[Format]) -> bool:

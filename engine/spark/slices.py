@@ -73,7 +73,7 @@ class Stages(Rules):
     @cached_property
     def sight(self) -> Sight:
         """How raw lines are skimmed; made when first asked for."""
-        return sight_of(self.matcher, self.formats, Cache())
+        return sight_of(self.matcher, self.formats)
 
     @property
     def formats(self) -> tuple[Format, ...]:
@@ -87,7 +87,7 @@ def stages(plan: Plan) -> Stages:
     about_logs = replace(plan, signatures=tuple(each for each in plan.signatures if each not in own))
     about_us = replace(plan, signatures=own, correlations=(), components=())
     takers = frozenset(name for format_ in plan.formats for name in format_.carries)
-    return Stages(about_logs, Matcher(about_logs), Rules(about_us, Matcher(about_us)), takers)
+    return Stages(about_logs, Matcher(about_logs, Cache()), Rules(about_us, Matcher(about_us)), takers)
 
 
 @lru_cache(maxsize=2)

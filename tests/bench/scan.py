@@ -74,8 +74,8 @@ def measure_memory(folder: Path) -> None:
 
 def bare(log: Path, plan: Plan) -> float:
     """Return the CPU seconds per million lines of reading `log` with the stages up to matching; the cheapest of RUNS."""
-    matcher = Matcher(plan)
-    sight = sight_of(matcher, plan.formats, Cache())
+    matcher = Matcher(plan, Cache())
+    sight = sight_of(matcher, plan.formats)
     costs = []
     for _ in range(RUNS):
         whole = Whole(plan, matcher, lambda: sight, lambda event, found: None)

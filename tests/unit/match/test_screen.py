@@ -1,14 +1,16 @@
-"""The screen finds the same whether its database is new, kept, damaged or of another version."""
+"""The screen finds the same whether its database is new, kept, damaged or of another version; so it is with signs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import hyperscan
 import pytest
 
 from engine.match.gate import Screen
-from engine.match.signs import Signs
+from engine.match.signs import Signs, signs_in
+from engine.model.rules import Plan
+from tests.building import plan, signature
 
 COUNTED, NAMED = Signs((r"disk\s+full",)), Signs((r"broker=[0-9]+\]",), whole=True)
 TEXT = b"[a broker=1] x\n[a broker=22] disk  full\n"
@@ -70,3 +72,29 @@ def test_another_version_has_a_database_of_its_own(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(hyperscan, "__version__", "0.0.1")
     assert found(kept) == first
     assert len(kept.files) == 2
+
+
+def hashed(*ids: str) -> Plan:
+    return replace(plan(*(signature(id_) for id_ in ids)), hash="h")
+
+
+def test_signs_are_read_off_a_plan_once() -> None:
+    kept, whole = Kept(), hashed("first", "second")
+    read = signs_in(whole)
+    assert [signs_in(whole, kept), signs_in(whole, kept), signs_in(hashed("first"), kept)] == [read] * 3
+    assert (kept.stored, read["second"].regexes) == (1, ("second",))
+
+
+def test_signs_that_are_damaged_or_lack_a_rule_are_read_off_again() -> None:
+    for stored in (b"{", b"[]", b'{"first":{"weight":"x"}}', b'{"first":{}}', b"\xff"):
+        kept, whole = Kept(), hashed("first", "second")
+        signs_in(whole, kept)
+        kept.files = dict.fromkeys(kept.files, stored)
+        assert signs_in(whole, kept) == signs_in(whole), stored
+        assert kept.stored == 2
+
+
+def test_what_has_no_hash_is_not_kept() -> None:
+    kept = Kept()
+    signs_in(plan(signature("first")), kept)
+    assert not kept.files
