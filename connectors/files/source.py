@@ -22,6 +22,7 @@ from connectors.files.rotation import is_compressed, rotation
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceError
 from engine.model.records import NO_LABELS, Labels, Progress
+from engine.model.visible import visible
 from engine.ports import Chunk, Offset
 
 BLOCK_BYTES = 1 << 20
@@ -53,6 +54,7 @@ class FilesSource:
         readable, errors = [], list(found.errors)
         for path in found.files:
             try:
+                _refuse_unspeakable(path)
                 with opened(path):
                     readable.append(path)
             except SourceError as error:
@@ -131,6 +133,7 @@ class FilesSource:
     def _state(self, path: str) -> FileState | None:
         """Return the state of a file that can be read and has a first line; None is looked at again at the next trigger."""
         try:
+            _refuse_unspeakable(path)
             stat = os.stat(path)  # noqa: PTH116  (the path as it was given)
             young = is_compressed(path) and not self.final and time.time() - stat.st_mtime < SETTLED_S
             head = "" if young else self._head(path, stat)
@@ -301,6 +304,16 @@ def _free_name(path: str, streams: Mapping[str, Position]) -> str:
         count += 1
         name = f"{source_name(path)}~{count}"
     return name
+
+
+def _refuse_unspeakable(path: str) -> None:
+    """Raise SourceError for a path whose bytes are no text: where it stands is kept as text, between runs too."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise SourceError(
+            f"{visible(path)} is not followed, for its name is no UTF-8; rename it, or give it to tocsin scan"
+        ) from None
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -71,7 +71,7 @@ def content(value: bytes) -> Content:
     message, whose = _read(value) if value.startswith(b"{") else _NOTHING
     if message is None or not (whose.host or whose.file):
         return Content(_ended(value))
-    data = value.replace(b"\n", b" ") if whose.by_program else message.encode("utf-8", "surrogatepass")
+    data = value.replace(b"\n", b" ") if whose.by_program else message.encode()
     return Content(_ended(data), whose.host, whose.file)
 
 
@@ -155,10 +155,11 @@ def stream_name(topic: str, partition: int, key: str, said: Content | Run) -> st
 
 
 def first(document: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    """Return the first of `names` that holds text; a dotted name is also looked for step by step."""
+    """Return the first of `names` that holds text; a dotted name is also looked for step by step. Half a surrogate pair, which
+    no text can hold, is a question mark."""
     for name in names:
         if isinstance(value := _at(document, name), str):
-            return value
+            return value.encode("utf-8", "replace").decode()
     return None
 
 

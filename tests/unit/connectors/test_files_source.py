@@ -274,3 +274,13 @@ def test_check_names_every_input_that_cannot_be_read(tmp_path: Path, log: Path) 
     found = FilesSource([str(log), str(tmp_path / "core"), str(tmp_path / "none")]).check()
     assert found.files == (str(log),)
     assert len(found.errors) == 2
+
+
+def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    for name in (b"ok.log", b"b\xff.log"):
+        (tmp_path / os.fsdecode(name)).write_text("a line\n")
+    reader = source(tmp_path)
+    found = reader.source.check()
+    assert [Path(path).name for path in found.files] == ["ok.log"]
+    assert "b\\udcff.log is not followed" in str(found.errors[0])
+    assert reader.text() == "a line\n"

@@ -102,6 +102,12 @@ def test_records_read_together_say_what_each_says(values: list[bytes]) -> None:
         assert {(run.host, run.file)} == {(said.host, said.file) for said in each}
 
 
+def test_half_a_surrogate_pair_in_a_name_leaves_it_text() -> None:
+    said = content(b'{"message": "m", "host": "h\\ud800", "file": "/a\\udfff"}')
+    assert stream_name("logs", 0, "k", said) == "logs/h?:/a?"
+    assert fields_of(b'{"host": "h\\ud800"}') == {"host": "h\ud800"}
+
+
 def _parts(run: Run) -> list[bytes]:
     data = BytesIO(run.data)
     return [*(data.read(size) for size in run.sizes), *([rest] if (rest := data.read()) else [])]
