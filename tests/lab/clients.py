@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -98,8 +99,9 @@ class ConsoleProducer(Tool):
     def _feed(self, process: subprocess.Popen[bytes], records: Iterator[str], pause_s: float) -> None:
         for record in records:
             if process.poll() is not None or not self._write(process, f"{record}\n"):
-                return
+                break
             time.sleep(pause_s)
+        _close(process)
 
     def _write(self, process: subprocess.Popen[bytes] | None, text: str) -> bool:
         """Hand a line to its standard input; False once it has ended."""
@@ -137,6 +139,7 @@ class ConsoleConsumer(Tool):
         while process.stdout.readline():
             while self.dawdling.is_set() and process.poll() is None:
                 time.sleep(0.1)
+        _close(process)
 
 
 class Program(Tool):
@@ -218,3 +221,11 @@ class ConnectWorker(Tool):
 def _is_new(jars: Path) -> bool:
     """Tell whether these are the jars of a Kafka from 4.0 on."""
     return not any(jars.glob("kafka-clients-3.*.jar"))
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipes of a process that has ended, or has closed them."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):  # what was not written yet has no reader
+                pipe.close()

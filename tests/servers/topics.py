@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -18,6 +18,8 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
+
+from connectors.kafka.refusals import AWAY, PASSING
 
 MAX_BYTES = 8 * 1024 * 1024
 WITHIN_S = 60
@@ -39,8 +41,19 @@ class Topics:
         """Make a topic and return its name."""
         name = name or f"logs-{uuid4().hex[:8]}"
         settings = {key.replace("_", "."): value for key, value in config.items()}
-        _done(self._admin.create_topics([NewTopic(name, partitions, replicas, config=settings)]))
+        self.until(lambda: self._made(NewTopic(name, partitions, replicas, config=settings)))
         return name
+
+    def _made(self, topic: NewTopic) -> bool:
+        """Make a topic; return False where that has to be tried again: a cluster that has just come up lets connections go."""
+        try:
+            _done(self._admin.create_topics([topic]))
+        except KafkaException as error:
+            if error.args[0].code() in PASSING | AWAY:
+                return False
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # by the attempt before
+                raise
+        return True
 
     def drop(self, topic: str) -> None:
         _done(self._admin.delete_topics([topic]))
