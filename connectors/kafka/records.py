@@ -7,12 +7,13 @@ it stays as it is, for engine/parse to read. Source of the field names: ECS fiel
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
+
+from engine.codec import foreign
 
 _MESSAGE = ("message", "log")
 _HOST = ("host.name", "host.hostname", "host", "hostname", "agent.hostname", "kubernetes.pod.name", "kubernetes.pod_name")
@@ -165,18 +166,10 @@ def first(document: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 def _document(value: bytes) -> Mapping[str, Any] | None:
     try:
-        loaded = _loaded(value)
+        loaded = foreign(value)
     except (ValueError, RecursionError):
         return None
     return loaded if isinstance(loaded, dict) else None
-
-
-def _loaded(text: bytes) -> Any:
-    """Return a JSON text's value; what the fast library does not take (NaN, half a surrogate pair) Python's own may."""
-    try:
-        return msgspec.json.decode(text)
-    except ValueError:
-        return json.loads(text)
 
 
 def _at(document: Mapping[str, Any], name: str) -> Any:

@@ -8,7 +8,7 @@ open end of the slice before in front of it, and `settle` divides the two as if 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from engine import codec
 from engine.model.records import Block, Labels, Progress, Record, Tick
@@ -121,7 +121,7 @@ class Assembler:
             carried = header.labels if header is not None else {}
             self._carried[record.source_id] = dict.fromkeys(found.carries, carried)
         taken = self._carried.get(record.source_id, {}).get(found.name)
-        return replace(record, labels={**record.labels, **taken}) if taken else record
+        return record._replace(labels={**record.labels, **taken}) if taken else record
 
 
 def join(tail: Block, head: Block) -> Block:

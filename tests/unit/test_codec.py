@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine import codec
 from engine.model.expressions import Binary, Call, Expression, Literal, Name, Unary
@@ -72,6 +74,22 @@ def test_what_is_plain_comes_back_from_json_as_it_is_and_can_be_made_again() -> 
     plain = codec.plain(places)
     assert json.loads(json.dumps(plain)) == plain
     assert codec.made(plain, dict[int, Verdict]) == places
+
+
+@given(st.text(alphabet='{}[]",:0123456789.eE+-\\\\udxn \ttrufalsNI', max_size=30) | st.text(max_size=20).map(json.dumps))
+def test_what_others_wrote_is_read_as_python_reads_it(text: str) -> None:
+    read = []
+    for reader in (codec.foreign, json.loads):
+        try:
+            read.append(repr(reader(text)))
+        except ValueError:
+            read.append("refused")
+    assert read[0] == read[1]
+
+
+@pytest.mark.parametrize("text", ["NaN", '"\\ud800"', "1e999", "-Infinity", "18446744073709551617", '{"a": 1, "a": 2}'])
+def test_so_is_what_few_libraries_take(text: str) -> None:
+    assert repr(codec.foreign(text)) == repr(json.loads(text))
 
 
 def test_what_is_no_json_or_of_another_kind_is_refused() -> None:

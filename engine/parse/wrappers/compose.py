@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import string
-from dataclasses import replace
 
 from engine.model.records import Record
 
@@ -25,10 +24,10 @@ def unwrap(record: Record) -> Record | None:
     if prefix := _PREFIX.match(record.text):
         return _inside(record, prefix[1], record.text[prefix.end() :])
     if exited := _EXIT.match(record.text):
-        return replace(_inside(record, exited[1], record.text), starts=True)
+        return _inside(record, exited[1], record.text)._replace(starts=True)
     return None
 
 
 def _inside(record: Record, container: str, text: str) -> Record:
     labels = {**record.labels, "container": container}
-    return replace(record, source_id=f"{record.source_id}#{container}", text=text, labels=labels)
+    return record._replace(source_id=f"{record.source_id}#{container}", text=text, labels=labels)

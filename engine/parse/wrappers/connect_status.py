@@ -7,7 +7,6 @@ stays: engine/parse/status.py reads it once it is whole. Source: Connect REST AP
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from engine.model.records import Record
 
@@ -22,4 +21,4 @@ def unwrap(record: Record) -> Record | None:
     """Return the record as the start of an event, once."""
     if record.starts or _STATUS.match(record.text) is None:
         return None
-    return replace(record, starts=True)
+    return record._replace(starts=True)

@@ -7,7 +7,6 @@ means that the next row goes on with the line. Source: Kubernetes, CRI logging d
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from engine.model.records import Record
 from engine.parse.times import parse_stamp
@@ -23,4 +22,4 @@ def unwrap(record: Record) -> Record | None:
     if found is None:
         return None
     at = parse_stamp(found[1], "iso")
-    return replace(record, text=record.text[found.end() :], at=at or record.at, partial=found[2] == "P")
+    return record._replace(text=record.text[found.end() :], at=at or record.at, partial=found[2] == "P")

@@ -7,7 +7,6 @@ only a line that goes on with a stamp of its own, or with a piece of a stack tra
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from engine.model.records import Record
 from engine.parse.times import parse_stamp, zone_of
@@ -26,4 +25,4 @@ def unwrap(record: Record) -> Record | None:
     if found is None:
         return None
     at = parse_stamp(found[1], "iso", zone_of(record.labels.get("timezone", "")))
-    return replace(record, text=record.text[found.end() :], at=at or record.at)
+    return record._replace(text=record.text[found.end() :], at=at or record.at)

@@ -6,9 +6,7 @@ Source: moby daemon/logger/jsonfilelog, and loggerutils for the 16 KiB.
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
+from engine.codec import foreign
 from engine.model.records import Record
 from engine.parse.times import parse_stamp
 
@@ -22,11 +20,11 @@ def unwrap(record: Record) -> Record | None:
     if '"log"' not in record.text:
         return None
     try:
-        row = json.loads(record.text)
+        row = foreign(record.text)
     except (ValueError, RecursionError):
         return None
     if not isinstance(row, dict) or not row.keys() >= _KEYS or not isinstance(row["log"], str):
         return None
     line = row["log"]
     at = parse_stamp(str(row["time"]), "iso")
-    return replace(record, text=line.rstrip("\r\n"), at=at or record.at, partial=not line.endswith("\n"))
+    return record._replace(text=line.rstrip("\r\n"), at=at or record.at, partial=not line.endswith("\n"))

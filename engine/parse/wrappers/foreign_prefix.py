@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import string
-from dataclasses import replace
 
 from engine.model.records import Record
 
@@ -33,4 +32,4 @@ _PREFIX = re.compile(f"(?:{'|'.join(_PREFIXES)})(?={_FOLLOWS})")
 def unwrap(record: Record) -> Record | None:
     """Return the line behind the prefix, whose own stamp is the better one."""
     found = _PREFIX.match(record.text)
-    return None if found is None else replace(record, text=record.text[found.end() :])
+    return None if found is None else record._replace(text=record.text[found.end() :])

@@ -6,7 +6,6 @@ Numbers begin many lines, so only one before a stamp or a piece of a stack trace
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from engine.model.records import Record
 
@@ -22,4 +21,4 @@ _NUMBER = re.compile(
 def unwrap(record: Record) -> Record | None:
     """Return the line without its number."""
     found = _NUMBER.match(record.text)
-    return None if found is None else replace(record, text=record.text[found.end() :])
+    return None if found is None else record._replace(text=record.text[found.end() :])

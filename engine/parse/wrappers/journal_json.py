@@ -5,10 +5,9 @@ A message that is no UTF-8 is a list of its bytes. Source: systemd, Journal Expo
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from typing import Any
 
+from engine.codec import foreign
 from engine.model.records import Record
 from engine.parse.times import parse_stamp
 
@@ -21,14 +20,14 @@ def unwrap(record: Record) -> Record | None:
     if '"MESSAGE"' not in record.text or '"__REALTIME_TIMESTAMP"' not in record.text:
         return None
     try:
-        row = json.loads(record.text)
+        row = foreign(record.text)
         text = _message(row["MESSAGE"])
         at = parse_stamp(str(row["__REALTIME_TIMESTAMP"]), "epoch_ms")
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     host = row.get("_HOSTNAME")
     labels = {"host": host, **record.labels} if isinstance(host, str) and host else record.labels
-    return replace(record, text=text, at=at or record.at, labels=labels)
+    return record._replace(text=text, at=at or record.at, labels=labels)
 
 
 def _message(given: Any) -> str:

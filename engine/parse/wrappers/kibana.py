@@ -7,7 +7,6 @@ which needs no care here: nothing after this stage depends on the order of lines
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from engine.model.records import Record
 from engine.parse.times import parse_stamp, zone_of
@@ -23,4 +22,4 @@ def unwrap(record: Record) -> Record | None:
     if row is None:
         return None
     at = parse_stamp(row[1], "kibana", zone_of(record.labels.get("timezone", "")))
-    return replace(record, text=record.text[row.end() :], at=at or record.at, starts=True)
+    return record._replace(text=record.text[row.end() :], at=at or record.at, starts=True)

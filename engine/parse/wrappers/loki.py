@@ -11,7 +11,6 @@ is taken to be wrapped. Rows come newest first, which needs no care: each has it
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from engine.model.records import Record
 from engine.parse.times import parse_stamp
@@ -31,4 +30,4 @@ def unwrap(record: Record) -> Record | None:
     if found is None:
         return None
     at = parse_stamp(found[1], "epoch_ms" if found[1].isdigit() else "iso")
-    return replace(record, text=record.text[found.end() :], at=at or record.at)
+    return record._replace(text=record.text[found.end() :], at=at or record.at)

@@ -6,7 +6,6 @@ Source: kubectl, logs command, flag --prefix: "the pod name and container name".
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from engine.model.records import Record
 
@@ -22,4 +21,4 @@ def unwrap(record: Record) -> Record | None:
         return None
     pod, container = found.groups()
     labels = {**record.labels, "pod": pod, "container": container}
-    return replace(record, source_id=f"{record.source_id}#{pod}/{container}", text=record.text[found.end() :], labels=labels)
+    return record._replace(source_id=f"{record.source_id}#{pod}/{container}", text=record.text[found.end() :], labels=labels)

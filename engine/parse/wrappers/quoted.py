@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from engine.model.records import Record
 
@@ -18,4 +17,4 @@ def unwrap(record: Record) -> Record | None:
     if found is None:
         return None
     text = record.text[found.end() :]
-    return replace(record, text=text.rstrip("`") if found[0].startswith("`") else text)
+    return record._replace(text=text.rstrip("`") if found[0].startswith("`") else text)

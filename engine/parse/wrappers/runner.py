@@ -5,7 +5,6 @@ follows: `[0] {"level":"ERROR",...}`. Before other text a bracket is more likely
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from engine.model.records import Record
 
@@ -17,4 +16,4 @@ _PREFIX = re.compile(r"\[[\w:.-]{1,20}\] (?=\{\")")
 def unwrap(record: Record) -> Record | None:
     """Return the object without the name."""
     found = _PREFIX.match(record.text)
-    return None if found is None else replace(record, text=record.text[found.end() :].rstrip("`"))
+    return None if found is None else record._replace(text=record.text[found.end() :].rstrip("`"))

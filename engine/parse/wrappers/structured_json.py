@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from engine.codec import foreign
 from engine.model.records import Labels, Record
 from engine.parse.times import parse_stamp, zone_of
 
@@ -61,8 +61,7 @@ def unwrap(record: Record) -> Record | None:
     if "level" in fields and (name := _first(document, ("name",))):
         fields.setdefault("logger", name)
     by_program = "level" in fields or "logger" in fields
-    return replace(
-        record,
+    return record._replace(
         text=_text(document, message),
         at=_at_time(document, record) or record.at,
         starts=record.starts or by_program,
@@ -124,7 +123,7 @@ def _document(text: str) -> Mapping[str, Any] | None:
     if not any(key in text for key in _QUOTED):
         return None
     try:
-        loaded = json.loads(text.rstrip(", ") if text.endswith((",", ", ")) else text)
+        loaded = foreign(text.rstrip(", ") if text.endswith((",", ", ")) else text)
     except (ValueError, RecursionError):
         return _torn(text) if text.startswith(_TORN) else None
     if not isinstance(loaded, dict):
