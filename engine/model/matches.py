@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
-from engine.model.records import Labels
+from engine.model.records import NO_LABELS, Labels
 
 Value = str | int | float
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A signature seen in one event; text and captures are already redacted.
 
     At most one per (signature, event). `at` is event time, or ingest time when not `dated`. `text` is the evidence, at most
@@ -25,8 +25,8 @@ class Match:
     number: int
     at: datetime
     dated: bool
-    captures: Mapping[str, Value] = field(default_factory=dict)
-    labels: Labels = field(default_factory=dict)
+    captures: Mapping[str, Value] = {}
+    labels: Labels = NO_LABELS
     text: str = ""
 
 

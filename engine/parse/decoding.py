@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from engine.model.records import Block, Labels, LogEvent, Progress, Record, Tick
@@ -65,7 +65,7 @@ def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
 
 
 def _of_status(block: Block, text: str, about: Labels) -> LogEvent:
-    return replace(_event(block, None, text, about), logger=STATUS)
+    return _event(block, None, text, about)._replace(logger=STATUS)
 
 
 def _header(block: Block, line: str, book: HeaderBook) -> Header | None:

@@ -1,6 +1,5 @@
 """When a counting rule fires, for what, and when it is over; boundaries to the second."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -290,7 +289,7 @@ def test_an_event_that_goes_on_is_shown_whole() -> None:
     correlator.observe(cut)
     correlator.flush()
     correlator.retract(cut)
-    correlator.observe(replace(cut, text="seen\nCaused by: what was read later"))
+    correlator.observe(cut._replace(text="seen\nCaused by: what was read later"))
     found = correlator.flush()
     assert [f.text for f in found if isinstance(f, Evidence)] == ["seen\nCaused by: what was read later"]
     assert [len(f.alerts) for f in found if isinstance(f, Verdict)] == [1]
