@@ -63,11 +63,11 @@ class Chunk:
     def lines(self) -> Iterator[RawLine]:
         """Yield its lines, one after the other."""
         at, number = 0, self.number
-        *whole, last = self.data.split(b"\n")
-        for line in (*(line + b"\n" for line in whole), *([last] if last else [])):
+        lines = self.data.split(b"\n")
+        for line in lines if lines[-1] else lines[:-1]:
             offset, taken = self.place(at)
-            yield RawLine(self.source_id, offset, line.rstrip(b"\r\n"), number, taken, self.labels)
-            at += len(line)
+            yield RawLine(self.source_id, offset, line.rstrip(b"\r"), number, taken, self.labels)
+            at += len(line) + 1
             number += 1 if number else 0
 
 

@@ -52,8 +52,7 @@ def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
         elif isinstance(part, Occurrence):
             yield replace(part, at=at)
         else:
-            head, tail = ([(at, event_id) for _, event_id in stamps] for stamps in (part.head, part.tail))
-            yield replace(part, first=at, last=at, head=head, tail=tail, cells=None)
+            yield replace(part, first=at, last=at, outer=sorted((at, event_id) for _, event_id in part.outer), cells=None)
 
 
 def newest(parts: Iterable[Part]) -> datetime | None:

@@ -103,8 +103,7 @@ class Tally:
     labels: dict[str, str] = field(default_factory=dict)
     captures: dict[str, Gathered] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
-    head: list[Stamped] = field(default_factory=list)
-    tail: list[Stamped] = field(default_factory=list)
+    outer: list[Stamped] = field(default_factory=list)  # the earliest and the latest events, by time
     cells: Cells | None = None  # when they happened, for windows over them; None where nobody asks
 
     def merge(self, other: Tally) -> None:
@@ -115,17 +114,17 @@ class Tally:
         for name, gathered in other.captures.items():
             self.captures.setdefault(name, Gathered()).merge(gathered)
         self._came_from(other.sources)
-        self._bound(other.head, other.tail)
+        self._bound([*self.outer, *other.outer])
         if self.cells is not None and other.cells is not None:
             self.cells.merge(other.cells)
 
     def events(self) -> tuple[str, ...]:
         """Return the ids of the outermost events, by time."""
-        return tuple(event_id for _, event_id in sorted({*self.head, *self.tail}))
+        return tuple(event_id for _, event_id in self.outer)
 
     def evidence(self) -> tuple[str, ...]:
         """Return the ids of the first three and the last three events, by time."""
-        return tuple(event_id for _, event_id in sorted({*self.head[:3], *self.tail[-3:]}))
+        return tuple(event_id for _, event_id in sorted({*self.outer[:3], *self.outer[-3:]}))
 
     def captured(self) -> dict[str, Capture]:
         """Return what an alert says was captured, by name."""
@@ -137,9 +136,9 @@ class Tally:
     def _came_from(self, sources: Iterable[str]) -> None:
         self.sources = sorted({*self.sources, *sources})[:MAX_SOURCES]
 
-    def _bound(self, head: Iterable[Stamped], tail: Iterable[Stamped]) -> None:
-        self.head = sorted([*self.head, *head])[:MAX_EVENTS]
-        self.tail = sorted([*self.tail, *tail])[-MAX_EVENTS:]
+    def _bound(self, events: Iterable[Stamped]) -> None:
+        some = sorted(set(events))
+        self.outer = some if len(some) <= 2 * MAX_EVENTS else [*some[:MAX_EVENTS], *some[-MAX_EVENTS:]]
 
 
 def gathered(stamped: Sequence[tuple[datetime, Value]]) -> Gathered:
@@ -171,7 +170,7 @@ def tally(occurrences: Iterable[Occurrence], timed: bool = False) -> Tally:
             made._agree(each.labels)
     made.captures = {name: gathered(stamped) for name, stamped in captured.items()}
     made._came_from({each.source_id for each in ordered})
-    made._bound(map(_stamp, ordered[:MAX_EVENTS]), map(_stamp, ordered[-MAX_EVENTS:]))
+    made._bound(map(_stamp, ordered))
     made.cells = cells(each.at for each in ordered) if timed else None
     return made
 

@@ -29,8 +29,9 @@ class Heard:
             self._open[source_id] = (at, at, event.labels)
             return ()
         first, last, labels = span
-        if first - _GAP < at < last + _GAP:
-            self._open[source_id] = (min(first, at), max(last, at), labels)
+        if at - last < _GAP and first - at < _GAP:
+            if not first <= at <= last:
+                self._open[source_id] = (min(first, at), max(last, at), labels)
             return ()
         self._open[source_id] = (at, at, event.labels)
         return (Seen(source_id, first, last, labels),)

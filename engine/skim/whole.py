@@ -82,7 +82,9 @@ class Whole:
         if isinstance(piece, Seen):
             self._heard.joined(piece)
             return ()
-        return (*self._events(self._assembler.close(piece.event.source_id)), *self._event(piece.event, piece.matches))
+        before = self._events(closed) if (closed := self._assembler.close(piece.event.source_id)) else ()
+        said = self._event(piece.event, piece.matches)
+        return (*before, *said) if before else said
 
     def _events(self, blocks: Iterable[Block]) -> Sequence[Match | Seen]:
         events = (event for block in blocks for event in decode_block(block, self._plan.formats))
