@@ -55,6 +55,7 @@ def main(name: str, seconds: str = "300") -> None:
     words = FOLDER / f"{name}.dict"
     words.write_text("".join(f'"{_escaped(piece)}"\n' for piece in PIECES), encoding="ascii")
     check(b"")  # what is made once, at the first use, is made before the hook is there
+    sys.dont_write_bytecode = True  # nor is it a rule that writes down a module that is imported later
     sys.addaudithook(forbid)
     options = [f"-max_total_time={seconds}", f"-timeout={TIMEOUT_S}", f"-max_len={LONGEST_BYTES}", f"-dict={words}"]
     atheris.Setup([sys.argv[0], *options, f"-artifact_prefix={corpus}-failed-", "-print_final_stats=1", str(corpus)], check)
