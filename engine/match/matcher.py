@@ -12,8 +12,9 @@ from engine.match.conditions import condition_of
 from engine.match.digits import Numerals, Numeric, blind
 from engine.match.dumps import dump_check, dump_signs
 from engine.match.fields import Fields
-from engine.match.gate import Gate, Screen
+from engine.match.gate import Gate
 from engine.match.redact import cut, redact, redact_captures
+from engine.match.screen import Screen
 from engine.match.signs import Signs, signs_in, test_signs
 from engine.model.configs import settings_of_plan
 from engine.model.expressions import Expression, evaluate, names
@@ -58,7 +59,7 @@ class Matcher:
         self._checks: dict[int, Check] = {}
 
     def screen(self, also: Iterable[str] = ()) -> Screen:
-        """Return what finds, in raw bytes, the lines that may bear a match, or one of the expressions `also`."""
+        """Return what tells which texts may bear a match, or one of the expressions `also`."""
         named = [each.signs for each in self._sought if each.rule_id.endswith(_NAMES)]
         counted = [each.signs for each in self._sought if not each.rule_id.endswith(_NAMES)]
         return Screen([*counted, *(Signs((regex,)) for regex in also)], named, self._kept)

@@ -13,6 +13,8 @@ from datetime import datetime
 
 import numpy as np
 
+from engine.match.digits import ALIKE
+from engine.match.screen import Screen
 from engine.model.matches import SEEN_GAP_S, Seen
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.skim.lines import Flags, Lines, Numbers
@@ -43,9 +45,15 @@ class Blocks:
         kept[:-1] |= self.strange[1:]  # what is strange may go on with the event before
         return kept
 
-    def owners(self, ends: Sequence[int]) -> Numbers:
-        """Return the block in which each of some matches ends; -1: before the first."""
-        return self.lines.owners(self.heads, np.array(ends, np.int64))
+    def bearing(self, screen: Screen, counts: Callable[[int, Sequence[bytes]], bool]) -> Flags:
+        """Return which blocks may bear something that counts each time it is said, or that of which `counts`, given a block and
+        what it says, tells that it does (see match/screen)."""
+        text, begins = self.lines.text, self.lines.starts[self.heads].tolist()
+        bear = np.zeros(len(begins), np.bool_)
+        for block, borne in screen.bearing(text.translate(ALIKE), begins):
+            at = begins[block]
+            bear[block] = borne.counts or counts(block, [text[at + start : at + end] for start, end in borne.named])
+        return bear
 
     def lines_in(self, some: Flags) -> Flags:
         """Return which lines are in the blocks `some`, or before the first."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.match import Matcher
-from engine.match.gate import Screen
+from engine.match.screen import Screen
 from engine.model.records import Labels, RawLine, Record
 from engine.model.rules import Format
 from engine.parse import unwrap_line

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import islice
 
 import numpy as np
 
 from engine.correlate.bindings import SIGHTINGS
-from engine.match.gate import Screen
+from engine.match.screen import Screen
 from engine.model.matches import Seen
 from engine.model.records import RawLine, Record
 from engine.parse import unwrap_line
@@ -21,7 +21,7 @@ from engine.ports import Chunk
 from engine.skim.alike import Told
 from engine.skim.blocks import Blocks
 from engine.skim.layouts import Layout
-from engine.skim.lines import Flags, Numbers
+from engine.skim.lines import Flags
 from engine.skim.plain import Text, plain_blocks
 from engine.skim.sight import Sight
 from engine.skim.wrapped import record_blocks
@@ -121,40 +121,19 @@ class _Said:
 
     def __init__(self) -> None:
         self._heads: dict[tuple[bytes, ...], set[tuple[int, bytes]]] = {}
-        self._known: set[bytes] = set()
 
     def bearing(self, blocks: Blocks, screen: Screen) -> Flags:
         """Return which blocks may bear something that is not known yet."""
-        hits = screen.hits(blocks.lines.text)
-        owners = blocks.owners(hits.ends)
-        named = np.array(hits.named, np.int64)
-        bear = np.zeros(len(blocks.heads) + 1, np.bool_)  # the last one takes what is before the first block: number -1
-        bear[np.delete(owners, named)] = True
-        for owner, said in groupby(self._new(owners[named], hits.said, bear), _owner):
-            bear[owner] = self._counts(tuple(each for _, each in said), blocks, owner)
-        return bear[:-1]
+        return blocks.bearing(screen, lambda block, said: self._counts(tuple(said), blocks, block))
 
-    def _new(self, owners: Numbers, said: Sequence[bytes], known: Flags) -> Iterator[tuple[int, bytes]]:
-        """Return what is not known to be said enough: by whom, and what."""
-        new = np.array([each not in self._known for each in said], np.bool_)
-        new[1:] |= owners[1:] == owners[:-1]  # what is said together with something else may be taken for that
-        new[:-1] |= owners[1:] == owners[:-1]
-        some = np.flatnonzero(new & (owners >= 0) & ~known[owners])
-        return zip(owners[some].tolist(), [said[at] for at in some.tolist()], strict=True)
-
-    def _counts(self, said: tuple[bytes, ...], blocks: Blocks, owner: int) -> bool:
-        """Tell whether an event in which this was said counts: until SIGHTINGS events that differ in time or head said so."""
+    def _counts(self, said: tuple[bytes, ...], blocks: Blocks, block: int) -> bool:
+        """Tell whether an event in which this was said counts: until SIGHTINGS events that differ in time or head said so. What
+        is said together with something else may be taken for that."""
         heads = self._heads.setdefault(said, set())
         if len(heads) >= SIGHTINGS:
             return False
-        heads.add((int(blocks.at_us[owner]), blocks.lines.line(int(blocks.heads[owner]))))
-        if len(said) == 1 and len(heads) >= SIGHTINGS:
-            self._known.add(said[0])
+        heads.add((int(blocks.at_us[block]), blocks.lines.line(int(blocks.heads[block]))))
         return True
-
-
-def _owner(owned: tuple[int, bytes]) -> int:
-    return owned[0]
 
 
 def _by_source(records: Sequence[Record]) -> dict[str, list[int]]:

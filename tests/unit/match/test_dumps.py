@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.match import Matcher
+from engine.match.digits import ALIKE
 from engine.model.matches import Match
 from tests.building import event, plan, setting, signature
 
@@ -38,4 +39,4 @@ def test_a_plan_whose_fixes_set_nothing_reads_none() -> None:
 
 
 def test_the_screen_finds_them_in_raw_bytes() -> None:
-    assert Matcher(PLAN).screen().hits(DUMP.encode()).ends
+    assert Matcher(PLAN).screen().bearing(DUMP.encode().translate(ALIKE), [0])

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from random import choices
+from string import ascii_letters
 
 import hyperscan
 import pytest
 
-from engine.match.gate import Screen
+from engine.match.digits import ALIKE
+from engine.match.screen import Borne, Screen
 from engine.match.signs import Signs, signs_in
 from engine.model.rules import Plan
 from tests.building import plan, signature
 
 COUNTED, NAMED = Signs((r"disk\s+full",)), Signs((r"broker=[0-9]+\]",), whole=True)
-TEXT = b"[a broker=1] x\n[a broker=22] disk  full\n"
+TEXT = b"[a broker=1] x\nquiet\n[a broker=22] disk  full\n"
+BEGINS = [0, 15, 21]
 
 
 @dataclass
@@ -31,14 +37,55 @@ class Kept:
         self.stored += 1
 
 
-def found(kept: Kept) -> list[tuple[int, bytes]]:
-    hits = Screen([COUNTED], [NAMED], kept).hits(TEXT)
-    said = dict(zip(hits.named, hits.said, strict=True))
-    return [(end, said.get(number, b"")) for number, end in enumerate(hits.ends)]
+def found(kept: Kept) -> Sequence[tuple[int, Borne]]:
+    return Screen([COUNTED], [NAMED], kept).bearing(TEXT.translate(ALIKE), BEGINS)
 
 
-def test_what_only_counts_as_said_is_told_with_its_words() -> None:
-    assert found(Kept()) == [(12, b"broker=1]"), (28, b"broker=22]"), (39, b"")]
+def bearing(screen: Screen, *events: str) -> list[int]:
+    """The numbers of the events that may bear something."""
+    text = [f"{event}\n".encode() for event in events]
+    return [
+        number for number, _ in screen.bearing(b"".join(text).translate(ALIKE), [*accumulate(map(len, text), initial=0)][:-1])
+    ]
+
+
+def test_what_only_counts_as_said_is_told_with_its_place() -> None:
+    assert found(Kept()) == [(0, Borne(False, ((3, 12),))), (2, Borne(True, ((3, 13),)))]
+
+
+@pytest.mark.parametrize("database", [True, False])
+def test_events_that_are_remembered_bear_the_same(database: bool) -> None:
+    screen = Screen([COUNTED], [NAMED], database=database)
+    for number in range(3):
+        events = [f"[a broker={number}] x", f"quiet {number}", f"{number} disk full", f"once {'i' * number}"]
+        assert bearing(screen, *events) == [0, 2]
+
+
+def test_a_sign_that_tells_digits_apart_is_found_whatever_they_are() -> None:
+    screen = Screen([Signs((r"error 3[56]\b", r"\[::1\]"))])
+    assert bearing(screen, "error 35", "error 99", "error 3", "error x", "[::1]", "[::2]") == [0, 1, 4, 5]
+
+
+def test_a_sign_that_goes_on_from_one_event_to_the_next_hides_nothing() -> None:
+    screen = Screen([], [Signs((r"broker=[^\]]*\]",), whole=True)])
+    text = b"broker= \nbroker=1]\n".translate(ALIKE)
+    assert screen.bearing(text, [0, 9])[-1] == (1, Borne(True, ()))
+
+
+def test_what_is_never_said_again_is_not_remembered_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.match.screen.KNOWN_BYTES", 2_000)
+    screen = Screen([COUNTED], [NAMED])
+    for number in range(60):
+        new = "".join(choices(ascii_letters, k=30))
+        assert bearing(screen, new, f"disk full {new}", f"[a broker={number}] {new}") == [1, 2]
+    for _ in range(200):
+        assert bearing(screen, "disk full", "quiet", "broker=7]") == [0, 2]
+
+
+def test_a_sign_that_is_not_understood_makes_it_incomplete() -> None:
+    assert Screen([COUNTED], [NAMED]).complete
+    for sign in (Signs(), Signs((r"\Qa.b\E",)), Signs(("é",))):
+        assert not Screen([COUNTED, sign], [NAMED]).complete
 
 
 def test_a_kept_database_is_used() -> None:

@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.correlate.bindings import SIGHTINGS
-from engine.match.gate import Screen
+from engine.match.digits import ALIKE
+from engine.match.screen import Screen
 from engine.model.matches import Match, Seen
 from engine.model.records import Record
 from engine.parse import unwrap_line
 from engine.ports import Chunk
 from engine.skim import skimmer as skim
+from engine.skim.lines import lines_of
 from engine.skim.skimmer import Skimmer
 from engine.spark.slices import Edges, Stages, scan, stages
 from tests.rulepack.playing import plan
@@ -137,5 +139,5 @@ def test_without_hyperscan_the_same_lines_have_hits() -> None:
 
 
 def numbers(data: bytes, screen: Screen) -> Sequence[int]:
-    """The lines of `data` in which a hit ends."""
-    return sorted({data.count(b"\n", 0, end - 1) for end in screen.hits(data).ends})
+    """The lines of `data` in which something may be borne."""
+    return [number for number, _ in screen.bearing(data.translate(ALIKE), lines_of(data).starts.tolist())]

@@ -1,0 +1,163 @@
+"""The screen: which texts may bear something of what is looked for, by the signs of all of it. Most log lines stop here.
+
+It looks at texts with all their digits put to "0", and remembers: a log says the same again and again with other numbers in it,
+so that nearly every text is one it has seen. For that its signs are widened until they tell no digit from another, which lets
+through a little more of what bears nothing, and holds back nothing that bears something.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import suppress
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
+
+from engine.match.checks import expression
+from engine.match.digits import widened
+from engine.match.signs import Signs
+from engine.ports import Kept
+
+KNOWN_BYTES = 8 << 20  # of events that are remembered
+PAUSE = 16  # as many times as many events are not remembered where it does not pay
+
+
+class Borne(NamedTuple):
+    """What a text may bear: whether something in it `counts` each time it is said, and from where to where that stands which is
+    known once it was said a few times in the same words."""
+
+    counts: bool
+    named: Sequence[tuple[int, int]]
+
+
+_NOTHING = Borne(counts=False, named=())
+_Hit = tuple[bool, int, int]  # whether it is named; from where to where
+_Find = Callable[[bytes], Sequence[_Hit]]
+
+
+class Screen:
+    """Looks for signs in texts, for one thread at a time.
+
+    Args:
+        counted: the signs of what counts each time it is said.
+        named: the signs of what is known once it was said a few times in the same words.
+        kept: where its database may lie ready.
+        database: use Hyperscan where it is installed.
+
+    `complete` tells whether every sign is known; if not, it finds nothing. `regexes` are the signs as they were given.
+    """
+
+    def __init__(
+        self, counted: Iterable[Signs], named: Iterable[Signs] = (), kept: Kept | None = None, database: bool = True
+    ) -> None:
+        some, others = list(named), list(counted)
+        given = [*others, *some]
+        self.regexes = tuple(dict.fromkeys(regex for each in given for regex in each.regexes))
+        wide = {regex: widened(regex) or "" for regex in self.regexes}
+        self.complete = all(
+            each.regexes and "".join(each.regexes).isascii() and all(map(wide.get, each.regexes)) for each in given
+        )
+        alike = {regex for each in some if each.whole for regex in each.regexes if wide[regex] == regex}
+        alike -= {wide[regex] for each in others for regex in each.regexes}
+        sought = tuple(dict.fromkeys(wide.values())) if self.complete else ()
+        made = _hyperscan(sought, alike, kept) if database and sought else None
+        self._find = made or (_re2(sought) if sought else lambda text: ())
+        self._known: dict[bytes, Borne | None] = {}
+        self._known_bytes = self._asked = 0
+        self._unremembered = 0  # events that are not worth remembering, still to come
+
+    def bearing(self, text: bytes, begins: Sequence[int]) -> Sequence[tuple[int, Borne]]:
+        """Return which of the events that begin in `text` at `begins` may bear something, by number and in order, and what.
+
+        The text is ASCII, and every digit in it is "0".
+        """
+        if self._known_bytes > KNOWN_BYTES:
+            self._forget()
+        if self._unremembered > 0:
+            self._unremembered -= len(begins)
+            return list(self._borne(text, begins).items())
+        events = [text[begin:end] for begin, end in pairwise((*begins, len(text)))]
+        self._learn(list(set(events).difference(self._known)))
+        self._asked += len(events)
+        return [(number, borne) for number, borne in enumerate(map(self._known.__getitem__, events)) if borne is not None]
+
+    def _learn(self, events: Sequence[bytes]) -> None:
+        """Search all at once: one by one costs three times as much."""
+        text = b"".join(events)
+        self._known.update(dict.fromkeys(events))
+        begins = list(accumulate(map(len, events[:-1]), initial=0))
+        self._known.update((events[number], borne) for number, borne in self._borne(text, begins).items())
+        self._known_bytes += len(text)
+
+    def _forget(self) -> None:
+        """Begin anew; where most events were new, remembering cost more than it saved: it is tried again later."""
+        self._unremembered = self._asked * PAUSE if len(self._known) > self._asked / 2 else 0
+        self._known, self._known_bytes, self._asked = {}, 0, 0
+
+    def _borne(self, text: bytes, begins: Sequence[int]) -> dict[int, Borne]:
+        found: dict[int, Borne] = {}
+        for named, start, end in self._find(text):
+            number = bisect_right(begins, end - 1) - 1
+            counts, spans = found.get(number, _NOTHING)
+            begin = begins[number]
+            if named and start >= begin:
+                found[number] = Borne(counts, (*spans, (start - begin, end - begin)))
+            else:  # what began in the event before may hide something
+                found[number] = Borne(True, spans)
+        found.pop(-1, None)  # before the first
+        return found
+
+
+def _hyperscan(regexes: Sequence[str], alike: Set[str], kept: Kept | None) -> _Find | None:
+    """Find with Hyperscan; None where it is not installed. What is in `alike` is named."""
+    try:
+        import hyperscan  # noqa: PLC0415  (not on every machine, and for long logs only)
+    except ImportError:
+        return None
+    # PREFILTER: what Hyperscan cannot express exactly matches more, never less; it does not go with the start of a match
+    kinds = (hyperscan.HS_FLAG_PREFILTER, hyperscan.HS_FLAG_SOM_LEFTMOST)
+    names = [regex in alike for regex in regexes]
+    database = _database(hyperscan, regexes, [hyperscan.HS_FLAG_MULTILINE | kinds[named] for named in names], kept)
+
+    def find(text: bytes) -> Sequence[_Hit]:
+        hits: list[_Hit] = []
+
+        def hit(number: int, start: int, end: int, _flags: int, _context: object) -> None:
+            hits.append((names[number], start, end))
+
+        database.scan(text, match_event_handler=hit)
+        return hits
+
+    return find
+
+
+def _database(hyperscan: Any, regexes: Sequence[str], flags: Sequence[int], kept: Kept | None) -> Any:
+    """Return the database that was kept, if it can be used here: Hyperscan looks at its checksum, version and processor."""
+    content = "\0".join((hyperscan.__version__, *map(str, flags), *regexes))
+    name = f"screen-{hashlib.sha256(content.encode()).hexdigest()[:32]}.hs"
+    stored = kept.load(name) if kept is not None else None
+    if stored is not None:
+        with suppress(Exception):  # whatever it says of a damaged or foreign database: it can be compiled
+            return _loaded(hyperscan, stored)
+    database = hyperscan.Database()
+    database.compile(expressions=[regex.encode() for regex in regexes], ids=list(range(len(regexes))), flags=flags)
+    if kept is not None:
+        kept.store(name, hyperscan.dumpb(database))
+    return database
+
+
+def _loaded(hyperscan: Any, stored: bytes) -> Any:
+    database = hyperscan.loadb(stored, hyperscan.HS_MODE_BLOCK)
+    database.scratch = hyperscan.Scratch(database)
+    return database
+
+
+def _re2(regexes: Sequence[str]) -> _Find:
+    """Find with RE2, which names one of several signs in the same place only: nothing is known to be said alike."""
+    compiled = expression("(?m)" + "|".join(f"(?:{regex})" for regex in regexes))
+
+    def find(text: bytes) -> Sequence[_Hit]:
+        return [(False, hit.start(), hit.end()) for hit in compiled.finditer(text)]
+
+    return find
