@@ -121,6 +121,13 @@ def _docker(line: str, at: datetime, ends: bool) -> str:
     return json.dumps({"log": line + "\n" * ends, "stream": "stdout", "time": _iso(at, 9)})
 
 
+def _docker_file(line: str, at: datetime, ends: bool) -> str:
+    """As Go writes it: no blanks, angle brackets escaped, a stamp without zeros at its end."""
+    row = {"log": line + "\n" * ends, "stream": "stderr", "time": re.sub(r"\.?0*Z", "Z", _iso(at, 9))}
+    written = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+    return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
 def _shipper(line: str, at: datetime, _ends: bool) -> str:
     return json.dumps({"@timestamp": _iso(at, 3), "message": line or " ", "host": {"name": "n1"}})
 
@@ -132,6 +139,7 @@ ROWS: Mapping[str, Row] = {
     "cri": lambda line, at, ends: f"{_iso(at, 9)} stdout {'F' if ends else 'P'} {line}",
     "docker logs -t": lambda line, at, ends: f"{_iso(at, 9)} {line}",
     "docker json": _docker,
+    "docker file": _docker_file,
     "journal": lambda line, at, ends: f"{at:%b} {at.day:2d} {at:%H:%M:%S} broker-1 kafka[4711]: {line}",
     "journal iso": lambda line, at, ends: f"{at:%Y-%m-%dT%H:%M:%S}+0000 broker-1 kafka[4711]: {line}",
     "shipper": _shipper,

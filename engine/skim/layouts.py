@@ -28,7 +28,7 @@ _HEAD = re.compile(
 )
 _ANY_TIME = bytes.maketrans(b"0123456789", b"1111111111")  # 2011-11-11 11:11:11,111
 # what a line may go on with: it has to be the header of an event all the same
-_ENDINGS = (
+ENDINGS = (
     *("", " ", "\tat a", "  at a", "\t"),
     *r"""INFO x
 ERROR [a] b.C - x
@@ -57,7 +57,7 @@ x (a.b.C:1)
 %3|1593460123.747|FAIL|a| x
 Topic: a Partition: 0 Leader: 1""".splitlines(),
 )
-_CONTINUATIONS = (b"\tat ", b"\t... ", b"Caused by: ")
+CONTINUATIONS = ("\tat ", "\t... ", "Caused by: ")
 # endings with which some layouts are something else, and what every such line bears: then a line that bears it is doubtful
 _DOUBTS = (
     (("host-1 kafka[4711]: x",), r"\[[0-9]{1,10}\]:"),
@@ -66,6 +66,7 @@ _DOUBTS = (
     (('{app="kafka"} x', '{app="kafka"} [2022-10-05 10:00:00,000] x'), r"\{[a-z_]"),
     (('"x"', '{"message":"x"}', 'x,"y"'), r'"'),
 )
+DOUBTFUL_ENDINGS = tuple(ending for endings, _ in _DOUBTS for ending in endings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ def example_of(line: bytes) -> bytes | None:
 def layout_of(example: bytes, formats: Sequence[Format]) -> Layout | None:
     """Return the layout that begins as `example` (see example_of) if each line in it is sure to begin an event so stamped."""
     head = _HEAD.match(example)
-    if head is None or not _certain(head, _ENDINGS, formats):
+    if head is None or not _certain(head, ENDINGS, formats):
         return None
     stamp = len(head["date"]) + len(head["zone"] or b"")
     doubts = [sign for endings, sign in _DOUBTS if not _certain(head, endings, formats)]
@@ -146,8 +147,8 @@ def layout_of(example: bytes, formats: Sequence[Format]) -> Layout | None:
 def surely_continues(rows: Bytes) -> Flags:
     """Return which of the lines that begin as `rows` begin as no header and no wrapper does: pieces of a stack trace."""
     sure = np.zeros(len(rows), np.bool_)
-    for beginning in _CONTINUATIONS:
-        sure |= (rows[:, : len(beginning)] == np.frombuffer(beginning, np.uint8)).all(1)
+    for beginning in CONTINUATIONS:
+        sure |= (rows[:, : len(beginning)] == np.frombuffer(beginning.encode(), np.uint8)).all(1)
     return sure
 
 

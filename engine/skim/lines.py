@@ -35,19 +35,28 @@ class Lines:
 
     def some(self, numbers: Numbers) -> list[bytes]:
         """Return some of the lines without their line ends."""
-        ends = np.append(self.starts[1:], len(self.text))
-        spans = zip(self.starts[numbers].tolist(), ends[numbers].tolist(), strict=True)
+        spans = zip(self.starts[numbers].tolist(), self.ends()[numbers].tolist(), strict=True)
         return [self.text[start:end].rstrip(b"\r\n") for start, end in spans]
 
     def owners(self, heads: Numbers, ends: Numbers) -> Numbers:
         """Return which of the stretches that begin at the lines `heads` each of some places ends in; -1: before the first."""
         return np.searchsorted(self.starts[heads], ends - 1, side="right") - 1
 
+    def ends(self) -> Numbers:
+        """Return where each line ends, behind its line end."""
+        return np.append(self.starts[1:], len(self.text))
+
     def beginnings(self) -> Bytes:
         """Return a row of BEGINNING bytes for each line: its first ones, and whatever follows; zeros behind the text."""
-        padded = self.text + bytes(BEGINNING)
-        windows = np.ndarray((len(self.text) + 1,), f"V{BEGINNING}", padded, 0, (1,))
-        return windows[self.starts].view(np.uint8).reshape(-1, BEGINNING)
+        return self.windows(self.starts, BEGINNING)
+
+    def windows(self, places: Numbers, width: int) -> Bytes:
+        """Return a row of `width` bytes for each of some places in the text: those from there on; zeros behind the text."""
+        if not width:
+            return np.empty((len(places), 0), np.uint8)
+        padded = self.text + bytes(width)
+        windows = np.ndarray((len(self.text) + 1,), f"V{width}", padded, 0, (1,))
+        return windows[places].view(np.uint8).reshape(-1, width)
 
 
 def lines_of(text: bytes) -> Lines:

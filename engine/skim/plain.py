@@ -17,6 +17,7 @@ from engine.skim.blocks import Blocks
 from engine.skim.layouts import Layout, surely_continues
 from engine.skim.lines import Bytes, Flags, Lines, Numbers, Place, lines_of
 from engine.skim.sight import Sight
+from engine.skim.wrappings import Peeled
 
 PROBED_LINES = 40  # at the beginning of a text, for one in a certain layout
 _WEEK_MS = 7 * 86_400_000  # a zone that goes forward and back again within a week is none
@@ -83,19 +84,20 @@ class _Heads:
         return len(offsets) == 1 and None not in offsets and int(np.ptp(self.at_ms)) < _WEEK_MS
 
 
-def plain_blocks(text: Text, sight: Sight) -> tuple[Layout, Blocks] | None:
-    """Return the events of `text` and their layout; None when too little of it is certain as it stands."""
+def plain_blocks(text: Text | Peeled, chunks: Sequence[Chunk], sight: Sight) -> tuple[Layout, Blocks] | None:
+    """Return the events of `text`, which is part of `chunks`, and their layout; None when too little is certain."""
     lines = _searched(text.lines)
     layout = layout_in(lines, sight)
-    if layout is None:
+    if layout is None or (isinstance(text, Peeled) and not sight.takes_off(text.wrappings, layout)):
         return None
     rows = lines.beginnings()
-    heads = _heads(layout, rows)
-    if len(heads.numbers) < 2 or not heads.in_one_zone(text.chunks):
+    odd = text.odd if isinstance(text, Peeled) else np.zeros(len(lines), np.bool_)
+    heads = _heads(layout, rows, odd)
+    if len(heads.numbers) < 2 or not heads.in_one_zone(chunks):
         return None
     strange = doubtful(layout, lines, heads.numbers)
-    strange[_strange(text.lines, rows, heads.numbers, sight)] = True
-    zone = zone_of(text.chunks[0].labels.get("timezone", ""))
+    strange[_strange(text, rows, odd, heads.numbers, sight)] = True
+    zone = zone_of(chunks[0].labels.get("timezone", ""))
     blocks = Blocks(lines, heads.numbers, heads.at_ms * 1000, strange, lambda block: layout.time(heads.rows[block], zone))
     return (layout, blocks) if np.count_nonzero(blocks.lines_in(strange)) * 2 < len(lines) else None
 
@@ -109,22 +111,31 @@ def layout_in(lines: Lines, sight: Sight) -> Layout | None:
     return None
 
 
-def _heads(layout: Layout, rows: Bytes) -> _Heads:
-    numbers = np.flatnonzero(layout.fits(rows))
+def _heads(layout: Layout, rows: Bytes, odd: Flags) -> _Heads:
+    numbers = np.flatnonzero(layout.fits(rows) & ~odd)
     at_ms = layout.times(rows[numbers]) if len(numbers) else numbers
     numbers, at_ms = numbers[at_ms >= 0], at_ms[at_ms >= 0]
     return _Heads(layout, numbers, rows[numbers], at_ms)
 
 
-def _strange(given: Lines, rows: Bytes, heads: Numbers, sight: Sight) -> list[int]:
+def _strange(text: Text | Peeled, rows: Bytes, odd: Flags, heads: Numbers, sight: Sight) -> Numbers:
     """Return the blocks in which a line may be anything but the continuation of an event."""
-    others = ~surely_continues(rows)
+    others = ~surely_continues(rows) & ~odd
     others[: heads[0]] = False
     others[heads] = False
     numbers = np.flatnonzero(others)
-    owners = np.searchsorted(heads, numbers, side="right") - 1
-    goes_on = map(sight.goes_on, given.some(numbers))
-    return [owner for owner, well in zip(owners.tolist(), goes_on, strict=True) if not well]
+    well = np.array(_go_on(text, numbers, sight), np.bool_)
+    owners = np.searchsorted(heads, np.concatenate((numbers[~well], np.flatnonzero(odd))), side="right") - 1
+    return owners[owners >= 0]
+
+
+def _go_on(text: Text | Peeled, numbers: Numbers, sight: Sight) -> list[bool]:
+    """Tell of some lines whether each is sure to be no more than the continuation of an event."""
+    some = text.lines.some(numbers)
+    if isinstance(text, Text):
+        return list(map(sight.goes_on, some))
+    wrappings = (text.wrappings[at] if at >= 0 else None for at in text.which[numbers].tolist())
+    return list(map(sight.goes_on_behind, wrappings, some))
 
 
 def doubtful(layout: Layout, lines: Lines, heads: Numbers) -> Flags:

@@ -16,12 +16,16 @@ from engine.parse.decoding import unescape
 from engine.parse.headers import header_book
 from engine.skim.alike import Alike
 from engine.skim.layouts import Layout, example_of, layout_of
+from engine.skim.wrappings import Wrapping, goes_on, is_certain, wrapping_of
 
 # the parser changes a text that holds one of these, so that more may match in it than in the bytes; looked for as signs are
 CHANGED = (r"[\x00\x0b\x0c\r\x1b]", r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ", r"\*\*[^\s*/]", r"<span", r"</span>")
 SOURCES = 64  # whose texts are known
+WRAPPINGS = 256  # of which it is known how certain they are
 REMEMBERED = 20_000  # lines whose verdict is kept
 REMEMBERED_BYTES = 400  # of a line; longer ones are judged each time
+
+_Line = bytes | str | tuple[bytes, bytes, bytes]  # as it stands, with its wrappers off, in a wrapping
 
 
 @dataclass
@@ -36,7 +40,8 @@ class Sight:
     formats: Sequence[Format]
     _alike: dict[object, Alike] = field(default_factory=dict)
     _layouts: dict[bytes, Layout | None] = field(default_factory=dict)  # by example
-    _goes_on: dict[bytes | str, bool] = field(default_factory=dict)
+    _goes_on: dict[_Line, bool] = field(default_factory=dict)
+    _wrappings: dict[tuple[Wrapping, bytes], bool] = field(default_factory=dict)  # around lines in a layout
 
     def layout(self, line: bytes) -> Layout | None:
         """Return the layout of `line`, None when it is not certain."""
@@ -59,12 +64,38 @@ class Sight:
     def goes_on(self, line: bytes) -> bool:
         """Tell whether a line as it stands is sure to be no more than the continuation of an event that began with a header."""
         known = self._goes_on.get(line)
-        return self._remember(line, _continues(line, self.formats)) if known is None else known
+        return self._remember(line, len(line), _continues(line, self.formats)) if known is None else known
+
+    def wrapping(self, line: bytes) -> Wrapping | None:
+        """Return what stands around `line`; None when that is nothing, or not sure to stand around others alike."""
+        found = wrapping_of(line, self.formats)
+        layout = self.layout(found[1]) if found is not None else None
+        return found[0] if found is not None and layout is not None and self._takes_off(found[0], layout) else None
+
+    def takes_off(self, wrappings: Iterable[Wrapping], layout: Layout) -> bool:
+        """Tell whether lines of `layout` are sure to be the same with and without these wrappings."""
+        return all(self._takes_off(wrapping, layout) for wrapping in wrappings)
+
+    def _takes_off(self, wrapping: Wrapping, layout: Layout) -> bool:
+        key = wrapping, layout.example
+        if key not in self._wrappings:
+            if len(self._wrappings) >= WRAPPINGS:
+                self._wrappings.clear()
+            self._wrappings[key] = is_certain(wrapping, layout, self.formats)
+        return self._wrappings[key]
+
+    def goes_on_behind(self, wrapping: Wrapping | None, line: bytes) -> bool:
+        """Tell of a line that stood in `wrapping` what `goes_on` tells of one as it stands; None: in one of its own."""
+        if wrapping is None:
+            return self.is_headless(line.decode("utf-8", "replace"))
+        key = wrapping.before, line, wrapping.behind
+        known = self._goes_on.get(key)
+        return self._remember(key, len(line), goes_on(wrapping, line, self.formats)) if known is None else known
 
     def is_headless(self, text: str) -> bool:
         """Tell whether no event begins at `text`, from which all wrappers are off."""
         known = self._goes_on.get(text)
-        return self._remember(text, header_book(self.formats).find(text) is None) if known is None else known
+        return self._remember(text, len(text), header_book(self.formats).find(text) is None) if known is None else known
 
     def stamped(self, record: Record) -> datetime | None:
         """Return the time of the event that begins at `record` by its wrapper's word; None when its text may know better, or
@@ -76,9 +107,9 @@ class Sight:
         headless = book.find(first) is None and (first == record.text or book.find(record.text) is None)
         return record.at if headless else None
 
-    def _remember(self, line: bytes | str, verdict: bool) -> bool:
-        if len(line) <= REMEMBERED_BYTES and len(self._goes_on) < REMEMBERED:
-            self._goes_on[line] = verdict
+    def _remember(self, key: _Line, size: int, verdict: bool) -> bool:
+        if size <= REMEMBERED_BYTES and len(self._goes_on) < REMEMBERED:
+            self._goes_on[key] = verdict
         return verdict
 
 

@@ -25,6 +25,7 @@ from engine.skim.lines import Flags
 from engine.skim.plain import Text, plain_blocks
 from engine.skim.sight import Sight
 from engine.skim.wrapped import record_blocks
+from engine.skim.wrappings import Peeled, peeled
 
 ENOUGH_LINES = 64  # below this, arrays cost more than they save
 RECORDS = 10_000  # that are held at once
@@ -59,8 +60,10 @@ class Skimmer:
         lines = (raw for chunk in chunks for raw in chunk.lines())
         if len(text.lines) < ENOUGH_LINES or not self._sight.screen.complete:
             yield from map(self._record, lines)
-        elif (found := plain_blocks(text, self._sight)) is not None:
+        elif (found := plain_blocks(text, chunks, self._sight)) is not None:
             yield from self._plain(text, *found)
+        elif (sources := self._peeled(text)) is not None:
+            yield from self._wrapped(text, sources)
         else:
             records = map(self._record, lines)
             while some := list(islice(records, RECORDS)):
@@ -90,6 +93,27 @@ class Skimmer:
                 yield span
             for number in range(head + 1, end):
                 yield self._record(text.raw(number))
+
+    def _peeled(self, text: Text) -> Sequence[Peeled] | None:
+        sight, source_id = self._sight, text.chunks[0].source_id
+        if "#" in source_id:  # it is a container's already
+            return None
+        return peeled(text.lines, source_id, sight.wrapping, lambda number: self._record(text.raw(number)))
+
+    def _wrapped(self, text: Text, sources: Sequence[Peeled]) -> Iterator[Record | Seen]:
+        """Yield what has to be read of sources whose lines are wrapped alike."""
+        read = np.ones(len(text.lines), np.bool_)
+        spans: dict[int, Seen] = {}
+        for source in sources:
+            found = plain_blocks(source, text.chunks, self._sight)
+            if found is not None:
+                worth = self._worth(source.source_id, found[1], interleaved=len(sources) > 1)
+                read[source.numbers] = found[1].lines_in(worth.kept)
+                spans |= {int(source.numbers[at]): span for at, span in worth.spans.items()}
+        for number in np.flatnonzero(read).tolist():
+            yield self._record(text.raw(number))
+            if (span := spans.get(number)) is not None:
+                yield span
 
     def _unwrapped(self, records: Sequence[Record]) -> Iterator[Record | Seen]:
         """Yield what has to be read of records of a source and the containers printed into it."""
