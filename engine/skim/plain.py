@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from engine.match.checks import expression
-from engine.model.records import RawLine
+from engine.model.records import Labels, RawLine
 from engine.parse.times import zone_of
 from engine.ports import Chunk
 from engine.skim.blocks import Blocks
@@ -27,7 +27,7 @@ class Text:
     """The lines of chunks of one source, in order."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
-        self.chunks = chunks
+        self.chunks, self.source_id = chunks, chunks[0].source_id
         self.lines = lines_of(b"".join(_ended(chunk.data) for chunk in chunks))
         begins = np.cumsum([0, *(len(_ended(chunk.data)) for chunk in chunks)])
         self._begins: list[int] = begins.tolist()
@@ -55,6 +55,17 @@ class Text:
         at = bisect_right(self._begins, start) - 1
         chunk = self.chunks[at]
         return chunk, start - self._begins[at], chunk.number + number - self._firsts[at] if chunk.number else 0
+
+    @cached_property
+    def which(self) -> Numbers:
+        """Of each line, which of `labelled` are its labels."""
+        return np.zeros(len(self.lines), np.int64)
+
+    @cached_property
+    def labelled(self) -> Sequence[Labels]:
+        """The labels of all lines, none when they have different ones."""
+        first, *others = (chunk.labels for chunk in self.chunks)
+        return [first] if all(each == first for each in others) else []
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -134,8 +145,7 @@ def _go_on(text: Text | Peeled, numbers: Numbers, sight: Sight) -> list[bool]:
     some = text.lines.some(numbers)
     if isinstance(text, Text):
         return list(map(sight.goes_on, some))
-    wrappings = (text.wrappings[at] if at >= 0 else None for at in text.which[numbers].tolist())
-    return list(map(sight.goes_on_behind, wrappings, some))
+    return list(map(sight.goes_on_behind, map(text.wrapping, numbers.tolist()), some))
 
 
 def doubtful(layout: Layout, lines: Lines, heads: Numbers) -> Flags:

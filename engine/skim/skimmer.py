@@ -61,7 +61,7 @@ class Skimmer:
         if len(text.lines) < ENOUGH_LINES or not self._sight.screen.complete:
             yield from map(self._record, lines)
         elif (found := plain_blocks(text, chunks, self._sight)) is not None:
-            yield from self._plain(text, *found)
+            yield from self._plain(text, text, *found)
         elif (sources := self._peeled(text)) is not None:
             yield from self._wrapped(text, sources)
         else:
@@ -72,19 +72,19 @@ class Skimmer:
     def _record(self, raw: RawLine) -> Record:
         return unwrap_line(raw, self._sight.formats)
 
-    def _plain(self, text: Text, layout: Layout, blocks: Blocks) -> Iterator[Record | Told | Seen]:
-        chunk = text.chunks[0]
-        worth = self._worth(chunk.source_id, blocks)
-        known = self._sight.alike(layout, chunk.source_id, chunk.labels)
-        alike = worth.alike & all(each.labels == chunk.labels for each in text.chunks)
+    def _plain(self, text: Text, bare: Text | Peeled, layout: Layout, blocks: Blocks) -> Iterator[Record | Told | Seen]:
+        """Yield what has to be read of `text`, which is of one source and `bare` of wrappers in these blocks."""
+        worth = self._worth(bare.source_id, blocks)
+        known = [self._sight.alike(layout, bare.source_id, labels) for labels in bare.labelled] if text.labelled else []
         for number in range(int(blocks.heads[0])):
             yield self._record(text.raw(number))
         heads = np.append(blocks.heads, len(text.lines))
         for block in np.flatnonzero(worth.kept).tolist():
             head, end = int(heads[block]), int(heads[block + 1])
             span = worth.spans.get(head)
-            if span is None and alike[block]:
-                told = known.tell(text.data(head, end), text.place(head))
+            if span is None and worth.alike[block]:
+                which = bare.which[head]
+                told = known[which].tell(bare.data(head, end), text.place(head)) if known and which >= 0 else None
                 if told is not None:
                     yield told
                     continue
@@ -100,15 +100,18 @@ class Skimmer:
             return None
         return peeled(text.lines, source_id, sight.wrapping, lambda number: self._record(text.raw(number)))
 
-    def _wrapped(self, text: Text, sources: Sequence[Peeled]) -> Iterator[Record | Seen]:
+    def _wrapped(self, text: Text, sources: Sequence[Peeled]) -> Iterator[Record | Told | Seen]:
         """Yield what has to be read of sources whose lines are wrapped alike."""
+        found = [plain_blocks(source, text.chunks, self._sight) for source in sources]
+        if len(found) == 1 and found[0] is not None:
+            yield from self._plain(text, sources[0], *found[0])
+            return
         read = np.ones(len(text.lines), np.bool_)
         spans: dict[int, Seen] = {}
-        for source in sources:
-            found = plain_blocks(source, text.chunks, self._sight)
-            if found is not None:
-                worth = self._worth(source.source_id, found[1], interleaved=len(sources) > 1)
-                read[source.numbers] = found[1].lines_in(worth.kept)
+        for source, each in zip(sources, found, strict=True):
+            if each is not None:
+                worth = self._worth(source.source_id, each[1], interleaved=len(sources) > 1)
+                read[source.numbers] = each[1].lines_in(worth.kept)
                 spans |= {int(source.numbers[at]): span for at, span in worth.spans.items()}
         for number in np.flatnonzero(read).tolist():
             yield self._record(text.raw(number))

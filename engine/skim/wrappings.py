@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.model.records import NO_LABELS, RawLine, Record
+from engine.model.records import NO_LABELS, Labels, RawLine, Record
 from engine.model.rules import Format
 from engine.parse import unwrap_line
 from engine.parse.headers import header_book
@@ -77,17 +77,31 @@ class Wrapping:
         return _places(self.behind)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Peeled:
     """The lines of one source with their wrappers off: `numbers` are those they have in the text, `which` those of their
-    wrappings, -1 where the parser took it off. Those that are `odd` may be anything."""
+    wrappings and of the labels that these give, -1 where the parser took it off. Those that are `odd` may be anything."""
 
     source_id: str
     lines: Lines
     numbers: Numbers
     which: Numbers
     wrappings: Sequence[Wrapping]
+    labelled: Sequence[Labels]
     odd: Flags
+
+    def wrapping(self, number: int) -> Wrapping | None:
+        """Return what stood around a line; None when the parser took it off."""
+        which = int(self.which[number])
+        return self.wrappings[which] if which >= 0 else None
+
+    def data(self, start: int, end: int) -> bytes:
+        """Return the bytes of the lines from `start` to `end`, with their line ends."""
+        return self.lines.text[self._starts[start] : self._starts[end]]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [*self.lines.starts.tolist(), len(self.lines.text)]
 
 
 def wrapping_of(line: bytes, formats: Sequence[Format]) -> tuple[Wrapping, bytes] | None:
@@ -129,7 +143,7 @@ def peeled(
         learn: returns the wrapping of a line, if it has one.
         read: returns the record of a line, by number.
     """
-    taken = _Taken(lines, source_id)
+    taken = _Taken(lines, source_id, read)
     tried = 0
     while tried < min(LEARNT, len(taken.left)):
         found = learn(lines.line(int(taken.left[tried])))
@@ -137,20 +151,20 @@ def peeled(
             tried += 1
     if len(taken.left) * 2 > len(lines):
         return None
-    for number in taken.left.tolist():
-        taken.put(number, read(number))
-    return taken.by_source()
+    taken.read()
+    return taken.by_source() if taken.sources_are_known() else None
 
 
 class _Taken:
     """The lines of a text that lose their wrappers, one wrapping after the other. `left` are those that still have theirs."""
 
-    def __init__(self, lines: Lines, source_id: str) -> None:
-        self._lines, self._source_id = lines, source_id
+    def __init__(self, lines: Lines, source_id: str, read: Callable[[int], Record]) -> None:
+        self._lines, self._source_id, self._read = lines, source_id, read
         self._inner: list[bytes] = [b""] * len(lines)
         self._sources = {source_id: 0}
         self._whose = np.zeros(len(lines), np.int64)
         self._wrappings: list[Wrapping] = []
+        self._labels: list[Labels] = []
         self._which = np.full(len(lines), -1)
         self._odd = np.zeros(len(lines), np.bool_)
         self.left = np.arange(len(lines))
@@ -166,6 +180,7 @@ class _Taken:
         self.left = self.left[~fit]
         self._which[some] = len(self._wrappings)
         self._wrappings.append(wrapping)
+        self._labels.append(self._read(int(some[0])).labels)
         self._whose[some] = self._sources.setdefault(self._source_id + wrapping.container, len(self._sources))
         begins = (self._lines.starts[some] + len(wrapping.before)).tolist()
         ends = (self._lines.ends()[some] - 1 - len(wrapping.behind)).tolist()
@@ -176,11 +191,17 @@ class _Taken:
             self._unquote(some)
         return True
 
-    def put(self, number: int, record: Record) -> None:
-        """Put a line that was read."""
-        self._whose[number] = self._sources.setdefault(record.source_id, len(self._sources))
-        self._inner[number] = record.text.replace("\n", " ").encode()
-        self._odd[number] = not _is_line(record)
+    def read(self) -> None:
+        """Let the parser take off what is left."""
+        for number in self.left.tolist():
+            record = self._read(number)
+            self._whose[number] = self._sources.setdefault(record.source_id, len(self._sources))
+            self._inner[number] = record.text.replace("\n", " ").encode()
+            self._odd[number] = not _is_line(record)
+
+    def sources_are_known(self) -> bool:
+        """Tell whether no line may be of another source that there is: one that names no container may hold another's line."""
+        return len(self._sources) == 1 or all(wrapping.container for wrapping in self._wrappings)
 
     def by_source(self) -> Sequence[Peeled]:
         """Return what was taken."""
@@ -191,7 +212,7 @@ class _Taken:
                 text = b"\n".join([self._inner[number] for number in numbers.tolist()]) + b"\n"
                 which, odd = self._which[numbers], self._odd[numbers]
                 odd[1:] |= odd[:-1]  # what is only a part goes on in the next line
-                found.append(Peeled(source_id, lines_of(text), numbers, which, self._wrappings, odd))
+                found.append(Peeled(source_id, lines_of(text), numbers, which, self._wrappings, self._labels, odd))
         return found
 
     @cached_property

@@ -153,8 +153,8 @@ class _Stream:
                 elif isinstance(item, Record):
                     yield from self._blocks(self._assembler.push(item))
                 else:
-                    yield from self._blocks(self._assembler.close(source_id))
-                    self._moved_on.add(source_id)
+                    yield from self._blocks(self._assembler.close(item.event.source_id))
+                    self._moved_on.add(item.event.source_id)
                     yield from self._heard.event(item.event)
                     yield from item.matches
         self._waiting, self._waiting_bytes = {}, 0

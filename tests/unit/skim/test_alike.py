@@ -24,6 +24,7 @@ from engine.skim.layouts import example_of
 from engine.skim.sight import Sight, sight_of
 from engine.skim.whole import Whole
 from tests.rulepack.playing import SAMPLES, plan
+from tests.wrapping import ROWS, wrapped
 
 START = datetime(2022, 10, 5, 10)
 QUIET = "INFO [Log partition=a-0] Rolled new log segment at offset {} in 3 ms. (kafka.log.Log)"
@@ -188,3 +189,27 @@ def test_any_storm_is_told_as_it_is_read(seed: int, layout: str) -> None:
     events = [with_digits(text, random) if random.random() < 0.8 else text for text in random.choices(some, k=30)]
     data = log(events, layout)
     assert skimmed(data) == reference(data)
+
+
+@pytest.mark.parametrize("wrapper", sorted(ROWS.keys() - {"shipper", "journal iso"}))
+def test_events_alike_behind_a_wrapper_are_told_too(wrapper: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = told(monkeypatch)
+    data = behind_wrappers(log([DENIED.format(number, 200 + number) for number in range(10, 40)]), [wrapper], Random(1))
+    assert skimmed(data, {"cluster": "b", "host": "given"}) == reference(data, {"cluster": "b", "host": "given"})
+    assert len(events) == 28
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(0, 2**32), st.sampled_from([*((row,) for row in ROWS), ("docker file", "compose")]), st.sampled_from([0, 0.05])
+)
+def test_any_wrapped_storm_is_told_as_it_is_read(seed: int, chain: Sequence[str], torn: float) -> None:
+    random = Random(seed)
+    events = [with_digits(text, random) for text in random.choices(random.choices(known_events(), k=3), k=30)]
+    data = behind_wrappers(log(events), chain, random, torn)
+    assert skimmed(data) == reference(data)
+
+
+def behind_wrappers(data: bytes, chain: Sequence[str], random: Random, torn: float = 0.0) -> bytes:
+    return "".join(f"{row}\n" for row in wrapped(data.decode().splitlines(), chain, random, torn)).encode()

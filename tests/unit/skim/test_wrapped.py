@@ -15,9 +15,9 @@ from engine.cli.triage import triage
 from engine.model.records import Progress, Record
 from engine.parse import unwrap_line
 from engine.ports import Chunk
-from engine.skim import skimmer, whole
+from engine.skim import alike, skimmer, whole
 from engine.skim.skimmer import Skimmer
-from tests.unit.skim.test_skim import compiled, said, stream
+from tests.unit.skim.test_skim import HEADS, compiled, said, stamp, stream
 from tests.unit.skim.test_whole import STAMPS, log, naive, rules, told
 from tests.wrapping import CHAINS, mingled, wrapped
 
@@ -32,9 +32,10 @@ places = st.lists(st.floats(0, 1), max_size=4)
 
 @pytest.fixture(autouse=True)
 def small_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is skimmed, however little it is."""
+    """Everything is skimmed, however little it is; what came twice is known."""
     monkeypatch.setattr(whole, "SKIMMED_FROM_BYTES", 0)
     monkeypatch.setattr(skimmer, "ENOUGH_LINES", 2)
+    monkeypatch.setattr(alike, "LEARNT_AFTER", 2)
 
 
 def cut(data: bytes, where: Sequence[float], zone: str = "") -> list[Chunk]:
@@ -76,6 +77,22 @@ def test_any_wrapped_stream_says_the_same_when_it_is_skimmed(
     histories = [wrapped(stream(random, pause, odd), chain, random, torn) for chain in behind]
     data = "\n".join(islice(mingled(histories, random), 100)).encode() + b"\n"
     assert said(data, skimmed=True, pieces=pieces) == said(data, skimmed=False)
+
+
+def test_a_line_of_a_container_may_stand_in_what_names_none() -> None:
+    random, quiet = Random(1), [HEADS[2].format(stamp(at / 10)) for at in range(40)]
+    late = "worker-1  | [2022-10-05 17:05:04,001] INFO of another hour"
+    histories = [wrapped(iter(quiet), ("compose",), random), wrapped(iter([*quiet[:10], late, *quiet[10:]]), ("cri",), random)]
+    data = "\n".join(mingled(histories, random)).encode() + b"\n"
+    assert said(data, skimmed=True) == said(data, skimmed=False)
+
+
+@pytest.mark.parametrize("container", ["compose", "kubectl"])
+def test_a_storm_of_a_container_is_cut_as_it_is_read(container: str) -> None:
+    storm = [text.format(stamp(at / 10)) for at in range(60) for text in (HEADS[2], HEADS[5])]
+    data = "\n".join(wrapped(iter(storm), (container,), Random(1))).encode() + b"\n"
+    for pieces in (1, 4):
+        assert said(data, skimmed=True, pieces=pieces) == said(data, skimmed=False)
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=" in ".join)
