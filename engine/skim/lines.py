@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.model.records import Record
+from engine.parse.headers import level_of
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Numbers: TypeAlias = NDArray[np.int64]
@@ -64,3 +68,14 @@ def lines_of(text: bytes) -> Lines:
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == _NEWLINE) + 1
     starts = np.concatenate((np.zeros(1, np.int64), ends))
     return Lines(text, starts[:-1] if starts[-1] == len(text) else starts)
+
+
+def searched(records: Sequence[Record]) -> Lines:
+    """Return the text of records as it is searched, each a line; the level that a document names stands above its text."""
+    texts = [f"{_level(record)}\n{record.text}\n" if record.fields else f"{record.text}\n" for record in records]
+    starts = np.cumsum([0, *map(len, texts)], dtype=np.int64)[:-1]
+    return Lines("".join(texts).encode("ascii", "replace"), starts)
+
+
+def _level(record: Record) -> str:
+    return level_of(record.fields.get("level", ""))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.match import Matcher
+from engine.match.digits import ALIKE
 from engine.match.screen import Screen
 from engine.model.records import Labels, RawLine, Record
 from engine.model.rules import Format
@@ -15,7 +16,9 @@ from engine.parse.continuation import opens_document
 from engine.parse.decoding import unescape
 from engine.parse.headers import header_book
 from engine.skim.alike import Alike
+from engine.skim.documents import Documents
 from engine.skim.layouts import Layout, example_of, layout_of
+from engine.skim.lines import searched
 from engine.skim.wrappings import Wrapping, goes_on, is_certain, wrapping_of
 
 # the parser changes a text that holds one of these, so that more may match in it than in the bytes; looked for as signs are
@@ -41,6 +44,7 @@ class Sight:
     _alike: dict[object, Alike] = field(default_factory=dict)
     _layouts: dict[bytes, Layout | None] = field(default_factory=dict)  # by example
     _goes_on: dict[_Line, bool] = field(default_factory=dict)
+    _documents: Documents | None = None
     _wrappings: dict[tuple[Wrapping, bytes], bool] = field(default_factory=dict)  # around lines in a layout
 
     def layout(self, line: bytes) -> Layout | None:
@@ -60,6 +64,17 @@ class Sight:
                 self._alike.clear()
             self._alike[key] = Alike(source_id, labels, layout, self.matcher, self.formats)
         return self._alike[key]
+
+    @property
+    def documents(self) -> Documents:
+        """What is known of documents that programs write a line."""
+        if self._documents is None:
+            self._documents = Documents(self.formats, self.stamped, self._is_wordy)
+        return self._documents
+
+    def _is_wordy(self, record: Record) -> bool:
+        text = searched([record]).text.translate(ALIKE)
+        return any(borne.named for _, borne in self.screen.bearing(text, [0]))
 
     def goes_on(self, line: bytes) -> bool:
         """Tell whether a line as it stands is sure to be no more than the continuation of an event that began with a header."""
@@ -102,9 +117,8 @@ class Sight:
         may be anything but the one event."""
         if not record.starts or record.partial or record.cut or opens_document(record.text):
             return None
-        book, text = header_book(self.formats), unescape(record.text).rstrip()
-        first = text.partition("\n")[0]
-        headless = book.find(first) is None and (first == record.text or book.find(record.text) is None)
+        first = unescape(record.text).rstrip().partition("\n")[0]
+        headless = self.is_headless(first) and (first == record.text or self.is_headless(record.text))
         return record.at if headless else None
 
     def _remember(self, key: _Line, size: int, verdict: bool) -> bool:

@@ -65,8 +65,7 @@ class Skimmer:
         elif (sources := self._peeled(text)) is not None:
             yield from self._wrapped(text, sources)
         else:
-            records = map(self._record, lines)
-            while some := list(islice(records, RECORDS)):
+            while some := list(islice(lines, RECORDS)):
                 yield from self._unwrapped(some)
 
     def _record(self, raw: RawLine) -> Record:
@@ -118,19 +117,22 @@ class Skimmer:
             if (span := spans.get(number)) is not None:
                 yield span
 
-    def _unwrapped(self, records: Sequence[Record]) -> Iterator[Record | Seen]:
-        """Yield what has to be read of records of a source and the containers printed into it."""
+    def _unwrapped(self, lines: Sequence[RawLine]) -> Iterator[Record | Seen]:
+        """Yield what has to be read of lines of a source and the containers printed into it, each with its own wrappers."""
+        like = list(map(self._sight.documents.like, lines))
+        records = [known or self._record(raw) for known, raw in zip(like, lines, strict=True)]
         read = np.ones(len(records), np.bool_)
         spans: dict[int, Seen] = {}
         sources = _by_source(records)
         for source_id, numbers in sources.items():
-            blocks = record_blocks([records[number] for number in numbers], self._sight)
+            sure = [like[number] is not None for number in numbers]
+            blocks = record_blocks([records[number] for number in numbers], sure, self._sight)
             if blocks is not None:
                 worth = self._worth(source_id, blocks, interleaved=len(sources) > 1)
                 read[numbers] = blocks.lines_in(worth.kept)
                 spans |= {numbers[at]: span for at, span in worth.spans.items()}
         for number in np.flatnonzero(read).tolist():
-            yield records[number]
+            yield records[number] if like[number] is None else self._record(lines[number])
             if (span_ := spans.get(number)) is not None:
                 yield span_
 

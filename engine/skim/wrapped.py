@@ -8,21 +8,24 @@ from datetime import datetime
 import numpy as np
 
 from engine.model.records import Record
-from engine.parse.headers import level_of
 from engine.parse.times import parse_stamp, zone_of
 from engine.skim.blocks import Blocks
 from engine.skim.layouts import Layout, surely_continues
-from engine.skim.lines import Bytes, Lines
+from engine.skim.lines import Bytes, searched
 from engine.skim.plain import doubtful, layout_in
 from engine.skim.sight import Sight
 
 
-def record_blocks(records: Sequence[Record], sight: Sight) -> Blocks | None:
-    """Return the events of `records`, of one source and in order, each a line of the text; None when none are certain."""
-    lines = _lines(records)
+def record_blocks(records: Sequence[Record], sure: Sequence[bool], sight: Sight) -> Blocks | None:
+    """Return the events of `records`, of one source and in order, each a line of the text; None when none are certain.
+
+    Args:
+        sure: which of them are one event each, as their wrappers say.
+    """
+    lines = searched(records)
     rows = lines.beginnings()
     layout = layout_in(lines, sight)
-    times = list(_times(records, rows, layout, sight))
+    times = list(_times(records, sure, rows, layout, sight))
     heads = np.array([number for number, at in enumerate(times) if at is not None], np.int64)
     if len(heads) < 2:
         return None
@@ -34,24 +37,17 @@ def record_blocks(records: Sequence[Record], sight: Sight) -> Blocks | None:
     return Blocks(lines, heads, at_us, strange, known.__getitem__)
 
 
-def _lines(records: Sequence[Record]) -> Lines:
-    """Return the text of records as it is searched, each a line; the level that a document names stands above its text."""
-    texts = [f"{_level(record)}\n{record.text}\n" if record.fields else f"{record.text}\n" for record in records]
-    starts = np.cumsum([0, *map(len, texts)], dtype=np.int64)[:-1]
-    return Lines("".join(texts).encode("ascii", "replace"), starts)
-
-
-def _level(record: Record) -> str:
-    return level_of(record.fields.get("level", ""))
-
-
-def _times(records: Sequence[Record], rows: Bytes, layout: Layout | None, sight: Sight) -> Iterator[datetime | None]:
+def _times(
+    records: Sequence[Record], sure: Sequence[bool], rows: Bytes, layout: Layout | None, sight: Sight
+) -> Iterator[datetime | None]:
     """Yield for each record the time of the event that is certain to begin with it, None when none is."""
     fits = layout.fits(rows).tolist() if layout is not None else [False] * len(records)
     goes_on = False
-    for record, fit in zip(records, fits, strict=True):
+    for record, known, fit in zip(records, sure, fits, strict=True):
         if goes_on or record.partial:
             yield None
+        elif known:
+            yield record.at
         elif fit and layout is not None and not record.fields and _one_header(record):
             yield _printed(record, layout)
         else:

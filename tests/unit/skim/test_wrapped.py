@@ -15,7 +15,7 @@ from engine.cli.triage import triage
 from engine.model.records import Progress, Record
 from engine.parse import unwrap_line
 from engine.ports import Chunk
-from engine.skim import alike, skimmer, whole
+from engine.skim import alike, documents, skimmer, whole
 from engine.skim.skimmer import Skimmer
 from tests.unit.skim.test_skim import HEADS, compiled, said, stamp, stream
 from tests.unit.skim.test_whole import STAMPS, log, naive, rules, told
@@ -36,6 +36,7 @@ def small_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole, "SKIMMED_FROM_BYTES", 0)
     monkeypatch.setattr(skimmer, "ENOUGH_LINES", 2)
     monkeypatch.setattr(alike, "LEARNT_AFTER", 2)
+    monkeypatch.setattr(documents, "LEARNT_AFTER", 2)
 
 
 def cut(data: bytes, where: Sequence[float], zone: str = "") -> list[Chunk]:
