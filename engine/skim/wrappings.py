@@ -118,10 +118,9 @@ def wrapping_of(line: bytes, formats: Sequence[Format]) -> tuple[Wrapping, bytes
 def is_certain(wrapping: Wrapping, layout: Layout, formats: Sequence[Format]) -> bool:
     """Tell whether the parser makes of lines of `layout` in `wrapping`, and of a trace below, what it makes of them alone."""
     example = layout.example.decode()
-    probes = (*(example + ending for ending in (*ENDINGS, *DOUBTFUL_ENDINGS)), *CONTINUATIONS)
-    return all(
-        _taken_off(wrapping, probe, formats) == _unwrapped(probe.encode(), formats)._replace(at=None) for probe in probes
-    )
+    probes = (*(example + ending for ending in (*ENDINGS, *DOUBTFUL_ENDINGS)), *(begun + "x" for begun in CONTINUATIONS))
+    alone = (_unwrapped(probe.encode(), formats)._replace(labels=NO_LABELS, at=None) for probe in probes)
+    return all(_taken_off(wrapping, probe, formats) == record for probe, record in zip(probes, alone, strict=True))
 
 
 def goes_on(wrapping: Wrapping, line: bytes, formats: Sequence[Format]) -> bool:
@@ -132,15 +131,12 @@ def goes_on(wrapping: Wrapping, line: bytes, formats: Sequence[Format]) -> bool:
 
 
 def peeled(
-    lines: Lines,
-    source_id: str,
-    learn: Callable[[bytes], Wrapping | None],
-    read: Callable[[int], Record],
+    lines: Lines, source_id: str, learn: Callable[[bytes], Wrapping | None], read: Callable[[int], Record]
 ) -> Sequence[Peeled] | None:
     """Return `lines` by source, with their wrappers off; None when that is better left to the parser.
 
     Args:
-        learn: returns the wrapping of a line, if it has one.
+        learn: returns the wrapping of a line, None when it is not certain to be taken off others alike.
         read: returns the record of a line, by number.
     """
     taken = _Taken(lines, source_id, read)
