@@ -11,6 +11,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -59,10 +60,9 @@ class Screen:
             each.regexes and "".join(each.regexes).isascii() and all(map(wide.get, each.regexes)) for each in given
         )
         alike = {regex for each in some if each.whole for regex in each.regexes if wide[regex] == regex}
-        alike -= {wide[regex] for each in others for regex in each.regexes}
-        sought = tuple(dict.fromkeys(wide.values())) if self.complete else ()
-        made = _hyperscan(sought, alike, kept) if database and sought else None
-        self._find = made or (_re2(sought) if sought else lambda text: ())
+        self._alike = alike - {wide[regex] for each in others for regex in each.regexes}
+        self._sought = tuple(dict.fromkeys(wide.values())) if self.complete else ()
+        self._kept, self._database = kept, database
         self._known: dict[bytes, Borne | None] = {}
         self._known_bytes = self._asked = 0
         self._unremembered = 0  # events that are not worth remembering, still to come
@@ -78,9 +78,18 @@ class Screen:
             self._unremembered -= len(begins)
             return list(self._borne(text, begins).items())
         events = [text[begin:end] for begin, end in pairwise((*begins, len(text)))]
-        self._learn(list(set(events).difference(self._known)))
+        if unknown := set(events).difference(self._known):
+            self._learn([event for event in dict.fromkeys(events) if event in unknown])
         self._asked += len(events)
         return [(number, borne) for number, borne in enumerate(map(self._known.__getitem__, events)) if borne is not None]
+
+    @cached_property
+    def _find(self) -> _Find:
+        """What finds signs; made when first needed, as it may take seconds."""
+        if not self._sought:
+            return lambda text: ()
+        made = _hyperscan(self._sought, self._alike, self._kept) if self._database else None
+        return made or _re2(self._sought)
 
     def _learn(self, events: Sequence[bytes]) -> None:
         """Search all at once: one by one costs three times as much."""

@@ -14,6 +14,8 @@ from engine.skim.documents import LEARNT_AFTER, Documents
 from tests.unit.skim.test_skim import compiled
 from tests.wrapping import DOCUMENTS, documents
 
+pytestmark = pytest.mark.slow
+
 AT = datetime(2022, 10, 5, 10, tzinfo=UTC)
 SEOUL = {"timezone": "Asia/Seoul"}
 

@@ -13,6 +13,8 @@ from tests.unit.skim.test_skim import HEADS, compiled, stamp
 from tests.unit.skim.test_wrapped import cut
 from tests.wrapping import DOCUMENTS, ROWS, behind, documents
 
+pytestmark = pytest.mark.slow
+
 AT = datetime(2022, 10, 5, 10, 0, 0, 123456, tzinfo=UTC)
 LINE = "[2022-10-05 10:00:00,123] INFO Rolled new log segment at offset 7 in 3 ms. (kafka.log.Log)"
 
