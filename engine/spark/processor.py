@@ -6,12 +6,15 @@ What is done with them is engine/spark/scope.py, which knows no Spark.
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor import MapState
 
+from engine.errors import TocsinError
 from engine.spark.rows import item, row
 from engine.spark.scope import ScopeState
 from engine.spark.slices import stages_of
@@ -33,11 +36,25 @@ class ScopeProcessor(StatefulProcessor):  # type: ignore[misc]
         self._parts = handle.getMapState("parts", "name string", "body string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Yield what the scope of `key` has to say of the rows of one batch. Spark passes the arguments by these names."""
-        state = ScopeState(stages_of(self._plan_file), key[0], _Parts(self._parts), self._bounded)
-        for said in state.take(item(each.kind, each.body) for each in rows):
+        """Yield what the scope of `key` has to say of the rows of one batch. Spark passes the arguments by these names.
+
+        Raises TocsinError for state that another version wrote.
+        """
+        items = [item(each.kind, each.body) for each in rows]
+        try:
+            found = ScopeState(stages_of(self._plan_file), key[0], _Parts(self._parts), self._bounded).take(items)
+        except msgspec.DecodeError as error:
+            raise TocsinError(self._unreadable(key[0], error)) from None
+        for said in found:
             scope, kind, body = row(key[0], said)
             yield Row(scope=scope, kind=kind, body=body)
+
+    def _unreadable(self, scope: str, error: Exception) -> str:
+        checkpoint = Path(self._plan_file).parent
+        why = (
+            f"the state of {scope} in the checkpoint {checkpoint} cannot be read: another version of tocsin wrote it ({error})"
+        )
+        return f"{why}; remove that folder and start again: sources are read anew from where `start` says"
 
     def close(self) -> None:
         """Do nothing: the state is Spark's."""
