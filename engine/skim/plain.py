@@ -17,14 +17,16 @@ from engine.skim.blocks import Blocks
 from engine.skim.layouts import Layout, surely_continues
 from engine.skim.lines import Bytes, Flags, Lines, Numbers, Place, lines_of
 from engine.skim.sight import Sight
-from engine.skim.wrappings import Peeled
+from engine.skim.wrappings import BARE, Peeled, Wrapping
 
 PROBED_LINES = 40  # at the beginning of a text, for one in a certain layout
 _WEEK_MS = 7 * 86_400_000  # a zone that goes forward and back again within a week is none
 
 
 class Text:
-    """The lines of chunks of one source, in order."""
+    """The lines of chunks of one source, in order, as they stand."""
+
+    wrappings: Sequence[Wrapping] = ()
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks, self.source_id = chunks, chunks[0].source_id
@@ -56,10 +58,19 @@ class Text:
         chunk = self.chunks[at]
         return chunk, start - self._begins[at], chunk.number + number - self._firsts[at] if chunk.number else 0
 
+    def wrapping(self, _number: int) -> Wrapping:
+        """Return what stands around a line."""
+        return BARE
+
     @cached_property
     def which(self) -> Numbers:
         """Of each line, which of `labelled` are its labels."""
         return np.zeros(len(self.lines), np.int64)
+
+    @cached_property
+    def odd(self) -> Flags:
+        """Which lines are known to be odd: none yet."""
+        return np.zeros(len(self.lines), np.bool_)
 
     @cached_property
     def labelled(self) -> Sequence[Labels]:
@@ -99,15 +110,14 @@ def plain_blocks(text: Text | Peeled, chunks: Sequence[Chunk], sight: Sight) -> 
     """Return the events of `text`, which is part of `chunks`, and their layout; None when too little is certain."""
     lines = _searched(text.lines)
     layout = layout_in(lines, sight)
-    if layout is None or (isinstance(text, Peeled) and not sight.takes_off(text.wrappings, layout)):
+    if layout is None or not sight.takes_off(text.wrappings, layout):
         return None
     rows = lines.beginnings()
-    odd = text.odd if isinstance(text, Peeled) else np.zeros(len(lines), np.bool_)
-    heads = _heads(layout, rows, odd)
+    heads = _heads(layout, rows, text.odd)
     if len(heads.numbers) < 2 or not heads.in_one_zone(chunks):
         return None
     strange = doubtful(layout, lines, heads.numbers)
-    strange[_strange(text, rows, odd, heads.numbers, sight)] = True
+    strange[_strange(text, rows, heads.numbers, sight)] = True
     zone = zone_of(chunks[0].labels.get("timezone", ""))
     blocks = Blocks(lines, heads.numbers, heads.at_ms * 1000, strange, lambda block: layout.time(heads.rows[block], zone))
     return (layout, blocks) if np.count_nonzero(blocks.lines_in(strange)) * 2 < len(lines) else None
@@ -129,23 +139,16 @@ def _heads(layout: Layout, rows: Bytes, odd: Flags) -> _Heads:
     return _Heads(layout, numbers, rows[numbers], at_ms)
 
 
-def _strange(text: Text | Peeled, rows: Bytes, odd: Flags, heads: Numbers, sight: Sight) -> Numbers:
+def _strange(text: Text | Peeled, rows: Bytes, heads: Numbers, sight: Sight) -> Numbers:
     """Return the blocks in which a line may be anything but the continuation of an event."""
-    others = ~surely_continues(rows) & ~odd
+    others = ~surely_continues(rows) & ~text.odd
     others[: heads[0]] = False
     others[heads] = False
     numbers = np.flatnonzero(others)
-    well = np.array(_go_on(text, numbers, sight), np.bool_)
-    owners = np.searchsorted(heads, np.concatenate((numbers[~well], np.flatnonzero(odd))), side="right") - 1
+    wrappings = map(text.wrapping, numbers.tolist())
+    well = np.fromiter(map(sight.goes_on, text.lines.some(numbers), wrappings), np.bool_, len(numbers))
+    owners = np.searchsorted(heads, np.concatenate((numbers[~well], np.flatnonzero(text.odd))), side="right") - 1
     return owners[owners >= 0]
-
-
-def _go_on(text: Text | Peeled, numbers: Numbers, sight: Sight) -> list[bool]:
-    """Tell of some lines whether each is sure to be no more than the continuation of an event."""
-    some = text.lines.some(numbers)
-    if isinstance(text, Text):
-        return list(map(sight.goes_on, some))
-    return list(map(sight.goes_on_behind, map(text.wrapping, numbers.tolist()), some))
 
 
 def doubtful(layout: Layout, lines: Lines, heads: Numbers) -> Flags:

@@ -9,9 +9,8 @@ from datetime import datetime
 from engine.match import Matcher
 from engine.match.digits import ALIKE
 from engine.match.screen import Screen
-from engine.model.records import Labels, RawLine, Record
+from engine.model.records import Labels, Record
 from engine.model.rules import Format
-from engine.parse import unwrap_line
 from engine.parse.continuation import opens_document
 from engine.parse.decoding import unescape
 from engine.parse.headers import header_book
@@ -19,7 +18,7 @@ from engine.skim.alike import Alike
 from engine.skim.documents import Documents
 from engine.skim.layouts import Layout, example_of, layout_of
 from engine.skim.lines import searched
-from engine.skim.wrappings import Wrapping, goes_on, is_certain, wrapping_of
+from engine.skim.wrappings import BARE, Wrapping, goes_on, is_certain, wrapping_of
 
 # the parser changes a text that holds one of these, so that more may match in it than in the bytes; looked for as signs are
 CHANGED = (r"[\x00\x0b\x0c\r\x1b]", r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ", r"\*\*[^\s*/]", r"<span", r"</span>")
@@ -28,7 +27,7 @@ WRAPPINGS = 256  # of which it is known how certain they are
 REMEMBERED = 20_000  # lines whose verdict is kept
 REMEMBERED_BYTES = 400  # of a line; longer ones are judged each time
 
-_Line = bytes | str | tuple[bytes, bytes, bytes]  # as it stands, with its wrappers off, in a wrapping
+_Line = str | tuple[bytes, bytes, bytes]  # with its wrappers off; in a wrapping
 
 
 @dataclass
@@ -76,10 +75,17 @@ class Sight:
         text = searched([record]).text.translate(ALIKE)
         return any(borne.named for _, borne in self.screen.bearing(text, [0]))
 
-    def goes_on(self, line: bytes) -> bool:
-        """Tell whether a line as it stands is sure to be no more than the continuation of an event that began with a header."""
-        known = self._goes_on.get(line)
-        return self._remember(line, len(line), _continues(line, self.formats)) if known is None else known
+    def goes_on(self, line: bytes, wrapping: Wrapping | None = BARE) -> bool:
+        """Tell whether a line is sure to be no more than the continuation of an event that began with a header.
+
+        Args:
+            wrapping: what stood around it; None when the parser took that off.
+        """
+        if wrapping is None:
+            return self.is_headless(line.decode("utf-8", "replace"))
+        key = wrapping.before, line, wrapping.behind
+        known = self._goes_on.get(key)
+        return self._remember(key, len(line), goes_on(wrapping, line, self.formats)) if known is None else known
 
     def wrapping(self, line: bytes) -> Wrapping | None:
         """Return what stands around `line`; None when that is nothing, or not sure to stand around others alike."""
@@ -98,14 +104,6 @@ class Sight:
                 self._wrappings.clear()
             self._wrappings[key] = is_certain(wrapping, layout, self.formats)
         return self._wrappings[key]
-
-    def goes_on_behind(self, wrapping: Wrapping | None, line: bytes) -> bool:
-        """Tell of a line that stood in `wrapping` what `goes_on` tells of one as it stands; None: in one of its own."""
-        if wrapping is None:
-            return self.is_headless(line.decode("utf-8", "replace"))
-        key = wrapping.before, line, wrapping.behind
-        known = self._goes_on.get(key)
-        return self._remember(key, len(line), goes_on(wrapping, line, self.formats)) if known is None else known
 
     def is_headless(self, text: str) -> bool:
         """Tell whether no event begins at `text`, from which all wrappers are off."""
@@ -130,9 +128,3 @@ class Sight:
 def sight_of(matcher: Matcher, formats: Sequence[Format], also: Iterable[str] = ()) -> Sight:
     """Return how to skim for what `matcher` looks for, and for lines that bear one of the expressions `also`."""
     return Sight(matcher.screen((*CHANGED, *also)), matcher, formats)
-
-
-def _continues(line: bytes, formats: Sequence[Format]) -> bool:
-    record = unwrap_line(RawLine("", 0, line, 0), formats)
-    plain = record.source_id == "" and not record.starts and not record.partial and record.text.encode() == line
-    return plain and header_book(formats).find(record.text) is None

@@ -77,6 +77,9 @@ class Wrapping:
         return _places(self.behind)
 
 
+BARE = Wrapping(b"", b"", "")  # around a line as it stands
+
+
 @dataclass(frozen=True)
 class Peeled:
     """The lines of one source with their wrappers off: `numbers` are those they have in the text, `which` those of their
