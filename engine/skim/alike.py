@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from engine.match import Matcher
-from engine.match.checks import expression
-from engine.match.digits import ALIKE, widened
+from engine.match.digits import ALIKE, decide
 from engine.match.redact import cut, redact
 from engine.model.matches import Match, Value
 from engine.model.records import Labels, LogEvent, RawLine
@@ -111,8 +110,7 @@ class Alike:
     def _digits_matter(self, text: bytes, before: int, fields: Set[str]) -> bool:
         """Tell whether with other digits before a place, and in these fields, something else might be made of `text`."""
         first, plain = text.partition(b"\n")[0], text.decode("ascii")
-        wide = [widened(each.header) for each in self._formats if widened(each.header) != each.header]
-        if any(header is None or expression(header).match(first) for header in wide) or redact(plain) is not plain:
+        if decide((each.header for each in self._formats), first) or redact(plain) is not plain:
             return True
         return self._matcher.digits_matter(text, before, fields)
 

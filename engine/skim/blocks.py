@@ -7,7 +7,7 @@ are read, or a span says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -45,15 +45,13 @@ class Blocks:
         kept[:-1] |= self.strange[1:]  # what is strange may go on with the event before
         return kept
 
-    def bearing(self, screen: Screen, counts: Callable[[int, Sequence[bytes]], bool]) -> Flags:
-        """Return which blocks may bear something that counts each time it is said, or that of which `counts`, given a block and
-        what it says, tells that it does (see match/screen)."""
+    def said(self, screen: Screen) -> Iterator[tuple[int, tuple[bytes, ...] | None]]:
+        """Yield which blocks may bear something, and what they say of that which is known once it was said a few times in the
+        same words; None when something else may be borne, which counts each time (see match/screen)."""
         text, begins = self.lines.text, self.lines.starts[self.heads].tolist()
-        bear = np.zeros(len(begins), np.bool_)
-        for block, borne in screen.bearing(text.translate(ALIKE), begins):
+        for block, (counts, named) in screen.bearing(text.translate(ALIKE), begins):
             at = begins[block]
-            bear[block] = borne.counts or counts(block, [text[at + start : at + end] for start, end in borne.named])
-        return bear
+            yield block, None if counts else tuple([text[at + start : at + end] for start, end in named])
 
     def lines_in(self, some: Flags) -> Flags:
         """Return which lines are in the blocks `some`, or before the first."""

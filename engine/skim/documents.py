@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
-from engine.match.checks import expression
-from engine.match.digits import ALIKE, widened
+from engine.match.digits import ALIKE, decide
 from engine.model.records import RawLine, Record
 from engine.model.rules import Format
 from engine.parse import unwrap_line
@@ -55,7 +54,6 @@ class Documents:
         self, formats: Sequence[Format], stamped: Callable[[Record], datetime | None], wordy: Callable[[Record], bool]
     ) -> None:
         self._formats, self._stamped, self._wordy = formats, stamped, wordy
-        self._wide = [widened(each.header) for each in formats if widened(each.header) != each.header]
         self._numbers: dict[bytes, _Places] = {}
         self._known: dict[_Key, _Known | None] = {}
         self._counts: dict[_Key, int] = {}
@@ -116,9 +114,7 @@ class Documents:
 
     def _digits_matter(self, text: str) -> bool:
         """Tell whether with other digits a text might be a header, or bear a wrapper of its own."""
-        alike = _alike(text)
-        headers = (header is None or expression(header).match(alike) for header in self._wide)
-        return text[:1].isdigit() or text.startswith("<") or any(headers)
+        return text[:1].isdigit() or text.startswith("<") or decide((each.header for each in self._formats), _alike(text))
 
 
 def _time(known: _Known, raw: RawLine) -> datetime | None:

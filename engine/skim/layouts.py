@@ -26,7 +26,7 @@ _HEAD = re.compile(
     rb"(?P<open>\[?)(?P<date>20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?P<fraction>[.,]\d{3})?)"
     rb"(?P<zone>Z|[+-]\d\d:?\d\d)?(?P<close>\]?) "
 )
-_ANY_TIME = bytes.maketrans(b"0123456789", b"1111111111")  # 2011-11-11 11:11:11,111
+ANY_TIME = bytes.maketrans(b"0123456789", b"1111111111")  # 2011-11-11 11:11:11,111
 # what a line may go on with: it has to be the header of an event all the same
 ENDINGS = (
     *("", " ", "\tat a", "  at a", "\t"),
@@ -130,7 +130,7 @@ def example_of(line: bytes) -> bytes | None:
     head = _HEAD.match(line)
     if head is None or bool(head["open"]) != bool(head["close"]):
         return None
-    date_ = head["date"][:2] + head["date"][2:].translate(_ANY_TIME)
+    date_ = head["date"][:2] + head["date"][2:].translate(ANY_TIME)
     return head["open"] + date_ + line[head.end("date") : head.end()]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -22,7 +23,7 @@ BEGINNING = 48  # bytes of a line that are looked at side by side with those of 
 _NEWLINE = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lines:
     """The lines of a text: where each begins, and where the text ends."""
 
@@ -36,6 +37,15 @@ class Lines:
         """Return a line without its line end."""
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[number] : end].rstrip(b"\r\n")
+
+    def data(self, start: int, end: int) -> bytes:
+        """Return the bytes of the lines from `start` to `end`, with their line ends."""
+        return self.text[self.begins[start] : self.begins[end]]
+
+    @cached_property
+    def begins(self) -> list[int]:
+        """Where each line begins, and where the last one ends: for one after the other a list is faster than an array."""
+        return [*self.starts.tolist(), len(self.text)]
 
     def some(self, numbers: Numbers) -> list[bytes]:
         """Return some of the lines without their line ends."""

@@ -35,15 +35,11 @@ class Text:
         self._begins: list[int] = begins.tolist()
         self._firsts: list[int] = np.searchsorted(self.lines.starts, begins).tolist()
 
-    def data(self, start: int, end: int) -> bytes:
-        """Return the bytes of the lines from `start` to `end`, with their line ends."""
-        return self.lines.text[self._starts[start] : self._starts[end]]
-
     def raw(self, number: int) -> RawLine:
         """Return a line with the place that it comes from."""
         chunk, at, line_number = self._origin(number)
         offset, taken = chunk.place(at)
-        line = self.data(number, number + 1).rstrip(b"\r\n")
+        line = self.lines.data(number, number + 1).rstrip(b"\r\n")
         return RawLine(chunk.source_id, offset, line, line_number, taken, chunk.labels)
 
     def place(self, number: int) -> Place:
@@ -53,7 +49,7 @@ class Text:
 
     def _origin(self, number: int) -> tuple[Chunk, int, int]:
         """Return the chunk that a line is in, where it begins there, and its number in the source."""
-        start = self._starts[number]
+        start = self.lines.begins[number]
         at = bisect_right(self._begins, start) - 1
         chunk = self.chunks[at]
         return chunk, start - self._begins[at], chunk.number + number - self._firsts[at] if chunk.number else 0
@@ -77,11 +73,6 @@ class Text:
         """The labels of all lines, none when they have different ones."""
         first, *others = (chunk.labels for chunk in self.chunks)
         return [first] if all(each == first for each in others) else []
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        """Where each line begins, and where the last one ends: for one after the other a list is faster than an array."""
-        return [*self.lines.starts.tolist(), len(self.lines.text)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ with their wrappers off (engine/skim/wrapped). Whatever is not certain is read, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -21,7 +21,7 @@ from engine.ports import Chunk
 from engine.skim.alike import Told
 from engine.skim.blocks import Blocks
 from engine.skim.layouts import Layout
-from engine.skim.lines import Flags
+from engine.skim.lines import Flags, Numbers
 from engine.skim.plain import Text, plain_blocks
 from engine.skim.sight import Sight
 from engine.skim.wrapped import record_blocks
@@ -29,6 +29,8 @@ from engine.skim.wrappings import Peeled, peeled
 
 ENOUGH_LINES = 64  # below this, arrays cost more than they save
 RECORDS = 10_000  # that are held at once
+
+_Source = tuple[str, Sequence[int] | Numbers, Blocks | None]  # its id, its lines by number, its events if any are certain
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class Skimmer:
             span = worth.spans.get(head)
             if span is None and worth.alike[block]:
                 which = bare.which[head]
-                told = known[which].tell(bare.data(head, end), text.place(head)) if known and which >= 0 else None
+                told = known[which].tell(bare.lines.data(head, end), text.place(head)) if known and which >= 0 else None
                 if told is not None:
                     yield told
                     continue
@@ -94,10 +96,9 @@ class Skimmer:
                 yield self._record(text.raw(number))
 
     def _peeled(self, text: Text) -> Sequence[Peeled] | None:
-        sight, source_id = self._sight, text.chunks[0].source_id
-        if "#" in source_id:  # it is a container's already
+        if "#" in text.source_id:  # it is a container's already
             return None
-        return peeled(text.lines, source_id, sight.wrapping, lambda number: self._record(text.raw(number)))
+        return peeled(text.lines, text.source_id, self._sight.wrapping, lambda number: self._record(text.raw(number)))
 
     def _wrapped(self, text: Text, sources: Sequence[Peeled]) -> Iterator[Record | Told | Seen]:
         """Yield what has to be read of sources whose lines are wrapped alike."""
@@ -105,36 +106,36 @@ class Skimmer:
         if len(found) == 1 and found[0] is not None:
             yield from self._plain(text, sources[0], *found[0])
             return
-        read = np.ones(len(text.lines), np.bool_)
-        spans: dict[int, Seen] = {}
-        for source, each in zip(sources, found, strict=True):
-            if each is not None:
-                worth = self._worth(source.source_id, each[1], interleaved=len(sources) > 1)
-                read[source.numbers] = each[1].lines_in(worth.kept)
-                spans |= {int(source.numbers[at]): span for at, span in worth.spans.items()}
-        for number in np.flatnonzero(read).tolist():
-            yield self._record(text.raw(number))
-            if (span := spans.get(number)) is not None:
-                yield span
+        blocks = [
+            (source.source_id, source.numbers, each[1] if each else None) for source, each in zip(sources, found, strict=True)
+        ]
+        yield from self._interleaved(len(text.lines), blocks, lambda number: self._record(text.raw(number)))
 
     def _unwrapped(self, lines: Sequence[RawLine]) -> Iterator[Record | Seen]:
         """Yield what has to be read of lines of a source and the containers printed into it, each with its own wrappers."""
         like = list(map(self._sight.documents.like, lines))
         records = [known or self._record(raw) for known, raw in zip(like, lines, strict=True)]
-        read = np.ones(len(records), np.bool_)
-        spans: dict[int, Seen] = {}
-        sources = _by_source(records)
-        for source_id, numbers in sources.items():
+        blocks = []
+        for source_id, numbers in _by_source(records).items():
             sure = [like[number] is not None for number in numbers]
-            blocks = record_blocks([records[number] for number in numbers], sure, self._sight)
+            blocks.append((source_id, numbers, record_blocks([records[number] for number in numbers], sure, self._sight)))
+        yield from self._interleaved(
+            len(lines), blocks, lambda number: records[number] if like[number] is None else self._record(lines[number])
+        )
+
+    def _interleaved(self, lines: int, sources: Sequence[_Source], record: Callable[[int], Record]) -> Iterator[Record | Seen]:
+        """Yield what has to be read of so many lines, each in its place; `record` returns that of a line."""
+        read = np.ones(lines, np.bool_)
+        spans: dict[int, Seen] = {}
+        for source_id, numbers, blocks in sources:
             if blocks is not None:
                 worth = self._worth(source_id, blocks, interleaved=len(sources) > 1)
                 read[numbers] = blocks.lines_in(worth.kept)
-                spans |= {numbers[at]: span for at, span in worth.spans.items()}
+                spans |= {int(numbers[at]): span for at, span in worth.spans.items()}
         for number in np.flatnonzero(read).tolist():
-            yield records[number] if like[number] is None else self._record(lines[number])
-            if (span_ := spans.get(number)) is not None:
-                yield span_
+            yield record(number)
+            if (span := spans.get(number)) is not None:
+                yield span
 
     def _worth(self, source_id: str, blocks: Blocks, interleaved: bool = False) -> _Worth:
         anyway = blocks.anyway()
@@ -153,7 +154,10 @@ class _Said:
 
     def bearing(self, blocks: Blocks, screen: Screen) -> Flags:
         """Return which blocks may bear something that is not known yet."""
-        return blocks.bearing(screen, lambda block, said: self._counts(tuple(said), blocks, block))
+        bear = np.zeros(len(blocks.heads), np.bool_)
+        for block, said in blocks.said(screen):
+            bear[block] = said is None or self._counts(said, blocks, block)
+        return bear
 
     def _counts(self, said: tuple[bytes, ...], blocks: Blocks, block: int) -> bool:
         """Tell whether an event in which this was said counts: until SIGHTINGS events that differ in time or head said so. What

@@ -20,14 +20,13 @@ from engine.model.records import NO_LABELS, Labels, RawLine, Record
 from engine.model.rules import Format
 from engine.parse import unwrap_line
 from engine.parse.headers import header_book
-from engine.skim.layouts import CONTINUATIONS, DOUBTFUL_ENDINGS, ENDINGS, Layout
+from engine.skim.layouts import ANY_TIME, CONTINUATIONS, DOUBTFUL_ENDINGS, ENDINGS, Layout
 from engine.skim.lines import Bytes, Flags, Lines, Numbers, lines_of
 
 LEARNT = 40  # lines of a text from which a wrapping may be learnt
 LONGEST = 400  # bytes of a wrapping, on either side
 
 _STAMP = re.compile(rb"(?:20\d\d-\d\d-\d\dT|[ \d]\d )\d\d:\d\d:\d\d(?:\.\d{1,9})?")
-_ANY_DIGIT = bytes.maketrans(b"0123456789", b"1111111111")
 _CENTURY = 2  # digits of a year that are always the same
 
 
@@ -97,14 +96,6 @@ class Peeled:
         """Return what stood around a line; None when the parser took it off."""
         which = int(self.which[number])
         return self.wrappings[which] if which >= 0 else None
-
-    def data(self, start: int, end: int) -> bytes:
-        """Return the bytes of the lines from `start` to `end`, with their line ends."""
-        return self.lines.text[self._starts[start] : self._starts[end]]
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [*self.lines.starts.tolist(), len(self.lines.text)]
 
 
 def wrapping_of(line: bytes, formats: Sequence[Format]) -> tuple[Wrapping, bytes] | None:
@@ -249,7 +240,7 @@ def _places(example: bytes) -> _Places:
 
 def _with_one_digit(text: bytes) -> bytes:
     def alike(found: re.Match[bytes]) -> bytes:
-        return found[0][:_CENTURY] + found[0][_CENTURY:].translate(_ANY_DIGIT)
+        return found[0][:_CENTURY] + found[0][_CENTURY:].translate(ANY_TIME)
 
     return _STAMP.sub(alike, text)
 
