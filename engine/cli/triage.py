@@ -14,7 +14,7 @@ from engine.incident import MemoryLedger, group, minor
 from engine.match import Matcher, redact
 from engine.model.incidents import Blind, Incident
 from engine.model.matches import Match
-from engine.model.records import LogEvent, Progress
+from engine.model.records import AnyEvent, Progress
 from engine.model.rules import SEVERITIES, Plan
 from engine.ports import Chunk
 from engine.skim.whole import Whole
@@ -59,7 +59,7 @@ class _Counts:
         self.events = self.matches = 0
         self.unknown = UnknownEvents(redact)
 
-    def observe(self, event: LogEvent, matches: list[Match]) -> None:
+    def observe(self, event: AnyEvent, matches: list[Match]) -> None:
         self.events += 1
         self.matches += sum(not match.rule_id.startswith(COMPONENT_LINE) for match in matches)
         self.unknown.observe(event, matches)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.model.matches import Match
-from engine.model.records import LogEvent
+from engine.model.records import AnyEvent
 
 LEVELS = ("FATAL", "ERROR")  # worst first
 ERROR_SIGN = r"(?i)error|fatal|severe|critical|emergency|alert|\berr\b"  # in every event of these levels, whoever wrote it
@@ -44,7 +44,7 @@ class UnknownEvents:
         self._miner: Any = None
         self._seen: dict[int, tuple[str, str]] = {}  # cluster: worst level, first text
 
-    def observe(self, event: LogEvent, matches: Sequence[Match]) -> None:
+    def observe(self, event: AnyEvent, matches: Sequence[Match]) -> None:
         """Take one event in, unless it is no error or a rule matched it; a component naming itself is no rule."""
         if event.level not in LEVELS or any(not match.rule_id.startswith(COMPONENT_LINE) for match in matches):
             return

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from engine.model.matches import SEEN_GAP_S, Seen
-from engine.model.records import Labels, LogEvent
+from engine.model.records import AnyEvent, Labels
 
 _GAP = timedelta(seconds=SEEN_GAP_S)
 
@@ -19,7 +19,7 @@ class Heard:
     def __init__(self) -> None:
         self._open: dict[str, tuple[datetime, datetime, Labels]] = {}
 
-    def event(self, event: LogEvent) -> Sequence[Seen]:
+    def event(self, event: AnyEvent) -> Sequence[Seen]:
         """Take one event; return the span that it ends, if it does. Events without a stamp say nothing."""
         at, source_id = event.timestamp, event.source_id
         if at is None:
@@ -30,8 +30,10 @@ class Heard:
             return ()
         first, last, labels = span
         if at - last < _GAP and first - at < _GAP:
-            if not first <= at <= last:
-                self._open[source_id] = (min(first, at), max(last, at), labels)
+            if at > last:
+                self._open[source_id] = (first, at, labels)
+            elif at < first:
+                self._open[source_id] = (at, last, labels)
             return ()
         self._open[source_id] = (at, at, event.labels)
         return (Seen(source_id, first, last, labels),)

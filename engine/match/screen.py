@@ -78,8 +78,8 @@ class Screen:
             self._unremembered -= len(begins)
             return list(self._borne(text, begins).items())
         events = [text[begin:end] for begin, end in pairwise((*begins, len(text)))]
-        if unknown := set(events).difference(self._known):
-            self._learn([event for event in dict.fromkeys(events) if event in unknown])
+        if not all(map(self._known.__contains__, events)):
+            self._learn([event for event in dict.fromkeys(events) if event not in self._known])
         self._asked += len(events)
         return [(number, borne) for number, borne in enumerate(map(self._known.__getitem__, events)) if borne is not None]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 Labels = Mapping[str, str]
 
@@ -109,6 +109,34 @@ class LogEvent(NamedTuple):
     exception: tuple[str, ...] = ()
     labels: Labels = NO_LABELS
     cut: bool = False
+
+
+class AnyEvent(Protocol):
+    """A LogEvent, or one that was told by others alike: what those ask for who only count events and see when they were."""
+
+    @property
+    def source_id(self) -> str:
+        """The stream that it is from."""
+
+    @property
+    def timestamp(self) -> datetime | None:
+        """When it says it was, None where it does not."""
+
+    @property
+    def labels(self) -> Labels:
+        """Who emitted it."""
+
+    @property
+    def level(self) -> str:
+        """How bad it says it is."""
+
+    @property
+    def message(self) -> str:
+        """Its first line without its header."""
+
+    @property
+    def text(self) -> str:
+        """All of it as printed."""
 
 
 @dataclass(frozen=True, slots=True)

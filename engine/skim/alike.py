@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
 
 from engine.match import Matcher
 from engine.match.digits import ALIKE, decide
@@ -21,7 +22,7 @@ from engine.model.records import Labels, LogEvent, RawLine
 from engine.model.rules import Format
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.parse.decoding import event_id
-from engine.parse.times import parse_stamp, zone_of
+from engine.parse.times import zone_of
 from engine.skim.layouts import Layout
 from engine.skim.lines import Place
 
@@ -36,32 +37,34 @@ _BASE = 9  # of digits that tell a place: without a zero, which a number would l
 
 _Some = TypeVar("_Some")
 _Stretch = tuple[str, Callable[[str], Any], int, int]  # what is written there, and as which type; from where to where
+_Read = tuple[LogEvent, list[Match]]
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """An event that needed no reading, and its matches. What was open in its source before ends in front of it."""
+class Told(NamedTuple):
+    """Of an event that needed no reading what LogEvent says of it (see AnyEvent), and its matches. What was open in its source
+    before ends in front of it."""
 
-    event: LogEvent
+    source_id: str
+    timestamp: datetime
+    labels: Labels
+    level: str
+    message: str
+    text: str
     matches: list[Match]
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One of several events alike, and where in their texts that stands in which they differ; of captures, for each match."""
+    """One of several events alike, and where in their texts that stands in which they differ; of captures, for each match.
+
+    `differing` are the fields, as tests name them, in which the events differ, besides their texts.
+    """
 
     like: Told
     message: Sequence[_Stretch]
-    logger: Sequence[_Stretch]
-    thread: Sequence[_Stretch]
     labels: Sequence[_Stretch]
     captures: Sequence[Sequence[_Stretch]]
-
-    def differing(self) -> frozenset[str]:
-        """Return the fields, as tests name them, in which the events differ, besides their texts."""
-        labels = [f"labels.{name}" for name, *_ in self.labels]
-        fields = [name for name, *_ in (*self.message, *self.logger, *self.thread)]
-        return frozenset((*fields, *labels, *(["labels"] if labels else ())))
+    differing: frozenset[str]
 
 
 class Alike:
@@ -101,11 +104,11 @@ class Alike:
         if _PLAIN.fullmatch(data) is None:
             return None
         texts = [each.decode("ascii") for each in (*_variants(data, self._layout, before), data)]
-        read = [told for text in texts if (told := self._read(text, place)) is not None]
+        read = [each for text in texts if (each := self._read(text, place)) is not None]
         reading = _reading_of(texts[:-1], read[:-1]) if len(read) == len(texts) else None
-        if reading is None or [self._told(reading, text, place) for text in texts] != read:
+        if reading is None or [self._told(reading, text, place) for text in texts] != [_said(*each) for each in read]:
             return None
-        return None if self._digits_matter(data.translate(ALIKE).rstrip(), before, reading.differing()) else reading
+        return None if self._digits_matter(data.translate(ALIKE).rstrip(), before, reading.differing) else reading
 
     def _digits_matter(self, text: bytes, before: int, fields: Set[str]) -> bool:
         """Tell whether with other digits before a place, and in these fields, something else might be made of `text`."""
@@ -114,7 +117,7 @@ class Alike:
             return True
         return self._matcher.digits_matter(text, before, fields)
 
-    def _read(self, text: str, place: Place) -> Told | None:
+    def _read(self, text: str, place: Place) -> _Read | None:
         """Read `text` as any other; None when it is not one event with a stamp, or not all of it."""
         assembler, (offset, number) = Assembler(self._formats), place
         lines = (
@@ -125,46 +128,30 @@ class Alike:
         events = [event for block in (*blocks, *assembler.flush()) for event in decode_block(block, self._formats)]
         if len(events) != 1 or events[0].text != text.rstrip() or events[0].timestamp is None:
             return None
-        return Told(events[0], self._matcher.match_event(events[0]))
+        return events[0], self._matcher.match_event(events[0])
 
     def _told(self, reading: _Reading, data: str, place: Place) -> Told | None:
-        layout, like, source_id, (offset, number) = self._layout, reading.like.event, self._source_id, place
-        at = parse_stamp(data[layout.opened : layout.opened + layout.width], "iso", self._zone)
+        at = self._layout.time_in(data, self._zone)
         if at is None:
             return None
-        text = data.rstrip()
+        like, text = reading.like, data.rstrip()
         labels = _taken(like.labels, reading.labels, text)
-        event = LogEvent(
-            event_id(source_id, at, data.partition("\n")[0], None if layout.fraction else offset),
-            source_id,
-            offset,
-            number,
-            at,
-            at,
-            text,
-            _taken_one(like.message, reading.message, text),
-            like.level,
-            _taken_one(like.logger, reading.logger, text),
-            _taken_one(like.thread, reading.thread, text),
-            like.exception,
-            labels,
-        )
+        matches = self._matches(reading, at, data.partition("\n")[0], place, labels, text) if like.matches else []
+        message = _taken_one(like.message, reading.message, text)
+        return Told(self._source_id, at, labels, like.level, message, text, matches)
+
+    def _matches(self, reading: _Reading, at: datetime, line: str, place: Place, labels: Labels, text: str) -> list[Match]:
+        source_id, (offset, number) = self._source_id, place
+        identity = event_id(source_id, at, line, None if self._layout.fraction else offset)
         evidence = cut(text)
-        matches = [
-            Match(
-                match.rule_id,
-                event.event_id,
-                source_id,
-                number,
-                at,
-                True,
-                _taken(match.captures, places, text),
-                labels,
-                evidence,
-            )
+        return [
+            Match(match.rule_id, identity, source_id, number, at, True, _taken(match.captures, places, text), labels, evidence)
             for match, places in zip(reading.like.matches, reading.captures, strict=True)
         ]
-        return Told(event, matches)
+
+
+def _said(event: LogEvent, matches: list[Match]) -> Told:
+    return Told(event.source_id, event.at, event.labels, event.level, event.message, event.text, matches)
 
 
 def _taken(like: Mapping[str, _Some], places: Sequence[_Stretch], text: str) -> Mapping[str, _Some]:
@@ -205,23 +192,24 @@ def _variants(data: bytes, layout: Layout, before: int) -> Iterator[bytes]:
         yield bytes(text)
 
 
-def _reading_of(texts: Sequence[str], read: Sequence[Told]) -> _Reading | None:
+def _reading_of(texts: Sequence[str], read: Sequence[_Read]) -> _Reading | None:
     """Return where what was read in several texts alike stands in them; None when something of it does in no place, or may in
     several."""
-    events, like = [told.event for told in read], read[0].event
+    events, found = [event for event, _ in read], [matches for _, matches in read]
     same = {(event.level, event.exception, tuple(event.labels)) for event in events}
-    rules = {tuple((match.rule_id, tuple(match.captures)) for match in told.matches) for told in read}
-    if len(same) > 1 or len(rules) > 1 or _DIGIT.search(like.level.encode()):  # a level may be told by a number
+    rules = {tuple((match.rule_id, tuple(match.captures)) for match in matches) for matches in found}
+    if len(same) > 1 or len(rules) > 1 or _DIGIT.search(events[0].level.encode()):  # a level may be told by a number
         return None
     fields = [[{name: str(getattr(event, name))} for event in events] for name in ("message", "logger", "thread")]
-    captures = [[told.matches[at].captures for told in read] for at in range(len(read[0].matches))]
+    captures = [[matches[at].captures for matches in found] for at in range(len(found[0]))]
     values: list[Sequence[Mapping[str, Value]]] = [*fields, [event.labels for event in events], *captures]
     places = [_stretches(texts, each) for each in values]
     known = [each for each in places if each is not None]
     if len(known) < len(places):
         return None
     message, logger, thread, labels, *others = known
-    return _Reading(read[0], message, logger, thread, labels, others)
+    differing = [*(name for name, *_ in (*message, *logger, *thread)), *(f"labels.{name}" for name, *_ in labels)]
+    return _Reading(_said(*read[0]), message, labels, others, frozenset((*differing, *(["labels"] if labels else ()))))
 
 
 def _stretches(texts: Sequence[str], values: Sequence[Mapping[str, Value]]) -> list[_Stretch] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
 
 import numpy as np
@@ -109,7 +109,17 @@ class Layout:
 
     def time(self, row: Bytes, zone: tzinfo) -> datetime | None:
         """Return the time of the line that begins as `row`, as the parser reads it."""
-        return parse_stamp(bytes(row[self.opened : self.opened + self.width]).decode("ascii"), "iso", zone)
+        return self.time_in(bytes(row).decode("latin-1"), zone)
+
+    def time_in(self, line: str, zone: tzinfo) -> datetime | None:
+        """Return the time of `line`, which fits, as the parser reads it."""
+        stamp = line[self.opened : self.opened + self.width]
+        if zone is not UTC or self.zoned:
+            return parse_stamp(stamp, "iso", zone)
+        try:
+            return datetime.fromisoformat(f"{stamp}+00:00")
+        except ValueError:
+            return None
 
     def _days(self, rows: Bytes) -> Numbers:
         """Return the day of each stamp; days change seldom from line to line."""

@@ -79,13 +79,13 @@ class Skimmer:
         known = [self._sight.alike(layout, bare.source_id, labels) for labels in bare.labelled] if text.labelled else []
         for number in range(int(blocks.heads[0])):
             yield self._record(text.raw(number))
-        heads = np.append(blocks.heads, len(text.lines))
-        for block in np.flatnonzero(worth.kept).tolist():
-            head, end = int(heads[block]), int(heads[block + 1])
+        kept = np.flatnonzero(worth.kept)
+        heads, ends = blocks.heads[kept], np.append(blocks.heads, len(text.lines))[kept + 1]
+        columns = heads, ends, worth.alike[kept] & bool(known), bare.which[heads]
+        for head, end, alike, which in zip(*(column.tolist() for column in columns), strict=True):
             span = worth.spans.get(head)
-            if span is None and worth.alike[block]:
-                which = bare.which[head]
-                told = known[which].tell(bare.lines.data(head, end), text.place(head)) if known and which >= 0 else None
+            if alike and span is None and which >= 0:
+                told = known[which].tell(bare.lines.data(head, end), text.place(head))
                 if told is not None:
                     yield told
                     continue

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from engine.match import Matcher
 from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
-from engine.model.records import Block, LogEvent, Progress, Record
+from engine.model.records import AnyEvent, Block, Progress, Record
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.ports import Chunk
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SKIMMED_FROM_BYTES = 256 * 1024  # of input: less is read whole before what skimming needs is loaded
 
-Observer = Callable[[LogEvent, list[Match]], None]
+Observer = Callable[[AnyEvent, list[Match]], None]
 
 
 class Whole:
@@ -82,15 +82,15 @@ class Whole:
         if isinstance(piece, Seen):
             self._heard.joined(piece)
             return ()
-        before = self._events(closed) if (closed := self._assembler.close(piece.event.source_id)) else ()
-        said = self._event(piece.event, piece.matches)
+        before = self._events(closed) if (closed := self._assembler.close(piece.source_id)) else ()
+        said = self._event(piece, piece.matches)
         return (*before, *said) if before else said
 
     def _events(self, blocks: Iterable[Block]) -> Sequence[Match | Seen]:
         events = (event for block in blocks for event in decode_block(block, self._plan.formats))
         return [said for event in events for said in self._event(event, self._matcher.match_event(event))]
 
-    def _event(self, event: LogEvent, found: list[Match]) -> Sequence[Match | Seen]:
+    def _event(self, event: AnyEvent, found: list[Match]) -> Sequence[Match | Seen]:
         spans = self._heard.event(event)
         self._observe(event, found)
         return (*spans, *found) if spans else found

@@ -153,9 +153,9 @@ class _Stream:
                 elif isinstance(item, Record):
                     yield from self._blocks(self._assembler.push(item))
                 else:
-                    yield from self._blocks(self._assembler.close(item.event.source_id))
-                    self._moved_on.add(item.event.source_id)
-                    yield from self._heard.event(item.event)
+                    yield from self._blocks(self._assembler.close(item.source_id))
+                    self._moved_on.add(item.source_id)
+                    yield from self._heard.event(item)
                     yield from item.matches
         self._waiting, self._waiting_bytes = {}, 0
 

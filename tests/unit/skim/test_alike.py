@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from connectors.files import read_path
 from engine.match import Matcher
 from engine.model.matches import Match
-from engine.model.records import LogEvent
+from engine.model.records import AnyEvent, LogEvent
 from engine.parse import assemble, decode, unwrap
 from engine.ports import Chunk
 from engine.skim import alike, skimmer, whole
@@ -31,7 +31,8 @@ QUIET = "INFO [Log partition=a-0] Rolled new log segment at offset {} in 3 ms. (
 DENIED = "INFO Principal = User:app-{} is Denied Operation = Describe from host = 10.16.19.{} on resource = Topic:LITERAL:o"
 # numbers that rules and layouts tell from others, by their length
 TELLING = {1: "0123456789", 2: ("19", "20", "15", "25", "35"), 3: ("127", "404"), 4: ("9092", "1236"), 5: ("40401", "19092")}
-Read = list[tuple[LogEvent, list[Match]]]
+Said = tuple[object, ...]
+Read = list[tuple[Said, list[Match]]]
 
 
 @cache
@@ -65,7 +66,7 @@ def log(events: Sequence[str], layout: str = "[{}] ") -> bytes:
 
 def skimmed(data: bytes, labels: dict[str, str] | None = None) -> Read:
     """Return the events with matches of rules that a scan reads or tells."""
-    read: Read = []
+    read: list[tuple[AnyEvent, list[Match]]] = []
     scan = Whole(plan(), matcher(), sight, lambda event, found: read.append((event, found)))
     list(scan.read([Chunk("a.log", 0, data, 1, None, labels or {})]))
     return telling(read)
@@ -81,18 +82,22 @@ def reference(data: bytes, labels: dict[str, str] | None = None) -> Read:
 
 def telling(read: Any) -> Read:
     rules = ((event, [match for match in found if not match.rule_id.startswith("component:")]) for event, found in read)
-    return [(event, found) for event, found in rules if found]
+    return [(said(event), found) for event, found in rules if found]
 
 
-def told(monkeypatch: pytest.MonkeyPatch) -> list[LogEvent]:
+def said(event: AnyEvent) -> Said:
+    return event.source_id, event.timestamp, event.labels, event.level, event.message, event.text
+
+
+def told(monkeypatch: pytest.MonkeyPatch) -> list[alike.Told]:
     """Return where the events are noted that are told without being read."""
-    events: list[LogEvent] = []
+    events: list[alike.Told] = []
     original = alike.Alike.tell
 
     def tell(*given: Any) -> alike.Told | None:
         answer = original(*given)
         if answer is not None:
-            events.append(answer.event)
+            events.append(answer)
         return answer
 
     monkeypatch.setattr(alike.Alike, "tell", tell)
