@@ -62,6 +62,7 @@ class Correlator:
         self._nested = Nested(state)
         self._touched: set[str] = set()
         self._texts: dict[str, Match] = {}
+        self._early: list[Verdict | Evidence] = []  # what logics had to say between two flushes
         self._clocks_seen = clocks.revision
         self._bindings_seen = bindings.revision
         self._observed = False
@@ -92,11 +93,12 @@ class Correlator:
         if not self._observed:
             return []
         due = self._due()
-        changed = [each for rule_id in self._wiring.makers if rule_id in due | self._touched for each in self._ask(rule_id)]
+        asked = (rule_id for rule_id in self._wiring.makers if rule_id in due | self._touched)
+        changed = [*self._early, *(each for rule_id in asked for each in self._ask(rule_id))]
         verdicts = [finding for finding in changed if isinstance(finding, Verdict)]
         evidence = {e.event_id: e for e in changed if isinstance(e, Evidence)} | self._evidence(verdicts)
         found: list[Finding] = [*self._roster(), *evidence.values(), *verdicts, *self._blinds()]
-        self._texts = {}
+        self._texts, self._early = {}, []
         self._facts.grown.clear()
         self._touched, self._observed = set(), False
         self._clocks_seen, self._bindings_seen = self._facts.clocks.revision, self._facts.bindings.revision
@@ -111,7 +113,10 @@ class Correlator:
             self._facts.bindings.line(match)
         listeners = self._wiring.listeners.get(match.rule_id, ())
         for rule_id in listeners:
-            self._logic(rule_id).on_match(match, self._facts)
+            logic = self._logic(rule_id)
+            logic.on_match(match, self._facts)
+            if logic.full:
+                self._early += self._ask(rule_id)
         if listeners:
             self._texts[match.event_id] = match
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import NamedTuple
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
@@ -59,8 +60,7 @@ class Measure:
         return str(match.captures[self.field]) if self.apart else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a match is kept: `values` are its entity's, by sorted label, None where missing. `source_id` is set only where the
     answer may depend on it: for a missing value, or a rule of some versions. `value`: see Measure."""
 
@@ -94,6 +94,7 @@ class Counts:
     """Measures occurrences by entity (see Logic). Signals of the rule's `clear` are kept beside them."""
 
     follows_clocks = False
+    full = False
 
     def __init__(self, rule: Rule, counted: Sequence[Counted], measure: Measure) -> None:
         self.rule_id = rule.id

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import NamedTuple
 
-from engine.correlate.tally import Occurrence, Tally, name_of
+from engine.correlate.tally import Occurrence, Tally, name_of, when
 
 Part = Occurrence | Tally
 Kind = tuple[str, str]  # the rule that was matched, and the value that a value_count tells its entries apart by
 _INSTANT = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """Something counted `weight` times at `at`, made of `parts` of `rule_id` that lie between `first` and `last`.
 
     `value` is what a value_count tells its entries apart by.
@@ -39,8 +40,12 @@ def entries(
     """
     collapse, kind = timedelta(seconds=collapse_s), (rule_id, value)
     every = list(_once(parts, distinct)) if distinct else list(parts)
-    whole = [_of_sum(part, collapse, kind) for part in every if isinstance(part, Tally) and part.cells is None]
-    some = sorted((each for part in every for each in _pieces(part, kind)), key=_order)
+    sums = [part for part in every if isinstance(part, Tally)]
+    singles = sorted((part for part in every if isinstance(part, Occurrence)), key=when)
+    whole = [_of_sum(part, collapse, kind) for part in sums if part.cells is None]
+    some = [piece for part in sums for piece in _pieces(part, kind)]
+    some += [Entry(part.at, part.at, part.at, 1, (part,), *kind) for part in singles]
+    some.sort(key=attrgetter("at"))
     return whole + [_joined(group) for group in _collapsed(some, collapse)] if collapse else whole + some
 
 
@@ -50,7 +55,7 @@ def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
         if at is None:
             yield part
         elif isinstance(part, Occurrence):
-            yield replace(part, at=at)
+            yield part._replace(at=at)
         else:
             yield replace(part, first=at, last=at, outer=sorted((at, event_id) for _, event_id in part.outer), cells=None)
 
@@ -64,7 +69,7 @@ def _once(parts: Iterable[Part], distinct: Sequence[str]) -> Iterator[Part]:
     every = list(parts)
     yield from (part for part in every if isinstance(part, Tally))
     first: dict[str, Occurrence] = {}
-    for each in sorted((part for part in every if isinstance(part, Occurrence)), key=lambda one: (one.at, one.event_id)):
+    for each in sorted((part for part in every if isinstance(part, Occurrence)), key=when):
         first.setdefault(name_of(each, distinct), each)
     yield from first.values()
 
@@ -74,19 +79,11 @@ def _of_sum(part: Tally, collapse: timedelta, kind: Kind) -> Entry:
     return Entry(part.first, part.last, part.last, weight, (part,), *kind)
 
 
-def _pieces(part: Part, kind: Kind) -> Iterator[Entry]:
-    """Yield an entry for each match, or for each cell of a sum that knows them."""
-    if isinstance(part, Occurrence):
-        yield Entry(part.at, part.at, part.at, 1, (part,), *kind)
-    elif part.cells is not None:
-        for begin, end, count in part.cells.spans():
-            at = max(begin, part.first)
-            yield Entry(at, at, min(end - _INSTANT, part.last), count, (part,), *kind)
-
-
-def _order(entry: Entry) -> tuple[datetime, str]:
-    part = entry.parts[0]
-    return entry.at, part.event_id if isinstance(part, Occurrence) else ""
+def _pieces(part: Tally, kind: Kind) -> Iterator[Entry]:
+    """Yield an entry for each cell of a sum that knows them."""
+    for begin, end, count in part.cells.spans() if part.cells is not None else ():
+        at = max(begin, part.first)
+        yield Entry(at, at, min(end - _INSTANT, part.last), count, (part,), *kind)
 
 
 def _collapsed(some: Iterable[Entry], collapse: timedelta) -> Iterator[list[Entry]]:

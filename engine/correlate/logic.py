@@ -51,6 +51,10 @@ class Logic(Protocol):
     follows_clocks: bool  # whether it has to be asked whenever any source has moved
     dirty: bool  # whether `snapshot` differs from what was restored or snapshotted last
 
+    @property
+    def full(self) -> bool:
+        """Return whether it has to be asked before it takes another match: it might keep less of it than it needs."""
+
     def on_match(self, match: Match, facts: Facts) -> None:
         """Take a match of one of the rules it listens to."""
 

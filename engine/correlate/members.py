@@ -55,6 +55,7 @@ class MemberSilence:
     """Watches the members of one component (see Logic)."""
 
     follows_clocks = True
+    full = False
 
     def __init__(self, rule: Rule, absence: Absence, component: Component) -> None:
         self.rule_id = rule.id

@@ -83,8 +83,14 @@ class Pairs:
         self._swept: datetime | None = None
         self._refused = 0
         self._asked: set[Place] = set()
+        self._taken = 0  # matches since it was asked last
         self._bindings_seen = -1
         self._complete_seen: datetime | None = None
+
+    @property
+    def full(self) -> bool:
+        """Return whether one match more might join answers that openings have not been held against."""
+        return self._taken >= MAX_ANSWERS
 
     def on_match(self, match: Match, facts: Facts) -> None:
         """Take a match; one without a stamp says nothing."""
@@ -92,6 +98,7 @@ class Pairs:
         if not match.dated or self._is_one_too_many(place):
             return
         self.dirty = True
+        self._taken += 1
         self._asked.add(place)
         if facts.clocks.tick is not None:
             self._touched[place] = facts.clocks.tick
@@ -128,7 +135,7 @@ class Pairs:
 
     def findings(self, facts: Facts) -> Iterator[Verdict]:
         """Yield the verdicts of the entities whose alerts have changed."""
-        asked, self._asked = self._asked, set()
+        asked, self._asked, self._taken = self._asked, set(), 0
         if not asked:
             return
         places = self._places(facts)

@@ -28,6 +28,7 @@ class Pauses:
     """Finds pauses of at least the rule's timespan (see Logic)."""
 
     follows_clocks = False
+    full = False
 
     def __init__(self, correlation: Correlation, of: str, timespan_s: float) -> None:
         self.rule_id = correlation.rule.id

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from engine.correlate.tally import Occurrence, Stamped, Tally, name_of, tally
+from engine.correlate.tally import Occurrence, Tally, name_of, tally, when
 
 KEPT = 100
 STRETCHES = 100
@@ -19,10 +19,6 @@ KNOWN = 4096  # names of folded matches that are remembered, so that one that co
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _GRID = timedelta(minutes=1)
-
-
-def _when(occurrence: Occurrence) -> Stamped:
-    return occurrence.at, occurrence.event_id
 
 
 @dataclass
@@ -51,14 +47,14 @@ class Series:
         name = self._name(occurrence)
         same = self._names.get(name)
         if same is not None:
-            if _when(same) <= _when(occurrence):
+            if when(same) <= when(occurrence):
                 return False
             self._drop(same)
         self._names[name] = occurrence
-        if not self.kept or _when(self.kept[-1]) < _when(occurrence):
+        if not self.kept or when(self.kept[-1]) < when(occurrence):
             self.kept.append(occurrence)
         else:
-            insort(self.kept, occurrence, key=_when)
+            insort(self.kept, occurrence, key=when)
         if len(self.kept) > 4 * KEPT:
             self.fold()
         return True
@@ -92,7 +88,7 @@ class Series:
         return name_of(occurrence, self.distinct)
 
     def _drop(self, occurrence: Occurrence) -> None:
-        position = bisect_left(self.kept, _when(occurrence), key=_when)
+        position = bisect_left(self.kept, when(occurrence), key=when)
         while self.kept[position] is not occurrence:
             position += 1
         del self.kept[position]
@@ -100,7 +96,7 @@ class Series:
     def _fold_before_horizon(self) -> None:
         if self.horizon is None or not self.kept or self.kept[0].at >= self.horizon:
             return
-        border = bisect_left(self.kept, (self.horizon, ""), key=_when)
+        border = bisect_left(self.kept, (self.horizon, ""), key=when)
         known = set(self.known)
         by_stretch: dict[int, list[Occurrence]] = {}
         for each in self.kept[:border]:

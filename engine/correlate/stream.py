@@ -10,7 +10,7 @@ from engine.model.matches import Match, Seen
 from engine.model.records import Progress, Tick, parent_id
 from engine.model.rules import Plan
 
-FLUSH_EVERY = 2000  # matches
+FLUSH_EVERY = 8000  # matches: each flush looks anew at every entity that something came for
 DEFAULT_SCOPE = "default"
 
 

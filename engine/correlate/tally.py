@@ -5,14 +5,17 @@ A tally is a commutative sum: adding the same matches in any order, in any group
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
+from operator import attrgetter
+from typing import NamedTuple
 
 from engine.correlate.cells import Cells, cells
 from engine.model.incidents import Capture
 from engine.model.matches import Match, Value
-from engine.model.records import Labels
+from engine.model.records import NO_LABELS, Labels
 
 MAX_VALUES = 10
 MAX_SOURCES = 10
@@ -24,15 +27,17 @@ _NOT_OF_THE_EMITTER = frozenset(("source", "timezone"))
 Stamped = tuple[datetime, str]  # time and id of an event
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrence:
+class Occurrence(NamedTuple):
     """One match as correlation keeps it. `labels` are the emitter's, without where the line was read."""
 
     at: datetime
     event_id: str
     source_id: str
-    captures: Mapping[str, Value] = field(default_factory=dict)
-    labels: Labels = field(default_factory=dict)
+    captures: Mapping[str, Value] = {}
+    labels: Labels = NO_LABELS
+
+
+when: Callable[[Occurrence], Stamped] = attrgetter("at", "event_id")  # what occurrences are in order by
 
 
 def occurrence(match: Match) -> Occurrence:
@@ -43,8 +48,8 @@ def occurrence(match: Match) -> Occurrence:
 
 def name_of(occurrence: Occurrence, distinct: Sequence[str]) -> str:
     """Return what an occurrence counts as: its values of the captures `distinct`, or its event where there are none."""
-    values = [occurrence.captures.get(name) for name in distinct]
-    return repr(values) if values and None not in values else occurrence.event_id
+    values = [occurrence.captures.get(name) for name in distinct] if distinct else [None]
+    return occurrence.event_id if None in values else repr(values)
 
 
 @dataclass(slots=True)
@@ -61,6 +66,8 @@ class Gathered:
     def merge(self, other: Gathered) -> None:
         """Add everything `other` gathered."""
         for at, value in other.values:
+            if self._is_full(at):
+                break
             self._note(at, value)
         if other.first is None or other.last is None:
             return
@@ -78,6 +85,10 @@ class Gathered:
             return Capture(values)
         return Capture(values, self.first[1], self.last[1], self.low, self.high, self.total)
 
+    def _is_full(self, at: datetime) -> bool:
+        """Return whether a value of that time comes too late to be one of the distinct ones."""
+        return len(self.values) >= MAX_VALUES and self.values[-1][0] < at
+
     def _note(self, at: datetime, value: Value) -> None:
         for position, (known_at, known) in enumerate(self.values):
             if known == value:
@@ -85,9 +96,6 @@ class Gathered:
                     return
                 del self.values[position]
                 break
-        else:
-            if len(self.values) >= MAX_VALUES and self.values[-1][0] < at:
-                return
         self.values.append((at, value))
         self.values.sort(key=lambda stamped: (stamped[0], str(stamped[1])))
         del self.values[MAX_VALUES:]
@@ -106,15 +114,19 @@ class Tally:
     outer: list[Stamped] = field(default_factory=list)  # the earliest and the latest events, by time
     cells: Cells | None = None  # when they happened, for windows over them; None where nobody asks
 
-    def merge(self, other: Tally) -> None:
-        """Add everything `other` counted."""
+    def merge(self, *others: Tally) -> None:
+        """Add everything `others` counted."""
+        for other in others:
+            self._add(other)
+        self._came_from(source for other in others for source in other.sources)
+        self._bound(sorted({*self.outer, *chain.from_iterable(other.outer for other in others)}))
+
+    def _add(self, other: Tally) -> None:
         self.count += other.count
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
         self._agree(other.labels)
         for name, gathered in other.captures.items():
             self.captures.setdefault(name, Gathered()).merge(gathered)
-        self._came_from(other.sources)
-        self._bound([*self.outer, *other.outer])
         if self.cells is not None and other.cells is not None:
             self.cells.merge(other.cells)
 
@@ -136,8 +148,8 @@ class Tally:
     def _came_from(self, sources: Iterable[str]) -> None:
         self.sources = sorted({*self.sources, *sources})[:MAX_SOURCES]
 
-    def _bound(self, events: Iterable[Stamped]) -> None:
-        some = sorted(set(events))
+    def _bound(self, some: list[Stamped]) -> None:
+        """Take the outermost of events that are given in order of time, each once."""
         self.outer = some if len(some) <= 2 * MAX_EVENTS else [*some[:MAX_EVENTS], *some[-MAX_EVENTS:]]
 
 
@@ -145,7 +157,7 @@ def gathered(stamped: Sequence[tuple[datetime, Value]]) -> Gathered:
     """Return what was captured under one name, given in order of time."""
     made = Gathered()
     for at, value in stamped:
-        if len(made.values) >= MAX_VALUES and at > made.values[-1][0]:
+        if made._is_full(at):
             break
         made._note(at, value)
     figures = [(at, value) for at, value in stamped if not isinstance(value, str)]
@@ -158,7 +170,7 @@ def gathered(stamped: Sequence[tuple[datetime, Value]]) -> Gathered:
 
 def tally(occurrences: Iterable[Occurrence], timed: bool = False) -> Tally:
     """Return the sum of `occurrences`, with their cells if `timed`. Raises ValueError when there are none."""
-    ordered = sorted(occurrences, key=_stamp)
+    ordered = sorted(occurrences, key=when)
     if not ordered:
         raise ValueError("nothing to sum up")
     made = Tally(len(ordered), ordered[0].at, ordered[-1].at, dict(ordered[0].labels))
@@ -170,13 +182,9 @@ def tally(occurrences: Iterable[Occurrence], timed: bool = False) -> Tally:
             made._agree(each.labels)
     made.captures = {name: gathered(stamped) for name, stamped in captured.items()}
     made._came_from({each.source_id for each in ordered})
-    made._bound(map(_stamp, ordered))
+    made._bound(list(dict.fromkeys(map(when, ordered))))
     made.cells = cells(each.at for each in ordered) if timed else None
     return made
-
-
-def _stamp(occurrence: Occurrence) -> Stamped:
-    return occurrence.at, occurrence.event_id
 
 
 def total(parts: Iterable[Occurrence | Tally]) -> Tally:
@@ -188,6 +196,5 @@ def total(parts: Iterable[Occurrence | Tally]) -> Tally:
         return tally(singles)
     first, *others = [*([tally(singles)] if singles else []), *sums]
     made = Tally(0, first.first, first.last, dict(first.labels))
-    for each in (first, *others):
-        made.merge(each)
+    made.merge(first, *others)
     return made

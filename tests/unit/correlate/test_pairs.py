@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.correlate import Correlator
-from engine.model.incidents import Alert, Verdict
+from engine.model.incidents import Alert, Blind, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Clear
 from tests.building import at, correlation, match, plan, progress, seen, signature, tick
@@ -83,11 +83,26 @@ def judged(correlator: Correlator) -> list[Verdict]:
     return [each for each in correlator.flush() if isinstance(each, Verdict) and each.key[1] == "pair"]
 
 
-def test_thousands_of_answered_pairs_hide_no_unanswered_one() -> None:
+@pytest.mark.parametrize("unanswered", [10, 1500, 2990])
+def test_thousands_of_answered_pairs_hide_no_unanswered_one(unanswered: int) -> None:
     busy = [say(name, 200.0 * n + late, serial=n) for n in range(3000) for name, late in (("open", 0), ("done", 1))]
-    missing = [each for each in busy if each.at != at(200.0 * 1500 + 1)]
+    missing = [each for each in busy if each.at != at(200.0 * unanswered + 1)]
     found = over(*missing, reached(700_000))
-    assert [each.starts_at for each in found] == [at(200.0 * 1500)]
+    assert [each.starts_at for each in found] == [at(200.0 * unanswered)]
+
+
+def test_many_pairs_in_one_batch_hide_no_unanswered_one() -> None:
+    correlator = Correlator(PLAN, "default", {})
+    for n in range(6_000):
+        correlator.observe(say("open", 200.0 * n, serial=n))
+        if n != 1500:
+            correlator.observe(say("done", 200.0 * n + 1, serial=n))
+    found = correlator.flush()
+    alerts: tuple[Alert, ...] = ()
+    for verdict in found:
+        alerts = verdict.over(alerts) if isinstance(verdict, Verdict) and verdict.key[1] == "pair" else alerts
+    assert [each.starts_at for each in alerts] == [at(200.0 * 1500)]
+    assert not [each for each in found if isinstance(each, Blind)]
 
 
 def test_a_restart_forgets_no_opening() -> None:
