@@ -90,7 +90,7 @@ class RangeReader:
             yield from self._unstashed(each.partition)
         heard = asked = time.monotonic()
         while self._todo:
-            messages = self._consumer.consume(BATCH, WAIT_S)
+            messages = self._consumer.consume(min(BATCH, self._left()), WAIT_S)
             now = time.monotonic()
             if messages:
                 heard = asked = now
@@ -101,6 +101,10 @@ class RangeReader:
                 asked = now
             for partition, failed, run in _runs(messages):
                 yield from (self._told if failed else self._taken)(partition, run)
+
+    def _left(self) -> int:
+        """Return how many records may be left of what is being read: consume() waits for as many as it is asked for."""
+        return sum(end - self._next[partition] for partition, end in self._todo.items())
 
     def _place(self, partition: int, offset: int) -> None:
         """Let the consumer stand at `offset`; assigning anew, unlike seeking, leaves nothing of the old place in its queue."""

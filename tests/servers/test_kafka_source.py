@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import Message
+from confluent_kafka import Consumer, Message
 
-from connectors.kafka import cluster, open_source
+from connectors.kafka import cluster, open_source, reading
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Range
 from connectors.kafka.reading import RangeReader
 from connectors.kafka.source import KafkaSource
@@ -279,6 +279,32 @@ def test_what_was_fetched_past_a_range_is_kept_or_fetched_again_but_never_lost(t
         assert found == [str(n) for n in range(500)]
         assert _texts(reader, Range(1, 7, 9), Range(0, 3, 5)) in (["7", "8", "3", "4"], ["3", "4", "7", "8"])
         reader.close()
+
+
+def test_at_the_end_of_the_log_nothing_more_is_waited_for(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    class Asked:
+        """A consumer that notes how many records it is asked for: it waits until it has as many."""
+
+        def __init__(self, consumer: Consumer) -> None:
+            self._consumer = consumer
+
+        def consume(self, count: int, timeout: float) -> list[Message]:
+            asked.append(count)
+            return self._consumer.consume(count, timeout)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._consumer, name)
+
+    topic = topics.make()
+    topics.write(topic, (str(n) for n in range(250)))
+    monkeypatch.setattr(reading, "client", lambda kind, settings: Asked(cluster.client(kind, settings)))
+    reader = RangeReader(topics.address, {}, topic)
+    assert len(_texts(reader, Range(0, 0, 250))) == 250
+    assert asked[0] == reading.BATCH
+    assert asked[-1] <= 50
+    reader.close()
 
 
 def test_a_planned_range_of_a_topic_that_was_deleted_is_not_taken_as_read(topics: Topics) -> None:
