@@ -7,6 +7,7 @@ which speak of everything read before them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from operator import attrgetter
 from typing import TypeVar
 
 from engine.codec import dumps, loads
@@ -44,9 +45,9 @@ class ScopeState:
     def take(self, items: Iterable[Item]) -> list[Finding | Scanned | Loss | Notice]:
         """Take all items of a batch; return the findings, and what is only passed on. The state then holds the batch."""
         batch = list(items)
-        self._tell(_of(batch, Match))
+        matches = [*_of(batch, Match), *(match for some in _of(batch, Combined) for match in expanded(some))]
+        self._tell(sorted(matches, key=attrgetter("at")))  # what a match opens and another ends is not kept all at once
         self._tell(_of(batch, Seen))
-        self._tell(match for some in _of(batch, Combined) for match in expanded(some))
         self._tell(self._streams.join(_of(batch, Edges)))
         for progress in _of(batch, Progress):
             self._tell(self._ended(progress))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.incident import MemoryLedger, group
-from engine.model.incidents import Evidence, Roster, Verdict
+from engine.model.incidents import Alert, Blind, Evidence, Roster, Verdict
 from engine.model.matches import Match, Seen
 from engine.model.rules import Absence, Clear, Plan
 from engine.spark import combining
@@ -18,7 +18,7 @@ from engine.spark.combining import Combined, combined, expanded
 from engine.spark.rows import Item, item, row
 from engine.spark.scope import ScopeState
 from engine.spark.slices import stages
-from tests.building import absence, broker, counting, match, plan, seen, signature, tick
+from tests.building import absence, at, broker, correlation, counting, match, plan, seen, signature, tick
 from tests.spark.finals import finals
 
 pytestmark = pytest.mark.slow
@@ -113,3 +113,16 @@ def test_a_storm_that_is_folded_is_the_same_storm(count: int, again: int, per_se
     storm = [match("bare", n / per_second, topic="t", size=n * 7 % 1000) for n in range(count)]
     repeated = storm[count - again :]
     assert final([through(storm), through(repeated)]) == final([storm, repeated])
+
+
+def test_thousands_of_pairs_in_one_batch_hide_no_unanswered_one() -> None:
+    pair = correlation("pair", "pair", ["open"], 60.0, expect=("done",), entity=("topic",), clear=Clear(in_s=86400.0))
+    compiled = stages(plan(signature("open", severity="info"), signature("done", severity="info"), pair))
+    busy = [match(name, 200.0 * n + late, topic="t") for n in range(4000) for name, late in (("open", 0), ("done", 1))]
+    missing = [each for each in busy if each.at != at(200.0 * 1500 + 1)]
+    said = ScopeState(compiled, "x", {}, bounded=False).take([*through([*missing, seen("a.log", 0, 900_000)])])
+    told: tuple[Alert, ...] = ()
+    for each in said:
+        told = each.over(told) if isinstance(each, Verdict) and each.key[1] == "pair" else told
+    assert [alert.starts_at for alert in told] == [at(200.0 * 1500)]
+    assert not [each for each in said if isinstance(each, Blind)]
