@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, Protocol
 
+from engine.errors import SourceError
 from engine.model.incidents import WHOLE, Alert, Blind, Evidence, Incident, Key, Part, Roster, Span, Verdict
 from engine.model.notifications import Notification, Receipt
 from engine.model.records import Labels, Progress, RawLine
@@ -92,6 +93,10 @@ class Source(Protocol):
 
         Raises DataLoss when part of it is gone, or an ExceptionGroup of them, after everything that is left was yielded.
         """
+
+    def unreadable(self) -> Mapping[str, SourceError]:
+        """Return what `latest` came upon and could not read, by name, while it went on with the rest. What is denied
+        (SourceDenied) is waited for, anything else passed over."""
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Say, for every stream known at `end`, how far `end` reaches of what there is."""

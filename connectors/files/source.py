@@ -20,7 +20,7 @@ from connectors.files.positions import Disk, FileState, Lost, Piece, Position, P
 from connectors.files.reading import Found, find, opened, refused, source_name
 from connectors.files.rotation import is_compressed, rotation
 from engine.codec import made, plain
-from engine.errors import DataLoss, SourceError
+from engine.errors import DataLoss, SourceError, SourceMissing
 from engine.model.records import NO_LABELS, Labels, Progress
 from engine.model.visible import visible
 from engine.ports import Chunk, Offset
@@ -47,17 +47,17 @@ class FilesSource:
     final: bool = False
     _heads: dict[tuple[int, ...], str] = field(default_factory=dict, repr=False)
     _bounds: dict[str, int] | None = field(default=None, repr=False)
+    _unreadable: Mapping[str, SourceError] = field(default_factory=dict, repr=False)
 
     def check(self) -> Found:
         """Return the files there are now and a clear error for every path that is missing, unreadable or not text."""
         found = find(self.paths)
         readable, errors = [], list(found.errors)
         for path in found.files:
-            try:
-                _refuse_unspeakable(path)
-                with opened(path):
-                    readable.append(path)
-            except SourceError as error:
+            error = _refusal(path)
+            if error is None:
+                readable.append(path)
+            else:
                 errors.append(error)
         return Found(tuple(readable), tuple(errors))
 
@@ -112,6 +112,11 @@ class FilesSource:
         """Return, for every stream at `end`, how far it is read and whether its file is closed."""
         return [self._progress(name, position) for name, position in _positions(end).streams.items()]
 
+    def unreadable(self) -> Mapping[str, SourceError]:
+        """Return the files and folders that there were at the last look and that could not be read; what is not there yet is
+        none of them."""
+        return self._unreadable
+
     def labels_of(self, source_id: str) -> Labels:
         """Return the labels of the stream `source_id`."""
         return labels_of(source_id, self.labels)
@@ -119,7 +124,13 @@ class FilesSource:
     # --- what is on disk -------------------------------------------------------------------------------------------------
 
     def _disk(self, positions: Iterable[Position]) -> Disk:
-        wanted = self._states(find(self.paths).files)
+        found = find(self.paths)
+        wanted = self._states(found.files)
+        refusals = ((path, _refusal(path)) for path in found.files if path not in wanted)
+        errors = [*((str(error).partition(": ")[0], error) for error in found.errors), *refusals]
+        self._unreadable = {
+            visible(what): error for what, error in errors if error is not None and not isinstance(error, SourceMissing)
+        }
         folders = {str(Path(position.home).parent) for position in positions}
         neighbours = self._states(entry.path for folder in sorted(folders) for entry in _entries(folder))
         if self._bounds is None and self.final:
@@ -304,6 +315,16 @@ def _free_name(path: str, streams: Mapping[str, Position]) -> str:
         count += 1
         name = f"{source_name(path)}~{count}"
     return name
+
+
+def _refusal(path: str) -> SourceError | None:
+    """Return why a file cannot be read, None when it can."""
+    try:
+        _refuse_unspeakable(path)
+        with opened(path):
+            return None
+    except SourceError as error:
+        return error
 
 
 def _refuse_unspeakable(path: str) -> None:

@@ -25,7 +25,7 @@ from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
 from connectors.kafka.records import Content, Run, content, fields_of, first, run_of, stream_name
 from engine.codec import made, plain
-from engine.errors import DataLoss, SourceAway, SourceMissing
+from engine.errors import DataLoss, SourceAway, SourceError, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 
@@ -163,6 +163,10 @@ class KafkaSource:
             Progress(self._stream(p), place(position.at), place(position.end), caught_up=position.at >= position.end)
             for p, position in _positions(end).items()
         ]
+
+    def unreadable(self) -> Mapping[str, SourceError]:
+        """Return nothing: a topic is read whole, or raises."""
+        return {}
 
     def count(self) -> Mapping[int, int]:
         """Return how many offsets a first run would read now, by partition. Raises SourceMissing when there is no topic."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.errors import SourceError
 from engine.model.notifications import Notification, Receipt, State
 from engine.model.records import NO_LABELS, Labels, Progress
 from engine.ports import Chunk, Offset
@@ -49,6 +50,10 @@ class MemorySource:
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return how far each stream is read."""
         return [self._progress(name, to) for name, to in end.items()]
+
+    def unreadable(self) -> Mapping[str, SourceError]:
+        """Return nothing: what is in memory can be read."""
+        return {}
 
     def labels_of(self, source_id: str) -> Labels:
         """Return the labels of every stream, which are the same."""

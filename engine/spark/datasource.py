@@ -16,14 +16,14 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from engine.codec import dumps, loads, made, plain
-from engine.errors import DataLoss, SourceAway
+from engine.errors import DataLoss, SourceAway, SourceDenied
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset, Source
 from engine.spark.combining import combined
 from engine.spark.rows import SCHEMA, Item, Loss, Row, row
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
-from engine.spark.stalls import Stall, notices, renewed, stalled
+from engine.spark.stalls import Failure, Stall, notices, renewed, stalled
 
 SOURCE_FORMAT = "tocsin-source"
 # A tick costs a batch. What was just read is waited for by the second; when all is quiet, silences are measured in minutes:
@@ -107,7 +107,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         ends, away = self._asked(lambda name, source: source.latest(before.sources[name], lines), known)
         begins, absent = self._asked(lambda name, source: source.initial(), fresh)
         now_s, bound_s = int(time.time()), self._reading.stalled_after_s or 0.0
-        stalls = renewed(before.stalls, {**away, **absent}, now_s, bound_s)
+        stalls = renewed(before.stalls, [*away, *absent, *self._unreadable(known)], now_s, bound_s)
         after = replace(before, sources={**begins, **before.sources, **ends}, stalls=stalls)
         there = _json(after)
         if there == start and not self._due(before, now_s):
@@ -157,20 +157,27 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def _asked(
         self, question: Callable[[str, Source], Offset], names: Set[str]
-    ) -> tuple[Mapping[str, Offset], Mapping[tuple[str, str], SourceAway]]:
-        """Return the answers of the sources called `names`, and which of them cannot be read now, by scope and name.
+    ) -> tuple[Mapping[str, Offset], Sequence[Failure]]:
+        """Return the answers of the sources called `names`, and which of them cannot be read now.
 
         Raises SourceAway when the input has an end: then there is nothing to wait for.
         """
-        answers, away = dict[str, Offset](), dict[tuple[str, str], SourceAway]()
+        answers, away = dict[str, Offset](), list[Failure]()
         for name in sorted(names):
             try:
                 answers[name] = question(name, self._sources[name])
             except SourceAway as failure:
                 if not self._live:
                     raise
-                away[self._scopes[name], name] = failure
+                away.append(Failure(self._scopes[name], name, failure.what, str(failure)))
         return answers, away
+
+    def _unreadable(self, names: Set[str]) -> Iterator[Failure]:
+        """Yield what sources of input without an end passed over; bounded input is looked at before the job begins."""
+        for name in sorted(names) if self._live else ():
+            for what, error in self._sources[name].unreadable().items():
+                why = str(error).removeprefix(f"{what}: ")
+                yield Failure(self._scopes[name], name, what, why, waits=isinstance(error, SourceDenied))
 
 
 def _progress(source: Source, end: Offset, waiting: bool) -> Iterator[Progress]:

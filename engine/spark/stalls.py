@@ -6,18 +6,18 @@ of a batch is the difference of the stalls at its two ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from engine.errors import SourceAway
 from engine.spark.rows import Notice
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
     """`what` cannot be read since `since_s` (seconds since 1970), and `why`. `sources` are the names of those of `scope` that
-    wait for it. `told`: it has been so for as long as it may be, and is an incident."""
+    wait for it, none when it is passed over. `told`: it has been so for as long as it may be, and is an incident."""
 
     scope: str
     what: str
@@ -27,19 +27,27 @@ class Stall:
     told: bool = False
 
 
-Failures = Mapping[tuple[str, str], SourceAway]  # by scope and name of a source
+class Failure(NamedTuple):
+    """`source` of `scope` cannot read `what`, and waits for it if it `waits`; else it goes on without."""
+
+    scope: str
+    source: str
+    what: str
+    why: str
+    waits: bool = True
 
 
-def renewed(before: Sequence[Stall], failures: Failures, now_s: int, bound_s: float) -> tuple[Stall, ...]:
+def renewed(before: Sequence[Stall], failures: Iterable[Failure], now_s: int, bound_s: float) -> tuple[Stall, ...]:
     """Return the stalls there are now: one for whatever cannot be read, however many sources wait for it."""
     known = {_key(stall): stall for stall in before}
     found: dict[tuple[str, str], Stall] = {}
-    for (scope, name), failure in sorted(failures.items(), key=lambda item: item[0]):
-        key = scope, failure.what
-        stall = found.get(key) or replace(
-            known.get(key) or Stall(scope, failure.what, "", now_s, ()), why=str(failure), sources=()
-        )
-        found[key] = replace(stall, sources=(*stall.sources, name), told=stall.told or now_s - stall.since_s >= bound_s)
+    for failure in sorted(failures):
+        key = failure.scope, failure.what
+        stall = found.get(key) or replace(known.get(key) or Stall(*key, "", now_s, ()), why=failure.why, sources=())
+        if failure.waits:
+            told = stall.told or now_s - stall.since_s >= bound_s
+            stall = replace(stall, sources=(*stall.sources, failure.source), told=told)
+        found[key] = stall
     return tuple(found[key] for key in sorted(found))
 
 
@@ -49,14 +57,15 @@ def notices(before: Iterable[Stall], after: Iterable[Stall], at_s: int) -> Itera
     old, new = {_key(stall): stall for stall in before}, {_key(stall): stall for stall in after}
     for key, stall in new.items():
         if key not in old:
-            yield stall.scope, Notice(at, f"cannot read '{stall.what}': {stall.why}; looking again until it can be read")
+            then = "looking again until it can be read" if stall.sources else "passed over until it can be"
+            yield stall.scope, Notice(at, f"cannot read '{stall.what}': {stall.why}; {then}")
         if stall.told and not (key in old and old[key].told):
             lasted = at_s - stall.since_s
             yield stall.scope, Notice(at, f"'{stall.what}' has not been readable for {lasted} s: {stall.why}")
     for key, stall in old.items():
         if key not in new:
-            lasted = at_s - stall.since_s
-            yield stall.scope, Notice(at, f"'{stall.what}' is readable again after {lasted} s; reading goes on where it ended")
+            again = f"is readable again after {at_s - stall.since_s} s; reading goes on where it ended"
+            yield stall.scope, Notice(at, f"'{stall.what}' {again if stall.sources else 'is gone, or can be read now'}")
 
 
 def stalled(stalls: Iterable[Stall]) -> frozenset[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from engine.errors import SourceAway
+from engine.errors import SourceAway, SourceDenied, SourceError
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset
 from engine.spark import datasource
@@ -25,6 +25,7 @@ class Counter:
 
     end: int = 0
     away: str = ""
+    refused: dict[str, SourceError] = field(default_factory=dict)
 
     def initial(self) -> Offset:
         self.latest({})
@@ -40,6 +41,9 @@ class Counter:
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
         yield from ()
+
+    def unreadable(self) -> Mapping[str, SourceError]:
+        return self.refused
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         return [Progress("counter", end["at"], end["at"], caught_up=True)]
@@ -86,6 +90,25 @@ def test_a_source_that_is_away_stays_where_it_was_and_the_others_go_on(clock: li
         "cannot read 'the counter': gone; looking again until it can be read"
     ]
     assert [each.caught_up for each in found if isinstance(each, Progress)] == [False, True]
+
+
+def test_what_a_source_cannot_read_while_it_goes_on_is_said_and_what_is_denied_is_waited_for(clock: list[int]) -> None:
+    asked = reader(stalled_after_s=60)
+    start = asked.initialOffset()
+    SOURCES["one"].end = SOURCES["two"].end = 5
+    SOURCES["one"].refused = {"/a.log": SourceDenied("/a.log: no permission to read it")}
+    SOURCES["two"].refused = {"/b.hprof": SourceError("/b.hprof: is not text")}
+    end = latest(asked, start)
+    assert end["sources"] == {"one": {"at": 5}, "two": {"at": 5}}
+    found = rows(asked, start, end)
+    assert [each.text for each in found if isinstance(each, Notice)] == [
+        "cannot read '/a.log': no permission to read it; looking again until it can be read",
+        "cannot read '/b.hprof': is not text; passed over until it can be",
+    ]
+    assert [each.caught_up for each in found if isinstance(each, Progress)] == [False, True]
+    clock[0] += 60
+    said = [each.text for each in rows(asked, end, latest(asked, end)) if isinstance(each, Notice)]
+    assert said == ["'/a.log' has not been readable for 60 s: no permission to read it"]
 
 
 def test_what_is_said_of_a_batch_is_the_same_whenever_it_is_repeated(clock: list[int]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from connectors.files import FilesSource
-from engine.errors import DataLoss
+from engine.errors import DataLoss, SourceDenied
 from engine.model.records import Progress
 from engine.ports import Chunk, Offset
 
@@ -284,3 +284,46 @@ def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_read(tmp_path: 
     assert [Path(path).name for path in found.files] == ["ok.log"]
     assert "b\\udcff.log is not followed" in str(found.errors[0])
     assert reader.text() == "a line\n"
+
+
+def test_a_file_that_appears_and_cannot_be_read_is_named_until_it_can_be(tmp_path: Path) -> None:
+    append(tmp_path / "a.log", "one\n")
+    reader = source(tmp_path)
+    assert reader.text() == "one\n"
+    assert not reader.source.unreadable()
+    dump = tmp_path / "b.log"
+    dump.write_bytes(b"\0\1\2")
+    append(tmp_path / "a.log", "two\n")
+    append(tmp_path / "empty.log", "")
+    assert reader.text() == "two\n"
+    assert {what: str(why) for what, why in reader.source.unreadable().items()} == {
+        str(dump): f"{dump}: is not text (it holds NUL bytes)"
+    }
+    dump.write_text("three\n")
+    assert reader.text() == "three\n"
+    assert not reader.source.unreadable()
+
+
+def test_a_name_that_is_no_text_is_named_when_it_appears(tmp_path: Path) -> None:
+    append(tmp_path / "a.log", "one\n")
+    reader = source(tmp_path)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.log")).write_text("two\n")
+    assert reader.text() == "one\n"
+    ((what, why),) = reader.source.unreadable().items()
+    assert what.encode()
+    assert "its name is no UTF-8" in str(why)
+
+
+def test_what_is_not_there_yet_is_no_trouble(tmp_path: Path) -> None:
+    reader = source(tmp_path)
+    assert reader.text() == ""
+    assert not reader.source.unreadable()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_denied(tmp_path: Path) -> None:
+    append(tmp_path / "a.log", "one\n")
+    reader = source(tmp_path)
+    (tmp_path / "a.log").chmod(0)
+    assert reader.text() == ""
+    assert [type(why) for why in reader.source.unreadable().values()] == [SourceDenied]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from engine.errors import SourceAway
-from engine.spark.stalls import Stall, notices, renewed, stalled
+from engine.spark.stalls import Failure, Stall, notices, renewed, stalled
 
-REFUSED = SourceAway("k1:9092", "Connection refused")
-FIRST, SECOND = ("prod", "one"), ("prod", "two")
+FIRST = Failure("prod", "one", "k1:9092", "Connection refused")
+SECOND = FIRST._replace(source="two")
 
 
 def texts(before: tuple[Stall, ...], after: tuple[Stall, ...], at_s: int) -> list[str]:
@@ -14,7 +13,7 @@ def texts(before: tuple[Stall, ...], after: tuple[Stall, ...], at_s: int) -> lis
 
 
 def test_sources_that_wait_for_the_same_are_one_stall_in_each_scope() -> None:
-    found = renewed((), {SECOND: REFUSED, FIRST: REFUSED, ("test", "three"): REFUSED}, 100, 60)
+    found = renewed((), [SECOND, FIRST, FIRST._replace(scope="test", source="three")], 100, 60)
     assert [(stall.scope, stall.what, stall.sources) for stall in found] == [
         ("prod", "k1:9092", ("one", "two")),
         ("test", "k1:9092", ("three",)),
@@ -23,21 +22,32 @@ def test_sources_that_wait_for_the_same_are_one_stall_in_each_scope() -> None:
 
 
 def test_a_stall_is_said_when_it_begins_when_it_has_lasted_and_when_it_ends() -> None:
-    begun = renewed((), {FIRST: REFUSED}, 100, 60)
+    begun = renewed((), [FIRST], 100, 60)
     assert texts((), begun, 100) == ["cannot read 'k1:9092': Connection refused; looking again until it can be read"]
-    lasting = renewed(begun, {FIRST: REFUSED, SECOND: REFUSED}, 159, 60)
+    lasting = renewed(begun, [FIRST, SECOND], 159, 60)
     assert texts(begun, lasting, 159) == []
-    timed_out = SourceAway("k1:9092", "timed out")
-    long = renewed(lasting, {FIRST: timed_out}, 160, 60)
+    timed_out = FIRST._replace(why="timed out")
+    long = renewed(lasting, [timed_out], 160, 60)
     assert texts(lasting, long, 160) == ["'k1:9092' has not been readable for 60 s: timed out"]
-    longer = renewed(long, {FIRST: timed_out}, 300, 60)
+    longer = renewed(long, [timed_out], 300, 60)
     assert texts(long, longer, 300) == []
-    over = renewed(longer, {}, 301, 60)
+    over = renewed(longer, [], 301, 60)
     assert over == ()
     assert texts(longer, over, 301) == ["'k1:9092' is readable again after 201 s; reading goes on where it ended"]
 
 
 def test_another_trouble_of_the_same_source_is_another_stall() -> None:
-    begun = renewed((), {FIRST: REFUSED}, 100, 60)
-    gone = renewed(begun, {FIRST: SourceAway("the topic one", "does not exist")}, 200, 60)
+    begun = renewed((), [FIRST], 100, 60)
+    gone = renewed(begun, [FIRST._replace(what="the topic one", why="does not exist")], 200, 60)
     assert [(stall.what, stall.since_s, stall.told) for stall in gone] == [("the topic one", 200, False)]
+
+
+def test_what_is_passed_over_is_said_once_and_nobody_waits_for_it() -> None:
+    heap = Failure("prod", "one", "/var/log/a.hprof", "is not text", waits=False)
+    begun = renewed((), [heap], 100, 60)
+    assert texts((), begun, 100) == ["cannot read '/var/log/a.hprof': is not text; passed over until it can be"]
+    assert not stalled(begun)
+    later = renewed(begun, [heap], 1000, 60)
+    assert texts(begun, later, 1000) == []
+    assert not any(stall.told for stall in later)
+    assert texts(later, (), 1001) == ["'/var/log/a.hprof' is gone, or can be read now"]
