@@ -37,5 +37,17 @@ def test_elections_that_fail_for_seconds_before_one_is_won_raise_nothing() -> No
     assert [incident.rule for incident in play(Story(logs))] == ["kraft-quorum-no-majority"]
 
 
+def test_a_producer_that_the_new_leader_does_not_know_is_part_of_an_unclean_election() -> None:
+    told = story(CAPTURED / "unclean-election")
+    gap = (
+        "[2026-11-22 03:20:24,101] ERROR [ReplicaManager broker=2] Error processing append operation on partition ledger-1 "
+        "(kafka.server.ReplicaManager)\norg.apache.kafka.common.errors.OutOfOrderSequenceException: Out of order sequence number "
+        "for producer 4 at offset 60 in partition ledger-1: 131 (incoming seq. number), 59 (current end sequence number)\n"
+    )
+    (incident,) = play(Story({**told.logs, "broker-2.log": told.logs["broker-2.log"] + gap}, told.labels))
+    assert incident.rule == "broker-unclean-election"
+    assert "producer-out-of-order-sequence" in {symptom.rule for symptom in incident.symptoms}
+
+
 def _raft(id_: int, second: int, said: str) -> str:
     return f"[2026-11-21 20:04:{second:02},000] INFO [RaftManager id={id_}] {said} (org.apache.kafka.raft.KafkaRaftClient)\n"
