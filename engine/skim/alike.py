@@ -82,7 +82,7 @@ class Alike:
         if len(data) > LONGEST:
             return None
         alike = data.translate(ALIKE)
-        reading = self._reading(alike, data, place, len(data))
+        reading = self._readings.get(alike) or self._reading(alike, data, place, len(data))
         if reading is None and alike in self._readings:
             head = len(self._layout.example)
             reading = self._reading(alike[:head] + data[head:], data, place, head)  # alike in all but the stamp
