@@ -25,7 +25,17 @@ def quorum_lost_with_brokers(on: Scene) -> None:
     on.runs(70)
 
 
+def controller_hung_and_woken(on: Scene) -> None:
+    """The one controller has no time for longer than a broker's session lasts; the brokers miss nothing else."""
+    on.pause(CONTROLLER_ID)
+    on.runs(30)
+    on.wake(CONTROLLER_ID)
+    on.in_sync()
+    on.runs()
+
+
 FAULTS: Mapping[str, Fault] = {
     "quorum-lost": Fault(quorum_lost, _THREE),
+    "controller-hung-and-woken": Fault(controller_hung_and_woken, Layout(apart=True)),
     "quorum-lost-with-brokers": Fault(quorum_lost_with_brokers),
 }
