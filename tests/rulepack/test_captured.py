@@ -41,8 +41,9 @@ def test_a_producer_that_the_new_leader_does_not_know_is_part_of_an_unclean_elec
     told = story(CAPTURED / "unclean-election")
     gap = (
         "[2026-11-22 03:20:24,101] ERROR [ReplicaManager broker=2] Error processing append operation on partition ledger-1 "
-        "(kafka.server.ReplicaManager)\norg.apache.kafka.common.errors.OutOfOrderSequenceException: Out of order sequence number "
-        "for producer 4 at offset 60 in partition ledger-1: 131 (incoming seq. number), 59 (current end sequence number)\n"
+        "(kafka.server.ReplicaManager)\n"
+        "org.apache.kafka.common.errors.OutOfOrderSequenceException: Out of order sequence number for producer 4 at "
+        "offset 60 in partition ledger-1: 131 (incoming seq. number), 59 (current end sequence number)\n"
     )
     (incident,) = play(Story({**told.logs, "broker-2.log": told.logs["broker-2.log"] + gap}, told.labels))
     assert incident.rule == "broker-unclean-election"
