@@ -54,10 +54,11 @@ class FilesSource:
         found = find(self.paths)
         readable, errors = [], list(found.errors)
         for path in found.files:
-            error = _refusal(path)
-            if error is None:
-                readable.append(path)
-            else:
+            try:
+                _refuse_unspeakable(path)
+                with opened(path):
+                    readable.append(path)
+            except SourceError as error:
                 errors.append(error)
         return Found(tuple(readable), tuple(errors))
 
@@ -125,31 +126,35 @@ class FilesSource:
 
     def _disk(self, positions: Iterable[Position]) -> Disk:
         found = find(self.paths)
-        wanted = self._states(found.files)
-        refusals = ((path, _refusal(path)) for path in found.files if path not in wanted)
-        errors = [*((str(error).partition(": ")[0], error) for error in found.errors), *refusals]
-        self._unreadable = {
-            visible(what): error for what, error in errors if error is not None and not isinstance(error, SourceMissing)
-        }
+        wanted, refusals = self._states(found.files)
+        errors = {str(error).partition(": ")[0]: error for error in found.errors} | refusals
+        self._unreadable = {visible(what): error for what, error in errors.items() if not isinstance(error, SourceMissing)}
         folders = {str(Path(position.home).parent) for position in positions}
-        neighbours = self._states(entry.path for folder in sorted(folders) for entry in _entries(folder))
+        neighbours, _ = self._states(entry.path for folder in sorted(folders) for entry in _entries(folder))
         if self._bounds is None and self.final:
             self._bounds = {state.file: state.size for state in wanted.values()}
         return Disk(wanted, {state.file: state for state in (*neighbours.values(), *wanted.values())})
 
-    def _states(self, paths: Iterable[str]) -> dict[str, FileState]:
-        states = {path: self._state(path) for path in paths}
-        return {path: state for path, state in states.items() if state is not None}
+    def _states(self, paths: Iterable[str]) -> tuple[dict[str, FileState], dict[str, SourceError]]:
+        """Return the states of the files that can be read and have a first line, and why others cannot be read, by path. What
+        is in neither or in the second is looked at again at the next trigger."""
+        states, errors = dict[str, FileState](), dict[str, SourceError]()
+        for path in paths:
+            try:
+                if (state := self._state(path)) is not None:
+                    states[path] = state
+            except SourceError as error:
+                errors[path] = error
+            except OSError as error:
+                errors[path] = refused(path, error)
+        return states, errors
 
     def _state(self, path: str) -> FileState | None:
-        """Return the state of a file that can be read and has a first line; None is looked at again at the next trigger."""
-        try:
-            _refuse_unspeakable(path)
-            stat = os.stat(path)  # noqa: PTH116  (the path as it was given)
-            young = is_compressed(path) and not self.final and time.time() - stat.st_mtime < SETTLED_S
-            head = "" if young else self._head(path, stat)
-        except (SourceError, OSError):
-            return None
+        """Return the state of a file; None when it has no first line yet. Raises SourceError and OSError."""
+        _refuse_unspeakable(path)
+        stat = os.stat(path)  # noqa: PTH116  (the path as it was given)
+        young = is_compressed(path) and not self.final and time.time() - stat.st_mtime < SETTLED_S
+        head = "" if young else self._head(path, stat)
         if not head:
             return None
         file = f"{stat.st_dev:x}-{stat.st_ino:x}-{head}"
@@ -230,8 +235,8 @@ class FilesSource:
     def _where(self, piece: Piece) -> str:
         """Return the path of the file now: it may have been rotated since the slice was planned."""
         for path in (piece.path, *sorted(entry.path for entry in _entries(str(Path(piece.path).parent)))):
-            state = self._state(path)
-            if state is not None and state.file == piece.file:
+            states, _ = self._states([path])
+            if path in states and states[path].file == piece.file:
                 return path
         raise SourceError("the file is gone")
 
@@ -315,16 +320,6 @@ def _free_name(path: str, streams: Mapping[str, Position]) -> str:
         count += 1
         name = f"{source_name(path)}~{count}"
     return name
-
-
-def _refusal(path: str) -> SourceError | None:
-    """Return why a file cannot be read, None when it can."""
-    try:
-        _refuse_unspeakable(path)
-        with opened(path):
-            return None
-    except SourceError as error:
-        return error
 
 
 def _refuse_unspeakable(path: str) -> None:
