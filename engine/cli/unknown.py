@@ -11,7 +11,8 @@ from engine.model.matches import Match
 from engine.model.records import AnyEvent
 
 LEVELS = ("FATAL", "ERROR")  # worst first
-ERROR_SIGN = r"(?i)error|fatal|severe|critical|emergency|alert|\berr\b"  # in every event of these levels, whoever wrote it
+# in every event of these levels, whoever wrote it
+ERROR_SIGN = r"(?i)error|fatal|severe|critical|emergency|alert|\berr\b|\bcrit\b|\bemerg\b|\bfail: |\bE! "
 COMPONENT_LINE = "component:"  # what the rule ids of lines begin with in which a component names itself
 MOST_GROUPS = 20
 MOST_CLUSTERS = 500  # kept while reading; the least recently seen are forgotten beyond

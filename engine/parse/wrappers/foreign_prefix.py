@@ -20,6 +20,7 @@ _PREFIXES = (
     # a panel in the reader's language
     r"\d{4}/\d{1,2}/\d{1,2} (?:上午|下午|오전 |오후 |午前|午後)?\d{1,2}:\d\d:\d\d ?(?:[AaPp]\.?[Mm]\.? )?",
     r"[a-z][a-z0-9.]{0,80}(?:-[a-z0-9]{1,60}){1,9} (?:\u203a )?[a-z][a-z0-9-]{0,62} ",  # stern: pod and container
+    r"\[[a-z][a-z0-9.]{0,80}(?:-[a-z0-9]{1,60}){1,9}\] ",  # viewers of a cluster's pods
     r"(?:\[[\w-]{1,20}\] )?STD(?:OUT|ERR): ",  # Testcontainers
 )
 _FOLLOWS = (

@@ -1,4 +1,4 @@
-"""Marks of Markdown around pasted lines: `> ` of a quotation, the dash of a list, backticks before what is long."""
+"""Marks around pasted lines: `> ` of a quotation, the dash of a list, an open bold, backticks, a frame's sides."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 from engine.model.records import Record
 
-FIRST = ">-*`"
+FIRST = ">-*`│"
 ORDER = 5
-_MARK = re.compile(r"(?:> ?){1,8}|[-*] (?=\[?\d{4}-\d\d-\d\d)|`{1,3}(?=\[?\d{4}-\d\d-\d\d|\{\"|[^\s`][^`]{24})")
+_MARK = re.compile(r"(?:> ?){1,8}|(?:[-*] |\*\*)(?=\[?\d{4}-\d\d-\d\d)|│ ?|`{1,3}(?=\[?\d{4}-\d\d-\d\d|\{\"|[^\s`][^`]{24})")
 
 
 def unwrap(record: Record) -> Record | None:
@@ -17,4 +17,5 @@ def unwrap(record: Record) -> Record | None:
     if found is None:
         return None
     text = record.text[found.end() :]
-    return record._replace(text=text.rstrip("`") if found[0].startswith("`") else text)
+    side = {"`": "`", "│": "│ "}.get(found[0][0])  # what a frame is filled up with is no text
+    return record._replace(text=text if side is None else text.rstrip(side))
