@@ -22,6 +22,10 @@ _PREFIXES = (
     r"[a-z][a-z0-9.]{0,80}(?:-[a-z0-9]{1,60}){1,9} (?:\u203a )?[a-z][a-z0-9-]{0,62} ",  # stern: pod and container
     r"\[[a-z][a-z0-9.]{0,80}(?:-[a-z0-9]{1,60}){1,9}\] ",  # viewers of a cluster's pods
     r"(?:\[[\w-]{1,20}\] )?STD(?:OUT|ERR): ",  # Testcontainers
+    # Airbyte's worker; an exception itself keeps the stamp, without which it would belong to the line before
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:source|destination|replication-orchestrator) (?:> )?"
+    r"(?:(?:INFO|WARN|ERROR) )?(?=\d{4}-|\s+at |Caused by: |Suppressed: |\s+\.\.\. )",
+    r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [A-Z]{2,5} \d{4}: ",  # a script, with date(1)
 )
 _FOLLOWS = (
     r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:|\s+at [\w.$/<>-]{1,200}\(|Caused by: |Suppressed: |\s+\.\.\. \d+ more"

@@ -253,6 +253,7 @@ def test_the_name_of_a_program_among_several_comes_off_before_json_only() -> Non
         "kafka-0 kafka ",
         "kafka-controller-0 \u203a kafka ",
         "[docker] STDOUT: ",
+        "Fri Oct  9 19:21:29 UTC 2015: ",
     ],
 )
 def test_what_other_programs_set_before_each_line_comes_off_its_trace_too(prefix: str) -> None:
@@ -262,6 +263,16 @@ def test_what_other_programs_set_before_each_line_comes_off_its_trace_too(prefix
         trace,
         "\tat kafka.log.Log.append(Log.scala:9)",
     ]
+
+
+@pytest.mark.parametrize("prefix", ["2026-06-21 20:50:53 source ERROR ", "2023-11-09 13:14:31 source > "])
+def test_airbyte_repeats_its_stamp_before_each_line_of_a_trace(prefix: str) -> None:
+    lines = (
+        "java.io.EOFException: Failed to read",
+        "\tat java.base/java.lang.Thread.run(Thread.java:833)",
+        "Caused by: java.io.IOException",
+    )
+    assert [one(prefix + line).text for line in lines] == [prefix + lines[0], *lines[1:]]
 
 
 @pytest.mark.parametrize(
