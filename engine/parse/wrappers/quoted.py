@@ -1,4 +1,5 @@
-"""Marks around pasted lines: `> ` of a quotation, the dash of a list, an open bold, backticks, a frame's sides."""
+"""Marks around pasted lines: `> ` of a quotation, the dash of a list, an open bold, backticks, a frame's sides, a spreadsheet's
+quotes."""
 
 from __future__ import annotations
 
@@ -6,9 +7,17 @@ import re
 
 from engine.model.records import Record
 
-FIRST = ">-*`│"
+FIRST = '>-*`│"'
 ORDER = 5
-_MARK = re.compile(r"(?:> ?){1,8}|(?:[-*] |\*\*)(?=\[?\d{4}-\d\d-\d\d)|│ ?|`{1,3}(?=\[?\d{4}-\d\d-\d\d|\{\"|[^\s`][^`]{24})")
+_DAY = r"\[?\d{4}-\d\d-\d\d"
+_LEVEL = r"[ T]\d\d:\d\d:\d\d[\d.,Z+:-]{0,16}\]? [^\"\n]{0,60}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
+_MARK = re.compile(
+    r"(?:> ?){1,8}"
+    rf"|(?:[-*] |\*\*)(?={_DAY})"
+    r"|(?P<frame>│ ?)"
+    rf"|(?P<code>`{{1,3}})(?={_DAY}|\{{\"|[^\s`][^`]{{24}})"
+    rf"|(?P<cell>\")(?={_DAY}{_LEVEL})"
+)
 
 
 def unwrap(record: Record) -> Record | None:
@@ -17,5 +26,10 @@ def unwrap(record: Record) -> Record | None:
     if found is None:
         return None
     text = record.text[found.end() :]
-    side = {"`": "`", "│": "│ "}.get(found[0][0])  # what a frame is filled up with is no text
-    return record._replace(text=text if side is None else text.rstrip(side))
+    if found.lastgroup == "frame":
+        text = text.rstrip("│ ")  # what it is filled up with is no text
+    elif found.lastgroup == "code":
+        text = text.rstrip("`")
+    elif found.lastgroup == "cell":
+        text = text.removesuffix('"').replace('""', '"')
+    return record._replace(text=text)

@@ -50,6 +50,8 @@ def test_a_bare_trace_is_one_event() -> None:
     [
         "at a.B.c(B.java:1)",
         "    at a.B",
+        "sun.nio.ch.A$1.accept(A.java:422)",
+        "a.B.<init>(Native Method)",
         "Suppressed: a.B",
         "... 12 more",
         "... 12 common frames omitted",
@@ -60,7 +62,7 @@ def test_what_continues_bare_text(line: str) -> None:
     assert len(blocks(REASON, line)) == 1
 
 
-@pytest.mark.parametrize("line", [REASON, "at last it works", "attempt 2", "some text"])
+@pytest.mark.parametrize("line", [REASON, "at last it works", "attempt 2", "some text", "a.B.c(d)"])
 def test_other_bare_lines_are_events_of_their_own(line: str) -> None:
     assert len(blocks("first", line)) == (1 if line.startswith("at last") else 2)
 

@@ -23,6 +23,15 @@ EXCERPTS: dict[str, tuple[str, list[tuple[str, bool, str]]]] = {
         '`{"@timestamp":"2020-03-13T13:06:33.070Z","level":"ERROR","message":"x","logger_name":"a.B"}`\n',
         [("ERROR", True, "")],
     ),
+    "cells of a spreadsheet": (
+        '"2020-03-19 07:10:24.378  INFO 11 --- [ad | p-1] o.a.k.c.network.Selector   : [Producer clientId=p-1] x ({""a"":1})"\n'
+        '"[2020-03-19 07:10:25,378] ERROR y (a.B)\na.b.CException: z"\n',
+        [("INFO", True, ""), ("ERROR", True, "a.b.CException")],
+    ),
+    "stamps in quotes that are no lines": (
+        '[2020-03-19 07:10:24,378] INFO days are (a.B)\n"2020-03-18 00:00:00 and later"\n',
+        [("INFO", True, "")],
+    ),
     "an exception in backticks": (
         "```org.apache.kafka.common.errors.NotLeaderOrFollowerException: this broker is not the leader```\n",
         [("", False, "org.apache.kafka.common.errors.NotLeaderOrFollowerException")],
