@@ -87,7 +87,7 @@ class ScopeState:
             self._state[_STREAM + name] = dumps(states[name])
         for name in sorted((changed & self._stored) - states.keys()):
             del self._state[_STREAM + name]
-        if changed:
+        if states.keys() != self._stored:
             self._state[_STREAMS] = dumps(sorted(states))
 
 

@@ -28,6 +28,9 @@ PACKAGES = (
     "pyarrow",
     "sqlalchemy",
 )  # protobuf: stateful Python dies without a word if it is absent
+# Hadoop's other API, which Spark takes by default, starts a `readlink` for each file of a checkpoint that it looks at, some
+# twenty processes a batch (RawLocalFileSystem.getFileLinkStatus). On a local disk both write a file aside and rename it.
+_CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -125,6 +128,7 @@ def _settings(resources: Resources) -> Mapping[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(resources.partitions),
         "spark.sql.adaptive.enabled": "false",
+        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINT_FILES,
         "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.streaming.stateStore.encodingFormat": "avro",

@@ -25,6 +25,7 @@ from engine.parse.headers import header_book
 from engine.ports import Chunk
 from engine.skim.sight import Sight, sight_of
 from engine.skim.skimmer import Skimmer
+from engine.spark.garbage import keep_what_stays
 
 PIECE_BYTES = 1 << 20  # of a stream that are skimmed together
 
@@ -93,6 +94,7 @@ def stages(plan: Plan) -> Stages:
 @lru_cache(maxsize=2)
 def stages_of(plan_file: str) -> Stages:
     """Return the stages of the plan in `plan_file` (its name holds the plan's hash), kept for the life of the process."""
+    keep_what_stays()  # and what the plan before this one left
     return stages(loads(Path(plan_file).read_text(encoding="utf-8"), Plan))
 
 
