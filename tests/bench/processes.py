@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -13,14 +14,16 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SAMPLED_EVERY_S = 0.1
 _TICKS = os.sysconf("SC_CLK_TCK")
-_SESSION, _USER, _SYSTEM, _STARTED = 3, 11, 12, 19  # fields of /proc/<pid>/stat, counted from the one after the name
+_PARENT, _SESSION, _STARTED = 1, 3, 19  # fields of /proc/<pid>/stat, counted from the one after the name
+_TIMES = slice(11, 15)  # its own in user and system mode, and those of the children it was told the end of
+_NOT_TOLD = 1 << (signal.SIGCHLD - 1)
 
 
 class Session:
     """A running command of this Python in a session of its own: the session tells what belongs to it, whoever started it.
 
-    A process that has ended counts with what it had used when it was last looked at: Spark's Python daemon leaves nobody to
-    ask afterwards.
+    A process that has ended is part of what its parent used, if that waits for its children. Else, as with Spark's Python
+    daemon, it counts with what it had used when it was last looked at.
     """
 
     def __init__(self, *arguments: object) -> None:
@@ -29,7 +32,8 @@ class Session:
         self.process = subprocess.Popen(
             command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
-        self._used: dict[tuple[int, int], float] = {}
+        self._used: dict[tuple[int, int], tuple[float, int]] = {}  # by pid and start: the seconds, and the parent
+        self._ended_s = 0.0
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._sampling = threading.Thread(target=self._sample, daemon=True)
@@ -38,10 +42,12 @@ class Session:
     def cpu_seconds(self) -> float:
         """Return the user and system time that everything in the session has used so far."""
         with self._lock:
-            for stat in Path("/proc").glob("[0-9]*/stat"):
-                with suppress(OSError):  # it has ended since
-                    self._note(int(stat.parent.name), stat.read_text().rpartition(")")[2].split())
-            return sum(self._used.values())
+            now = dict(self._looked())
+            pids = {pid for pid, _ in now}
+            ended = [self._used[each] for each in self._used.keys() - now.keys()]
+            self._ended_s += sum(used for used, parent in ended if parent not in pids or not _waits(parent))
+            self._used = now
+            return self._ended_s + sum(used for used, _ in now.values())
 
     def said(self) -> Iterator[str]:
         """Yield the lines of its standard error as they come, until it ends."""
@@ -64,10 +70,21 @@ class Session:
         while not self._ended.wait(SAMPLED_EVERY_S):
             self.cpu_seconds()
 
-    def _note(self, pid: int, fields: list[str]) -> None:
-        if int(fields[_SESSION]) == self.process.pid:
-            used = (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
-            self._used[pid, int(fields[_STARTED])] = used
+    def _looked(self) -> Iterator[tuple[tuple[int, int], tuple[float, int]]]:
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):  # it has ended since
+                fields = stat.read_text().rpartition(")")[2].split()
+                if int(fields[_SESSION]) == self.process.pid:
+                    used = sum(map(int, fields[_TIMES])) / _TICKS
+                    yield (int(stat.parent.name), int(fields[_STARTED])), (used, int(fields[_PARENT]))
+
+
+def _waits(pid: int) -> bool:
+    """Return whether a process is told of the end of its children, whose times the system then adds to its own."""
+    with suppress(OSError):
+        status = Path(f"/proc/{pid}/status").read_text()
+        return not int(status.partition("SigIgn:")[2].split()[0], 16) & _NOT_TOLD
+    return False
 
 
 @contextmanager
