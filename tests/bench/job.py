@@ -24,8 +24,8 @@ from tests.bench.producing import Producing
 from tests.bench.rulesets import made_rules
 
 RULES = 1000
-SIZES = (10_000, 130_000)  # lines of a batch: far enough apart that noise does not make the slope
-BATCHES, WARMING = 18, 12  # of a run, and how many of them are not counted
+SIZES = (5_000, 65_000)  # lines of a batch: far enough apart that noise does not make the slope
+BATCHES, WARMING = 40, 25  # of a run, and how many of them are not counted
 _BATCH = re.compile(r"(?:tocsin: )?batch \d+: ([\d,]+) lines?")
 
 
