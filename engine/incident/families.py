@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 
 from engine.model.incidents import Span
 from engine.model.rules import Plan, Rule
+from engine.remembered import remembered
 
 
+@remembered
 def families(plan: Plan) -> Mapping[str, frozenset[str]]:
     """Return, for every rule, the rules that it is linked with by `explains` and `continues`, directly or not; itself too."""
     family: dict[str, set[str]] = {}
