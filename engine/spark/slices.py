@@ -94,7 +94,7 @@ def stages(plan: Plan) -> Stages:
 @lru_cache(maxsize=2)
 def stages_of(plan_file: str) -> Stages:
     """Return the stages of the plan in `plan_file` (its name holds the plan's hash), kept for the life of the process."""
-    keep_what_stays()  # and what the plan before this one left
+    keep_what_stays()  # what the plan before this one left stays no longer
     return stages(loads(Path(plan_file).read_text(encoding="utf-8"), Plan))
 
 
