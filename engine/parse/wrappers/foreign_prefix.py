@@ -13,25 +13,24 @@ from engine.model.records import Record
 
 FIRST = string.ascii_letters + "[12"
 ORDER = 35
+_GOES_ON = r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:|\s+at [\w.$/<>-]{1,200}\(|Caused by: |Suppressed: |\s+\.\.\. \d+ more"
+_EXCEPTION = r"(?:[a-z_]\w{0,60}\.){2,8}\w{1,120}(?:\$\w{1,120})?(?:Exception|Error)\b"
+_POD = r"[a-z][a-z0-9.]{0,80}(?:-[a-z0-9]{1,60}){1,9}"
 _PREFIXES = (
     r"(?:INFO|WARN|ERROR|FATAL|STATUS|DEBUG) {0,3}\|(?:[^|\n]{1,60}\|){2,3} ?",  # Java and Windows service wrappers
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,7}(?:Z|[+-]\d\d:\d\d) (?:##\[\w{1,20}\]|\w{1,20}\[[\w.-]{1,60}\]: )?",  # CI, Heroku
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\t",  # a panel's export
     # a panel in the reader's language
     r"\d{4}/\d{1,2}/\d{1,2} (?:上午|下午|오전 |오후 |午前|午後)?\d{1,2}:\d\d:\d\d ?(?:[AaPp]\.?[Mm]\.? )?",
-    r"[a-z][a-z0-9.]{0,80}(?:-[a-z0-9]{1,60}){1,9} (?:\u203a )?[a-z][a-z0-9-]{0,62} ",  # stern: pod and container
-    r"\[[a-z][a-z0-9.]{0,80}(?:-[a-z0-9]{1,60}){1,9}\] ",  # viewers of a cluster's pods
+    rf"{_POD} (?:\u203a )?[a-z][a-z0-9-]{{0,62}} ",  # stern: pod and container
+    rf"\[{_POD}\] ",  # viewers of a cluster's pods
     r"(?:\[[\w-]{1,20}\] )?STD(?:OUT|ERR): ",  # Testcontainers
     # Airbyte's worker; an exception itself keeps the stamp, without which it would belong to the line before
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:source|destination|replication-orchestrator) (?:> )?"
-    r"(?:(?:INFO|WARN|ERROR) )?(?=\d{4}-|\s+at |Caused by: |Suppressed: |\s+\.\.\. )",
+    rf"(?:(?:INFO|WARN|ERROR) )?(?!\[)(?={_GOES_ON})",
     r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [A-Z]{2,5} \d{4}: ",  # a script, with date(1)
 )
-_FOLLOWS = (
-    r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:|\s+at [\w.$/<>-]{1,200}\(|Caused by: |Suppressed: |\s+\.\.\. \d+ more"
-    r"|(?:[a-z_]\w{0,60}\.){2,8}\w{1,120}(?:\$\w{1,120})?(?:Exception|Error)\b"
-)
-_PREFIX = re.compile(f"(?:{'|'.join(_PREFIXES)})(?={_FOLLOWS})")
+_PREFIX = re.compile(f"(?:{'|'.join(_PREFIXES)})(?={_GOES_ON}|{_EXCEPTION})")
 
 
 def unwrap(record: Record) -> Record | None:

@@ -10,13 +10,13 @@ from engine.model.records import Record
 FIRST = '>-*`│"'
 ORDER = 5
 _DAY = r"\[?\d{4}-\d\d-\d\d"
-_LEVEL = r"[ T]\d\d:\d\d:\d\d[\d.,Z+:-]{0,16}\]? [^\"\n]{0,60}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
+_CLOCK_AND_LEVEL = r"[ T]\d\d:\d\d:\d\d[\d.,Z+:-]{0,16}\]? [^\"\n]{0,60}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
 _MARK = re.compile(
     r"(?:> ?){1,8}"
     rf"|(?:[-*] |\*\*)(?={_DAY})"
     r"|(?P<frame>│ ?)"
     rf"|(?P<code>`{{1,3}})(?={_DAY}|\{{\"|[^\s`][^`]{{24}})"
-    rf"|(?P<cell>\")(?={_DAY}{_LEVEL})"
+    rf"|(?P<cell>\")(?={_DAY}{_CLOCK_AND_LEVEL})"
 )
 
 
