@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from engine.errors import SourceError
-from engine.model.incidents import WHOLE, Alert, Blind, Evidence, Incident, Key, Part, Roster, Span, Verdict
+from engine.model.incidents import DAWN, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict
 from engine.model.notifications import Notification, Receipt
 from engine.model.records import Labels, Progress, RawLine
 
@@ -114,17 +114,19 @@ class Ledger(Protocol):
         evidence: Iterable[Evidence],
         rosters: Iterable[Roster],
         blinds: Iterable[Blind],
-    ) -> None:
-        """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds see Blind."""
+    ) -> Sequence[Sight]:
+        """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds see Blind. Return
+        when the alerts were and are that are new by that, gone, or told anew with a difference."""
 
-    def alerts(self, scope: str, part: Part = WHOLE) -> Mapping[Key, tuple[Alert, ...]]:
-        """Return every alert of a part of `scope` that may still matter, by key, each ordered by time."""
+    def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return every alert of `scope` that may still matter, or those `seen` of them, by key, each ordered by time."""
 
-    def incidents(self, scope: str, part: Part = WHOLE) -> Sequence[Incident]:
-        """Return the incidents of a part of `scope` that may still matter, oldest first, merged ones included."""
+    def sights(self, scope: str, since: datetime) -> Sequence[Sight]:
+        """Return when the alerts of `scope` were: of all that were not over before `since`, or are at no known time."""
 
-    def spans(self, scope: str, rules: Collection[str]) -> Sequence[Span] | None:
-        """Return when the alerts of `rules` were (see span); None when one of them is at no known time."""
+    def incidents(self, scope: str, told_of: Collection[Key] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
+        """Return the incidents of `scope` that may still matter, oldest first, merged ones included: all, or those that at any
+        of their revisions told of one of these keys and were not over before `since` (see lasting)."""
 
     def judged_by(self, scope: str) -> str | None:
         """Return the hash of the rules that all of `scope` was last decided by; None when it never was."""

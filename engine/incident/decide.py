@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 from engine.incident.compose import Circumstances, compose, evidence_ids, proven
 from engine.incident.links import link
@@ -54,9 +55,10 @@ def _escalates(trouble: Trouble, around: Circumstances) -> bool:
     return bool(around.rules[trouble.root.key[1]].escalate)
 
 
-def new_id(root: Alert) -> str:
-    """Return the id of an incident that opens with `root`: fixed then, never recomputed."""
-    said = "\x00".join((*root.key[:2], *(f"{n}={v}" for n, v in root.key[2]), root.starts_at.astimezone(UTC).isoformat()))
+def new_id(root: Alert, again: int = 0) -> str:
+    """Return the id of an incident that opens with `root`: fixed then, never recomputed. `again`: how many did so before."""
+    named = (*root.key[:2], *(f"{n}={v}" for n, v in root.key[2]), root.starts_at.astimezone(UTC).isoformat())
+    said = "\x00".join((*named, str(again)) if again else named)
     return "inc-" + hashlib.sha256(said.encode()).hexdigest()[:10]
 
 
@@ -81,11 +83,23 @@ def _identities(
         holders = [n for n in sorted(sharing) if _holds(incident, found[n], around)]
         free = [n for n in holders if n not in taken]
         if free:
-            taken[min(free, key=lambda n: (found[n].root.key != incident.key, n))] = incident.id
+            taken[min(free, key=lambda n: _strangeness(found[n], incident, n))] = incident.id
         elif holders:
             claims.append((incident.id, holders[0]))
-    ids = [taken.get(n, new_id(trouble.root)) for n, trouble in enumerate(found)]
+    used = set(taken.values())
+    ids = [taken.get(n) or _unused_id(trouble.root, used) for n, trouble in enumerate(found)]
     return ids, {folded: ids[n] for folded, n in claims}
+
+
+def _strangeness(trouble: Trouble, incident: Incident, number: int) -> tuple[bool, bool, int]:
+    """Return how much less than others a trouble is what `incident` was opened for, or is about."""
+    return new_id(trouble.root) != incident.id, trouble.root.key != incident.key, number
+
+
+def _unused_id(root: Alert, used: Container[str]) -> str:
+    """Return the id of an incident that opens with `root`; another one when the incident that once did is about something else
+    by now."""
+    return next(id_ for id_ in (new_id(root, n) for n in count()) if id_ not in used)
 
 
 def _by_key(found: Sequence[Trouble]) -> Mapping[Key, list[int]]:

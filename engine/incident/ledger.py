@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
-from engine.model.incidents import WHOLE, Alert, Blind, Evidence, Incident, Key, Part, Roster, Span, Verdict, span
+from engine.model.incidents import DAWN, EVER, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict, lasting, sight
 
 
 class MemoryLedger:
@@ -13,6 +14,7 @@ class MemoryLedger:
     def __init__(self) -> None:
         self._alerts: dict[str, dict[Key, tuple[Alert, ...]]] = {}
         self._incidents: dict[str, dict[str, Incident]] = {}
+        self._told: dict[Key, dict[str, None]] = {}  # ids of incidents, by every key that they ever were told for
         self._evidence: dict[str, Evidence] = {}
         self._rosters: dict[str, Roster] = {}
         self._judged: dict[str, str] = {}
@@ -24,36 +26,51 @@ class MemoryLedger:
         evidence: Iterable[Evidence],
         rosters: Iterable[Roster],
         blinds: Iterable[Blind],
-    ) -> None:
-        """Store what correlation said (see ports.Ledger)."""
+    ) -> Sequence[Sight]:
+        """Store what correlation said, and return what changed by it (see ports.Ledger)."""
+        changed: list[Sight] = []
         for verdict in verdicts:
             of_scope = self._alerts.setdefault(verdict.key[0], {})
-            of_scope[verdict.key] = verdict.over(of_scope.get(verdict.key, ()))
+            earlier = of_scope.get(verdict.key, ())
+            of_scope[verdict.key] = verdict.over(earlier)
+            changed += _changed(earlier, of_scope[verdict.key])
         self._evidence.update((item.event_id, item) for item in evidence)
         self._rosters.update((roster.scope, roster) for roster in rosters)
         for blind in blinds:
             known = self._blinds.get(blind.scope, {}) if blind.what else {}
             self._blinds[blind.scope] = known | ({blind: None} if blind.what else {})
+        return changed
 
     def scopes(self) -> Sequence[str]:
         """Return every scope that something is known of, sorted."""
         return sorted(self._alerts)
 
-    def alerts(self, scope: str, part: Part = WHOLE) -> Mapping[Key, tuple[Alert, ...]]:
-        """Return the alerts of a part of `scope` by key, each ordered by time."""
-        every = sorted(self._alerts.get(scope, {}).items())
-        found = {key: tuple(a for a in alerts if part.holds(key[1], a.starts_at)) for key, alerts in every}
+    def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return the alerts of `scope` by key, or those `seen` of them, each ordered by time."""
+        every = self._alerts.get(scope, {})
+        if seen is None:
+            return {key: alerts for key, alerts in sorted(every.items()) if alerts}
+        starts: dict[Key, set[datetime]] = {}
+        for each in seen:
+            starts.setdefault(each.key, set()).add(each.starts_at)
+        found = {
+            key: tuple(alert for alert in every.get(key, ()) if alert.starts_at in at) for key, at in sorted(starts.items())
+        }
         return {key: alerts for key, alerts in found.items() if alerts}
 
-    def incidents(self, scope: str, part: Part = WHOLE) -> Sequence[Incident]:
-        """Return the last revision of every incident of a part of `scope`, oldest first, merged ones included."""
-        return [each for each in self._incidents.get(scope, {}).values() if part.holds(each.rule, each.first_seen)]
+    def sights(self, scope: str, since: datetime) -> Sequence[Sight]:
+        """Return when the alerts of `scope` were that were not over before `since`."""
+        every = (sight(alert) for alerts in self._alerts.get(scope, {}).values() for alert in alerts)
+        return [each for each in every if each.until is None or each.until >= since]
 
-    def spans(self, scope: str, rules: Collection[str]) -> Sequence[Span] | None:
-        """Return when the alerts of `rules` were; None when one of them is at no known time."""
-        every = (a for key, alerts in self._alerts.get(scope, {}).items() if key[1] in rules for a in alerts)
-        found = [span(alert) for alert in every]
-        return None if None in found else [each for each in found if each is not None]
+    def incidents(self, scope: str, told_of: Collection[Key] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
+        """Return the last revision of every incident of `scope`, or of those ever told of one of these keys, oldest first."""
+        every = self._incidents.get(scope, {})
+        if told_of is None:
+            return list(every.values())
+        ids = {id_ for key in told_of for id_ in self._told.get(key, ())}
+        found = (incident for id_, incident in every.items() if id_ in ids)
+        return [incident for incident in found if (lasting(incident) or (EVER, EVER))[1] >= since]
 
     def judged_by(self, scope: str) -> str | None:
         """Return the hash of the rules that all of `scope` was last decided by."""
@@ -81,3 +98,13 @@ class MemoryLedger:
         """Store new revisions."""
         for incident in incidents:
             self._incidents.setdefault(incident.key[0], {})[incident.id] = incident
+            for key in incident.alerts:
+                self._told.setdefault(key, {})[incident.id] = None
+
+
+def _changed(earlier: tuple[Alert, ...], now: tuple[Alert, ...]) -> Iterator[Sight]:
+    """Yield when alerts of one key were that are gone, told anew or new, as they were and as they are."""
+    old, new = ({alert.starts_at: alert for alert in alerts} for alerts in (earlier, now))
+    for start in old.keys() | new.keys():
+        if old.get(start) != new.get(start):
+            yield from (sight(each[start]) for each in (old, new) if start in each)

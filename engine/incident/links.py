@@ -162,22 +162,31 @@ def _retold(alerts: Sequence[Alert], by_rule: Mapping[str, list[int]]) -> Iterat
     """Yield (fuller, vaguer) pairs of one rule: the vaguer lacks entity values (a bare trace) and contradicts nothing."""
     for positions in by_rule.values():
         for vague in positions:
-            if not any(value.startswith("?") for _, value in alerts[vague].key[2]):
+            if not is_vague(alerts[vague].key):
                 continue
             fuller = [p for p in positions if p != vague and _covers(alerts[p], alerts[vague])]
             if fuller:
                 yield min(fuller, key=lambda p: (-_shared(alerts[p], alerts[vague]), alerts[p].starts_at, alerts[p].key)), vague
 
 
+def is_vague(key: Key) -> bool:
+    """Tell whether an entity lacks a value that its rule names entities by."""
+    return any(value.startswith("?") for _, value in key[2])
+
+
+def fills_in(full: Key, vague: Key) -> bool:
+    """Tell whether `full` names all that `vague` names, and what it lacks."""
+    known = dict(full[2])
+    named = ((name, value) for name, value in vague[2] if not value.startswith("?"))
+    return not is_vague(full) and is_vague(vague) and all(known.get(name) == value for name, value in named)
+
+
 def _covers(full: Alert, vague: Alert) -> bool:
-    """Return whether `full` names all that `vague` names and more, with no number or time between them that differs.
+    """Return whether `full` fills in what `vague` lacks, with no number or time between them that differs.
 
     They must have something in common besides: a capture, or the log they stand in.
     """
-    known = dict(full.key[2])
-    if any(value.startswith("?") for value in known.values()):
-        return False
-    if any(known.get(name) != value for name, value in vague.key[2] if not value.startswith("?")):
+    if not fills_in(full.key, vague.key):
         return False
     together = set(full.captures) & set(vague.captures)
     agree = all(set(full.captures[name].values) & set(vague.captures[name].values) for name in together)

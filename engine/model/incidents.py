@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from engine.model.matches import Value
 from engine.model.records import Labels
@@ -54,31 +55,22 @@ class Alert:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-Span = tuple[datetime, datetime]
-EVER = datetime.max.replace(tzinfo=UTC)
+DAWN, EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-def span(alert: Alert) -> Span | None:
-    """Return when an alert was: until EVER while it is not over; None when its lines bear no time."""
+class Sight(NamedTuple):
+    """When a rule held for an entity: as much of an alert as says what it may have to do with. `until` is EVER while it is not
+    over, and None when its lines bear no time."""
+
+    key: Key
+    starts_at: datetime
+    until: datetime | None
+
+
+def sight(alert: Alert) -> Sight:
+    """Return when an alert was."""
     end = EVER if alert.ends_at is None else max(alert.ends_at, alert.last_seen)
-    return (alert.starts_at, end) if alert.dated else None
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Some alerts and incidents of a scope: those of `rules`, begun at `since` or later, or at no known time; None: of all,
-    since ever."""
-
-    rules: frozenset[str] | None = None
-    since: datetime | None = None
-
-    def holds(self, rule: str, begun: datetime | None) -> bool:
-        """Tell whether what is of `rule` and has `begun` then belongs to it."""
-        of_rules = self.rules is None or rule in self.rules
-        return of_rules and (self.since is None or begun is None or begun >= self.since)
-
-
-WHOLE = Part()
+    return Sight(alert.key, alert.starts_at, end if alert.dated else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +185,12 @@ class Incident:
     pending: bool = False
     alerts: tuple[Key, ...] = ()  # the keys of its alerts: root first
     opened_at: datetime | None = None  # event time of the first alert when it was opened
+
+
+def lasting(incident: Incident) -> tuple[datetime, datetime] | None:
+    """Return from when until when an incident went on, its opening included; None when its lines bear no time."""
+    if incident.first_seen is None:
+        return None
+    known = (incident.first_seen, incident.opened_at, incident.last_seen, incident.resolved_at)
+    times = [at for at in known if at is not None]
+    return min(times), max(times)

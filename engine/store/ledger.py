@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, delete, func, or_, select
+from sqlalchemy import Connection, Table, bindparam, delete, func, or_, select
 from sqlalchemy.dialects.sqlite import insert
 
 from engine.codec import dumps, loads
 from engine.errors import DataLoss
-from engine.model.incidents import WHOLE, Alert, Blind, Evidence, Incident, Key, Part, Roster, Span, Verdict, span
+from engine.model.incidents import DAWN, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict, lasting, sight
 from engine.store import schema
 
 REMOVED = ""  # the body of an alert that was removed for its age
@@ -31,43 +32,55 @@ class StoreLedger:
         evidence: Iterable[Evidence],
         rosters: Iterable[Roster],
         blinds: Iterable[Blind],
-    ) -> None:
-        """Store what correlation said (see ports.Ledger)."""
-        for verdict in verdicts:
-            self._put_verdict(verdict)
+    ) -> Sequence[Sight]:
+        """Store what correlation said, and return what changed by it (see ports.Ledger)."""
+        changed = [each for verdict in verdicts for each in self._put_verdict(verdict)]
         self._put(schema.evidence, [{"event_id": item.event_id, "body": dumps(item)} for item in evidence])
         self._put(schema.rosters, [{"scope": roster.scope, "body": dumps(roster)} for roster in rosters])
         self._put_blinds(blinds)
+        return changed
 
-    def alerts(self, scope: str, part: Part = WHOLE) -> Mapping[Key, tuple[Alert, ...]]:
-        """Return the alerts of a part of `scope` by key, each ordered by time."""
+    def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
+        """Return the alerts of `scope` by key, or those `seen` of them, each ordered by time."""
         table = schema.alerts
-        chosen = select(table.c.rule, table.c.entity, table.c.body).where(table.c.scope == scope, table.c.body != REMOVED)
-        if part.since is not None:
-            chosen = chosen.where(table.c.starts_at >= schema.text(part.since))
-        rows = self._connection.execute(_of(chosen, table, part.rules).order_by(*table.primary_key))
+        columns = (table.c.rule, table.c.entity, table.c.starts_at, table.c.body)
+        chosen = select(*columns).where(table.c.scope == scope, table.c.body != REMOVED)
+        wanted = (
+            None if seen is None else {(each.key[1], entity_text(each.key[2]), schema.text(each.starts_at)) for each in seen}
+        )
+        if wanted is not None:
+            earliest = min((starts_at for *_, starts_at in wanted), default="")
+            chosen = chosen.where(table.c.rule.in_({rule for rule, *_ in wanted}), table.c.starts_at >= earliest)
         found: dict[Key, list[Alert]] = {}
-        for rule, entity, body in rows:
-            found.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
+        for rule, entity, starts_at, body in self._connection.execute(chosen.order_by(*table.primary_key)):
+            if wanted is None or (rule, entity, starts_at) in wanted:
+                found.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
         return {key: tuple(alerts) for key, alerts in sorted(found.items())}
 
-    def incidents(self, scope: str, part: Part = WHOLE) -> Sequence[Incident]:
-        """Return the last revision of every incident of a part of `scope`, oldest first, merged ones included."""
-        table = schema.incidents
-        chosen = _of(select(table.c.body).where(table.c.scope == scope), table, part.rules)
-        if part.since is not None:
-            begun = table.c.first_seen
-            chosen = chosen.where(or_(begun.is_(None), begun >= schema.text(part.since)))
-        return [loads(body, Incident) for body in self._connection.scalars(chosen.order_by(table.c.number))]
-
-    def spans(self, scope: str, rules: Collection[str]) -> Sequence[Span] | None:
-        """Return when the alerts of `rules` were; None when one of them is at no known time."""
+    def sights(self, scope: str, since: datetime) -> Sequence[Sight]:
+        """Return when the alerts of `scope` were that were not over before `since`."""
         table = schema.alerts
-        chosen = select(table.c.starts_at, table.c.until).where(table.c.scope == scope, table.c.body != REMOVED)
-        rows = self._connection.execute(_of(chosen, table, rules)).all()
-        if any(until is None for _, until in rows):
-            return None
-        return [(datetime.fromisoformat(start), datetime.fromisoformat(until)) for start, until in rows]
+        chosen = select(table.c.rule, table.c.entity, table.c.starts_at, table.c.until).where(
+            table.c.scope == scope,
+            table.c.body != REMOVED,
+            or_(table.c.until.is_(None), table.c.until >= schema.text(since)),
+        )
+        rows = self._connection.execute(chosen)
+        return [_sight(_key(scope, rule, entity), start, until) for rule, entity, start, until in rows]
+
+    def incidents(self, scope: str, told_of: Collection[Key] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
+        """Return the last revision of every incident of `scope`, or of those ever told of one of these keys, oldest first."""
+        table = schema.incidents
+        chosen = select(table.c.number, table.c.body).where(table.c.scope == scope)
+        if told_of is None:
+            return [loads(body, Incident) for _, body in self._connection.execute(chosen.order_by(table.c.number))]
+        chosen = chosen.where(or_(table.c.until.is_(None), table.c.until >= schema.text(since)))
+        told, found = schema.told, dict[int, str]()
+        keys = [key_text(key) for key in told_of]
+        for at in range(0, len(keys), _AT_ONCE):
+            ids = select(told.c.incident).where(told.c.scope == scope, told.c.key.in_(keys[at : at + _AT_ONCE]))
+            found.update((number, body) for number, body in self._connection.execute(chosen.where(table.c.id.in_(ids))))
+        return [loads(body, Incident) for _, body in sorted(found.items())]
 
     def judged_by(self, scope: str) -> str | None:
         """Return the hash of the rules that all of `scope` was last decided by."""
@@ -105,6 +118,8 @@ class StoreLedger:
             opening = {"id": incident.id, "number": self._next_number(), **row}
             statement = insert(schema.incidents).values(opening).on_conflict_do_update(index_elements=["id"], set_=row)
             self._connection.execute(statement)
+            told = [{"scope": key[0], "key": key_text(key), "incident": incident.id} for key in incident.alerts]
+            self._put(schema.told, told)
 
     def put_losses(self, losses: Iterable[DataLoss]) -> None:
         """Remember lines that were gone before they were read; a loss told again is the same loss."""
@@ -114,20 +129,24 @@ class StoreLedger:
     def _next_number(self) -> int:
         return 1 + (self._connection.scalar(select(func.max(schema.incidents.c.number))) or 0)
 
-    def _put_verdict(self, verdict: Verdict) -> None:
-        """Replace what a rule said of an entity (see Verdict.over); what was removed for its age stays so."""
+    def _put_verdict(self, verdict: Verdict) -> Iterator[Sight]:
+        """Replace what a rule said of an entity (see Verdict.over), and yield when the alerts were and are that differ; what
+        was removed for its age stays so."""
         scope, rule, entity = verdict.key
         place, table = {"scope": scope, "rule": rule, "entity": entity_text(entity)}, schema.alerts
-        rows = [{**place, **_alert_row(alert)} for alert in verdict.alerts]
-        replaced = delete(table).filter_by(**place).where(table.c.body != REMOVED)
-        if verdict.final_before is not None:
-            replaced = replaced.where(table.c.starts_at >= schema.text(verdict.final_before))
-        self._connection.execute(replaced)
-        statement = insert(table)
-        keys = [column.name for column in table.primary_key]
-        fresh = {name: statement.excluded[name] for name in ("body", "until")}
-        if rows:
-            self._connection.execute(statement.on_conflict_do_update(keys, set_=fresh, where=table.c.body != REMOVED), rows)
+        final = schema.text(verdict.final_before or DAWN)
+        now = {schema.text(alert.starts_at): (sight(alert), dumps(alert)) for alert in verdict.alerts}
+        columns = (table.c.starts_at, table.c.until, table.c.body)
+        earlier = select(*columns).filter_by(**place).where(table.c.starts_at >= min((final, *now)))
+        before = {row.starts_at: row for row in self._connection.execute(earlier)}
+        gone = [start for start, row in before.items() if start >= final and start not in now and row.body != REMOVED]
+        told = [start for start, (_, body) in now.items() if start not in before or before[start].body not in (body, REMOVED)]
+        if gone:
+            of_start = table.c.starts_at == bindparam("start")
+            self._connection.execute(delete(table).filter_by(**place).where(of_start), [{"start": start} for start in gone])
+        self._put(table, [{**place, **_alert_row(*now[start])} for start in told])
+        yield from (_sight(verdict.key, start, before[start].until) for start in (*gone, *told) if start in before)
+        yield from (now[start][0] for start in told)
 
     def _put_blinds(self, blinds: Iterable[Blind]) -> None:
         said: dict[Blind, None] = {}
@@ -152,6 +171,7 @@ class StoreLedger:
 
 
 def _incident_row(incident: Incident) -> dict[str, str | None]:
+    when = lasting(incident)
     return {
         "scope": incident.key[0],
         "status": incident.status,
@@ -159,16 +179,22 @@ def _incident_row(incident: Incident) -> dict[str, str | None]:
         "rule": incident.rule,
         "changed_at": schema.text(datetime.now(UTC)),
         "first_seen": schema.text(incident.first_seen) if incident.first_seen else None,
+        "until": schema.text(when[1]) if when else None,
     }
 
 
-def _alert_row(alert: Alert) -> dict[str, str | None]:
-    when = span(alert)
-    return {"starts_at": schema.text(alert.starts_at), "until": schema.text(when[1]) if when else None, "body": dumps(alert)}
+def _alert_row(when: Sight, body: str) -> dict[str, str | None]:
+    until = schema.text(when.until) if when.until else None
+    return {"starts_at": schema.text(when.starts_at), "until": until, "body": body}
 
 
-def _of(chosen: Select[Any], table: Table, rules: Collection[str] | None) -> Select[Any]:
-    return chosen if rules is None else chosen.where(table.c.rule.in_(sorted(rules)))
+def _sight(key: Key, starts_at: str, until: str | None) -> Sight:
+    return Sight(key, datetime.fromisoformat(starts_at), datetime.fromisoformat(until) if until else None)
+
+
+def key_text(key: Key) -> str:
+    """Return a key as it is kept in the column `key`: the scope stands beside it."""
+    return f"{key[1]} {entity_text(key[2])}"
 
 
 def entity_text(entity: tuple[tuple[str, str], ...]) -> str:
@@ -176,5 +202,6 @@ def entity_text(entity: tuple[tuple[str, str], ...]) -> str:
     return json.dumps(entity, ensure_ascii=False, separators=(",", ":"))
 
 
+@lru_cache(maxsize=10_000)  # a batch looks at the same ones again and again
 def _key(scope: str, rule: str, entity: str) -> Key:
     return scope, rule, tuple((label, value) for label, value in json.loads(entity))

@@ -46,6 +46,16 @@ STEPS: Mapping[int, Sequence[str]] = {
         "ALTER TABLE batches ADD COLUMN at TEXT NOT NULL DEFAULT ''",
         "UPDATE batches SET at = strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now')",
     ),
+    3: (
+        "CREATE INDEX alerts_by_end ON alerts (scope, until)",
+        'CREATE TABLE told (scope TEXT NOT NULL, "key" TEXT NOT NULL, incident TEXT NOT NULL,'
+        ' PRIMARY KEY (scope, "key", incident))',
+        "CREATE INDEX told_by_incident ON told (incident)",
+        "INSERT OR IGNORE INTO told SELECT scope, json_extract(each.value, '$[1]') || ' ' || json_extract(each.value, '$[2]'),"
+        " incidents.id FROM incidents, json_each(body, '$.alerts') AS each",
+        "ALTER TABLE incidents ADD COLUMN until TEXT",
+        "DROP INDEX incidents_by_rule",
+    ),
 }
 
 

@@ -124,7 +124,7 @@ def _forget(connection: Connection, ids: Sequence[str]) -> None:
             for some in _some(found)
             for part in connection.scalars(select(table.c.id).where(into.in_(some), table.c.id.not_in(_changed_last())))
         ]
-        for kept in (table.c.id, schema.revisions.c.id, *(each.c.incident for each in _TOLD)):
+        for kept in (table.c.id, schema.revisions.c.id, schema.told.c.incident, *(each.c.incident for each in _TOLD)):
             _delete(connection, kept, found)
         found = parts
 

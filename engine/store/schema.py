@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 metadata = MetaData()
 
@@ -35,6 +35,7 @@ alerts = Table(
     Column("starts_at", Text, primary_key=True),
     Column("until", Text),
     Column("body", Text, nullable=False),
+    Index("alerts_by_end", "scope", "until"),
     comment="what rules say of entities; an empty body stands for one that was removed for its age, and never comes back",
 )
 
@@ -80,10 +81,20 @@ incidents = Table(
     Column("rule", Text, nullable=False),
     Column("changed_at", Text, nullable=False),  # by this machine's clock
     Column("first_seen", Text),
+    Column("until", Text),  # the last time it is known to have gone on
     Index("incidents_by_scope", "scope", "number"),
-    Index("incidents_by_rule", "scope", "rule"),
     Index("incidents_by_change", "changed_at"),
     comment="the last revision of each",
+)
+
+told = Table(
+    "told",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("incident", Text, primary_key=True),
+    Index("told_by_incident", "incident"),
+    comment="the keys of the alerts that an incident told of at any of its revisions: append-only",
 )
 
 deliveries = Table(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.incident import MemoryLedger
-from engine.model.incidents import EVER, Alert, Blind, Capture, Evidence, Incident, Key, Part, Roster, Verdict
+from engine.model.incidents import DAWN, EVER, Alert, Blind, Capture, Evidence, Incident, Key, Roster, Sight, Verdict, sight
 from engine.ports import Ledger
 from engine.store import Store
 from engine.store.ledger import StoreLedger
@@ -121,27 +121,49 @@ def test_the_last_revision_of_an_incident_counts_and_the_order_of_opening_stays(
     assert list(ledger.incidents("test")) == []
 
 
-def test_a_part_is_what_is_of_its_rules_and_began_in_its_time_or_at_no_known_one(ledger: Ledger) -> None:
+def later(minutes: int) -> datetime:
+    return NOON + timedelta(minutes=minutes)
+
+
+def test_only_the_alerts_that_were_seen_are_returned_when_one_asks_for_them(ledger: Ledger) -> None:
     other: Key = ("prod", "another-rule", ())
-    put(ledger, Verdict(KEY, (alert(0), alert(5), alert(9))), Verdict(other, (alert(7, other),)))
-    undated = incident(3, first_seen=None, last_seen=None)
-    ledger.put_incidents([incident(1), incident(2, first_seen=NOON + timedelta(minutes=5)), undated])
-    ledger.put_incidents([incident(4, rule="another-rule", key=other)])
-    late = Part(frozenset((KEY[1],)), NOON + timedelta(minutes=5))
-    assert dict(ledger.alerts("prod", late)) == {KEY: (alert(5), alert(9))}
-    assert [each.id for each in ledger.incidents("prod", late)] == ["inc-2", "inc-3"]
-    assert set(ledger.alerts("prod", Part(frozenset(("another-rule",))))) == {other}
-    assert [each.id for each in ledger.incidents("prod", Part(frozenset(("another-rule",))))] == ["inc-4"]
+    put(ledger, Verdict(KEY, (alert(0), alert(5), alert(9))), Verdict(other, (alert(5, other),)))
+    assert dict(ledger.alerts("prod", [sight(alert(5)), sight(alert(7)), sight(alert(9))])) == {KEY: (alert(5), alert(9))}
+    assert dict(ledger.alerts("prod", [])) == {}
+    assert dict(ledger.alerts("test", [sight(alert(5))])) == {}
 
 
-def test_alerts_that_are_not_over_last_for_ever_and_undated_ones_were_at_no_known_time(ledger: Ledger) -> None:
-    over = replace(alert(0, status="resolved"), ends_at=NOON + timedelta(minutes=3))
-    put(ledger, Verdict(KEY, (over, alert(9))))
-    spans = [(NOON, NOON + timedelta(minutes=3)), (NOON + timedelta(minutes=9), EVER)]
-    assert sorted(ledger.spans("prod", {KEY[1]}) or ()) == spans
-    assert ledger.spans("prod", {"another-rule"}) == []
-    put(ledger, Verdict(KEY, (replace(alert(0), dated=False),)))
-    assert ledger.spans("prod", {KEY[1]}) is None
+def test_sights_are_of_what_is_not_over_and_of_what_ended_later_or_at_no_known_time(ledger: Ledger) -> None:
+    over, undated = replace(alert(0), ends_at=later(3)), replace(alert(1), dated=False)
+    put(ledger, Verdict(KEY, (over, undated, alert(9))))
+    every = {Sight(KEY, NOON, later(3)), Sight(KEY, later(1), None), Sight(KEY, later(9), EVER)}
+    assert set(ledger.sights("prod", DAWN)) == set(ledger.sights("prod", later(3))) == every
+    assert set(ledger.sights("prod", later(4))) == every - {Sight(KEY, NOON, later(3))}
+    assert list(ledger.sights("test", DAWN)) == []
+
+
+def test_what_changes_is_said_as_it_was_and_as_it_is(ledger: Ledger) -> None:
+    def changes(*alerts: Alert, final_before: datetime | None = None) -> set[Sight]:
+        return set(ledger.put_findings([Verdict(KEY, alerts, final_before)], (), (), ()))
+
+    ended = replace(alert(5), ends_at=later(6))
+    assert changes(alert(0), alert(5)) == {sight(alert(0)), sight(alert(5))}
+    assert changes(alert(0), alert(5)) == set()
+    assert changes(ended, final_before=later(1)) == {sight(alert(5)), sight(ended)}
+    assert changes(replace(ended, count=7), final_before=later(9)) == {sight(ended)}
+    assert changes(alert(9)) == {sight(alert(0)), sight(ended), sight(alert(9))}
+    assert changes() == {sight(alert(9))}
+    assert dict(ledger.alerts("prod")) == {}
+
+
+def test_incidents_are_found_by_every_key_they_ever_told_of_unless_they_were_over_before(ledger: Ledger) -> None:
+    other: Key = ("prod", "another-rule", ())
+    ledger.put_incidents([incident(2, alerts=(KEY, other)), incident(1, alerts=(KEY,), last_seen=later(5))])
+    ledger.put_incidents([incident(2, revision=2, alerts=(other,), first_seen=None), incident(3)])
+    found = {key: [each.id for each in ledger.incidents("prod", {key}, later(5))] for key in (KEY, other)}
+    assert found == {KEY: ["inc-2", "inc-1"], other: ["inc-2"]}
+    assert [each.id for each in ledger.incidents("prod", {KEY, other}, later(6))] == ["inc-2"]
+    assert list(ledger.incidents("prod", set(), DAWN)) == list(ledger.incidents("test", {KEY}, DAWN)) == []
 
 
 def test_by_which_rules_a_scope_was_decided_is_remembered(ledger: Ledger) -> None:

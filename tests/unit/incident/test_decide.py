@@ -120,6 +120,17 @@ def test_a_late_root_takes_over_the_oldest_incident_and_the_others_are_merged() 
     assert (merged.status, merged.merged_into) == ("merged", one.id)
 
 
+def test_what_opened_an_incident_that_is_about_later_alerts_by_now_comes_back_as_another() -> None:
+    ledger, first, then, last = MemoryLedger(), *(alert("task-killed", at, over=True, connector="a") for at in (0, 50, 100))
+    [opened] = told(first, then, last, ledger=ledger)
+    [moved] = told(last, ledger=ledger)
+    back, still = sorted(told(first, last, ledger=ledger), key=lambda incident: incident.first_seen or minute(0))
+    assert (opened.id, still.id) == (moved.id, moved.id)
+    assert (back.id != still.id, back.first_seen, still.first_seen) == (True, first.starts_at, last.starts_at)
+    again = told(first, last, ledger=ledger)
+    assert {incident.id: incident.revision for incident in again} == {back.id: back.revision, still.id: still.revision}
+
+
 def test_a_cause_with_worse_symptoms_is_told_as_another_rule_and_keeps_its_fix() -> None:
     lost = ToldAs("partitions-lost", Binary(">=", Name("lone"), Literal(0)), text("lost with ", hole("broker")))
     cause = rule("down", "high", explains=[explains("alone", broker="broker")], fix=[Step(text("start it"))])

@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, inspect
 
 from engine.codec import dumps
 from engine.errors import StoreError
-from engine.model.incidents import Alert, Part, Verdict, span
+from engine.model.incidents import Alert, Verdict, sight
 from engine.model.notifications import Told
 from engine.store import Store, schema
 from engine.store.store import BatchId
@@ -85,15 +85,15 @@ def test_what_rules_said_of_entities_is_kept_alert_by_alert(tmp_path: Path) -> N
     with sqlite3.connect(tmp_path / "old.db") as connection:
         row = ("prod", "it's a rule", '[["broker","é1"]]', _as_then(dumps(Verdict(key, alerts))))
         connection.execute("INSERT INTO verdicts VALUES (?, ?, ?, ?)", row)
-        told = replace(incident(), id="inc-1", key=key, rule="it's a rule", first_seen=noon)
+        told = replace(incident(), id="inc-1", key=key, rule="it's a rule", first_seen=noon, alerts=(key,))
         connection.execute("INSERT INTO incidents VALUES (?, ?, ?, ?, ?)", ("inc-1", 1, "prod", "open", _as_then(dumps(told))))
     connection.close()
     store = Store.open(url)
     with store.reading() as ledger:
         assert ledger.alerts("prod") == {key: alerts}
-        assert ledger.incidents("prod", Part(frozenset({"it's a rule"}), noon)) == [told]
-        assert ledger.incidents("prod", Part(frozenset({"another"}))) == []
-        assert ledger.spans("prod", {"it's a rule"}) == [span(alert) for alert in alerts]
+        assert ledger.incidents("prod", {key}, noon) == [told]
+        assert ledger.incidents("prod", {("prod", "another", key[2])}) == []
+        assert ledger.sights("prod", noon) == [sight(alert) for alert in alerts]
     with store.batch(BatchId("q", 1)) as writing:
         assert writing is not None
         writing.put_findings([Verdict(key, (alerts[2],), final_before=times[1])], (), (), ())
