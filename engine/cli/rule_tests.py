@@ -92,6 +92,7 @@ def narrowed(plan: Plan, rule_id: str) -> Plan:
 
 def _works_with(rule: Signature | Correlation) -> Iterator[str]:
     yield from rule.rule.clear.rules
+    yield from (told.rule for told in rule.rule.told_as)
     if isinstance(rule, Signature):
         return
     yield from (*rule.rules, *rule.expect)
@@ -140,7 +141,7 @@ def _replayed(test: RuleTest, plan: Plan) -> _Seen:
     scope = test.labels.get("cluster", "default")
     alerts = [alert for key, alerts in ledger.alerts(scope).items() if key[1] == test.rule_id for alert in alerts]
     told = tuple(alert for alert in alerts if alert.status not in ("pending", "retracted"))
-    return _Seen(tuple(matches), told, tuple(each for each in final.values() if each.rule == test.rule_id))
+    return _Seen(tuple(matches), told, tuple(each for each in final.values() if each.key[1] == test.rule_id))
 
 
 def _facts_of_match(found: Match) -> Mapping[str, Sequence[Value]]:

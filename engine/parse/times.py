@@ -6,6 +6,7 @@
     short_year  22/10/05 17:05:39
     day_first   05-10-2022 17:05:39.869, or the month by name (05/Oct/2022)
     month_day   1005 17:05:39.869993, or Oct  5 17:05:39   no year: the latest that does not lie ahead
+    twelve_hour 10/5/2022, 5:05:39.869 PM   the month first, or by name (Oct 5, 2022 5:05:39 PM; Oct 5, 5:05:39 PM)
 
 A stamp without an offset is read in the zone of its source.
 """
@@ -22,11 +23,16 @@ _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _MILLIS = re.compile(r"\d[.,_]\d{3}|\d{13}")
 _MONTH_DAY = re.compile(r"(?:(\d\d)(\d\d)|([A-Z][a-z]{2}) {1,2}(\d{1,2})) (\d\d:\d\d:\d\d(?:\.\d{1,9})?)")
 _DAY_FIRST = re.compile(r"(\d\d)[-./](\d\d|[A-Z][a-z]{2})[-./](\d{4})[ :](.+)")
+_TWELVE_HOUR = re.compile(
+    r"(?:(?P<name>[A-Z][a-z]{2}) |(?P<month>\d{1,2})/)(?P<day>\d{1,2})(?:[,/] ?(?P<year>\d{4}))?,? "
+    r"(?P<hour>\d{1,2})(?P<rest>:\d\d:\d\d(?:[.,]\d{1,9})?)\s?(?P<half>[AP])M"
+)
 # what Python reads as it stands: no leap second
 _OF_MACHINES = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-5][0-9](?:\.[0-9]+(Z)|[.,][0-9]{3})")
 _UNITS = {16: 10**6, 19: 10**9}  # micro- and nanoseconds, by their digits
 _AHEAD = timedelta(days=1)  # a zone that is not known, a clock that is not set: no reason to take a stamp for last year's
 _YEARS_BACK = 8  # 29 February comes back within eight years
+_NOON = 12
 _SECONDS_END = 19  # length of 2022-10-05 17:05:39
 
 
@@ -36,6 +42,8 @@ def parse_stamp(text: str, layout: str, zone: tzinfo = UTC, taken: datetime | No
     `taken` is when the line was: it tells the year of stamps that have none, which without it are no time.
     """
     try:
+        if layout == "twelve_hour":
+            return _twelve_hour(text, zone, taken)
         return _without_year(text, zone, taken) if layout == "month_day" else _LAYOUTS[layout](text, zone)
     except (ValueError, KeyError, OverflowError, OSError):
         return None
@@ -137,6 +145,17 @@ def _without_year(text: str, zone: tzinfo, taken: datetime | None) -> datetime |
         if at is not None and at <= taken + _AHEAD:
             return at
     return None
+
+
+def _twelve_hour(text: str, zone: tzinfo, taken: datetime | None) -> datetime | None:
+    parts = _TWELVE_HOUR.fullmatch(text)
+    if parts is None or not 1 <= int(parts["hour"]) <= _NOON:
+        return None
+    month, day = _month(parts["name"]) if parts["name"] else parts["month"].rjust(2, "0"), parts["day"].rjust(2, "0")
+    clock = f"{int(parts['hour']) % _NOON + (_NOON if parts['half'] == 'P' else 0):02}{parts['rest']}"
+    if parts["year"]:
+        return _iso(f"{parts['year']}-{month}-{day} {clock}", zone)
+    return _without_year(f"{month}{day} {clock}", zone, taken)
 
 
 _LAYOUTS: Mapping[str, Callable[[str, tzinfo], datetime]] = {

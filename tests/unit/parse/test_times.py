@@ -88,6 +88,8 @@ def test_a_zone_that_does_not_exist_is_utc() -> None:
 @pytest.mark.parametrize(
     ("text", "layout", "expected"),
     [
+        ("12/13/2022, 2:56:12.857 PM", "twelve_hour", datetime(2022, 12, 13, 14, 56, 12, 857000, tzinfo=UTC)),
+        ("Aug 17, 2026 12:50:29 AM", "twelve_hour", datetime(2026, 8, 17, 0, 50, 29, tzinfo=UTC)),
         ("21/05/25 10:11:12", "short_year", datetime(2021, 5, 25, 10, 11, 12, tzinfo=UTC)),
         ("01-12-2021 10:00:00.123", "day_first", datetime(2021, 12, 1, 10, 0, 0, 123000, tzinfo=UTC)),
         ("31/Dec/2021 10:00:00", "day_first", datetime(2021, 12, 31, 10, tzinfo=UTC)),
