@@ -126,7 +126,7 @@ class Ledger(Protocol):
 
     def incidents(self, scope: str, told_of: Collection[Key] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
         """Return the incidents of `scope` that may still matter, oldest first, merged ones included: all, or those that at any
-        of their revisions told of one of these keys and were not over before `since` (see lasting)."""
+        of their revisions told of one of these keys and were not over before `since` (see extent)."""
 
     def judged_by(self, scope: str) -> str | None:
         """Return the hash of the rules that all of `scope` was last decided by; None when it never was."""

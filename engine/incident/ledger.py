@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from engine.model.incidents import DAWN, EVER, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict, lasting, sight
+from engine.model.incidents import DAWN, EVER, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict, extent, sight
 
 
 class MemoryLedger:
@@ -70,7 +70,7 @@ class MemoryLedger:
             return list(every.values())
         ids = {id_ for key in told_of for id_ in self._told.get(key, ())}
         found = (incident for id_, incident in every.items() if id_ in ids)
-        return [incident for incident in found if (lasting(incident) or (EVER, EVER))[1] >= since]
+        return [incident for incident in found if (extent(incident) or (EVER, EVER))[1] >= since]
 
     def judged_by(self, scope: str) -> str | None:
         """Return the hash of the rules that all of `scope` was last decided by."""

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from engine.incident.links import fills_in, is_vague
-from engine.model.incidents import DAWN, EVER, Incident, Key, Sight, lasting
+from engine.model.incidents import DAWN, EVER, Incident, Key, Sight, extent
 from engine.model.rules import Plan, Rule
 from engine.remembered import remembered
 
@@ -71,7 +71,7 @@ def _ties(rule: Rule) -> Iterator[Tie]:
 def since(alerts: Iterable[Sight], incidents: Iterable[Incident], known: Ties) -> datetime:
     """Return since when there may be something near to one of these: the beginning of time when one of them bears none."""
     starts = (before(each.starts_at, known.back.get(each.key[1], timedelta())) if each.until else DAWN for each in alerts)
-    told = ((lasting(each), each.alerts) for each in incidents)
+    told = ((extent(each), each.alerts) for each in incidents)
     spans = ((when[0] if when else DAWN, known.again.get(key[1], timedelta())) for when, keys in told for key in keys)
     return min((*starts, *(before(at, within) for at, within in spans)), default=EVER)
 
@@ -105,7 +105,7 @@ class Vicinity:
 
     def told_of(self, incident: Incident) -> Iterator[Sight]:
         """Yield the alerts that `incident` may have been told for: of its keys, in its time or close to it."""
-        when = lasting(incident)
+        when = extent(incident)
         for key in incident.alerts:
             within = self._ties.again.get(key[1], timedelta())
             if key in self._of_key:

@@ -187,7 +187,7 @@ class Incident:
     opened_at: datetime | None = None  # event time of the first alert when it was opened
 
 
-def lasting(incident: Incident) -> tuple[datetime, datetime] | None:
+def extent(incident: Incident) -> tuple[datetime, datetime] | None:
     """Return from when until when an incident went on, its opening included; None when its lines bear no time."""
     if incident.first_seen is None:
         return None

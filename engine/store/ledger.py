@@ -13,7 +13,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from engine.codec import dumps, loads
 from engine.errors import DataLoss
-from engine.model.incidents import DAWN, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict, lasting, sight
+from engine.model.incidents import DAWN, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict, extent, sight
 from engine.store import schema
 
 REMOVED = ""  # the body of an alert that was removed for its age
@@ -171,7 +171,7 @@ class StoreLedger:
 
 
 def _incident_row(incident: Incident) -> dict[str, str | None]:
-    when = lasting(incident)
+    when = extent(incident)
     return {
         "scope": incident.key[0],
         "status": incident.status,

@@ -72,8 +72,8 @@ def measure_memory(folder: Path) -> None:
 
 
 def bare(plan: Plan, *logs: Path, runs: int = RUNS) -> list[float]:
-    """Return the CPU seconds per million lines of reading each of `logs` with the stages up to matching: the cheapest of `runs`,
-    in turn with the others, as the machine is not always equally fast."""
+    """Return the CPU seconds per million lines that it costs to read each of `logs` and match it: the cheapest of `runs`,
+    which take turns, as the machine is not always equally fast."""
     matcher = Matcher(plan, Cache())
     sights = [sight_of(matcher, plan.formats) for _ in logs]
     turns = [[_once(plan, matcher, log, sight) for log, sight in zip(logs, sights, strict=True)] for _ in range(runs)]
