@@ -265,11 +265,11 @@ def test_evidence_is_the_roots_then_one_of_each_symptom() -> None:
 
 def test_an_event_that_goes_on_after_it_was_told_is_shown_whole() -> None:
     ledger, killed = MemoryLedger(), alert("task-killed", 0, connector="a")
-    for text in ("java.lang.Error", "java.lang.Error\n\tat App.main"):
-        proof = [Evidence(event, "a.log", 1, minute(0), text) for event in killed.evidence]
+    for whole in ("java.lang.Error", "java.lang.Error\n\tat App.main"):
+        proof = [Evidence(event, "a.log", 1, minute(0), whole) for event in killed.evidence]
         list(group([*proof, Verdict(killed.key, (killed,))], EVERYTHING, ledger))
         [shown] = ledger.incidents("prod")
-        assert {each.text for each in shown.evidence} == {text}
+        assert {each.text for each in shown.evidence} == {whole}
     assert shown.revision == 2
 
 
