@@ -1,4 +1,5 @@
-"""All of `rules lint`: the files by themselves, and rules that shadow each other, found by playing their tests."""
+"""All of `rules lint`: the files by themselves, rules that make every line be read, and rules that shadow each other, found by
+playing their tests."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ from engine.dsl.drafts import RuleTest
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
 from engine.match import Matcher
+from engine.match.screen import Screen
+from engine.match.signs import signs_of
 from engine.model.diagnostics import Diagnostic
 from engine.model.rules import Plan, Rule
 
@@ -23,7 +26,20 @@ def lint(paths: Sequence[Path]) -> list[Diagnostic]:
     no error."""
     pack = load_pack(paths)
     found = advise(pack)
-    return found if pack.errors() else in_order([*found, *shadowed(pack)])
+    return found if pack.errors() else in_order([*found, *unscreened(pack), *shadowed(pack)])
+
+
+def unscreened(pack: Pack) -> list[Diagnostic]:
+    """Return a finding for each rule that texts cannot be searched for: one such rule makes a scan read every line."""
+    found: list[Diagnostic] = []
+    for each in pack.plan.signatures:
+        if not Screen([signs_of(each.items, each.condition)]).complete:
+            draft = pack.drafts[each.rule.id]
+            report = Report(draft.document)
+            help_line = "let the condition need an item with words that never change, in the letters of ASCII"
+            report.add(Code.NOTHING_SURE, draft.document.key(["detection"]), "no text is sure to be in each event", help_line)
+            found.extend(report.all())
+    return found
 
 
 def shadowed(pack: Pack) -> list[Diagnostic]:

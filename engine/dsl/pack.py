@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,12 +16,15 @@ from engine.dsl.files import TERMS, RuleSource, collect, fingerprint
 from engine.dsl.links import check_links
 from engine.dsl.reader import read
 from engine.dsl.report import Report, did_you_mean
-from engine.dsl.terms import terms_of
+from engine.dsl.terms import Terms, terms_of
 from engine.dsl.world import World, world
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Component, Correlation, Format, Plan, Signature
 
 T = TypeVar("T")
+_Made = Draft | Component | Format | Terms
+
+REMEMBERED = 1000  # files: some more than the built-in rules have
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,32 +73,55 @@ def compile_sources(sources: Sequence[RuleSource]) -> Pack:
     return Pack(plan, tests, findings, found.drafts)
 
 
+@dataclass(frozen=True, slots=True)
+class _Understood:
+    """What one file says by itself, and the findings about it so far."""
+
+    document: Document
+    made: _Made | None
+    findings: tuple[Diagnostic, ...]
+
+
 def _read(source: RuleSource, found: _Reading) -> None:
+    understood = _understood(source, tuple(found.terms.items()))
+    document, made = understood.document, understood.made
+    report = Report(document, understood.findings)
+    found.reports.append(report)
+    if isinstance(made, Draft):
+        _keep(made.id, replace(made, report=report), found.drafts, document.find(["id"]), report)
+    elif isinstance(made, Format):
+        _keep(made.name, made, found.formats, document.find(["name"]), report)
+    elif isinstance(made, Component):
+        _keep(made.name, made, found.components, document.find(["name"]), report)
+        if made.unless:
+            found.giving_way.append((made, document, report))
+    elif made is not None:
+        for name, texts in made.items():
+            _keep(name, texts, found.terms, document.key([name]), report)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _understood(source: RuleSource, terms: tuple[tuple[str, tuple[str, ...]], ...]) -> _Understood:
+    """Return what a file says by itself; remembered, as most of the time goes there and rules are loaded again for each change
+    to one of them."""
     path = str(source.path)
     if source.data is None:
         report = Report(Document(path, (), MapNode(START, ())))
         report.add(Code.FILE_UNREADABLE, Mark(0, 0, 0), source.why, "check the path and its permissions")
-        found.reports.append(report)
-        return
+        return _Understood(report.document, None, report.all())
     document, report = read(path, source.data)
-    found.reports.append(report)
-    if not document.root.entries:
-        return
-    if source.kind == TERMS:
-        for name, texts in terms_of(document, report).items():
-            _keep(name, texts, found.terms, document.key([name]), report)
-        return
-    if source.kind == "component":
-        component = draft_component(document, report)
-        _keep(component.name if component else "", component, found.components, document.find(["name"]), report)
-        if component is not None and component.unless:
-            found.giving_way.append((component, document, report))
-    elif source.kind == "format":
-        layout = draft_format(document, report)
-        _keep(layout.name if layout else "", layout, found.formats, document.find(["name"]), report)
-    else:
-        draft = draft_rule(document, report, found.terms)
-        _keep(draft.id if draft else "", draft, found.drafts, document.find(["id"]), report)
+    made = _made(source.kind, document, report, dict(terms)) if document.root.entries else None
+    return _Understood(document, made, report.all())
+
+
+def _made(kind: str, document: Document, report: Report, terms: Terms) -> _Made | None:
+    if kind == TERMS:
+        return terms_of(document, report)
+    if kind == "component":
+        return draft_component(document, report)
+    if kind == "format":
+        return draft_format(document, report)
+    return draft_rule(document, report, terms)
 
 
 def _check_giving_way(found: _Reading) -> None:
@@ -109,10 +136,8 @@ def _check_giving_way(found: _Reading) -> None:
             report.add(Code.UNLESS_CHAIN, at, message, "let one component give way to one that never does")
 
 
-def _keep(id_: str, made: T | None, into: dict[str, T], at: Node, report: Report) -> None:
+def _keep(id_: str, made: T, into: dict[str, T], at: Node, report: Report) -> None:
     """Enter what was made under its id, which stands `at`; a second one of the same id is reported and left out."""
-    if made is None:
-        return
     if id_ in into:
         help_line = "give one of them another id, or override it"
         report.add(Code.DUPLICATE_ID, at, f"`{id_}` is defined in another file too", help_line)

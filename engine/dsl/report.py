@@ -13,9 +13,9 @@ from engine.model.diagnostics import Diagnostic, Level
 class Report:
     """The findings about one document, in the order they were made. Adding one never raises."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, found: Iterable[Diagnostic] = ()) -> None:
         self.document = document
-        self._found: list[Diagnostic] = []
+        self._found = list(found)
 
     def add(self, code: Code, at: Node | Mark, message: str, help: str = "", offset: int = 0, length: int = 0) -> None:
         """Record a finding.

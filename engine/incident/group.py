@@ -8,7 +8,7 @@ from itertools import islice
 
 from engine.incident.decide import decide
 from engine.incident.vicinity import Vicinity, since, ties
-from engine.model.incidents import EVER, Blind, Evidence, Finding, Incident, Roster, Sight, Verdict
+from engine.model.incidents import EVER, Blind, Evidence, Finding, Incident, Roster, Sight, Verdict, sight
 from engine.model.rules import Plan
 from engine.ports import Ledger
 
@@ -41,16 +41,21 @@ class _Touched:
     def __init__(self, plan: Plan, ledger: Ledger) -> None:
         self._plan, self._ledger = plan, ledger
         self._changed: dict[str, set[Sight]] = defaultdict(set)  # by scope: alerts as they are, and as they were before
+        self._proofs: set[str] = set()  # events that are told, perhaps anew as they have gone on since
         self._whole: set[str] = set()
 
     def by(
         self, chunk: Sequence[Finding], changed: Iterable[Sight]
     ) -> Iterator[tuple[str, set[Sight] | None, Sequence[Incident]]]:
         """Yield the scopes to decide after `chunk`, and of each the alerts (None: all) and the incidents, oldest first."""
+        verdicts = [f for f in chunk if isinstance(f, Verdict)]
         rosters = {f.scope for f in chunk if isinstance(f, Roster)}
-        for each in changed:
+        self._proofs.update(f.event_id for f in chunk if isinstance(f, Evidence))
+        alerts = (alert for verdict in verdicts for alert in verdict.alerts)
+        proven = (sight(alert) for alert in alerts if not self._proofs.isdisjoint(alert.evidence))
+        for each in (*changed, *proven):
             self._changed[each.key[0]].add(each)
-        for scope in sorted({f.key[0] for f in chunk if isinstance(f, Verdict)} | rosters):
+        for scope in sorted({verdict.key[0] for verdict in verdicts} | rosters):
             if scope in rosters or self._ledger.judged_by(scope) != self._plan.hash:
                 self._whole.add(scope)
                 self._ledger.put_judged(scope, self._plan.hash)

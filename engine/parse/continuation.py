@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _FRAME = r"[\w$.]+\.[\w$<>]+\((?:\w+\.(?:java|scala|kt):\d+|Native Method|Unknown Source)\)"  # its `at` is on the line before
-_CONTINUES = re.compile(rf"""\s|at [\w$.<]|Caused by: |Suppressed: |\.\.\. \d+ (?:more|common frames)|["'\]}}),]|{_FRAME}""")
+_TRACE = rf"at (?:[\w$.<]|\[Source: )|Caused by: |Suppressed: |\.\.\. \d+ (?:more|common frames)|{_FRAME}"
+_CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
 _BRACES = re.compile(r'[{}"]|\\.')
 

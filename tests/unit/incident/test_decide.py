@@ -263,6 +263,16 @@ def test_evidence_is_the_roots_then_one_of_each_symptom() -> None:
     assert [e.event_id for e in ledger.incidents("prod")[0].evidence] == ["c1", "c2", "k1"]
 
 
+def test_an_event_that_goes_on_after_it_was_told_is_shown_whole() -> None:
+    ledger, killed = MemoryLedger(), alert("task-killed", 0, connector="a")
+    for whole in ("java.lang.Error", "java.lang.Error\n\tat App.main"):
+        proof = [Evidence(event, "a.log", 1, minute(0), whole) for event in killed.evidence]
+        list(group([*proof, Verdict(killed.key, (killed,))], EVERYTHING, ledger))
+        [shown] = ledger.incidents("prod")
+        assert {each.text for each in shown.evidence} == {whole}
+    assert shown.revision == 2
+
+
 def test_the_roster_and_the_configuration_fill_templates() -> None:
     fix = Step(text(hole("brokers")), run=(text("x"), text(hole("bootstrap", charset="hosts"))))
     configured = replace(plan(rule("r", fix=[fix])), context={"prod.bootstrap": "k1:9092,k2:9092", "other.bootstrap": "no"})

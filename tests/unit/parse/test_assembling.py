@@ -53,6 +53,7 @@ def test_a_bare_trace_is_one_event() -> None:
         "sun.nio.ch.A$1.accept(A.java:422)",
         "a.B.<init>(Native Method)",
         "Suppressed: a.B",
+        'at [Source: (byte[])"x"; line: 1, column: 2]',  # where Jackson stood
         "... 12 more",
         "... 12 common frames omitted",
         '","worker_id":"w"}',
