@@ -1,6 +1,6 @@
 """Signs: expressions of which one matches in every text that bears what is looked for. Never missing, sometimes crying wolf.
 
-A sign is read off the tests of a detection: the solid part of an expression, a text that must occur.
+A sign is read off the tests of a detection: the solid part of an expression, a text that must occur in it or in the message.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _either(choices: Sequence[Signs]) -> Signs:
 
 @cache
 def _of_test(test: Test) -> Signs:
-    if test.field != "text":
+    if test.field not in ("text", "message"):
         return Signs()
     if test.op in ("contains", "startswith", "endswith"):
         return _weighed(re.escape(test.value), len(test.value), test.nocase)
@@ -102,7 +102,7 @@ def _of_test(test: Test) -> Signs:
 
 
 def _of_regex(test: Test) -> Signs:
-    solid = solid_part(test.regex)
+    solid = solid_part(test.regex) if test.field == "text" else None  # a message is a piece of the text, with ends of its own
     if solid is not None:
         return _weighed(solid.regex, solid.weight, test.nocase, whole=solid.regex == test.regex)
     texts = () if test.nocase else certain_texts(test.regex)

@@ -150,6 +150,13 @@ def test_the_gate_never_costs_a_match(items: dict[str, list[list[str]]], conditi
     assert found == naive
 
 
+def test_words_of_a_message_are_searched_for_in_the_text_but_not_where_it_begins() -> None:
+    begins = Test("message", "re", "^bad$", regex="^bad$")
+    for test, found in ((contains("bad", "message"), ("bad",)), (begins, ("bad",)), (contains("bad", "logger"), ())):
+        assert signs_of([Item("i", ((test,),))], Name("i")).regexes == found
+    assert matches(Signature(rule("r"), (Item("i", ((begins,),)),), Name("i")), "[12:00] bad", message="bad")
+
+
 def _without_a_sign(word: str) -> Test:
     """A test that holds where `contains` does, and whose expression is beyond what signs are read from."""
     return Test("text", "re", regex="(?:" + "|".join(re.escape(word) + end for end in ("(?s:.)", r"\z")) + ")")

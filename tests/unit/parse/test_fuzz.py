@@ -50,7 +50,9 @@ def check(lines: Sequence[bytes]) -> None:
         offsets = [record.offset for record in block.records if record.source_id == block.records[0].source_id]
         assert offsets == sorted(offsets)
         assert len(offsets) == len(block.records)
-        assert decode_block(block, FORMATS)
+        events = decode_block(block, FORMATS)
+        assert events
+        assert all(event.message in event.text for event in events), "what a message holds is searched for in the text"
 
 
 @pytest.fixture(autouse=True, scope="module")
