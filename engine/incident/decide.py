@@ -86,7 +86,7 @@ def _identities(
             taken[min(free, key=lambda n: _strangeness(found[n], incident, n))] = incident.id
         elif holders:
             claims.append((incident.id, holders[0]))
-    used = set(taken.values())
+    used = {*taken.values(), *(folded for folded, _ in claims)}
     ids = [taken.get(n) or _unused_id(trouble.root, used) for n, trouble in enumerate(found)]
     return ids, {folded: ids[n] for folded, n in claims}
 
