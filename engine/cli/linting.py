@@ -31,15 +31,12 @@ def lint(paths: Sequence[Path]) -> list[Diagnostic]:
 
 def unscreened(pack: Pack) -> list[Diagnostic]:
     """Return a finding for each rule that texts cannot be searched for: one such rule makes a scan read every line."""
-    found: list[Diagnostic] = []
-    for each in pack.plan.signatures:
-        if not Screen([signs_of(each.items, each.condition)]).complete:
-            draft = pack.drafts[each.rule.id]
-            report = Report(draft.document)
-            help_line = "let the condition need an item with words that never change, in the letters of ASCII"
-            report.add(Code.NOTHING_SURE, draft.document.key(["detection"]), "no text is sure to be in each event", help_line)
-            found.extend(report.all())
-    return found
+    message = "no text is sure to be in each event"
+    help_line = "let the condition need an item with words that never change, in the letters of ASCII"
+    screens = {each.rule.id: Screen([signs_of(each.items, each.condition)]) for each in pack.plan.signatures}
+    return [
+        _finding(pack, id_, Code.NOTHING_SURE, message, help_line) for id_, screen in screens.items() if not screen.complete
+    ]
 
 
 def shadowed(pack: Pack) -> list[Diagnostic]:
@@ -55,7 +52,7 @@ def shadowed(pack: Pack) -> list[Diagnostic]:
         over = _over(id_, [test for test in pack.tests[id_] if test.fires is not None], matcher, plan)
         for other in sorted((over & told) - {id_}):
             if not _related(rules[id_], rules[other], plan):
-                found.extend(_finding(pack, id_, other))
+                found.append(_shadowing(pack, id_, other))
     return found
 
 
@@ -89,12 +86,17 @@ def _reached(start: str, below: Mapping[str, set[str]]) -> set[str]:
     return reached
 
 
-def _finding(pack: Pack, id_: str, other: str) -> tuple[Diagnostic, ...]:
-    draft = pack.drafts[id_]
-    report = Report(draft.document)
+def _shadowing(pack: Pack, id_: str, other: str) -> Diagnostic:
     message = f"`{other}` fires on every line on which `{id_}` does, so both would be told"
     help_line = (
         f"let one explain the other (`explains: [{{rules: [{other}], by: ...}}]`), or add to its condition what sets it apart"
     )
-    report.add(Code.SHADOWED, draft.document.key(["detection"]), message, help_line)
-    return report.all()
+    return _finding(pack, id_, Code.SHADOWED, message, help_line)
+
+
+def _finding(pack: Pack, id_: str, code: Code, message: str, help_line: str) -> Diagnostic:
+    """Return a finding about the detection of a rule."""
+    document = pack.drafts[id_].document
+    report = Report(document)
+    report.add(code, document.key(["detection"]), message, help_line)
+    return report.all()[0]

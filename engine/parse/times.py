@@ -42,9 +42,9 @@ def parse_stamp(text: str, layout: str, zone: tzinfo = UTC, taken: datetime | No
     `taken` is when the line was: it tells the year of stamps that have none, which without it are no time.
     """
     try:
-        if layout == "twelve_hour":
-            return _twelve_hour(text, zone, taken)
-        return _without_year(text, zone, taken) if layout == "month_day" else _LAYOUTS[layout](text, zone)
+        if layout in _MAYBE_WITHOUT_YEAR:
+            return _MAYBE_WITHOUT_YEAR[layout](text, zone, taken)
+        return _LAYOUTS[layout](text, zone)
     except (ValueError, KeyError, OverflowError, OSError):
         return None
 
@@ -158,6 +158,10 @@ def _twelve_hour(text: str, zone: tzinfo, taken: datetime | None) -> datetime | 
     return _without_year(f"{month}{day} {clock}", zone, taken)
 
 
+_MAYBE_WITHOUT_YEAR: Mapping[str, Callable[[str, tzinfo, datetime | None], datetime | None]] = {
+    "month_day": _without_year,
+    "twelve_hour": _twelve_hour,
+}
 _LAYOUTS: Mapping[str, Callable[[str, tzinfo], datetime]] = {
     "iso": _iso,
     "kibana": _kibana,

@@ -22,7 +22,7 @@ from engine.store.ledger import REMOVED, entity_text
 NEAR = timedelta(days=1)
 _OVER = ("resolved", "retracted")
 _UNTOLD = (State.QUEUED.value, State.SENDING.value, State.RETRY_LATER.value)
-_TOLD = (schema.deliveries, schema.outbox, schema.attempts)
+_OF_INCIDENTS = (schema.told, schema.deliveries, schema.outbox, schema.attempts)
 _AT_ONCE = 500  # bound parameters of one statement
 _ALWAYS = (datetime.min.replace(tzinfo=UTC) + NEAR, datetime.max.replace(tzinfo=UTC) - NEAR)
 
@@ -124,7 +124,7 @@ def _forget(connection: Connection, ids: Sequence[str]) -> None:
             for some in _some(found)
             for part in connection.scalars(select(table.c.id).where(into.in_(some), table.c.id.not_in(_changed_last())))
         ]
-        for kept in (table.c.id, schema.revisions.c.id, schema.told.c.incident, *(each.c.incident for each in _TOLD)):
+        for kept in (table.c.id, schema.revisions.c.id, *(each.c.incident for each in _OF_INCIDENTS)):
             _delete(connection, kept, found)
         found = parts
 
