@@ -5,10 +5,11 @@ A rule is tested alone: with what it counts, waits for or explains, but without 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import ndiff
+from functools import lru_cache, partial
 from pathlib import PurePath
 
 from engine.cli.timeline_tests import timeline_problems
@@ -22,6 +23,7 @@ from engine.model.rules import Correlation, Plan, Rule, Signature
 from engine.model.visible import visible
 from engine.parse import assemble, decode, unwrap
 from engine.pipeline import replay
+from engine.remembered import remembered
 
 INGESTED_AT = datetime(2024, 1, 1, tzinfo=UTC)  # stands in for the time of lines without a stamp; any fixed time does
 
@@ -73,7 +75,19 @@ def difference(wanted: str, got: str) -> str:
 
 
 def narrowed(plan: Plan, rule_id: str) -> Plan:
-    """Return `plan` with `rule_id` and the rules that it works with or explains; only it explains anything."""
+    """Return `plan` with `rule_id` and the rules that it works with or explains; only it explains anything.
+
+    The same for the tests of one rule, so that what is compiled for the first serves them all.
+    """
+    return _narrowings(plan)(rule_id)
+
+
+@remembered
+def _narrowings(plan: Plan) -> Callable[[str], Plan]:
+    return lru_cache(maxsize=1)(partial(_narrowed, plan))
+
+
+def _narrowed(plan: Plan, rule_id: str) -> Plan:
     both: tuple[Signature | Correlation, ...] = (*plan.signatures, *plan.correlations)
     every = {each.rule.id: each for each in both}
     wanted: set[str] = set()
