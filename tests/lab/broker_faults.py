@@ -56,6 +56,13 @@ def min_isr_lost(on: Scene) -> None:
     on.runs(45)
 
 
+def all_brokers_killed(on: Scene) -> None:
+    for id_ in BROKERS:
+        on.servers[id_].kill()
+    on.seen("Rebootstrapping with", times=3)
+    on.runs(SILENT_S)
+
+
 def wrong_cluster_id(on: Scene) -> None:
     on.servers[_VICTIM].stop()
     shutil.rmtree(_data(on))
@@ -253,6 +260,7 @@ FAULTS: Mapping[str, Fault] = {
     "broker-hung-and-woken": Fault(broker_hung_and_woken),
     "disk-full": Fault(disk_full, Layout(small_disk=_VICTIM)),
     "min-isr-lost": Fault(min_isr_lost, Layout(apart=True)),
+    "all-brokers-killed": Fault(all_brokers_killed),
     "wrong-cluster-id": Fault(wrong_cluster_id),
     "port-taken": Fault(port_taken),
     "log-dir-locked": Fault(log_dir_locked, Layout(apart=True)),
