@@ -3,7 +3,8 @@
     "Apr 14, 2022 @ 03:14:15.332",broker-1,"[2022-04-14 03:14:15,332] ERROR ..."      Kibana, Discover
     "{""app"":""kafka""}",2022-10-05 17:05:39.869,"[2022-10-05 17:05:39,869] ...",... Grafana, Loki
 
-The line is the longest column behind the time; behind a comma may also be the milliseconds of a line that is no row. A quoted line with line ends in it goes on in the next records, up to a quote.
+The line is the longest column behind the time; behind a comma may also be the milliseconds of a line that is no row.
+A quoted line with line ends in it goes on in the next records, up to a quote.
 """
 
 from __future__ import annotations

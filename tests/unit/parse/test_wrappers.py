@@ -135,6 +135,16 @@ def test_a_bar_in_a_line_is_not_always_composes(line: str) -> None:
     assert (inside.source_id, inside.text) == ("f.log#kafka_1", line)
 
 
+def test_a_document_behind_pod_and_container_is_read() -> None:
+    line = 'kowl03-7f55bfcc8d-hbd52 kowl {"level":"warn","ts":"2021-09-15T16:22:01.871Z","msg":"read from broker errored"}'
+    found = event(line)
+    assert (found.level, found.message, found.timestamp) == (
+        "WARN",
+        "read from broker errored",
+        datetime(2021, 9, 15, 16, 22, 1, 871000, tzinfo=UTC),
+    )
+
+
 def test_milliseconds_behind_a_comma_are_no_column_of_a_row() -> None:
     line = '2025-02-03 22:51:15,385 INFO  [parallel-3] audit: {"username":"Unknown","operation":"validateConfig"}'
     assert (one(line).text, event(line).level) == (line, "INFO")
