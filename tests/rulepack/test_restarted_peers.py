@@ -1,4 +1,4 @@
-"""A follower that loses its leader for a moment is no trouble once the replicas are in sync again; one that keeps losing it is."""
+"""A follower that loses its leader for a moment is no trouble once replicas are in sync again; one that keeps losing it is."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tests.rulepack.playing import Story, one, play
 pytestmark = pytest.mark.slow
 
 LOST = (
-    "[2026-11-21 10:{minute:02d}:{second:02d},558] WARN [ReplicaFetcher replicaId=1, leaderId=2, fetcherId=0] Error in response "
-    "for fetch request (type=FetchRequest, replicaId=1) (kafka.server.ReplicaFetcherThread)\n"
+    "[2026-11-21 10:{minute:02d}:{second:02d},558] WARN [ReplicaFetcher replicaId=1, leaderId=2, fetcherId=0] Error in "
+    "response for fetch request (type=FetchRequest, replicaId=1) (kafka.server.ReplicaFetcherThread)\n"
     "java.io.IOException: Connection to 2 was disconnected before the response was read\n"
 )
 BACK = {
