@@ -34,8 +34,23 @@ def controller_hung_and_woken(on: Scene) -> None:
     on.runs()
 
 
+def controller_killed(on: Scene) -> None:
+    """The one controller is gone; the brokers miss nothing else."""
+    on.servers[CONTROLLER_ID].kill()
+    on.runs(90)
+
+
+def two_brokers_hang(on: Scene) -> None:
+    """Two of three brokers hang, one of them with the group's coordinator."""
+    for id_ in BROKERS[1:]:
+        on.pause(id_)
+    on.runs(90)
+
+
 FAULTS: Mapping[str, Fault] = {
     "quorum-lost": Fault(quorum_lost, _THREE),
+    "controller-killed": Fault(controller_killed, Layout(apart=True)),
+    "two-brokers-hang": Fault(two_brokers_hang, Layout(apart=True)),
     "controller-hung-and-woken": Fault(controller_hung_and_woken, Layout(apart=True)),
     "quorum-lost-with-brokers": Fault(quorum_lost_with_brokers),
 }
