@@ -18,7 +18,7 @@ from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.versions import Bounds, within, written
 from engine.model.configs import Setting, settings_of
 from engine.model.incidents import Alert, Verdict
-from engine.model.matches import Match
+from engine.model.matches import Match, Value
 from engine.model.rules import Rule
 
 MAX_SERIES = 20_000  # of one rule in one scope
@@ -39,9 +39,9 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a rule asks of its matches: when it begins to hold, and which capture each of them must have.
+    """What a rule asks of its matches: when it begins to hold, and which capture or label each of them must have.
 
-    `apart`: matches with different values of the capture are kept apart, so that no bound makes two values one. `timed`: it
+    `apart`: matches with different values of it are kept apart, so that no bound makes two values one. `timed`: it
     matters when each of them was, also of those that are kept only as sums.
     """
 
@@ -52,12 +52,15 @@ class Measure:
 
     def takes(self, match: Match) -> bool:
         """Return whether `match` has what is measured: any value, or a number where values are not kept apart."""
-        value = match.captures.get(self.field)
+        value = self._measured(match)
         return not self.field or (value is not None and (self.apart or not isinstance(value, str)))
 
     def value(self, match: Match) -> str:
         """Return by which value `match` is kept apart."""
-        return str(match.captures[self.field]) if self.apart else ""
+        return str(self._measured(match)) if self.apart else ""
+
+    def _measured(self, match: Match) -> Value | None:
+        return match.captures.get(self.field, match.labels.get(self.field))
 
 
 class Place(NamedTuple):

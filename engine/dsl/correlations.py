@@ -99,7 +99,7 @@ def _check_shape(draft: Draft, given: CorrelationEntry, shape: _Shape) -> None:
 
 
 def _field(draft: Draft, given: CorrelationEntry, shape: _Shape, world: World) -> str:
-    """Return the capture that the condition measures, empty where there is none."""
+    """Return the capture or label that the condition measures, empty where there is none."""
     condition = given.condition
     named = condition.get(FIELD) if isinstance(condition, dict) else None
     if not shape.field:
@@ -112,17 +112,17 @@ def _field(draft: Draft, given: CorrelationEntry, shape: _Shape, world: World) -
         message = f"a correlation of type {given.type} says in `field` which capture it measures"
         draft.report.add(Code.CORRELATION_SHAPE, at, message, shape.example)
         return ""
-    _check_field(draft, named, world)
+    _check_field(draft, given.type, named, world)
     return named
 
 
-def _check_field(draft: Draft, name: str, world: World) -> None:
-    """Report a field that not every counted rule captures."""
+def _check_field(draft: Draft, kind: str, name: str, world: World) -> None:
+    """Report a field that not every counted rule captures; different values may also be those of a label."""
     at = draft.document.find(["correlation", "condition", FIELD])
     for id_ in draft.file.correlation.rules if draft.file.correlation else ():
-        captures = world.captures(id_)
-        if id_ in world.drafts and name not in captures:
-            draft.report.add(Code.UNKNOWN_ENTITY, at, f"`{id_}` captures no `{name}`", did_you_mean(name, captures))
+        known = {*world.captures(id_), *(world.labels if kind == "value_count" else ())}
+        if id_ in world.drafts and name not in known:
+            draft.report.add(Code.UNKNOWN_ENTITY, at, f"`{id_}` captures no `{name}`", did_you_mean(name, known))
 
 
 def _condition(draft: Draft, given: CorrelationEntry) -> Expression | None:

@@ -15,6 +15,7 @@ from engine.model.rules import SEVERITIES, Plan, Rule
 
 MAX_VALUES = 10
 MAX_EVIDENCE = 8
+PLACES = ("host", "container", "pod", "namespace", "region", "environment")  # labels that say where a log was taken
 _NUMBERS = ("first", "last", "min", "max", "sum")
 
 
@@ -35,7 +36,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
     captures = _captures(trouble)
     labels = _labels(trouble, rule)
     told = (*trouble.told, *trouble.stages)
-    environment = _environment(told, around, captures, labels)
+    environment = _environment(told, around, captures, _without_places(labels, root, rule))
     named = next((each for each in rule.told_as if evaluate(each.when, environment) is True), None)
     severities = [alert.severity for alert in told] + ([around.rules[named.rule].severity] if named else [])
     ended = [alert.ends_at for alert in told if alert.ends_at is not None]
@@ -100,7 +101,7 @@ def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:
         if count <= 0 or rule is None:
             continue
         labels = _named(alert)
-        environment = _environment((alert,), around, alert.captures, {**alert.labels, **labels})
+        environment = _environment((alert,), around, alert.captures, _without_places({**alert.labels, **labels}, alert, rule))
         earlier = found.get((rule.id, alert.key[2]))
         seen = alert.starts_at if alert.dated else None
         before = earlier.count if earlier else 0
@@ -119,6 +120,12 @@ def _labels(trouble: Trouble, rule: Rule) -> dict[str, str]:
     for alert in (*trouble.told, *trouble.stages, *trouble.symptoms):
         known = {**{name: value for name, value in _named(alert).items() if name in entity}, **known}
     return {**known, **rule.labels}
+
+
+def _without_places(labels: Mapping[str, str], alert: Alert, rule: Rule) -> dict[str, str]:
+    """Return the labels that templates may name: where a log was taken is never the host, say, that its lines are about."""
+    entity, captured = dict(alert.key[2]), rule.captures.keys() | alert.captures.keys()
+    return {name: value for name, value in labels.items() if name not in PLACES or name in entity or name not in captured}
 
 
 def _captures(trouble: Trouble) -> dict[str, Capture]:

@@ -127,9 +127,10 @@ def _fields(first: Record, header: Header | None) -> Mapping[str, str]:
 
 
 def _stamp(first: Record, header: Header | None) -> _Stamp:
-    """Return the header's stamp, the wrapper's when it has none that can be read."""
+    """Return the header's stamp, the wrapper's when it has none that can be read; that one tells the year the header lacks."""
     if header is not None and header.time:
-        time = parse_stamp(header.time, header.format.time, zone_of(first.labels.get("timezone", "")), first.ingested_at)
+        zone = zone_of(first.labels.get("timezone", ""))
+        time = parse_stamp(header.time, header.format.time, zone, first.at or first.ingested_at)
         if time is not None:
             return _Stamp(time, has_millis(header.time))
     return _Stamp(first.at, first.at is not None and first.at.microsecond != 0)

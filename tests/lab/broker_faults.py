@@ -21,6 +21,7 @@ SILENT_S = 70  # who complains of a broker does so for a minute before it is cal
 ANOTHER_CLUSTER = "YW5vdGhlci1jbHVzdGVyMQ"
 _VICTIM = 3
 OLD = "3.9.2"
+_ELSEWHERE = "127.0.0.2"
 
 
 def broker_killed(on: Scene) -> None:
@@ -119,6 +120,33 @@ def node_id_mismatch(on: Scene) -> None:
     on.servers[_VICTIM].launch()
     on.seen("doesn't match previous node id")
     on.runs()
+
+
+def older_binaries(on: Scene) -> None:
+    """A broker comes back with a version that does not know the cluster's metadata."""
+    on.servers[_VICTIM].stop()
+    on.servers[_VICTIM] = on.server(_node(on), kafka=OLD)
+    on.servers[_VICTIM].launch()
+    on.runs(30)
+
+
+def too_many_connections(on: Scene) -> None:
+    """One machine has more connections than it may."""
+    callers = []
+    for _ in range(40):
+        callers.append(socket.create_connection(("127.0.0.1", on.servers[1].port), source_address=(_ELSEWHERE, 0)))
+        on.runs(0.3)
+    on.runs()
+    for caller in callers:
+        caller.close()
+
+
+def topic_deleted(on: Scene) -> None:
+    """Somebody deletes a topic that others write and read."""
+    topics = Topics(on.address)
+    topics.drop(TOPIC)
+    topics.close()
+    on.runs(60)
 
 
 def not_formatted(on: Scene) -> None:
@@ -264,6 +292,11 @@ FAULTS: Mapping[str, Fault] = {
     "rolling-restart-3-9": Fault(rolling_restart, _OLD),
     "broker-killed-and-restarted": Fault(broker_killed_and_restarted),
     "node-id-mismatch": Fault(node_id_mismatch),
+    "older-binaries": Fault(older_binaries, Layout(apart=True)),
+    "too-many-connections": Fault(
+        too_many_connections, Layout(settings=f"\nmax.connections.per.ip.overrides={_ELSEWHERE}:5\n")
+    ),
+    "topic-deleted": Fault(topic_deleted),
     "not-formatted": Fault(not_formatted),
     "invalid-setting": Fault(invalid_setting),
     "files-deleted": Fault(files_deleted, _BUSY),

@@ -15,6 +15,7 @@ _READ_AS = (("key", "String"), ("value", "Integer"))
 _LEDGER = {"transactional.id": "ledger-tx", **_WRITES}
 _SHORT_SESSION = {"session.timeout.ms": "8000", "heartbeat.interval.ms": "2000"}
 _NEW_AND_SLOW = {"group.protocol": "consumer", "max.poll.interval.ms": "8000", "max.poll.records": "50"}
+_ASSIGNOR, _ASSIGNORS = "partition.assignment.strategy", "org.apache.kafka.clients.consumer.{}Assignor"
 _SOON_ROLLED_BACK = "\ntransaction.abort.timed.out.transaction.cleanup.interval.ms=2000\n"
 _GUARDED = "\nauthorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\nsuper.users=User:ANONYMOUS\n"
 
@@ -71,6 +72,27 @@ def tls_on_plaintext(on: Scene) -> None:
     on.producer("billing-api", on.address, **{"security.protocol": "SSL"}).start(1)
     on.seen("Invalid receive")
     on.runs()
+
+
+def host_not_in_the_certificate(on: Scene) -> None:
+    address = f"localhost:{on.doors[1].ports['SSL']}"
+    trusted = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(on.folder / "ca.pem")}
+    on.producer("billing-api", address, **{"security.protocol": "SSL", **trusted}).start(1)
+    on.seen("SSL handshake failed")
+    on.runs()
+
+
+def another_assignor(on: Scene) -> None:
+    on.consumer("shipping-3", **{_ASSIGNOR: _ASSIGNORS.format("RoundRobin")}).start()
+    on.seen("InconsistentGroupProtocolException")
+    on.runs()
+
+
+def no_transaction_log(on: Scene) -> None:
+    """The topic of transactions wants more replicas than there are brokers."""
+    on.topic("ledger")
+    on.application("ledger-1", "ledger", "ledger", "2000", **_LEDGER).start()
+    on.runs(75)
 
 
 def consumer_leaves(on: Scene) -> None:
@@ -226,6 +248,9 @@ FAULTS: Mapping[str, Fault] = {
     "tls-plaintext-client-with-room": Fault(tls_plaintext_client_with_room, Layout(secured=True)),
     "tls-untrusted": Fault(tls_untrusted, Layout(secured=True)),
     "tls-on-plaintext": Fault(tls_on_plaintext),
+    "host-not-in-the-certificate": Fault(host_not_in_the_certificate, Layout(secured=True)),
+    "another-assignor": Fault(another_assignor, Layout(consumers={_ASSIGNOR: _ASSIGNORS.format("Range")})),
+    "no-transaction-log": Fault(no_transaction_log, Layout(settings="\ntransaction.state.log.replication.factor=5\n")),
     "consumer-leaves": Fault(consumer_leaves),
     "static-member-twice": Fault(static_member_twice),
     "transactional-id-twice": Fault(transactional_id_twice),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tests.lab.clients import ConnectWorker
 from tests.lab.fault import Fault
-from tests.lab.scene import Layout, Scene
+from tests.lab.scene import BROKERS, Layout, Scene
 from tests.servers.broker import free_ports
 
 _FILES = "org.apache.kafka.connect.file.FileStream{}Connector"
@@ -96,6 +96,16 @@ def worker_killed(on: Scene) -> None:
     on.runs(120)
 
 
+def all_brokers_killed(on: Scene) -> None:
+    """The whole cluster dies under its clients and a worker."""
+    _source(on)
+    on.runs()
+    for id_ in BROKERS:
+        on.servers[id_].kill()
+    on.seen("Rebootstrapping with [", times=3)
+    on.runs(90)
+
+
 def unknown_plugin(on: Scene) -> None:
     connector = on.folder / "readings.properties"
     connector.write_text("name=readings\nconnector.class=com.example.ReadingSink\ntasks.max=1\ntopics=readings\n")
@@ -122,6 +132,7 @@ FAULTS: Mapping[str, Fault] = {
     "connectors-come-and-go": Fault(connectors_come_and_go),
     "source-record-too-large-broker": Fault(source_record_too_large_broker, _TIGHT),
     "worker-killed": Fault(worker_killed),
+    "all-brokers-killed": Fault(all_brokers_killed),
     "unknown-plugin": Fault(unknown_plugin),
 }
 

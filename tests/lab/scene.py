@@ -27,7 +27,7 @@ from tests.lab.clients import (
     Tool,
 )
 from tests.servers.broker import BOTH, BROKER, CLUSTER_ID, CONTROLLER, NO_DOORS, Broker, Doors, Node, free_ports
-from tests.servers.jars import KAFKA
+from tests.servers.jars import KAFKA, all_jars
 from tests.servers.secured import made_certificate, secured_doors
 from tests.servers.topics import Topics
 
@@ -130,13 +130,15 @@ class Scene:
         topics.until(lambda: topics.in_sync(TOPIC, len(BROKERS)))
         topics.close()
 
-    def server(self, node: Node, name: str = "", more: str = "", cluster_id: str = CLUSTER_ID) -> Broker:
-        """Return a server that is not started; `name` is that of its folder and log, `more` are settings."""
+    def server(self, node: Node, name: str = "", more: str = "", cluster_id: str = CLUSTER_ID, kafka: str = "") -> Broker:
+        """Return a server that is not started; `name` is that of its folder and log, `more` are settings, `kafka` is the
+        version where it is not the cluster's."""
         name = name or f"{'controller' if node.roles == CONTROLLER else 'broker'}-{node.id}"
         doors = self.doors[node.id]
         settings = _SETTINGS + doors.settings + self._layout.settings + more
         doors = replace(doors, settings=settings)
-        made = Broker(self._jars, self.folder / name, node, self.quorum, doors, cluster_id)
+        jars = all_jars(kafka) if kafka else self._jars
+        made = Broker(jars, self.folder / name, node, self.quorum, doors, cluster_id)
         self.logs[f"{name}.log"] = made.log
         return made
 

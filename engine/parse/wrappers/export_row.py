@@ -3,7 +3,8 @@
     "Apr 14, 2022 @ 03:14:15.332",broker-1,"[2022-04-14 03:14:15,332] ERROR ..."      Kibana, Discover
     "{""app"":""kafka""}",2022-10-05 17:05:39.869,"[2022-10-05 17:05:39,869] ...",... Grafana, Loki
 
-The line is the longest column behind the time. A quoted line with line ends in it goes on in the next records, up to a quote.
+The line is the longest column behind the time; behind a comma may also be the milliseconds of a line that is no row.
+A quoted line with line ends in it goes on in the next records, up to a quote.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ORDER = 22
 _STAMP = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?|\d{13}(?:\d{6})?"
 _KIBANA = r"[A-Z][a-z]{2} \d{1,2}, \d{4} @ \d\d:\d\d:\d\d\.\d{3}"
 _ROW = re.compile(
-    rf'"({_KIBANA})",|(?:"\{{.{{0,4000}}\}}"|\{{[^{{}}\s]{{0,4000}}\}}),"?({_STAMP})"?,|"?({_STAMP})"?,(?=.{{0,1000}}")'
+    rf'"({_KIBANA})",|(?:"\{{.{{0,4000}}\}}"|\{{[^{{}}\s]{{0,4000}}\}}),"?({_STAMP})"?,|"?({_STAMP})"?,(?!\d{{3}}\s)(?=.{{0,1000}}")'
 )
 
 

@@ -1,7 +1,7 @@
 """What other programs set before each line they pass on: service wrappers, build servers, log panels, `stern`, Testcontainers.
 
-Such prefixes have no form of their own that would tell them from text, so only one before a line that goes on with a stamp, or
-with a piece of a stack trace, is taken off.
+Such prefixes have no form of their own that would tell them from text, so only one before a line that goes on with a stamp,
+with a piece of a stack trace, or with a JSON document, is taken off.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _PREFIXES = (
     rf"(?:(?:INFO|WARN|ERROR) )?(?!\[)(?={_GOES_ON})",
     r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [A-Z]{2,5} \d{4}: ",  # a script, with date(1)
 )
-_PREFIX = re.compile(f"(?:{'|'.join(_PREFIXES)})(?={_GOES_ON}|{_EXCEPTION})")
+_DOCUMENT = r"\{\"[\w@.]{1,40}\":"
+_PREFIX = re.compile(f"(?:{'|'.join(_PREFIXES)})(?={_GOES_ON}|{_EXCEPTION}|{_DOCUMENT})")
 
 
 def unwrap(record: Record) -> Record | None:

@@ -36,6 +36,6 @@ def unwrap(record: Record) -> Record | None:
 
 def _inside(record: Record, found: re.Match[str], stamp: str | None, host: str) -> Record:
     layout = "iso" if stamp and stamp[0].isdigit() else "month_day"
-    at = parse_stamp(stamp or "", layout, zone_of(record.labels.get("timezone", "")), record.ingested_at)
+    at = parse_stamp(stamp or "", layout, zone_of(record.labels.get("timezone", "")), record.at or record.ingested_at)
     labels = {"host": host, **record.labels}
     return record._replace(text=record.text[found.end() :], at=at or record.at, labels=labels)

@@ -33,6 +33,7 @@ ALL = correlation("all", "temporal", ["a", "b", "c"], 60.0)
 TWO = correlation("two", "temporal", ["a", "b", "c"], 60.0, condition=at_least(2))
 ORDER = correlation("order", "temporal_ordered", ["a", "b", "c"], 60.0)
 VALUES = correlation("values", "value_count", ["a"], 60.0, condition=at_least(3), field="topic")
+SOURCES = correlation("sources", "value_count", ["a"], 60.0, condition=at_least(2), field="source")
 RISE = correlation("rise", "increase", ["a", "b"], 60.0, condition=at_least(4), field="generation")
 
 
@@ -55,6 +56,8 @@ RISE = correlation("rise", "increase", ["a", "b"], 60.0, condition=at_least(4), 
         pytest.param(VALUES, [one("a", n, topic=t) for n, t in enumerate("xyx")], False, id="two-values"),
         pytest.param(VALUES, [one("a", n, topic="x") for n in range(9)] + [one("a", 20)], False, id="no-value-is-none"),
         pytest.param(VALUES, [one("a", n * 30, topic=t) for n, t in enumerate("xyz")], False, id="values-60s-is-out"),
+        pytest.param(SOURCES, [one("a", 0, source="x.log"), one("a", 1, source="y.log")], True, id="two-values-of-a-label"),
+        pytest.param(SOURCES, [one("a", 0, source="x.log"), one("a", 1, source="x.log")], False, id="one-value-of-a-label"),
         pytest.param(RISE, [one("a", 0, generation=3), one("b", 59, generation=7)], True, id="rise-over-lost-lines"),
         pytest.param(RISE, [one("a", 0, generation=3), one("b", 60, generation=7)], False, id="rise-60s-is-out"),
         pytest.param(RISE, [one("a", 0, generation=9), one("a", 5, generation=3)], False, id="a-fall-is-no-rise"),

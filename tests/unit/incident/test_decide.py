@@ -174,6 +174,15 @@ def test_missing_names_are_taken_from_what_is_explained() -> None:
     assert [(s.rule, s.count) for s in incident.symptoms] == [("rebalanced", 3)]
 
 
+def test_where_a_log_was_taken_is_not_the_host_that_it_is_about() -> None:
+    refused = replace(rule("refused", title=text(hole("host"), " ", hole("pod"))), captures={"host": "host"})
+    for captures, title in (({"host": "kafka-1"}, "kafka-1 p"), ({}, "? p")):
+        [incident] = told(alert("refused", 0, captures=captures, labels={"host": "app-7", "pod": "p"}), rules=plan(refused))
+        assert (incident.title, incident.labels["host"]) == (title, "app-7")
+    [named] = told(alert("refused", 0, labels={"pod": "p"}, host="app-7"), rules=plan(refused))
+    assert named.title == "app-7 p"
+
+
 def test_chains_lead_to_the_top_root() -> None:
     [incident] = told(
         alert("commit-failed", 30, group="g", sources=["app.log"]),

@@ -135,6 +135,26 @@ def test_a_bar_in_a_line_is_not_always_composes(line: str) -> None:
     assert (inside.source_id, inside.text) == ("f.log#kafka_1", line)
 
 
+def test_a_document_behind_pod_and_container_is_read() -> None:
+    line = 'kowl03-7f55bfcc8d-hbd52 kowl {"level":"warn","ts":"2021-09-15T16:22:01.871Z","msg":"read from broker errored"}'
+    found = event(line)
+    assert (found.level, found.message, found.timestamp) == (
+        "WARN",
+        "read from broker errored",
+        datetime(2021, 9, 15, 16, 22, 1, 871000, tzinfo=UTC),
+    )
+
+
+def test_milliseconds_behind_a_comma_are_no_column_of_a_row() -> None:
+    line = '2025-02-03 22:51:15,385 INFO  [parallel-3] audit: {"username":"Unknown","operation":"validateConfig"}'
+    assert (one(line).text, event(line).level) == (line, "INFO")
+
+
+def test_the_stamp_of_the_container_tells_the_year() -> None:
+    line = "2023-09-14T08:29:13.353630439Z E0914 08:29:13.353559       1 kafka_exporter.go:430] Cannot get current offset"
+    assert event(line, taken=datetime(2026, 1, 1, tzinfo=UTC)).timestamp == datetime(2023, 9, 14, 8, 29, 13, 353559, tzinfo=UTC)
+
+
 def test_a_kibana_row_starts_an_event_and_its_own_stamp_wins() -> None:
     row = "Apr 14, 2022 @ 03:14:15.000 2022-04-14 03:14:15.332  INFO 1 --- [ntainer#1-0-C-1] o.s.k.C : g: assigned: [t-1]"
     assert one(row).starts
