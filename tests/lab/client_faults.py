@@ -88,6 +88,12 @@ def another_assignor(on: Scene) -> None:
     on.runs()
 
 
+def group_full(on: Scene) -> None:
+    on.consumer("shipping-3").start()
+    on.seen("GroupMaxSizeReachedException")
+    on.runs()
+
+
 def no_transaction_log(on: Scene) -> None:
     """The topic of transactions wants more replicas than there are brokers."""
     on.topic("ledger")
@@ -148,6 +154,18 @@ def poison_record(on: Scene) -> None:
     on.runs()
 
 
+def damaged_record(on: Scene) -> None:
+    """Bytes that were written long ago change on the disk of all brokers; a new group reads them."""
+    for log in on.folder.glob(f"broker-*/data/{TOPIC}-*/00000000000000000000.log"):
+        with log.open("r+b") as segment:
+            segment.seek(2000)
+            segment.write(b"\x00garbage\xff" * 60)
+    kinds = {f"{part}.deserializer": "org.apache.kafka.common.serialization.StringDeserializer" for part, _ in _READ_AS}
+    on.application("audit-1", "polls", TOPIC, **{"group.id": "audit", "auto.offset.reset": "earliest", **kinds}).start()
+    on.seen("Record is corrupt")
+    on.runs()
+
+
 def offsets_gone(on: Scene) -> None:
     for consumer in on.consumers:
         consumer.stop()
@@ -161,6 +179,17 @@ def offsets_gone(on: Scene) -> None:
 
 
 def all_brokers_hang(on: Scene) -> None:
+    for id_ in BROKERS:
+        on.pause(id_)
+    on.seen("has passed since batch creation")
+    on.runs(40)
+
+
+def memory_full(on: Scene) -> None:
+    """A busy producer has no memory left before anybody gives up on a record."""
+    little = {"buffer.memory": "40000", "max.block.ms": "3000", "delivery.timeout.ms": "120000"}
+    on.producer("billing-api", **little).start(50, 2000)
+    on.runs()
     for id_ in BROKERS:
         on.pause(id_)
     on.seen("has passed since batch creation")
@@ -250,6 +279,7 @@ FAULTS: Mapping[str, Fault] = {
     "tls-on-plaintext": Fault(tls_on_plaintext),
     "host-not-in-the-certificate": Fault(host_not_in_the_certificate, Layout(secured=True)),
     "another-assignor": Fault(another_assignor, Layout(consumers={_ASSIGNOR: _ASSIGNORS.format("Range")})),
+    "group-full": Fault(group_full, Layout(settings="\ngroup.max.size=2\n")),
     "no-transaction-log": Fault(no_transaction_log, Layout(settings="\ntransaction.state.log.replication.factor=5\n")),
     "consumer-leaves": Fault(consumer_leaves),
     "static-member-twice": Fault(static_member_twice),
@@ -258,8 +288,10 @@ FAULTS: Mapping[str, Fault] = {
     "consumer-hung-and-woken": Fault(consumer_hung_and_woken, Layout(consumers=_SHORT_SESSION)),
     "slow-consumer-of-the-new-protocol": Fault(slow_consumer, Layout(consumers=_NEW_AND_SLOW)),
     "poison-record": Fault(poison_record),
+    "damaged-record": Fault(damaged_record),
     "offsets-gone": Fault(offsets_gone),
     "all-brokers-hang": Fault(all_brokers_hang),
+    "memory-full": Fault(memory_full),
     "producer-denied": Fault(producer_denied, Layout(secured=True, settings=_GUARDED)),
     "consumer-denied": Fault(consumer_denied, Layout(secured=True, settings=_GUARDED)),
     "no-key-on-a-compacted-topic": Fault(no_key_on_a_compacted_topic),

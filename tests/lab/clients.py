@@ -190,6 +190,11 @@ class ConnectWorker(Tool):
         where = {"bootstrap.servers": address, "listeners": self._url, "plugin.path": str(folder / "plugins")}
         super().__init__(jars, folder, name, {**_WORKER, **where, **settings}, WORKER_LAYOUT)
 
+    def listen_as(self, other: ConnectWorker) -> None:
+        """Listen where `other` does, from the next start on; the last of several settings of one name counts."""
+        with self.settings.open("a") as file:
+            file.write(f"listeners={other._url}\n")
+
     def start(self) -> None:
         """Start it and return at once: `create` waits until it answers."""
         self._process = self._run(["org.apache.kafka.connect.cli.ConnectDistributed", str(self.settings)])

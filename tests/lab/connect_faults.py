@@ -96,6 +96,16 @@ def worker_killed(on: Scene) -> None:
     on.runs(120)
 
 
+def rest_port_taken(on: Scene) -> None:
+    first, second = on.worker(), on.worker("connect-2")
+    first.start()
+    on.seen("REST resources initialized")
+    second.listen_as(first)
+    second.start()
+    on.seen("Failed to bind")
+    on.runs()
+
+
 def all_brokers_killed(on: Scene) -> None:
     """The whole cluster dies under its clients and a worker."""
     _source(on)
@@ -132,6 +142,7 @@ FAULTS: Mapping[str, Fault] = {
     "connectors-come-and-go": Fault(connectors_come_and_go),
     "source-record-too-large-broker": Fault(source_record_too_large_broker, _TIGHT),
     "worker-killed": Fault(worker_killed),
+    "rest-port-taken": Fault(rest_port_taken),
     "all-brokers-killed": Fault(all_brokers_killed),
     "unknown-plugin": Fault(unknown_plugin),
 }
