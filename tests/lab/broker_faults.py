@@ -57,6 +57,16 @@ def min_isr_lost(on: Scene) -> None:
     on.runs(45)
 
 
+def all_killed_and_restarted(on: Scene) -> None:
+    for id_ in BROKERS:
+        on.servers[id_].kill()
+    on.runs(5)
+    for id_ in BROKERS:
+        on.servers[id_].launch()
+    on.in_sync()
+    on.runs()
+
+
 def wrong_cluster_id(on: Scene) -> None:
     on.servers[_VICTIM].stop()
     shutil.rmtree(_data(on))
@@ -281,6 +291,7 @@ FAULTS: Mapping[str, Fault] = {
     "broker-hung-and-woken": Fault(broker_hung_and_woken),
     "disk-full": Fault(disk_full, Layout(small_disk=_VICTIM)),
     "min-isr-lost": Fault(min_isr_lost, Layout(apart=True)),
+    "all-killed-and-restarted": Fault(all_killed_and_restarted),
     "wrong-cluster-id": Fault(wrong_cluster_id),
     "port-taken": Fault(port_taken),
     "log-dir-locked": Fault(log_dir_locked, Layout(apart=True)),
