@@ -64,7 +64,9 @@ def all_killed_and_restarted(on: Scene) -> None:
     for id_ in BROKERS:
         on.servers[id_].launch()
     on.in_sync()
-    on.runs()
+    on.runs(40)
+    on.consumers[1].stop()  # somebody has to say that time goes on
+    on.runs(5)
 
 
 def wrong_cluster_id(on: Scene) -> None:
