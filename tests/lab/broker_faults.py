@@ -142,6 +142,16 @@ def older_binaries(on: Scene) -> None:
     on.runs(30)
 
 
+def node_id_twice(on: Scene) -> None:
+    """A second server has the id of a broker, and a disk of its own."""
+    (port,) = free_ports(1)
+    impatient = "\ninitial.broker.registration.timeout.ms=60000\n"
+    on.servers[-_VICTIM] = on.server(Node(_VICTIM, port, 0, "broker"), f"broker-{_VICTIM}-again", impatient)
+    on.servers[-_VICTIM].launch()
+    on.seen("DUPLICATE_BROKER_REGISTRATION")
+    on.runs(90)
+
+
 def too_many_connections(on: Scene) -> None:
     """One machine has more connections than it may."""
     callers = []
@@ -306,6 +316,7 @@ FAULTS: Mapping[str, Fault] = {
     "broker-killed-and-restarted": Fault(broker_killed_and_restarted),
     "node-id-mismatch": Fault(node_id_mismatch),
     "older-binaries": Fault(older_binaries, Layout(apart=True)),
+    "node-id-twice": Fault(node_id_twice, Layout(apart=True)),
     "too-many-connections": Fault(
         too_many_connections, Layout(settings=f"\nmax.connections.per.ip.overrides={_ELSEWHERE}:5\n")
     ),
