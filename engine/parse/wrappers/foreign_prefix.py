@@ -24,6 +24,7 @@ _PREFIXES = (
     r"\d{4}/\d{1,2}/\d{1,2} (?:上午|下午|오전 |오후 |午前|午後)?\d{1,2}:\d\d:\d\d ?(?:[AaPp]\.?[Mm]\.? )?",
     rf"{_POD} (?:\u203a )?[a-z][a-z0-9-]{{0,62}} ",  # stern: pod and container
     rf"\[{_POD}\] ",  # viewers of a cluster's pods
+    r"\[Worker-[0-9a-f]{8,40}\] ",  # MSK Connect
     r"(?:\[[\w-]{1,20}\] )?STD(?:OUT|ERR): ",  # Testcontainers
     # Airbyte's worker; an exception itself keeps the stamp, without which it would belong to the line before
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (?:source|destination|replication-orchestrator) (?:> )?"
