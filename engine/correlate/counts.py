@@ -52,8 +52,10 @@ class Measure:
 
     def takes(self, match: Match) -> bool:
         """Return whether `match` has what is measured: any value, or a number where values are not kept apart."""
+        if not self.field:
+            return True
         value = self._measured(match)
-        return not self.field or (value is not None and (self.apart or not isinstance(value, str)))
+        return value is not None and (self.apart or not isinstance(value, str))
 
     def value(self, match: Match) -> str:
         """Return by which value `match` is kept apart."""

@@ -11,7 +11,6 @@ from tests.servers.secured import PASSWORD, USER
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _WRITES = {f"{part}.serializer": "org.apache.kafka.common.serialization.StringSerializer" for part in ("key", "value")}
-_READ_AS = (("key", "String"), ("value", "Integer"))
 _LEDGER = {"transactional.id": "ledger-tx", **_WRITES}
 _SHORT_SESSION = {"session.timeout.ms": "8000", "heartbeat.interval.ms": "2000"}
 _NEW_AND_SLOW = {"group.protocol": "consumer", "max.poll.interval.ms": "8000", "max.poll.records": "50"}
@@ -147,9 +146,7 @@ def consumer_hung_and_woken(on: Scene) -> None:
 
 
 def poison_record(on: Scene) -> None:
-    kinds = {f"{part}.deserializer": f"org.apache.kafka.common.serialization.{kind}Deserializer" for part, kind in _READ_AS}
-    reads = {"group.id": "ageing", "auto.offset.reset": "earliest", **kinds}
-    on.application("ageing-1", "polls", TOPIC, **reads).start()
+    on.application("ageing-1", "polls", TOPIC, **_reads("ageing", "Integer")).start()
     on.seen("Error deserializing", times=3)
     on.runs()
 
@@ -160,8 +157,7 @@ def damaged_record(on: Scene) -> None:
         with log.open("r+b") as segment:
             segment.seek(2000)
             segment.write(b"\x00garbage\xff" * 60)
-    kinds = {f"{part}.deserializer": "org.apache.kafka.common.serialization.StringDeserializer" for part, _ in _READ_AS}
-    on.application("audit-1", "polls", TOPIC, **{"group.id": "audit", "auto.offset.reset": "earliest", **kinds}).start()
+    on.application("audit-1", "polls", TOPIC, **_reads("audit", "String")).start()
     on.seen("Record is corrupt")
     on.runs()
 
@@ -309,6 +305,15 @@ FAULTS: Mapping[str, Fault] = {
 def _login(password: str) -> Mapping[str, str]:
     jaas = f'{_PLAIN} required username="{USER}" password="{password}";'
     return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
+
+
+def _reads(group: str, values: str) -> Mapping[str, str]:
+    """Return the settings of a new group that reads from the beginning, its values as this kind."""
+    kinds = {"key": "String", "value": values}
+    taken = {
+        f"{part}.deserializer": f"org.apache.kafka.common.serialization.{kind}Deserializer" for part, kind in kinds.items()
+    }
+    return {"group.id": group, "auto.offset.reset": "earliest", **taken}
 
 
 def _door(on: Scene, kind: str) -> str:

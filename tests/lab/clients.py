@@ -185,15 +185,10 @@ class ConnectWorker(Tool):
 
     def __init__(self, jars: Path, folder: Path, name: str, address: str, settings: Mapping[str, str]) -> None:
         (port,) = free_ports(1)
-        self._url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{port}"
         (folder / "plugins").mkdir(exist_ok=True)
-        where = {"bootstrap.servers": address, "listeners": self._url, "plugin.path": str(folder / "plugins")}
+        where = {"bootstrap.servers": address, "listeners": self.url, "plugin.path": str(folder / "plugins")}
         super().__init__(jars, folder, name, {**_WORKER, **where, **settings}, WORKER_LAYOUT)
-
-    def listen_as(self, other: ConnectWorker) -> None:
-        """Listen where `other` does, from the next start on; the last of several settings of one name counts."""
-        with self.settings.open("a") as file:
-            file.write(f"listeners={other._url}\n")
 
     def start(self) -> None:
         """Start it and return at once: `create` waits until it answers."""
@@ -215,7 +210,7 @@ class ConnectWorker(Tool):
     def _done(self, method: str, path: str, said: Mapping[str, str] | None = None) -> bool:
         """Ask by REST once; return whether it was done."""
         body = None if said is None else json.dumps(said).encode()
-        request = Request(f"{self._url}{path}", body, {"Content-Type": "application/json"}, method=method)
+        request = Request(f"{self.url}{path}", body, {"Content-Type": "application/json"}, method=method)
         try:
             with urlopen(request, timeout=10):
                 return True

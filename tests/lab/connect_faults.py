@@ -97,11 +97,9 @@ def worker_killed(on: Scene) -> None:
 
 
 def rest_port_taken(on: Scene) -> None:
-    first, second = on.worker(), on.worker("connect-2")
-    first.start()
+    worker = _started(on)
     on.seen("REST resources initialized")
-    second.listen_as(first)
-    second.start()
+    on.worker("connect-2", listeners=worker.url).start()
     on.seen("Failed to bind")
     on.runs()
 
