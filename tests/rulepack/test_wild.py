@@ -1,7 +1,8 @@
 """What people post is diagnosed: the right rule first, and nothing at all about what is benign.
 
 Each case of `wild/` has `kind` (the id of a rule, or benign), `source` (where it was posted) and `log`; `also` names rules that
-would be as right. `missed` says why a case is not diagnosed yet: it has to go once the case is.
+would be as right. `missed` says why a case is not diagnosed yet: it has to go once the case is. `says` are facts of the log
+that what is told first has to name: in its title, cause, impact or fix.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pytest
 import yaml
 
 from engine.cli.triage import OVER, worst_first
+from engine.codec import plain
 from engine.incident import MemoryLedger
 from engine.model.incidents import Incident
 from engine.model.records import Progress, RawLine
@@ -50,6 +52,13 @@ def test_a_posted_log_is_diagnosed(name: str) -> None:
     found = [incident.rule for incident in sorted(raised().get(name, ()), key=worst_first)]
     right = not found if case["kind"] == BENIGN else found[:1] in [[rule] for rule in (case["kind"], *case.get("also", ()))]
     assert right is ("missed" not in case), f"{case['kind']}: raised are {found or 'none'}"
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if "says" in case])
+def test_what_is_told_of_a_posted_log_names_its_facts(name: str) -> None:
+    first = min(raised()[name], key=worst_first)
+    told = " ".join([first.title, first.cause, first.impact, *map(str, map(plain, first.fix))])
+    assert [fact for fact in CASES[name]["says"] if str(fact) not in told] == [], told
 
 
 @cache
