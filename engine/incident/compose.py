@@ -38,7 +38,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
     told = (*trouble.told, *trouble.stages)
     environment = _environment(told, around, captures, _without_places(labels, root, rule))
     named = next((each for each in rule.told_as if evaluate(each.when, environment) is True), None)
-    severities = [alert.severity for alert in told] + ([around.rules[named.rule].severity] if named else [])
+    severities = [*_severities(trouble), *([around.rules[named.rule].severity] if named else [])]
     ended = [alert.ends_at for alert in told if alert.ends_at is not None]
     over = len(ended) == len(told)
     pending = all(alert.status == "pending" for alert in told)
@@ -88,6 +88,13 @@ def proven(ids: Sequence[str], known: Mapping[str, Evidence]) -> tuple[Evidence,
 def _cause(rule: Rule, stage: Rule, environment: Mapping[str, Result]) -> str:
     first = render.prose(rule.runbook.cause, environment)
     return first if stage is rule else f"{first} Then: {render.prose(stage.runbook.cause, environment)}"
+
+
+def _severities(trouble: Trouble) -> Iterator[str]:
+    """Yield how severe the trouble is and what it has led to: a harmless cause of a lost record is not harmless. What is only
+    expected has not come yet."""
+    yield from (alert.severity for alert in (*trouble.told, *trouble.stages))
+    yield from (alert.severity for alert in trouble.symptoms if alert.status != "pending")
 
 
 def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:

@@ -57,6 +57,15 @@ def test_a_cause_swallows_what_it_explains_and_counts_only_itself() -> None:
     assert incident.fix[0].set == {"producer.max.request.size": "1125872"}
 
 
+def test_an_incident_is_as_severe_as_the_worst_that_it_has_led_to() -> None:
+    def severity(of_symptom: str, status: str = "") -> str:
+        cause = alert("too-large", 0, severity="medium", connector="cdc", task="0")
+        [incident] = told(cause, alert("task-killed", 1, severity=of_symptom, status=status, connector="cdc", task="0"))
+        return incident.severity
+
+    assert [severity("critical"), severity("low"), severity("critical", "pending")] == ["critical", "medium", "medium"]
+
+
 def test_another_connector_is_another_trouble() -> None:
     incidents = told(alert("too-large", 0, connector="cdc", task="0"), alert("task-killed", 1, connector="jdbc", task="0"))
     assert [i.rule for i in incidents] == ["too-large", "task-killed"]
