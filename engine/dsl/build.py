@@ -112,6 +112,7 @@ def _step(draft: Draft, index: int, given: StepEntry, visible: Mapping[str, str]
         file=_settings(draft, [*at, "file"], given.file, visible),
         run=_texts(draft, [*at, "run"], len(given.run), visible, command=True),
         changes_state=given.changes_state,
+        when=expression(draft.document.find([*at, "when"]), draft.report, {**CONTEXT, **visible}) if given.when else None,
     )
 
 

@@ -31,6 +31,7 @@ SIZES = {unit: 1024**power for power, unit in enumerate(("KiB", "MiB", "GiB", "T
 ARITY = {
     "ceil_pow2": (1, 1),
     "round_up": (2, 2),
+    "known": (1, 1),
     "min": (1, 16),
     "max": (1, 16),
     "len": (1, 1),

@@ -73,6 +73,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "file": "Files to write: name and content; templates.",
         "run": "A command as a list of arguments; templates, no pipes.",
         "changes_state": "Say true where the command or setting alters anything.",
+        "when": "An expression over the captures; where it is false for all that was captured, the step is left out.",
     },
     "RunbookEntry": {
         "cause": "Why this happens; a template.",
@@ -163,6 +164,7 @@ MODIFIER_MEANINGS: Mapping[str, str] = {
 FUNCTION_MEANINGS: Mapping[str, str] = {
     "ceil_pow2(n)": "the smallest power of two that is not below n",
     "round_up(n, step)": "the smallest multiple of step that is not below n",
+    "known(x)": "whether there is an x; true or false, never unknown",
     "min(a, b, ...)": "the smallest of up to 16 values, or of one list such as `x.all`",
     "max(a, b, ...)": "the largest of them",
     "len(x)": "the length of a text, the number of values of a list",

@@ -173,6 +173,7 @@ class StepEntry(Strict):
     file: dict[str, str] = {}
     run: list[str] = []
     changes_state: Flag = False
+    when: Text | None = None
 
 
 class RunbookEntry(Strict):

@@ -58,7 +58,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
         count=sum(alert.count for alert in trouble.told),
         cause=_cause(rule, stage, environment),
         impact=render.prose(stage.runbook.impact, environment),
-        fix=tuple(render.step(step, environment, _settings(told)) for step in stage.runbook.fix),
+        fix=tuple(render.step(step, environment, _settings(told)) for step in render.fitting(stage.runbook.fix, environment)),
         verify=render.command(stage.runbook.verify, environment),
         symptoms=symptoms,
         captures={name: _single(capture) for name, capture in captures.items()},

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice, product
 from urllib.parse import quote
 
 from engine.model.configs import printed_as
-from engine.model.expressions import UNKNOWN, Environment, Result, evaluate, names
+from engine.model.expressions import UNKNOWN, Environment, Expression, Result, evaluate, names
 from engine.model.incidents import RenderedStep
 from engine.model.rules import Hole, Step, Template
 
 MISSING = "?"
+MOST_CHOICES = 1000  # of values that a step asks for
 MAX_VALUE_CHARS = 249  # Kafka's own limit on topic names (org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH)
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,19})?")
@@ -51,6 +53,19 @@ def setting(template: Template, environment: Environment) -> str:
 def command(argv: Iterable[Template], environment: Environment) -> str:
     """Return `argv` as one line for a POSIX shell: every argument quoted where it must be, no pipes, no expansion."""
     return " ".join(_argument(template, environment) for template in argv)
+
+
+def fitting(steps: Sequence[Step], environment: Environment) -> Sequence[Step]:
+    """Return the steps that may fit, in their order: all that do not ask for what surely is not so. A step that asks for a name
+    which was captured with several values fits when it does for one of them. All steps, when none may fit."""
+    return [each for each in steps if each.when is None or _may_hold(each.when, environment)] or steps
+
+
+def _may_hold(condition: Expression, environment: Environment) -> bool:
+    asked = sorted(names(condition))
+    values = [environment.get(f"{name}.all") or [environment.get(name, UNKNOWN)] for name in asked]
+    chosen = islice(product(*values), MOST_CHOICES)
+    return any(evaluate(condition, {**environment, **dict(zip(asked, each, strict=True))}) is not False for each in chosen)
 
 
 def step(given: Step, environment: Environment, settings: Mapping[str, str] | None = None) -> RenderedStep:

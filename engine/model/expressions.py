@@ -106,9 +106,15 @@ def reassignment(topics: Any, partitions: Any, brokers: Any) -> str:
     return json.dumps({"version": 1, "partitions": rows}, separators=(",", ":"))
 
 
+def known(value: Result) -> bool:
+    """Return whether there is a value: the one function that answers for what is missing."""
+    return value is not UNKNOWN
+
+
 FUNCTIONS: Mapping[str, Callable[..., Result]] = {
     "ceil_pow2": ceil_pow2,
     "round_up": round_up,
+    "known": known,
     "min": min,
     "max": max,
     "len": len,
@@ -150,6 +156,8 @@ def evaluate(expression: Expression, environment: Environment) -> Result:
             return _connect(op, evaluate(left, environment), right, environment)
         case Binary(op, left, right):
             return _apply(_COMPARE.get(op) or _ARITHMETIC[op], [evaluate(left, environment), evaluate(right, environment)])
+        case Call("known", (argument,)):
+            return known(evaluate(argument, environment))
         case Call(function, arguments):
             return _apply(FUNCTIONS[function], [evaluate(a, environment) for a in arguments])
     raise TypeError(f"not an expression: {expression!r}")

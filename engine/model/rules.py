@@ -41,7 +41,10 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a fix: what to do, at which level, the settings (and their other spelling), files, the command as argv."""
+    """One step of a fix: what to do, at which level, the settings (and their other spelling), files, the command as argv.
+
+    `when`: what must hold of the captures for the step to fit; None where it always does.
+    """
 
     do: Template
     where: str = ""
@@ -50,6 +53,7 @@ class Step:
     file: Mapping[str, Template] = field(default_factory=dict)
     run: tuple[Template, ...] = ()
     changes_state: bool = False
+    when: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.incident.render import command, human_bytes, human_ms, prose, setting, step
-from engine.model.expressions import Call, Name
+from engine.incident.render import command, fitting, human_bytes, human_ms, prose, setting, step
+from engine.model.expressions import Binary, Call, Literal, Name
 from engine.model.rules import Hole, Step, Template
 from tests.hostile import HOSTILE
 from tests.unit.incident.scene import hole, text
@@ -53,6 +53,28 @@ def test_durations(number: int, said: str) -> None:
 def test_settings_are_plain_and_show_what_is_missing() -> None:
     assert setting(text(Hole(Call("ceil_pow2", (Name("size"),)), charset="num")), ENV) == "2097152"
     assert setting(text(hole("nothing", charset="int")), ENV) == "${nothing:?}"
+
+
+def test_a_step_that_asks_for_what_is_not_so_is_left_out() -> None:
+    refused = Binary("==", Name("reason"), Literal("refused"))
+    late = Binary("==", Name("reason"), Literal("late"))
+    sized = Call("known", (Name("size"),))
+    steps = [
+        Step(text("login"), when=refused),
+        Step(text("wait"), when=late),
+        Step(text("room"), when=sized),
+        Step(text("see")),
+    ]
+
+    def told(**environment: object) -> list[str]:
+        return [prose(each.do, environment) for each in fitting(steps, environment)]
+
+    assert told(reason="late") == ["wait", "see"]
+    assert told(reason="late", size=3) == ["wait", "room", "see"]
+    assert told() == ["login", "wait", "see"]  # a reason that nobody printed may be any
+    assert told(reason="late", **{"reason.all": ["late", "refused"]}) == ["login", "wait", "see"]
+    # better one that may not fit than none
+    assert [each.do for each in fitting(steps[:1], {"reason": "late"})] == [steps[0].do]
 
 
 def test_a_command_is_one_line_and_a_missing_value_stops_the_shell() -> None:
