@@ -56,7 +56,7 @@ def run_test(test: RuleTest, plan: Plan) -> Outcome:
     if test.timeline:
         return Outcome(test, tuple(timeline_problems(test, alone)))
     is_correlation = any(each.rule.id == test.rule_id for each in alone.correlations)
-    asks_for_alert = is_correlation or any(wanted is not None for wanted in (test.fix, test.count, test.severity))
+    asks_for_alert = is_correlation or any(wanted is not None for wanted in (test.cause, test.fix, test.count, test.severity))
     seen = _replayed(test, alone) if asks_for_alert else _matched(test, alone)
     facts = [_facts_of_alert(alert) for alert in seen.alerts] if is_correlation else [_facts_of_match(m) for m in seen.matches]
     problems = [*_wrong_facts(test, facts), *_wrong_alert(test, seen)]
@@ -193,9 +193,11 @@ def _wrong_alert(test: RuleTest, seen: _Seen) -> Iterator[tuple[str, str]]:
     severities = [alert.severity for alert in seen.alerts]
     if test.severity is not None and test.severity not in severities:
         yield f"severity {test.severity}", f"severity {', '.join(severities) or 'of nothing: no alert'}"
+    causes = [f"{incident.title}: {incident.cause}" for incident in seen.incidents]
     fixes = [_fix_text(incident) for incident in seen.incidents]
-    if test.fix is not None and not any(test.fix in text for text in fixes):
-        yield f"a fix with: {test.fix}", f"the fix: {' / '.join(fixes) or 'none: no incident'}"
+    for what, wanted, texts in (("cause", test.cause, causes), ("fix", test.fix, fixes)):
+        if wanted is not None and not any(wanted in text for text in texts):
+            yield f"a {what} with: {wanted}", f"the {what}: {' / '.join(texts) or 'none: no incident'}"
 
 
 def _fix_text(incident: Incident) -> str:

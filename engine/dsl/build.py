@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from engine.dsl.correlations import correlation_of, timespan_s
 from engine.dsl.document import Loc, TextNode
 from engine.dsl.drafts import Draft
-from engine.dsl.schema import ClearEntry, EscalateEntry, ExplainsEntry, StepEntry, ToldAsEntry
+from engine.dsl.schema import CaseEntry, ClearEntry, EscalateEntry, ExplainsEntry, StepEntry, ToldAsEntry
 from engine.dsl.templates import CONTEXT, EMPTY, expression, template
 from engine.dsl.world import World, entity_of
 from engine.model.expressions import Expression
 from engine.model.rules import (
+    Case,
     Clear,
     Continues,
     Correlation,
@@ -93,6 +94,20 @@ def _runbook(draft: Draft, visible: Mapping[str, str]) -> Runbook:
         verify=_texts(draft, ["runbook", "verify"], len(given.verify), visible, command=True),
         next_checks=_texts(draft, ["runbook", "next_checks"], len(given.next_checks), visible),
         references=tuple(given.references),
+        cases=_cases(draft, given.cases, visible),
+    )
+
+
+def _cases(draft: Draft, given: Sequence[CaseEntry], visible: Mapping[str, str]) -> tuple[Case, ...]:
+    at: list[str | int] = ["runbook", "cases"]
+    return tuple(
+        Case(
+            when,
+            cause=_text(draft, [*at, index, "cause"], visible),
+            title=_text(draft, [*at, index, "title"], visible) if given[index].title else None,
+            impact=_text(draft, [*at, index, "impact"], visible) if given[index].impact else None,
+        )
+        for index, when in _conditions(draft, at, given, {**CONTEXT, **visible})
     )
 
 
@@ -132,23 +147,23 @@ def _text(draft: Draft, loc: Loc, visible: Mapping[str, str], command: bool = Fa
 def _escalations(draft: Draft, visible: Mapping[str, str]) -> tuple[Escalation, ...]:
     known = {**CONTEXT, **visible, "lasting": "num"}
     steps = draft.file.escalate
-    return tuple(Escalation(steps[index].to, when) for index, when in _conditions(draft, "escalate", steps, known))
+    return tuple(Escalation(steps[index].to, when) for index, when in _conditions(draft, ["escalate"], steps, known))
 
 
 def _told_as(draft: Draft, visible: Mapping[str, str]) -> tuple[ToldAs, ...]:
     given = draft.file.told_as
     return tuple(
         ToldAs(given[index].rule, when, _text(draft, ["told_as", index, "title"], visible))
-        for index, when in _conditions(draft, "told_as", given, {**CONTEXT, **visible})
+        for index, when in _conditions(draft, ["told_as"], given, {**CONTEXT, **visible})
     )
 
 
 def _conditions(
-    draft: Draft, key: str, given: Sequence[EscalateEntry] | Sequence[ToldAsEntry], known: Mapping[str, str]
+    draft: Draft, loc: Loc, given: Sequence[EscalateEntry | ToldAsEntry | CaseEntry], known: Mapping[str, str]
 ) -> Iterator[tuple[int, Expression]]:
-    """Yield the position and the `when` of each entry under `key` that can be read."""
-    for index in range(len(given) if draft.document.whole([key], given) else 0):
-        condition = expression(draft.document.find([key, index, "when"]), draft.report, known)
+    """Yield the position and the `when` of each entry at `loc` that can be read."""
+    for index in range(len(given) if draft.document.whole(loc, given) else 0):
+        condition = expression(draft.document.find([*loc, index, "when"]), draft.report, known)
         if condition is not None:
             yield index, condition
 

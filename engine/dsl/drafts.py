@@ -53,6 +53,7 @@ class RuleTest:
     logs: Mapping[str, str]
     labels: Mapping[str, str]
     fires: Mapping[str, str] | None
+    cause: str | None = None
     fix: str | None = None
     count: int | None = None
     severity: str | None = None
@@ -154,7 +155,7 @@ def _tests(file: RuleFile, document: Document, report: Report) -> tuple[RuleTest
             steps = timeline(script, report)
             made.append(RuleTest(file.id, document.path, script.mark.line, {}, entry.labels, None, timeline=steps))
         elif logs and (entry.fires is not None or entry.silent):
-            rest = (entry.fires, entry.fix, entry.count, entry.severity)
+            rest = (entry.fires, entry.cause, entry.fix, entry.count, entry.severity)
             made.append(RuleTest(file.id, document.path, node.mark.line, logs, entry.labels, *rest))
     return tuple(made)
 

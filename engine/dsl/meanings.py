@@ -65,6 +65,12 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "when": "An expression over all that the alerts of the incident captured, symptoms included.",
         "title": "The title of the incident then; a template. Cause and fix stay those of the rule it is rooted in.",
     },
+    "CaseEntry": {
+        "when": "An expression over the captures.",
+        "cause": "Why this happens then; a template.",
+        "title": "The title then, if it is another one; a template.",
+        "impact": "What stops working then, if that is something else; a template.",
+    },
     "StepEntry": {
         "do": "What to do, in words; a template.",
         "where": "At which level: whose settings, whose machine.",
@@ -78,6 +84,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "RunbookEntry": {
         "cause": "Why this happens; a template.",
         "impact": "What stops working, for whom, and what goes on; a template.",
+        "cases": "What is said instead when more is known; the first that holds.",
         "fix": "What to do, one step after the other.",
         "verify": "One command that shows that it is over.",
         "next_checks": "What to look at next, in words; templates.",
@@ -90,6 +97,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "labels": "Labels of every line, such as `timezone`.",
         "fires": "It fires, with these captures and labels; {} for whatever they are.",
         "silent": "Say true for a near miss: nothing fires.",
+        "cause": "Text that the rendered title or cause must contain.",
         "fix": "Text that the rendered fix must contain.",
         "count": "How many occurrences the alert must have.",
         "severity": "The severity that the alert must have.",

@@ -25,6 +25,7 @@ NESTED: Mapping[str, str] = {
     "escalate[]": "EscalateEntry",
     "told_as[]": "ToldAsEntry",
     "runbook": "RunbookEntry",
+    "runbook.cases[]": "CaseEntry",
     "runbook.fix[]": "StepEntry",
     "tests[]": "TestEntry",
     "correlation": "CorrelationEntry",

@@ -176,11 +176,21 @@ class StepEntry(Strict):
     when: Text | None = None
 
 
+class CaseEntry(Strict):
+    """`runbook.cases`: what is said instead when more is known."""
+
+    when: Text
+    cause: Text
+    title: Text | None = None
+    impact: Text | None = None
+
+
 class RunbookEntry(Strict):
     """`runbook`: what the reader is told."""
 
     cause: Text
     impact: Text
+    cases: list[CaseEntry] = []
     fix: list[StepEntry] = []
     verify: list[str] = []
     next_checks: list[Text] = []
@@ -198,6 +208,7 @@ class TestEntry(Strict):
     labels: dict[str, str] = {}
     fires: dict[str, str] | None = None
     silent: Flag = False
+    cause: str | None = None
     fix: str | None = None
     count: Count | None = None
     severity: Severity | None = None

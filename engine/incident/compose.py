@@ -37,6 +37,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
     labels = _labels(trouble, rule)
     told = (*trouble.told, *trouble.stages)
     environment = _environment(told, around, captures, _without_places(labels, root, rule))
+    said, then = render.words(rule, environment), render.words(stage, environment)
     named = next((each for each in rule.told_as if evaluate(each.when, environment) is True), None)
     severities = [*_severities(trouble), *([around.rules[named.rule].severity] if named else [])]
     ended = [alert.ends_at for alert in told if alert.ends_at is not None]
@@ -47,7 +48,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
         key=root.key,
         revision=0,
         rule=named.rule if named else rule.id,
-        title=render.prose(named.title if named else rule.title, environment),
+        title=render.prose(named.title, environment) if named else said.title,
         severity=max(severities, key=SEVERITIES.index),
         status="resolved" if over else "open",
         component=rule.component,
@@ -56,8 +57,8 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
         last_seen=max((alert.last_seen for alert in trouble.alerts() if alert.dated), default=None),
         resolved_at=max(ended) if over else None,
         count=sum(alert.count for alert in trouble.told),
-        cause=_cause(rule, stage, environment),
-        impact=render.prose(stage.runbook.impact, environment),
+        cause=said.cause if stage is rule else f"{said.cause} Then: {then.cause}",
+        impact=then.impact,
         fix=tuple(render.step(step, environment, _settings(told)) for step in render.fitting(stage.runbook.fix, environment)),
         verify=render.command(stage.runbook.verify, environment),
         symptoms=symptoms,
@@ -85,11 +86,6 @@ def proven(ids: Sequence[str], known: Mapping[str, Evidence]) -> tuple[Evidence,
     return tuple(known[event_id] for event_id in ids if event_id in known)
 
 
-def _cause(rule: Rule, stage: Rule, environment: Mapping[str, Result]) -> str:
-    first = render.prose(rule.runbook.cause, environment)
-    return first if stage is rule else f"{first} Then: {render.prose(stage.runbook.cause, environment)}"
-
-
 def _severities(trouble: Trouble) -> Iterator[str]:
     """Yield how severe the trouble is and what it has led to: a harmless cause of a lost record is not harmless. What is only
     expected has not come yet."""
@@ -113,7 +109,7 @@ def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:
         seen = alert.starts_at if alert.dated else None
         before = earlier.count if earlier else 0
         first = earlier.first_seen if earlier and earlier.first_seen else seen
-        found[rule.id, alert.key[2]] = Symptom(rule.id, render.prose(rule.title, environment), before + count, labels, first)
+        found[rule.id, alert.key[2]] = Symptom(rule.id, render.words(rule, environment).title, before + count, labels, first)
     return tuple(found.values())
 
 

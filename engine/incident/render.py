@@ -11,12 +11,13 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, product
+from typing import NamedTuple
 from urllib.parse import quote
 
 from engine.model.configs import printed_as
-from engine.model.expressions import UNKNOWN, Environment, Expression, Result, evaluate, names
+from engine.model.expressions import UNKNOWN, Environment, Expression, Literal, Result, evaluate, names
 from engine.model.incidents import RenderedStep
-from engine.model.rules import Hole, Step, Template
+from engine.model.rules import Case, Hole, Rule, Step, Template
 
 MISSING = "?"
 MOST_CHOICES = 1000  # of values that a step asks for
@@ -53,6 +54,22 @@ def setting(template: Template, environment: Environment) -> str:
 def command(argv: Iterable[Template], environment: Environment) -> str:
     """Return `argv` as one line for a POSIX shell: every argument quoted where it must be, no pipes, no expansion."""
     return " ".join(_argument(template, environment) for template in argv)
+
+
+class Words(NamedTuple):
+    """What a rule says, filled in."""
+
+    title: str
+    cause: str
+    impact: str
+
+
+def words(rule: Rule, environment: Environment) -> Words:
+    """Return what `rule` says: in the words of the first of its cases that surely holds, its own where that one has none."""
+    book = rule.runbook
+    case = next((each for each in book.cases if evaluate(each.when, environment) is True), Case(Literal(True), book.cause))
+    said = (case.title or rule.title, case.cause, case.impact or book.impact)
+    return Words(*(prose(template, environment) for template in said))
 
 
 def fitting(steps: Sequence[Step], environment: Environment) -> Sequence[Step]:

@@ -57,8 +57,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """What is said instead when `when` holds over what was captured; of title and impact where the case has its own."""
+
+    when: Expression
+    cause: Template
+    title: Template | None = None
+    impact: Template | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Runbook:
-    """What every rule says to its reader."""
+    """What every rule says to its reader; the first of `cases` that holds says it more exactly."""
 
     cause: Template
     impact: Template
@@ -66,6 +76,7 @@ class Runbook:
     verify: tuple[Template, ...] = ()
     next_checks: tuple[Template, ...] = ()
     references: tuple[str, ...] = ()
+    cases: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

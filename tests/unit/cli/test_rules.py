@@ -131,6 +131,7 @@ def test_tests_pass_with_the_layouts_of_the_built_in_rules(folder: Path, capsys:
         ("fires: {topic: orders, lost: 1000}", "fires: {partition: 3}", "fires {partition: 3}", "fires {partition: (missing)}"),
         ("count: 2", "count: 3", "count 3", "count 2"),
         ("    severity: high\n    fix", "    severity: low\n    fix", "severity low", "severity high"),
+        ('fix: "1024"', "cause: too slow", "a cause with: too slow", "the cause: "),
         ('fix: "1024"', 'fix: "2048"', "a fix with: 2048", "the fix: Give it twice the room retention.bytes=1024"),
         ("log: found 1000", "log: lost 1000", "silent", "fires {"),
         (

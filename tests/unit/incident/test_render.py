@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.incident.render import command, fitting, human_bytes, human_ms, prose, setting, step
+from engine.incident.render import command, fitting, human_bytes, human_ms, prose, setting, step, words
 from engine.model.expressions import Binary, Call, Literal, Name
-from engine.model.rules import Hole, Step, Template
+from engine.model.rules import Case, Hole, Step, Template
 from tests.hostile import HOSTILE
-from tests.unit.incident.scene import hole, text
+from tests.unit.incident.scene import hole, rule, text
 
 ENV = {"size": 1125872, "limit_ms": 300000, "topic": "AAAA.BBBB-C", "offsets.all": [3, 4], "connect_url": "http://c:8083"}
 
@@ -75,6 +76,16 @@ def test_a_step_that_asks_for_what_is_not_so_is_left_out() -> None:
     assert told(reason="late", **{"reason.all": ["late", "refused"]}) == ["login", "wait", "see"]
     # better one that may not fit than none
     assert [each.do for each in fitting(steps[:1], {"reason": "late"})] == [steps[0].do]
+
+
+def test_a_rule_says_it_in_the_words_of_the_first_case_that_surely_holds() -> None:
+    unknown = Case(Call("known", (Name("user"),)), text("no user ", hole("user")), text("nobody knows ", hole("user")))
+    late = Case(Binary(">", Name("wait"), Literal(5)), text("too late"), impact=text("it stops"))
+    asked = rule("refused")
+    refused = replace(asked, runbook=replace(asked.runbook, cases=(unknown, late)))
+    assert words(refused, {}) == ("refused", "cause of refused", "impact of refused")
+    assert words(refused, {"wait": 9}) == ("refused", "too late", "it stops")
+    assert words(refused, {"wait": 9, "user": "eve"}) == ("nobody knows eve", "no user eve", "impact of refused")
 
 
 def test_a_command_is_one_line_and_a_missing_value_stops_the_shell() -> None:
