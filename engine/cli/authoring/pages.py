@@ -1,6 +1,7 @@
 """The reference pages of rules, as Markdown: one page a rule and an index by component and by exception class.
 
-Everything on a page comes from the rule itself; the fix and the cause are those of its first firing test. Pure.
+Everything on a page comes from the rule itself; the fix and the cause are those of its first firing test, and what is said and
+done in other cases stands below them. Pure.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def _page(rule: Rule, pack: Pack, incident: Incident | None) -> str:
         _section("What it recognises", _looked_for(draft)),
         _section("Why it matters", _meaning(draft, incident)),
         _section("What to do", _fix(incident.fix if incident else ())),
+        _section("Case by case", _cases(draft)),
         _section("Afterwards", _code(incident.verify, "sh") if incident and incident.verify else ""),
         _section("An example", _example(draft)),
         _section("Near misses, on which it stays silent", _near_misses(draft)),
@@ -105,6 +107,14 @@ def _meaning(draft: Draft, incident: Incident | None) -> str:
     if given is not None:
         return f"{_prose(given.cause)}\n\n{_prose(given.impact)}"
     return "It opens no incident by itself: other rules count it, or explain it."
+
+
+def _cases(draft: Draft) -> str:
+    """Return what is said, and what is to be done, only where its `when` holds."""
+    given = draft.file.runbook
+    causes = [(case.when, case.cause) for case in given.cases] if given else []
+    steps = [(step.when, step.do) for step in given.fix if step.when] if given else []
+    return "\n".join(f"- {_inline(when)}: {_prose(outline(said))}" for when, said in (*causes, *steps))
 
 
 def _fix(steps: Sequence[RenderedStep]) -> str:

@@ -209,6 +209,17 @@ def test_docs_are_a_page_for_each_rule_and_an_index(rules: Path, tmp_path: Path,
     assert "[record-lost](record-lost.md)" in (tmp_path / "pages" / "README.md").read_text()
 
 
+def test_a_page_says_what_holds_only_in_some_cases(rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = "  cases:\n    - {when: lost > 5000, cause: A whole segment is gone.}\n  fix:\n"
+    step = "    - {do: Look for it in the backup, when: lost > 5000}\n"
+    (rules / "record-lost.yml").write_text(RULE.replace("  fix:\n", case + step))
+    run(capsys, "docs", "--rules", rules, "--out", tmp_path / "pages")
+    page = (tmp_path / "pages" / "record-lost.md").read_text()
+    said = page.partition("## Case by case\n\n")[2].partition("\n\n")[0]
+    assert said == "- `lost > 5000`: A whole segment is gone.\n- `lost > 5000`: Look for it in the backup"
+    assert "backup" not in page.partition("## What to do")[2].partition("##")[0]
+
+
 def test_a_log_text_cannot_break_out_of_its_page(rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (rules / "record-lost.yml").write_text(
         RULE.replace("found 1000", "'``` <b> \\u202e found 1000").replace("orders., silent", "orders.', silent")
