@@ -42,6 +42,7 @@ _CONNECT = ("connector.context", "mdc.connector.context", "contextMap.connector.
 _CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
 _QUOTED = tuple(f'"{key}"' for key in _TEXT)
 _EXPLAINING = frozenset((*_TRACE, *_REASON, *_CLASS))
+_GROUP = "groupId"  # kafkajs names a consumer's group in a key of its own, Java in its message, in the words that are put there
 _ANSWER_CODE = "error_code"  # what REST servers of Confluent answer; their clients print it behind the message, in these words
 _LABELLING = frozenset((*_CONNECT, *(key for keys in _LABELS.values() for key in keys)))
 _PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
@@ -62,7 +63,7 @@ def unwrap(record: Record) -> Record | None:
         fields.setdefault("logger", name)
     by_program = "level" in fields or "logger" in fields
     return record._replace(
-        text=_text(document, message),
+        text=_text(document, message + _group(document)),
         at=_at_time(document, record) or record.at,
         starts=record.starts or by_program,
         fields=fields if by_program else {},
@@ -80,6 +81,11 @@ def _text(document: Mapping[str, Any], message: str) -> str:
         kind, reason = _first(document, _CLASS), _first(document, _REASON)
         trace = f"{kind}: {reason}" if kind and reason else reason
     return message.rstrip() if not trace or trace in message else f"{message.rstrip()}\n{trace.rstrip()}"
+
+
+def _group(document: Mapping[str, Any]) -> str:
+    group = document.get(_GROUP)
+    return f" [groupId={group}]" if group and isinstance(group, str) and not any(c.isspace() for c in group) else ""
 
 
 def _at_time(document: Mapping[str, Any], record: Record) -> datetime | None:

@@ -142,6 +142,10 @@ OTHERS = {
         ),
         ("ERROR", "kafkajs", "x\nError: boom\n at a"),
     ),
+    "kafkajs with its group": (
+        document(level="ERROR", timestamp="2021-03-10T10:28:23.512Z", logger="kafkajs", message="x", groupId="dawn", error="y"),
+        ("ERROR", "kafkajs", "x [groupId=dawn]\ny"),
+    ),
     "python-json-logger": (
         document(
             asctime="2021-03-10 10:28:23,512", levelname="ERROR", name="kafka.conn", message="x", exc_info="kafka.errors.E: b"
