@@ -13,7 +13,8 @@ from tests.rulepack.playing import plan
 from tests.rulepack.reading import rules_of
 
 NOTHING = "nothing"
-SIGNS = {"client-all-down", "client-connect-refused", "client-connection-closed"}  # what client-connection-not-back is made of
+# What client-connection-not-back is made of; which address it is.
+SIGNS = {"client-all-down", "client-connect-refused", "client-connection-closed", "client-bootstraps"}
 WORDS = yaml.load((Path(__file__).parent / "clients.yml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 CASES = [(rule, client, text) for rule, texts in WORDS.items() for client, text in texts.items()]
 
