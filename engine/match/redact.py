@@ -32,6 +32,8 @@ _JAAS = expression(
     r"(sasl[._]jaas[._]config\S*?\s*[=:]\s*|\w*LoginModule\s+(?:required|requisite|sufficient|optional)\b)[^;\n]*", nocase=True
 )
 _NAMED = expression(rf"({_NAMES}{_ASSIGN})({_VALUE})", nocase=True)
+_BEFORE = 12  # characters before a name that may say that it is none
+_SPEAKING = expression(r"(?:provider|exception|error|\b(?:invalid|bad|wrong) credentials)\s*:\s*$", nocase=True)
 _TOKEN = expression(rf"([\w.-]*(?:token|api[._-]?key)[\w-]*{_ASSIGN})({_VALUE})", nocase=True)
 _HEADER = expression(r"(authorization\W{1,4}(?:basic|bearer|token)\s+|\bbearer\s+)([a-z0-9._~+/=-]{8,})", nocase=True)
 _SHAPES = expression(
@@ -39,7 +41,7 @@ _SHAPES = expression(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?"
 )
 _URL = expression(r"([a-z][a-z0-9+.-]*://)[^\s/@:]*:[^\s/@]*@", nocase=True)
-# a quorum voter `1@host.example.com:9093` has the shape of an address: digits alone before the @ are left
+# a quorum voter `1@host.example.com:9093` and a Kerberos principal `kafka/host@EXAMPLE.COM` have the shape of an address
 _MAIL = expression(r"([a-z0-9._%+-]+)@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\b", nocase=True)
 
 
@@ -85,7 +87,10 @@ def _jaas(hit: re2._Match) -> str:
 
 
 def _named(hit: re2._Match) -> str:
-    return str(hit.group(0)) if hit.group(2).lower() in _HARMLESS else _after_name(hit)
+    """Mask a value behind a name, but neither what an unset secret prints nor what a class or a refusal says (`invalid
+    credentials: ...`)."""
+    said = _SPEAKING.search(hit.string[max(0, hit.start() - _BEFORE) : hit.end(1)]) is not None
+    return str(hit.group(0)) if said or hit.group(2).lower() in _HARMLESS else _after_name(hit)
 
 
 def _token(hit: re2._Match) -> str:
@@ -101,7 +106,9 @@ def _url(hit: re2._Match) -> str:
 
 
 def _mail(hit: re2._Match) -> str:
-    return str(hit.group(0)) if hit.group(1).isdigit() else MAIL_MASK
+    realm = hit.group(0).rpartition("@")[2]
+    principal = realm.isupper() or hit.string[max(0, hit.start() - 1) : hit.start()] == "/"
+    return str(hit.group(0)) if principal or hit.group(1).isdigit() else MAIL_MASK
 
 
 # in this order: whole lines, values by their names, values by their shapes, parts of addresses

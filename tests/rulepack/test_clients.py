@@ -13,8 +13,15 @@ from tests.rulepack.playing import plan
 from tests.rulepack.reading import rules_of
 
 NOTHING = "nothing"
-# what client-connection-not-back is made of, and what only names a group or a topic for others
-SIGNS = {"client-all-down", "client-connect-refused", "client-connection-closed", "client-names-group", "client-names-topic"}
+# what client-connection-not-back is made of, which address it is, and what only names a group or a topic for others
+SIGNS = {
+    "client-all-down",
+    "client-bootstraps",
+    "client-connect-refused",
+    "client-connection-closed",
+    "client-names-group",
+    "client-names-topic",
+}
 WORDS = yaml.load((Path(__file__).parent / "clients.yml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 CASES = [(rule, client, text) for rule, texts in WORDS.items() for client, text in texts.items()]
 

@@ -52,6 +52,7 @@ def test_every_rule_proves_that_it_fires_and_that_it_stays_silent() -> None:
 
 @pytest.mark.parametrize("rule", [rule for rule in rules() if rule.severity != "info"], ids=lambda rule: rule.id)
 def test_a_rule_that_speaks_up_says_what_to_do_and_where(rule: Rule) -> None:
-    assert 1 <= len(rule.runbook.fix) <= 5, "more steps than a tired reader follows"
+    always = [step for step in rule.runbook.fix if step.when is None]
+    assert rule.runbook.fix and len(always) <= 5, "more steps than a tired reader follows"
     assert rule.runbook.references
     assert all(step.where for step in rule.runbook.fix)

@@ -42,7 +42,11 @@ _CONNECT = ("connector.context", "mdc.connector.context", "contextMap.connector.
 _CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
 _QUOTED = tuple(f'"{key}"' for key in _TEXT)
 _EXPLAINING = frozenset((*_TRACE, *_REASON, *_CLASS))
-_GROUP = "groupId"  # kafkajs names a consumer's group in a key of its own, Java in its message, in the words that are put there
+# what kafkajs and franz-go say in keys of their own stands in the message of Java's client, in the words that are put there;
+# the second of each is such a key where the message speaks of groups, or of brokers
+_GROUP = ("groupId", "group")
+_BROKER = ("broker", "addr")
+_ADDRESS = re.compile(r"[\w.\-\[\]]{1,255}:\d{1,5}")
 _ANSWER_CODE = "error_code"  # what REST servers of Confluent answer; their clients print it behind the message, in these words
 _LABELLING = frozenset((*_CONNECT, *(key for keys in _LABELS.values() for key in keys)))
 _PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
@@ -63,7 +67,7 @@ def unwrap(record: Record) -> Record | None:
         fields.setdefault("logger", name)
     by_program = "level" in fields or "logger" in fields
     return record._replace(
-        text=_text(document, message + _group(document)),
+        text=_text(document, message + _group(document, message) + _broker(document, message)),
         at=_at_time(document, record) or record.at,
         starts=record.starts or by_program,
         fields=fields if by_program else {},
@@ -83,9 +87,16 @@ def _text(document: Mapping[str, Any], message: str) -> str:
     return message.rstrip() if not trace or trace in message else f"{message.rstrip()}\n{trace.rstrip()}"
 
 
-def _group(document: Mapping[str, Any]) -> str:
-    group = document.get(_GROUP)
+def _group(document: Mapping[str, Any], message: str) -> str:
+    keys = _GROUP if "group" in message else _GROUP[:1]
+    group = next((document[key] for key in keys if key in document), None)
     return f" [groupId={group}]" if group and isinstance(group, str) and not any(c.isspace() for c in group) else ""
+
+
+def _broker(document: Mapping[str, Any], message: str) -> str:
+    keys = _BROKER if "broker" in message else _BROKER[:1]
+    address = next((document[key] for key in keys if key in document), None)
+    return f" [broker={address}]" if isinstance(address, str) and _ADDRESS.fullmatch(address) and address not in message else ""
 
 
 def _at_time(document: Mapping[str, Any], record: Record) -> datetime | None:

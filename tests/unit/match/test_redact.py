@@ -22,6 +22,7 @@ from engine.match.redact import cut, redact, redact_captures
         ("key AKIAIOSFODNN7EXAMPLE used", "AKIAIOSFODNN7EXAMPLE"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----", "MIIB"),
         ("customer jane.roe@example.com not found", "jane.roe"),
+        ("credentials: SEASALT_AND_PEPPER", "SEASALT"),
     ],
 )
 def test_a_secret_is_masked(text: str, secret: str) -> None:
@@ -38,6 +39,10 @@ def test_a_secret_is_masked(text: str, secret: str) -> None:
         "sasl.client.callback.handler.class = null password = [hidden]",
         "RequestHeader(apiKey=OFFSET_COMMIT, apiVersion=8)",
         "Authentication failed due to invalid credentials with SASL mechanism SCRAM-SHA-256",
+        "Authentication failed: Invalid credentials: SASL_AUTHENTICATION_FAILED",
+        "EnvironmentVariableCredentialsProvider: Unable to load credentials from the environment",
+        "kinit -t dev.keytab -k dev_sp@EXAMPLE.PRIV: exited with code 1",
+        "no ticket for kafka/kafka63@hadoop.example.com",
         "bootstrap http://connect:8083/connectors/cdc-source/status",
     ],
 )

@@ -146,6 +146,24 @@ OTHERS = {
         document(level="ERROR", timestamp="2021-03-10T10:28:23.512Z", logger="kafkajs", message="x", groupId="dawn", error="y"),
         ("ERROR", "kafkajs", "x [groupId=dawn]\ny"),
     ),
+    "kafkajs with its broker": (
+        document(level="ERROR", timestamp="2021-03-10T10:28:23.512Z", logger="kafkajs", message="x", broker="kafka-1:9092"),
+        ("ERROR", "kafkajs", "x [broker=kafka-1:9092]"),
+    ),
+    "franz-go": (
+        document(
+            level="error",
+            ts="2021-03-10T10:28:23.512Z",
+            msg="unable to open connection to broker",
+            addr="kafka-1:9092",
+            err="y",
+        ),
+        ("ERROR", "", "unable to open connection to broker [broker=kafka-1:9092]\ny"),
+    ),
+    "a server that listens": (
+        document(level="error", ts="2021-03-10T10:28:23.512Z", msg="cannot listen", addr="0.0.0.0:8080", group="core"),
+        ("ERROR", "", "cannot listen"),
+    ),
     "python-json-logger": (
         document(
             asctime="2021-03-10 10:28:23,512", levelname="ERROR", name="kafka.conn", message="x", exc_info="kafka.errors.E: b"
