@@ -67,7 +67,7 @@ def unwrap(record: Record) -> Record | None:
         fields.setdefault("logger", name)
     by_program = "level" in fields or "logger" in fields
     return record._replace(
-        text=_text(document, message + _group(document, message) + _broker(document, message)),
+        text=_text(document, message + _group(document, message)) + _broker(document, message),
         at=_at_time(document, record) or record.at,
         starts=record.starts or by_program,
         fields=fields if by_program else {},
@@ -96,7 +96,7 @@ def _group(document: Mapping[str, Any], message: str) -> str:
 def _broker(document: Mapping[str, Any], message: str) -> str:
     keys = _BROKER if "broker" in message else _BROKER[:1]
     address = next((document[key] for key in keys if key in document), None)
-    return f" [broker={address}]" if isinstance(address, str) and _ADDRESS.fullmatch(address) and address not in message else ""
+    return f"\n[broker={address}]" if isinstance(address, str) and _ADDRESS.fullmatch(address) and address not in message else ""
 
 
 def _at_time(document: Mapping[str, Any], record: Record) -> datetime | None:

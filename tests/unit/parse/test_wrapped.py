@@ -148,7 +148,7 @@ OTHERS = {
     ),
     "kafkajs with its broker": (
         document(level="ERROR", timestamp="2021-03-10T10:28:23.512Z", logger="kafkajs", message="x", broker="kafka-1:9092"),
-        ("ERROR", "kafkajs", "x [broker=kafka-1:9092]"),
+        ("ERROR", "kafkajs", "x\n[broker=kafka-1:9092]"),
     ),
     "franz-go": (
         document(
@@ -158,7 +158,7 @@ OTHERS = {
             addr="kafka-1:9092",
             err="y",
         ),
-        ("ERROR", "", "unable to open connection to broker [broker=kafka-1:9092]\ny"),
+        ("ERROR", "", "unable to open connection to broker\ny\n[broker=kafka-1:9092]"),
     ),
     "a server that listens": (
         document(level="error", ts="2021-03-10T10:28:23.512Z", msg="cannot listen", addr="0.0.0.0:8080", group="core"),
