@@ -15,7 +15,7 @@ from tests.rulepack.reading import rules_of
 pytestmark = pytest.mark.slow
 
 REVIEWED: Mapping[tuple[str, str], str] = {
-    ("client-sasl-auth-failed", "client-ssl-handshake-failed"): "whoever gives out tokens has a certificate that is not trusted",
+    ("client-sasl-auth-failed", "client-ssl-handshake-failed"): "the certificate of who gives out tokens is not trusted",
     ("mm2-source-task-failed", "client-authorization-denied"): "a copying task fails because one side refuses it",
 }
 

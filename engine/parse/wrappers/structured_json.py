@@ -95,8 +95,8 @@ def _group(document: Mapping[str, Any], message: str) -> str:
 
 def _broker(document: Mapping[str, Any], message: str) -> str:
     keys = _BROKER if "broker" in message else _BROKER[:1]
-    address = next((document[key] for key in keys if key in document), None)
-    return f"\n[broker={address}]" if isinstance(address, str) and _ADDRESS.fullmatch(address) and address not in message else ""
+    address = str(next((document[key] for key in keys if key in document), ""))
+    return f"\n[broker={address}]" if _ADDRESS.fullmatch(address) and address not in message else ""
 
 
 def _at_time(document: Mapping[str, Any], record: Record) -> datetime | None:
