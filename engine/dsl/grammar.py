@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from typing import Any
 
 import pyparsing as pp
@@ -66,7 +66,7 @@ def parse(text: str, items: Sequence[str] = ()) -> Expression:
     _check_size(text)
     try:
         with _deep_stack():
-            made = _resolve(_grammar().parse_string(text, parse_all=True)[0], items, text)
+            made = _resolve(_spelled(text), items, text)
             depth = _depth(made)
     except pp.ParseBaseException as error:
         raise _syntax_error(text, error.loc) from None
@@ -75,6 +75,12 @@ def parse(text: str, items: Sequence[str] = ()) -> Expression:
             Code.EXPRESSION_TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels", help="split it into several items"
         )
     return made
+
+
+@lru_cache(maxsize=4096)
+def _spelled(text: str) -> Any:
+    """Return what `text` spells before the items are known; steps and cases of a rule ask the same again and again."""
+    return _grammar().parse_string(text, parse_all=True)[0]
 
 
 def offset_of(text: str, name: str) -> int:
