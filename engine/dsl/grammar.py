@@ -134,7 +134,7 @@ def _grammar() -> pp.ParserElement:
     call = (
         pp.Regex(rf"{word}(?=\s*\()") + pp.Suppress("(") + pp.Optional(pp.DelimitedList(either)) + pp.Suppress(")")
     ).set_parse_action(_call)
-    atom = number | string | boolean | call | name | (pp.Suppress("(") + either + pp.Suppress(")"))
+    atom = call | name | number | string | boolean | (pp.Suppress("(") + either + pp.Suppress(")"))
     negative = (pp.ZeroOrMore(pp.Literal("-")) + atom).set_parse_action(_prefixed)
     product = _chain(negative, pp.one_of("* / %"))
     total = _chain(product, pp.one_of("+ -"))
