@@ -17,12 +17,11 @@ import pytest
 import yaml
 
 from engine.cli.triage import OVER, worst_first
-from engine.codec import plain
 from engine.incident import MemoryLedger
 from engine.model.incidents import Incident
 from engine.model.records import Progress, RawLine
 from engine.pipeline import replay
-from tests.rulepack.playing import INGESTED_AT, plan
+from tests.rulepack.playing import INGESTED_AT, fix_text, plan
 
 pytestmark = pytest.mark.slow
 
@@ -57,8 +56,12 @@ def test_a_posted_log_is_diagnosed(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if "says" in case])
 def test_what_is_told_of_a_posted_log_names_its_facts(name: str) -> None:
     first = min(raised()[name], key=worst_first)
-    told = " ".join([first.title, first.cause, first.impact, *map(str, map(plain, first.fix))])
+    told = " ".join([first.title, first.cause, first.impact, fix_text(first)])
     assert [fact for fact in CASES[name]["says"] if str(fact) not in told] == [], told
+
+
+def test_nobody_has_to_follow_more_than_five_steps() -> None:
+    assert {name for name, found in raised().items() for incident in found if len(incident.fix) > 5} == set()
 
 
 @cache
