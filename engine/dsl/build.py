@@ -107,7 +107,7 @@ def _cases(draft: Draft, given: Sequence[CaseEntry], visible: Mapping[str, str])
             title=_text(draft, [*at, index, "title"], visible) if given[index].title else None,
             impact=_text(draft, [*at, index, "impact"], visible) if given[index].impact else None,
         )
-        for index, when in _conditions(draft, at, given, {**CONTEXT, **visible})
+        for index, when in _conditions(draft, at, given, visible)
     )
 
 
@@ -127,7 +127,7 @@ def _step(draft: Draft, index: int, given: StepEntry, visible: Mapping[str, str]
         file=_settings(draft, [*at, "file"], given.file, visible),
         run=_texts(draft, [*at, "run"], len(given.run), visible, command=True),
         changes_state=given.changes_state,
-        when=expression(draft.document.find([*at, "when"]), draft.report, {**CONTEXT, **visible}) if given.when else None,
+        when=_when(draft, at, visible) if given.when else None,
     )
 
 
@@ -145,27 +145,32 @@ def _text(draft: Draft, loc: Loc, visible: Mapping[str, str], command: bool = Fa
 
 
 def _escalations(draft: Draft, visible: Mapping[str, str]) -> tuple[Escalation, ...]:
-    known = {**CONTEXT, **visible, "lasting": "num"}
     steps = draft.file.escalate
-    return tuple(Escalation(steps[index].to, when) for index, when in _conditions(draft, ["escalate"], steps, known))
+    found = _conditions(draft, ["escalate"], steps, {**visible, "lasting": "num"})
+    return tuple(Escalation(steps[index].to, when) for index, when in found)
 
 
 def _told_as(draft: Draft, visible: Mapping[str, str]) -> tuple[ToldAs, ...]:
     given = draft.file.told_as
     return tuple(
         ToldAs(given[index].rule, when, _text(draft, ["told_as", index, "title"], visible))
-        for index, when in _conditions(draft, ["told_as"], given, {**CONTEXT, **visible})
+        for index, when in _conditions(draft, ["told_as"], given, visible)
     )
 
 
 def _conditions(
-    draft: Draft, loc: Loc, given: Sequence[EscalateEntry | ToldAsEntry | CaseEntry], known: Mapping[str, str]
+    draft: Draft, loc: Loc, given: Sequence[EscalateEntry | ToldAsEntry | CaseEntry], visible: Mapping[str, str]
 ) -> Iterator[tuple[int, Expression]]:
     """Yield the position and the `when` of each entry at `loc` that can be read."""
     for index in range(len(given) if draft.document.whole(loc, given) else 0):
-        condition = expression(draft.document.find([*loc, index, "when"]), draft.report, known)
+        condition = _when(draft, [*loc, index], visible)
         if condition is not None:
             yield index, condition
+
+
+def _when(draft: Draft, loc: Loc, visible: Mapping[str, str]) -> Expression | None:
+    """Return the `when` of what stands at `loc`; None, reported, when it cannot be read."""
+    return expression(draft.document.find([*loc, "when"]), draft.report, {**CONTEXT, **visible})
 
 
 def plan_order(drafts: Mapping[str, Draft]) -> Sequence[Draft]:

@@ -37,7 +37,8 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
     labels = _labels(trouble, rule)
     told = (*trouble.told, *trouble.stages)
     environment = _environment(told, around, captures, _without_places(labels, root, rule))
-    said, then = render.words(rule, environment), render.words(stage, environment)
+    said = render.words(rule, environment)
+    then = said if stage is rule else render.words(stage, environment)
     named = next((each for each in rule.told_as if evaluate(each.when, environment) is True), None)
     severities = [*_severities(trouble), *([around.rules[named.rule].severity] if named else [])]
     ended = [alert.ends_at for alert in told if alert.ends_at is not None]
@@ -48,7 +49,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
         key=root.key,
         revision=0,
         rule=named.rule if named else rule.id,
-        title=render.prose(named.title, environment) if named else said.title,
+        title=render.prose(named.title if named else said.title, environment),
         severity=max(severities, key=SEVERITIES.index),
         status="resolved" if over else "open",
         component=rule.component,
@@ -57,8 +58,8 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
         last_seen=max((alert.last_seen for alert in trouble.alerts() if alert.dated), default=None),
         resolved_at=max(ended) if over else None,
         count=sum(alert.count for alert in trouble.told),
-        cause=said.cause if stage is rule else f"{said.cause} Then: {then.cause}",
-        impact=then.impact,
+        cause=_cause(said, then, environment),
+        impact=render.prose(then.impact, environment),
         fix=tuple(render.step(step, environment, _settings(told)) for step in render.fitting(stage.runbook.fix, environment)),
         verify=render.command(stage.runbook.verify, environment),
         symptoms=symptoms,
@@ -86,6 +87,11 @@ def proven(ids: Sequence[str], known: Mapping[str, Evidence]) -> tuple[Evidence,
     return tuple(known[event_id] for event_id in ids if event_id in known)
 
 
+def _cause(said: render.Words, then: render.Words, environment: Mapping[str, Result]) -> str:
+    first = render.prose(said.cause, environment)
+    return first if then is said else f"{first} Then: {render.prose(then.cause, environment)}"
+
+
 def _severities(trouble: Trouble) -> Iterator[str]:
     """Yield how severe the trouble is and what it has led to: a harmless cause of a lost record is not harmless. What is only
     expected has not come yet."""
@@ -108,8 +114,9 @@ def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:
         earlier = found.get((rule.id, alert.key[2]))
         seen = alert.starts_at if alert.dated else None
         before = earlier.count if earlier else 0
+        title = render.prose(render.words(rule, environment).title, environment)
         first = earlier.first_seen if earlier and earlier.first_seen else seen
-        found[rule.id, alert.key[2]] = Symptom(rule.id, render.words(rule, environment).title, before + count, labels, first)
+        found[rule.id, alert.key[2]] = Symptom(rule.id, title, before + count, labels, first)
     return tuple(found.values())
 
 

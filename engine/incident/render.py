@@ -15,9 +15,9 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from engine.model.configs import printed_as
-from engine.model.expressions import UNKNOWN, Environment, Expression, Literal, Result, evaluate, names
+from engine.model.expressions import UNKNOWN, Environment, Expression, Result, evaluate, names
 from engine.model.incidents import RenderedStep
-from engine.model.rules import Case, Hole, Rule, Step, Template
+from engine.model.rules import Hole, Rule, Step, Template
 
 MISSING = "?"
 MOST_CHOICES = 1000  # of values that a step asks for
@@ -57,19 +57,18 @@ def command(argv: Iterable[Template], environment: Environment) -> str:
 
 
 class Words(NamedTuple):
-    """What a rule says, filled in."""
+    """What a rule says, to be filled in."""
 
-    title: str
-    cause: str
-    impact: str
+    title: Template
+    cause: Template
+    impact: Template
 
 
 def words(rule: Rule, environment: Environment) -> Words:
     """Return what `rule` says: in the words of the first of its cases that surely holds, its own where that one has none."""
-    book = rule.runbook
-    case = next((each for each in book.cases if evaluate(each.when, environment) is True), Case(Literal(True), book.cause))
-    said = (case.title or rule.title, case.cause, case.impact or book.impact)
-    return Words(*(prose(template, environment) for template in said))
+    own = Words(rule.title, rule.runbook.cause, rule.runbook.impact)
+    case = next((each for each in rule.runbook.cases if evaluate(each.when, environment) is True), None)
+    return own if case is None else Words(case.title or own.title, case.cause, case.impact or own.impact)
 
 
 def fitting(steps: Sequence[Step], environment: Environment) -> Sequence[Step]:

@@ -88,14 +88,12 @@ def _text(document: Mapping[str, Any], message: str) -> str:
 
 
 def _group(document: Mapping[str, Any], message: str) -> str:
-    keys = _GROUP if "group" in message else _GROUP[:1]
-    group = next((document[key] for key in keys if key in document), None)
-    return f" [groupId={group}]" if group and isinstance(group, str) and not any(c.isspace() for c in group) else ""
+    group = _first(document, _GROUP if "group" in message else _GROUP[:1])
+    return f" [groupId={group}]" if group and not any(c.isspace() for c in group) else ""
 
 
 def _broker(document: Mapping[str, Any], message: str) -> str:
-    keys = _BROKER if "broker" in message else _BROKER[:1]
-    address = str(next((document[key] for key in keys if key in document), ""))
+    address = _first(document, _BROKER if "broker" in message else _BROKER[:1])
     return f"\n[broker={address}]" if _ADDRESS.fullmatch(address) and address not in message else ""
 
 

@@ -83,9 +83,13 @@ def test_a_rule_says_it_in_the_words_of_the_first_case_that_surely_holds() -> No
     late = Case(Binary(">", Name("wait"), Literal(5)), text("too late"), impact=text("it stops"))
     asked = rule("refused")
     refused = replace(asked, runbook=replace(asked.runbook, cases=(unknown, late)))
-    assert words(refused, {}) == ("refused", "cause of refused", "impact of refused")
-    assert words(refused, {"wait": 9}) == ("refused", "too late", "it stops")
-    assert words(refused, {"wait": 9, "user": "eve"}) == ("nobody knows eve", "no user eve", "impact of refused")
+
+    def told(**environment: object) -> tuple[str, ...]:
+        return tuple(prose(each, environment) for each in words(refused, environment))
+
+    assert told() == ("refused", "cause of refused", "impact of refused")
+    assert told(wait=9) == ("refused", "too late", "it stops")
+    assert told(wait=9, user="eve") == ("nobody knows eve", "no user eve", "impact of refused")
 
 
 def test_a_command_is_one_line_and_a_missing_value_stops_the_shell() -> None:
