@@ -156,6 +156,7 @@ OTHERS = {
             ts="2021-03-10T10:28:23.512Z",
             msg="unable to open connection to broker",
             addr="kafka-1:9092",
+            broker=-2147483647,
             err="y",
         ),
         ("ERROR", "", "unable to open connection to broker\ny\n[broker=kafka-1:9092]"),
