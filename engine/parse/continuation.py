@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 _FRAME = r"[\w$.]+\.[\w$<>]+\((?:\w+\.(?:java|scala|kt):\d+|Native Method|Unknown Source)\)"  # its `at` is on the line before
-_TRACE = rf"at (?:[\w$.<]|\[Source: )|Caused by: |Suppressed: |\.\.\. \d+ (?:more|common frames)|{_FRAME}"
+_TRACE = rf"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)|{_FRAME}"
 _CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
 _BRACES = re.compile(r'[{}"]|\\.')
 
 
 def continues(text: str) -> bool:
-    """Tell whether a line of bare text goes on with the line before it: a stack frame, a cause, an indented line, the rest of
-    a quoted or bracketed text."""
+    """Tell whether a line of bare text goes on with the line before it: a stack frame, a cause or reason, an indented line, the
+    rest of a quoted or bracketed text."""
     return _CONTINUES.match(text) is not None
 
 
