@@ -194,7 +194,7 @@ def test_a_traceback_and_its_reason_are_one_event() -> None:
 
 
 def test_an_exception_and_the_one_that_it_is_due_to_are_one_event() -> None:
-    text = "a.StreamsException: Error encountered sending record to topic t for task 0_0 due to:\nb.TimeoutException: none\n\tat c.D.e(D.java:1)"
+    text = "a.StreamsException: Error sending to topic t for task 0_0 due to:\nb.TimeoutException: none\n\tat c.D.e(D.java:1)"
     first, second = events(f"{text}\nnext")
     assert (first.text, first.exception, second.text) == (text, ("a.StreamsException", "b.TimeoutException"), "next")
 
