@@ -8,6 +8,7 @@ _FRAME = r"[\w$.]+\.[\w$<>]+\((?:\w+\.(?:java|scala|kt):\d+|Native Method|Unknow
 _TRACE = rf"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)|{_FRAME}"
 _CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
+_DUE_TO = ("due to:", "due to: ")
 _BRACES = re.compile(r'[{}"]|\\.')
 
 
@@ -18,8 +19,9 @@ def continues(text: str) -> bool:
 
 
 def awaits_reason(text: str, awaiting: bool) -> bool:
-    """Tell whether, after a line of bare text, a Python traceback still lacks its last line, which alone is not indented."""
-    return text.startswith(_TRACEBACK) or (awaiting and text[:1].isspace())
+    """Tell whether, after a line of bare text, its reason is still to come: the last line of a Python traceback, which alone is
+    not indented, or the exception below a line that ends with `due to:`, as Streams puts it."""
+    return text.startswith(_TRACEBACK) or text.endswith(_DUE_TO) or (awaiting and text[:1].isspace())
 
 
 def opens_document(text: str) -> bool:
