@@ -20,6 +20,7 @@ from engine.model.incidents import RenderedStep
 from engine.model.rules import Hole, Rule, Step, Template
 
 MISSING = "?"
+FEW = 5  # steps: what a tired reader follows
 MOST_CHOICES = 1000  # of values that a step asks for
 MAX_VALUE_CHARS = 249  # Kafka's own limit on topic names (org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH)
 
@@ -73,8 +74,8 @@ def words(rule: Rule, environment: Environment) -> Words:
 
 def fitting(steps: Sequence[Step], environment: Environment) -> Sequence[Step]:
     """Return the steps that may fit, in their order: all that do not ask for what surely is not so. A step that asks for a name
-    which was captured with several values fits when it does for one of them. All steps, when none may fit."""
-    return [each for each in steps if each.when is None or _may_hold(each.when, environment)] or steps
+    which was captured with several values fits when it does for one of them. The first FEW, when none may fit."""
+    return [each for each in steps if each.when is None or _may_hold(each.when, environment)] or steps[:FEW]
 
 
 def _may_hold(condition: Expression, environment: Environment) -> bool:
