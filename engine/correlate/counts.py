@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -17,7 +17,7 @@ from engine.correlate.series import Series
 from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.versions import Bounds, within, written
 from engine.model.configs import Setting, settings_of
-from engine.model.incidents import Alert, Verdict
+from engine.model.incidents import Alert, Key, Verdict
 from engine.model.matches import Match, Value
 from engine.model.rules import Rule
 
@@ -95,6 +95,15 @@ class _State:
     complete_seen: datetime | None = None
 
 
+class _Judged(NamedTuple):
+    """An episode and its alert. Once it is over that is the same as long as the episode is: whatever is in it is not changed in
+    place."""
+
+    episode: Episode
+    dated: bool
+    alert: Alert | None
+
+
 class Counts:
     """Measures occurrences by entity (see Logic). Signals of the rule's `clear` are kept beside them."""
 
@@ -114,6 +123,7 @@ class Counts:
         self._entity_of: dict[Place, Entity] = {}
         self._places: dict[Entity, set[Place]] = {}
         self._told = Told()
+        self._over: dict[Entity, Mapping[datetime, _Judged]] = {}  # by when it began to hold
         self._due: dict[Entity, datetime | None] = {}  # entities whose last episode goes on
         self._outside: dict[Place, str] = {}
         self._final_before: datetime | None = None
@@ -250,8 +260,15 @@ class Counts:
         self._note_due(entity, found, complete_until)
         dated = any(place.dated for place in self._places.get(entity, ()) if place.rule_id in self._counted)
         key = (facts.scope, self.rule_id, entity)
-        alerts = (alert_of(key, self._rule, episode, complete_until, dated) for episode in found)
-        return tuple(self._with_settings(alert, facts) for alert in alerts if alert is not None)
+        over = self._over.get(entity, {})
+        made = [self._made(over.get(episode.since), key, episode, complete_until, dated) for episode in found]
+        self._over[entity] = {each.episode.since: each for each in made if each.episode.ending is not None}
+        return tuple(self._with_settings(each.alert, facts) for each in made if each.alert is not None)
+
+    def _made(self, known: _Judged | None, key: Key, episode: Episode, complete_until: datetime | None, dated: bool) -> _Judged:
+        if known is not None and known.episode == episode and known.dated == dated:
+            return known
+        return _Judged(episode, dated, alert_of(key, self._rule, episode, complete_until, dated))
 
     def _with_settings(self, alert: Alert, facts: Facts) -> Alert:
         settings = facts.bindings.settings(alert, self._settings) if self._settings else {}
@@ -333,4 +350,5 @@ class Counts:
             del self._series[place], self._entity_of[place]
             self._outside.pop(place, None)
         del self._places[entity]
+        self._over.pop(entity, None)
         self._told.forget(entity)

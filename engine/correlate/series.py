@@ -116,7 +116,5 @@ class Series:
             self._sum(stretch // 2, summed)
 
     def _sum(self, stretch: int, summed: Tally) -> None:
-        if stretch in self.folded:
-            self.folded[stretch].merge(summed)
-        else:
-            self.folded[stretch] = summed
+        known = self.folded.get(stretch)
+        self.folded[stretch] = known.joined(summed) if known is not None else summed
