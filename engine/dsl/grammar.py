@@ -1,4 +1,4 @@
-"""The expression language of conditions, escalations and `{= }` holes: text to engine.model.expressions, by pyparsing.
+"""The expression language of conditions, escalations and `{= }` holes: text to engine.model.expressions, by lark.
 
     or  and  not  == != < <= > >=  + -  * / %  -x  ( )  name  name.max  12  3.5  10m  1MiB  'text'  true  f(x, y)
     1 of x_*   any of them   all of x_*        (quantifiers over detection items)
@@ -10,15 +10,13 @@ attribute access.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache, reduce
+from functools import cache, lru_cache
 from typing import Any
 
-import pyparsing as pp
+from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken, v_args
 
 from engine.dsl.codes import Code
 from engine.dsl.quantities import MAX_DIGITS, UNIT_S
@@ -38,7 +36,6 @@ ARITY = {
     "lower": (1, 1),
     "reassignment": (3, 3),
 }
-_WORDS = ("and", "or", "not", "of", "true", "false")
 
 
 class ExpressionError(Exception):
@@ -65,22 +62,20 @@ def parse(text: str, items: Sequence[str] = ()) -> Expression:
     """
     _check_size(text)
     try:
-        with _deep_stack():
-            made = _resolve(_spelled(text), items, text)
-            depth = _depth(made)
-    except pp.ParseBaseException as error:
-        raise _syntax_error(text, error.loc) from None
-    if depth > MAX_DEPTH:
+        spelled = _spelled(text)
+    except UnexpectedInput as error:
+        raise _syntax_error(text, error) from None
+    if _depth(spelled) > MAX_DEPTH:
         raise ExpressionError(
             Code.EXPRESSION_TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels", help="split it into several items"
         )
-    return made
+    return _resolve(spelled, items, text)
 
 
 @lru_cache(maxsize=4096)
 def _spelled(text: str) -> Any:
     """Return what `text` spells before the items are known; steps and cases of a rule ask the same again and again."""
-    return _grammar().parse_string(text, parse_all=True)[0]
+    return _grammar().parse(text)
 
 
 def offset_of(text: str, name: str) -> int:
@@ -105,11 +100,10 @@ def _check_size(text: str) -> None:
             raise ExpressionError(Code.NUMBER_TOO_LONG, message, number.start(), len(number[0]))
 
 
-def _syntax_error(text: str, loc: int) -> ExpressionError:
-    while loc < len(text) and text[loc].isspace():
-        loc += 1
+def _syntax_error(text: str, error: UnexpectedInput) -> ExpressionError:
+    loc = error.pos_in_stream or 0
     rest = re.match(r"\w+|\S", text[loc:])
-    if rest is None:
+    if rest is None or (isinstance(error, UnexpectedToken) and error.token.type == "$END"):
         return ExpressionError(
             Code.EXPRESSION_SYNTAX, "the expression ends too early", max(0, len(text.rstrip()) - 1), help=_SYNTAX
         )
@@ -119,41 +113,72 @@ def _syntax_error(text: str, loc: int) -> ExpressionError:
 _SYNTAX = "write for example `too_large and not retried`, `size > 1048576`, `1 of sent_*`"
 
 
+_WORD = rf"(?!(?:{'|'.join(('and', 'or', 'not', 'of', 'true', 'false'))})\b)[a-z_][a-z0-9_]*"
+_GRAMMAR = rf"""
+?either: both | both (OR both)+ -> balanced
+?both: negated | negated (AND negated)+ -> balanced
+?negated: NOT negated -> prefixed | QUANTIFIER -> quantifier | compared
+?compared: total | total COMPARISON total -> binary
+?total: product | total (PLUS | MINUS) product -> binary
+?product: negative | product TIMES negative -> binary
+?negative: MINUS negative -> prefixed | atom
+?atom: CALLED "(" (either ("," either)*)? ")" -> call
+     | NAME -> name | NUMBER -> number | STRING -> string | BOOLEAN -> boolean | "(" either ")"
+
+OR: /or(?!\w)/
+AND: /and(?!\w)/
+NOT: /not(?!\w)/
+QUANTIFIER.1: /(1|any|all)\s+of\s+(them\b|[a-z_][a-z0-9_]*\*?)/
+COMPARISON: /[=!<>]=|[<>]/
+PLUS: "+"
+MINUS: "-"
+TIMES: /[*\/%]/
+CALLED.1: /{_WORD}(?=\s*\()/
+NAME: /{_WORD}(?:\.(?:all|min|max|first|last|sum)\b)?(?![\w.])/
+NUMBER: /[0-9]+(?:\.[0-9]+)?(?:(?:ms|[smhd]|[KMGT]iB)\b)?(?![\w.])/
+STRING: /'[^'\n]*'|"[^"\n]*"/
+BOOLEAN: /(?:true|false)\b(?!\s*\()/
+%ignore /\s+/
+"""
+
+
+@v_args(inline=True)
+class _Expressions(Transformer[Token, Any]):
+    """What the alternatives of _GRAMMAR make of their parts."""
+
+    def number(self, text: Token) -> Literal:
+        return _number(text)
+
+    def string(self, text: Token) -> Literal:
+        return Literal(text[1:-1])
+
+    def boolean(self, text: Token) -> Literal:
+        return Literal(text == "true")
+
+    def name(self, text: Token) -> Name:
+        return Name(str(text))
+
+    def call(self, function: Token, *arguments: Any) -> Call:
+        return Call(str(function), arguments)
+
+    def quantifier(self, text: Token) -> _Quantifier:
+        how, _, glob = text.split()
+        return _Quantifier(how == "all", glob, text.start_pos or 0)
+
+    def prefixed(self, operator: Token, operand: Any) -> Unary:
+        return Unary(str(operator), operand)
+
+    def binary(self, left: Any, operator: Token, right: Any) -> Binary:
+        return Binary(str(operator), left, right)
+
+    def balanced(self, *parts: Any) -> Any:
+        return join(str(parts[1]), parts[0::2])
+
+
 @cache
-def _grammar() -> pp.ParserElement:
-    """Return the grammar: one rule a precedence level, so that its time is linear in the text."""
-    number = pp.Regex(r"[0-9]+(?:\.[0-9]+)?(?:(?:ms|[smhd]|[KMGT]iB)\b)?(?![\w.])").set_parse_action(
-        lambda t: _number(str(t[0]))
-    )
-    string = pp.Regex(r"'[^'\n]*'|\"[^\"\n]*\"").set_parse_action(lambda t: Literal(str(t[0])[1:-1]))
-    boolean = pp.Regex(r"(?:true|false)\b(?!\s*\()").set_parse_action(lambda t: Literal(t[0] == "true"))
-    reserved = "|".join(_WORDS)
-    word = rf"(?!(?:{reserved})\b)[a-z_][a-z0-9_]*"
-    name = pp.Regex(rf"{word}(?:\.(?:all|min|max|first|last|sum)\b)?(?![\w.])").set_parse_action(lambda t: Name(str(t[0])))
-    either = pp.Forward()
-    call = (
-        pp.Regex(rf"{word}(?=\s*\()") + pp.Suppress("(") + pp.Optional(pp.DelimitedList(either)) + pp.Suppress(")")
-    ).set_parse_action(_call)
-    atom = call | name | number | string | boolean | (pp.Suppress("(") + either + pp.Suppress(")"))
-    negative = (pp.ZeroOrMore(pp.Literal("-")) + atom).set_parse_action(_prefixed)
-    product = _chain(negative, pp.one_of("* / %"))
-    total = _chain(product, pp.one_of("+ -"))
-    compared = (total + pp.Optional(pp.one_of("== != <= >= < >") - total)).set_parse_action(_left)
-    quantifier = pp.Regex(r"(?P<how>1|any|all)\s+of\s+(?P<glob>them\b|[a-z_][a-z0-9_]*\*|[a-z_][a-z0-9_]*)").set_parse_action(
-        _quantifier
-    )
-    negated = (pp.ZeroOrMore(pp.Keyword("not")) + (quantifier | compared)).set_parse_action(_prefixed)
-    both = _joined(negated, pp.Keyword("and"))
-    either <<= _joined(both, pp.Keyword("or"))
-    return either
-
-
-def _chain(operand: pp.ParserElement, operator: pp.ParserElement) -> pp.ParserElement:
-    return (operand + pp.ZeroOrMore(operator - operand)).set_parse_action(_left)
-
-
-def _joined(operand: pp.ParserElement, operator: pp.ParserElement) -> pp.ParserElement:
-    return (operand + pp.ZeroOrMore(operator - operand)).set_parse_action(_balanced)
+def _grammar() -> Lark:
+    """Return the parser: LALR, so that its time is linear in the text and no nesting fills the stack."""
+    return Lark(_GRAMMAR, start="either", parser="lalr", transformer=_Expressions())
 
 
 def _number(text: str) -> Literal:
@@ -163,27 +188,6 @@ def _number(text: str) -> Literal:
     if unit:
         return Literal(round(float(text[: unit.start()]) * UNIT_S[unit[0]], 6), DURATION)
     return Literal(float(text) if "." in text else int(text))
-
-
-def _call(tokens: Any) -> Call:
-    return Call(str(tokens[0]), tuple(tokens[1:]))
-
-
-def _quantifier(text: str, loc: int, tokens: Any) -> _Quantifier:
-    return _Quantifier(tokens["how"] == "all", tokens["glob"], loc)
-
-
-def _prefixed(tokens: Any) -> Any:
-    return reduce(lambda operand, operator: Unary(operator, operand), reversed(tokens[:-1]), tokens[-1])
-
-
-def _left(tokens: Any) -> Any:
-    pairs = zip(tokens[1::2], tokens[2::2], strict=True)
-    return reduce(lambda left, pair: Binary(pair[0], left, pair[1]), pairs, tokens[0])
-
-
-def _balanced(tokens: Any) -> Any:
-    return join(tokens[1] if len(tokens) > 1 else "and", list(tokens[0::2]))
 
 
 def join(operator: str, operands: Sequence[Any]) -> Any:
@@ -225,11 +229,15 @@ def _check_call(function: str, given: int, offset: int) -> None:
         raise ExpressionError(Code.WRONG_ARGUMENTS, message, offset, len(function))
 
 
-def _depth(expression: Expression) -> int:
-    return 1 + max((_depth(child) for child in _children(expression)), default=0)
+def _depth(tree: Any) -> int:
+    """Return how many levels `tree` has; level by level, as a text may have more of them than a stack takes."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for each in level for child in _children(each)]
+    return depth
 
 
-def _children(expression: Expression) -> Iterator[Expression]:
+def _children(expression: Any) -> Iterator[Any]:
     match expression:
         case Unary(_, operand):
             yield operand
@@ -237,14 +245,3 @@ def _children(expression: Expression) -> Iterator[Expression]:
             yield from (left, right)
         case Call(_, arguments):
             yield from arguments
-
-
-@contextmanager
-def _deep_stack() -> Iterator[None]:
-    """Let pyparsing go MAX_DEPTH parentheses deep: each costs it about ninety frames."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, 12_000))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)

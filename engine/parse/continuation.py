@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 
 _FRAME = r"[\w$.]+\.[\w$<>]+\((?:\w+\.(?:java|scala|kt):\d+|Native Method|Unknown Source)\)"  # its `at` is on the line before
-_TRACE = rf"at (?:[\w$.<]|\[Source: )|Caused by: |Suppressed: |\.\.\. \d+ (?:more|common frames)|{_FRAME}"
+_TRACE = rf"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)|{_FRAME}"
 _CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
+_DUE_TO = ("due to:", "due to: ")
 _BRACES = re.compile(r'[{}"]|\\.')
 
 
 def continues(text: str) -> bool:
-    """Tell whether a line of bare text goes on with the line before it: a stack frame, a cause, an indented line, the rest of
-    a quoted or bracketed text."""
+    """Tell whether a line of bare text goes on with the line before it: a stack frame, a cause or reason, an indented line, the
+    rest of a quoted or bracketed text."""
     return _CONTINUES.match(text) is not None
 
 
 def awaits_reason(text: str, awaiting: bool) -> bool:
-    """Tell whether, after a line of bare text, a Python traceback still lacks its last line, which alone is not indented."""
-    return text.startswith(_TRACEBACK) or (awaiting and text[:1].isspace())
+    """Tell whether, after a line of bare text, its reason is still to come: the last line of a Python traceback, which alone is
+    not indented, or the exception below a line that ends with `due to:`, as Streams puts it."""
+    return text.startswith(_TRACEBACK) or text.endswith(_DUE_TO) or (awaiting and text[:1].isspace())
 
 
 def opens_document(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,7 +31,7 @@ class Text:
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks, self.source_id = chunks, chunks[0].source_id
         self.lines = lines_of(b"".join(_ended(chunk.data) for chunk in chunks))
-        begins = np.cumsum([0, *(len(_ended(chunk.data)) for chunk in chunks)])
+        self._begins_at = begins = np.cumsum([0, *(len(_ended(chunk.data)) for chunk in chunks)])
         self._begins: list[int] = begins.tolist()
         self._firsts: list[int] = np.searchsorted(self.lines.starts, begins).tolist()
 
@@ -42,8 +42,19 @@ class Text:
         line = self.lines.data(number, number + 1).rstrip(b"\r\n")
         return RawLine(chunk.source_id, offset, line, line_number, taken, chunk.labels)
 
-    def place(self, number: int) -> Place:
-        """Return the place that a line comes from."""
+    def places(self, numbers: Numbers) -> Iterator[Place]:
+        """Yield the places that some lines come from, in their order."""
+        if any(chunk.records for chunk in self.chunks):
+            yield from map(self._place, numbers.tolist())
+            return
+        starts = self.lines.starts[numbers]
+        which = np.searchsorted(self._begins_at, starts, side="right") - 1
+        offsets = np.array([chunk.offset for chunk in self.chunks]) - self._begins_at[:-1]
+        counts = np.array([chunk.number for chunk in self.chunks])
+        lines = np.where(counts[which] > 0, counts[which] + numbers - np.array(self._firsts)[which], 0)
+        yield from zip((starts + offsets[which]).tolist(), lines.tolist(), strict=True)
+
+    def _place(self, number: int) -> Place:
         chunk, at, line_number = self._origin(number)
         return chunk.place(at)[0], line_number
 

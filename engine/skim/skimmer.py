@@ -82,10 +82,11 @@ class Skimmer:
         kept = np.flatnonzero(worth.kept)
         heads, ends = blocks.heads[kept], np.append(blocks.heads, len(text.lines))[kept + 1]
         columns = heads, ends, worth.alike[kept] & bool(known), bare.which[heads]
-        for head, end, alike, which in zip(*(column.tolist() for column in columns), strict=True):
+        places = text.places(heads)
+        for place, head, end, alike, which in zip(places, *(column.tolist() for column in columns), strict=True):
             span = worth.spans.get(head)
             if alike and span is None and which >= 0:
-                told = known[which].tell(bare.lines.data(head, end), text.place(head))
+                told = known[which].tell(bare.lines.data(head, end), place)
                 if told is not None:
                     yield told
                     continue

@@ -22,7 +22,7 @@ _PREFIXES = (
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\t",  # a panel's export
     # a panel in the reader's language
     r"\d{4}/\d{1,2}/\d{1,2} (?:上午|下午|오전 |오후 |午前|午後)?\d{1,2}:\d\d:\d\d ?(?:[AaPp]\.?[Mm]\.? )?",
-    rf"{_POD} (?:\u203a )?[a-z][a-z0-9-]{{0,62}} ",  # stern: pod and container
+    rf"(?:[a-z][a-z0-9-]{{0,62}} )?{_POD} (?:\u203a )?[a-z][a-z0-9-]{{0,62}} ",  # stern: namespace (of all), pod and container
     rf"\[{_POD}\] ",  # viewers of a cluster's pods
     r"\[Worker-[0-9a-f]{8,40}\] ",  # MSK Connect
     r"(?:\[[\w-]{1,20}\] )?STD(?:OUT|ERR): ",  # Testcontainers

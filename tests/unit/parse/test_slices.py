@@ -24,6 +24,7 @@ LINES = (
     "",
     "some text",
     "Traceback (most recent call last):",
+    "org.apache.kafka.streams.errors.StreamsException: Error encountered sending record to topic t for task 0_0 due to:",
     '  File "a.py", line 1, in b',
     "{",
     '{"name": "x",',

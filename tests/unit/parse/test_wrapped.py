@@ -193,6 +193,12 @@ def test_a_traceback_and_its_reason_are_one_event() -> None:
     assert (first.text, first.exception, second.text) == (text, ("kafka.errors.NoBrokersAvailable",), "next")
 
 
+def test_an_exception_and_the_one_that_it_is_due_to_are_one_event() -> None:
+    text = "a.StreamsException: Error sending to topic t for task 0_0 due to:\nb.TimeoutException: none\n\tat c.D.e(D.java:1)"
+    first, second = events(f"{text}\nnext")
+    assert (first.text, first.exception, second.text) == (text, ("a.StreamsException", "b.TimeoutException"), "next")
+
+
 def test_a_jvms_fatal_error_is_one_event() -> None:
     report = (
         "# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x0\n\nRegisters:\nRAX=0"

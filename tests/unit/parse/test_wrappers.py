@@ -272,6 +272,7 @@ def test_the_name_of_a_program_among_several_comes_off_before_json_only() -> Non
         "2019/12/18 上午9:43:17",
         "kafka-0 kafka ",
         "kafka-controller-0 \u203a kafka ",
+        "shop kafka-controller-0 kafka ",
         "[docker] STDOUT: ",
         "[Worker-0e0766492fd1ececf] ",
         "Fri Oct  9 19:21:29 UTC 2015: ",
