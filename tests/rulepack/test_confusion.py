@@ -17,6 +17,9 @@ pytestmark = pytest.mark.slow
 REVIEWED: Mapping[tuple[str, str], str] = {
     ("client-sasl-auth-failed", "client-ssl-handshake-failed"): "the certificate of who gives out tokens is not trusted",
     ("mm2-source-task-failed", "client-authorization-denied"): "a copying task fails because one side refuses it",
+    ("spring-dlt-publish-failed", "client-authorization-denied"): "the dead letter topic may not be written",
+    ("spring-dlt-publish-failed", "producer-metadata-timeout"): "there is no dead letter topic",
+    ("spring-dlt-publish-failed", "producer-record-too-large-client"): "the record is too large for the dead letter topic",
 }
 
 
