@@ -16,6 +16,7 @@ from engine.correlate.bindings import Bindings, Identity
 from engine.correlate.clocks import Clocks, ClockState
 from engine.correlate.logic import Facts, Logic, Unjudged
 from engine.correlate.nested import Nested
+from engine.correlate.resting import Resting
 from engine.correlate.wiring import wiring_of
 from engine.model.incidents import Blind, Evidence, Finding, Roster, Verdict
 from engine.model.matches import Match, Seen
@@ -46,11 +47,14 @@ class Correlator:
     """Correlates what happens in one scope.
 
     What is said depends on the set of items observed, not on their order, and not on when `flush` was called; a correlator over
-    the mapping of an earlier one continues where that was flushed last. Without a mapping nothing is kept.
+    the mapping of an earlier one continues where that was flushed last. Without a mapping nothing is kept. What it takes from
+    `resting`, which is for one plan, it leaves there when it is flushed.
     """
 
-    def __init__(self, plan: Plan, scope: str, state: MutableMapping[str, str] | None = None) -> None:
-        self._state = state
+    def __init__(
+        self, plan: Plan, scope: str, state: MutableMapping[str, str] | None = None, resting: Resting | None = None
+    ) -> None:
+        self._state, self._resting = state, resting
         head = state.get(HEAD) if state is not None else None
         self._head = loads(head, _Head) if head else _Head()
         clocks = Clocks(self._head.clocks, self._head.tick)
@@ -59,6 +63,7 @@ class Correlator:
         self._facts = Facts(scope, clocks, bindings, plan.context)
         self._wiring = wiring_of(plan)
         self._logics: dict[str, Logic] = {}
+        self._read: dict[str, str] = {}  # what is stored of those
         self._nested = Nested(state)
         self._touched: set[str] = set()
         self._texts: dict[str, Match] = {}
@@ -124,11 +129,18 @@ class Correlator:
         """Return a logic to change or ask, made when it is first needed, and restored if it was stored."""
         logic = self._logics.get(rule_id)
         if logic is None:
-            logic = self._logics[rule_id] = self._wiring.makers[rule_id]()
             stored = self._state.get(rule_id) if self._state is not None and rule_id in self._head.deadlines else None
+            logic = self._logics[rule_id] = self._restored(rule_id, stored or "")
+            self._read[rule_id] = stored or ""
+        self._touched.add(rule_id)
+        return logic
+
+    def _restored(self, rule_id: str, stored: str) -> Logic:
+        logic = self._resting.take(self._facts.scope, rule_id, stored) if self._resting is not None and stored else None
+        if logic is None:
+            logic = self._wiring.makers[rule_id]()
             if stored:
                 logic.restore(stored)
-        self._touched.add(rule_id)
         return logic
 
     def _due(self) -> set[str]:
@@ -201,7 +213,11 @@ class Correlator:
         self._nested.store()
         for rule_id, logic in sorted(self._logics.items()):
             if logic.dirty:
-                self._state[rule_id] = logic.snapshot()
+                self._state[rule_id] = self._read[rule_id] = logic.snapshot()
+        if self._resting is not None:
+            for rule_id, stored in self._read.items():
+                self._resting.leave(facts.scope, self._logics[rule_id], stored)
+            self._logics, self._read = {}, {}
 
 
 def _digest(value: Roster | list[Blind]) -> str:

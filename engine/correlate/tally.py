@@ -25,6 +25,7 @@ MAX_EVENTS = 25  # of the earliest, and of the latest
 _NOT_OF_THE_EMITTER = frozenset(("source", "timezone"))
 
 Stamped = tuple[datetime, str]  # time and id of an event
+Figure = int | float  # a whole one stays one when it is stored, or the same alert would look like another
 
 
 class Occurrence(NamedTuple):
@@ -57,11 +58,11 @@ class Gathered:
     """The values captured under one name: the distinct ones by their earliest time, and figures of those that are numbers."""
 
     values: list[tuple[datetime, Value]] = field(default_factory=list)
-    first: tuple[datetime, float] | None = None
-    last: tuple[datetime, float] | None = None
-    low: float = 0.0
-    high: float = 0.0
-    total: float = 0.0
+    first: tuple[datetime, Figure] | None = None
+    last: tuple[datetime, Figure] | None = None
+    low: Figure = 0
+    high: Figure = 0
+    total: Figure = 0
 
     def merge(self, other: Gathered) -> None:
         """Add everything `other` gathered."""

@@ -40,7 +40,7 @@ class ScopeState:
         self._scope, self._own = scope, stages.own
         self._stored = frozenset(loads(state.get(_STREAMS, "[]"), list[str]))
         self._streams = Streams(stages, {name: loads(state[_STREAM + name], StreamState) for name in self._stored})
-        self._correlator = Correlator(stages.plan, scope, state)
+        self._correlator = Correlator(stages.plan, scope, state, stages.resting)
 
     def take(self, items: Iterable[Item]) -> list[Finding | Scanned | Loss | Notice]:
         """Take all items of a batch; return the findings, and what is only passed on. The state then holds the batch."""

@@ -8,12 +8,13 @@ which joins them with the slices before and after.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 from engine.cache import Cache
 from engine.codec import loads
+from engine.correlate import Resting
 from engine.match import Matcher
 from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
@@ -66,10 +67,12 @@ class Rules:
 
 @dataclass(frozen=True)
 class Stages(Rules):
-    """What a worker keeps between slices: the rules about logs, and apart from them those about tocsin's `own` input."""
+    """What a worker keeps between slices and batches: the rules about logs, and apart from them those about tocsin's `own`
+    input; the logics of its scopes."""
 
     own: Rules
     takers: frozenset[str]  # formats whose lines take labels that an earlier line carries
+    resting: Resting = field(default_factory=Resting)
 
     @cached_property
     def sight(self) -> Sight:

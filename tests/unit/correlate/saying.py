@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.correlate import Correlator, correlate
+from engine.correlate import Correlator, Resting, correlate
 from engine.model.incidents import Alert, Finding, Key, Verdict
 from engine.model.rules import Plan
 
@@ -27,14 +27,18 @@ def alerts(items: Iterable[object], plan: Plan, rule: str) -> list[Alert]:
 
 
 def in_batches(batches: Iterable[Sequence[object]], plan: Plan, restart: bool) -> Said:
-    """Return what is finally said when each batch is flushed, by one correlator or by a new one over the same state."""
+    """Return what is finally said when each batch is flushed, by one correlator or by a new one over the same state.
+
+    Of new ones two in three are in a process in which the logics of the one before may rest.
+    """
     state: dict[str, str] = {}
+    resting = Resting()
     correlator = Correlator(plan, "default", state)
     findings: list[Finding] = []
-    for batch in batches:
+    for number, batch in enumerate(batches):
         for item in batch:
             correlator.observe(item)  # type: ignore[arg-type]
         findings += correlator.flush()
         if restart:
-            correlator = Correlator(plan, "default", state)
+            correlator = Correlator(plan, "default", state, resting if number % 3 else None)
     return together(findings)

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.codec import dumps, loads
 from engine.correlate.cells import MAX_CELLS, Cells, cells
 from engine.correlate.moments import MAX_MOMENTS, Moments
 from engine.correlate.runs import MAX_RUNS, Runs
 from engine.correlate.series import KEPT, Series
 from engine.correlate.spans import MAX_SPANS, Gap, Spans, union
-from engine.correlate.tally import Occurrence, tally, total
+from engine.correlate.tally import Occurrence, Tally, tally, total
 from engine.correlate.versions import within, written
 from tests.building import at
 
@@ -123,6 +124,18 @@ def test_a_series_folds_whole_minutes_and_loses_no_count() -> None:
 def test_the_sum_of_sums_is_the_sum_of_all() -> None:
     every = [occurrence(n % 70 + n / 100, size=n) for n in range(120)]
     assert total([tally(every[:50]), tally(every[50:60]), *every[60:]]) == tally(every)
+
+
+def test_a_sum_that_was_stored_is_told_like_the_one_that_was_not() -> None:
+    made = tally([Occurrence(at(second), str(second), "s", {"size": second, "share": second / 2}) for second in range(9)])
+    assert repr(loads(dumps(made), Tally)) == repr(made)
+
+
+def test_the_sum_of_two_leaves_them_as_they_are() -> None:
+    one, other = (tally([Occurrence(at(second), str(second), "s", {"size": second})], timed=True) for second in (1, 2))
+    before = repr((one, other))
+    assert one.joined(other).count == 2
+    assert repr((one, other)) == before
 
 
 def test_nothing_has_no_sum() -> None:

@@ -75,7 +75,7 @@ def final(folder: Path, max_lines: int | None, parallelism: int = 1, dies: bool 
         rows, after = made
         number += 1
         if dies and number % 3 == 1:
-            ScopeState(compiled(), folder.name, dict(state), bounded=True).take(rows)  # never got into the store
+            ScopeState(compiled(), folder.name, dict(state), bounded=True).take(rows)  # never got into the store, but rests
             rows, after = batch(folder, offset, max_lines, parallelism) or pytest.fail("nothing the second time")
         said = ScopeState(compiled(), folder.name, state, bounded=True).take(rows)
         findings = [each for each in said if isinstance(each, Verdict | Evidence | Roster | Blind)]

@@ -1,0 +1,30 @@
+"""What stays in a process between two batches: logics whose state need not be read, as it is just as they left it."""
+
+from __future__ import annotations
+
+from engine.correlate.logic import Logic
+
+MOST_CHARS = 1 << 24  # of stored state, all logics together; as objects they take some times as much
+
+
+class Resting:
+    """Logics that nobody uses now, by scope and rule. Those that have rested longest are dropped when they are too much."""
+
+    def __init__(self, most_chars: int = MOST_CHARS) -> None:
+        self._most, self._chars = most_chars, 0
+        self._left: dict[tuple[str, str], tuple[str, Logic]] = {}
+
+    def leave(self, scope: str, logic: Logic, stored: str) -> None:
+        """Let a logic rest whose state was written as `stored`: it is not to be used any more but by who takes it."""
+        self.take(scope, logic.rule_id, "")
+        self._left[scope, logic.rule_id] = stored, logic
+        self._chars += len(stored)
+        while self._chars > self._most:
+            self.take(*next(iter(self._left)), "")
+
+    def take(self, scope: str, rule_id: str, stored: str) -> Logic | None:
+        """Return the logic of a rule if this is the state that it left, as it is not when a batch is done again; either way it
+        rests no more."""
+        left, logic = self._left.pop((scope, rule_id), ("", None))
+        self._chars -= len(left)
+        return logic if left == stored else None
