@@ -247,7 +247,7 @@ class Counts:
     def _rebind(self, facts: Facts) -> None:
         """Find the entity of every place anew, and ask again for those whose sources may have become known."""
         before = self._entity_of
-        self._entity_of, self._places = {}, {}
+        self._entity_of, self._places, self._over = {}, {}, {}
         for place in self._series:
             self._keep(place, self._entity(place, facts))
             if place.source_id or self._settings:
