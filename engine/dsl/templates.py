@@ -1,7 +1,8 @@
 """Templates of titles, causes and fixes: `{name}`, `{name:unit}`, `{name.max}`, `{name|instead}` and `{= expression}` in text.
 
-Braces that are not exactly one of these are literal. Where a template is part of a command or a setting, every hole also
-carries the value type whose characters it may hold (`Hole.charset`), so that log text cannot become shell text.
+`{name|other|instead}` is filled by the first of the names that has a value. Braces that are not exactly one of these are
+literal. Where a template is part of a command or a setting, every hole also carries the value type whose characters it may hold
+(`Hole.charset`), so that log text cannot become shell text.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ EMPTY = Template(("",))
 _HOLE = re.compile(
     r"\\[{}]"
     r"|\{(?P<name>[a-z][a-z0-9_]*(?:\.(?:all|min|max|first|last|sum))?)(?::(?P<unit>human|bytes|ms))?"
-    r"(?:\|(?P<instead>[^{}|\n]+))?\}"
+    r"(?P<others>(?:\|[a-z][a-z0-9_]*(?=\|))*)(?:\|(?P<instead>[^{}|\n]+))?\}"
     r"|\{=(?P<expression>(?:'[^'\n]*'|\"[^\"\n]*\"|[^{}'\"])*)\}"
 )
+_OTHER = re.compile(r"[^|]+")
 _ALMOST = re.compile(r"(?<![\\$])\{([a-z][A-Za-z0-9_]*)(?:[.:|][A-Za-z]+)?\}|\{=")
 
 
@@ -73,13 +75,15 @@ def _hole(found: re.Match[str], node: TextNode, report: Report, known: Mapping[s
     except ExpressionError as error:
         report.add(error.code, node, error.message, error.help, start + error.offset, error.length)
         return None
-    report_unknown(expression, text, start, node, report, known, Code.UNFILLED_HOLE)
+    others = tuple(Name(each.group()) for each in _OTHER.finditer(found["others"] or ""))
+    for each, at in ((expression, start), *((other, found.start("others")) for other in others)):
+        report_unknown(each, text if each is expression else found["others"], at, node, report, known, Code.UNFILLED_HOLE)
     charset = _charset(expression, known) if command else ""
     instead = found["instead"] or ""
     if command and instead:
         message = f"`{found[0]}` is part of a command or a setting: what is missing there has to stand out"
         report.add(Code.UNFILLED_HOLE, node, message, f"write {{{text}}}", found.start(), len(found[0]))
-    return Hole(in_units(expression, known), found["unit"] or "", charset, found[0], instead)
+    return Hole(in_units(expression, known), found["unit"] or "", charset, found[0], instead, others)
 
 
 def expression(node: Node, report: Report, known: Mapping[str, str]) -> Expression | None:

@@ -131,8 +131,9 @@ def human_ms(number: float) -> str:
 
 
 def _spoken(hole: Hole, environment: Environment) -> str:
-    value = evaluate(hole.expression, environment)
-    if value is UNKNOWN or value == "":
+    values = (evaluate(each, environment) for each in (hole.expression, *hole.others))
+    value = next((each for each in values if each is not UNKNOWN and each != ""), UNKNOWN)
+    if value is UNKNOWN:
         return hole.instead or MISSING
     if isinstance(value, list | tuple):
         return ", ".join(_plain(each) for each in value)

@@ -22,14 +22,15 @@ OWN = "tocsin"  # the component of rules about what tocsin says of its own input
 @dataclass(frozen=True, slots=True)
 class Hole:
     """A computed place in a template. `unit` (human, bytes, ms ...) says how a number is written; `charset` names the value
-    type whose characters are allowed where the template is part of a command ("" = plain text); `instead` stands in prose where
-    the value is missing."""
+    type whose characters are allowed where the template is part of a command ("" = plain text). In prose the first of `others`
+    that has a value stands where this one's is missing, and `instead` where none has."""
 
     expression: Expression
     unit: str = ""
     charset: str = ""
     source: str = ""
     instead: str = ""
+    others: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import re
 
 _FRAME = r"[\w$.]+\.[\w$<>]+\((?:\w+\.(?:java|scala|kt):\d+|Native Method|Unknown Source)\)"  # its `at` is on the line before
-_TRACE = rf"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)|{_FRAME}"
+_POSTGRES = r"(?:CONTEXT|DETAIL|HINT|STATEMENT):  "  # what PostgreSQL adds to a message, two blanks behind the colon
+_TRACE = rf"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)|{_POSTGRES}|{_FRAME}"
 _CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
-_DUE_TO = ("due to:", "due to: ")
+_DUE_TO = ("due to:", "due to: ", "error(s):")
 _BRACES = re.compile(r'[{}"]|\\.')
 
 
 def continues(text: str) -> bool:
-    """Tell whether a line of bare text goes on with the line before it: a stack frame, a cause or reason, an indented line, the
-    rest of a quoted or bracketed text."""
+    """Tell whether a line of bare text goes on with the line before it: a stack frame, a cause or reason, an indented line,
+    what PostgreSQL adds, the rest of a quoted or bracketed text."""
     return _CONTINUES.match(text) is not None
 
 
 def awaits_reason(text: str, awaiting: bool) -> bool:
     """Tell whether, after a line of bare text, its reason is still to come: the last line of a Python traceback, which alone is
-    not indented, or the exception below a line that ends with `due to:`, as Streams puts it."""
+    not indented, the exception below a line that ends with `due to:`, as Streams puts it, or the first of what is not valid
+    below one that ends with `error(s):`, as Connect's REST does."""
     return text.startswith(_TRACEBACK) or text.endswith(_DUE_TO) or (awaiting and text[:1].isspace())
 
 

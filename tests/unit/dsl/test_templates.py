@@ -27,6 +27,21 @@ def test_a_hole_may_say_what_stands_there_instead() -> None:
     assert not report.all()
 
 
+def test_other_names_may_stand_before_the_words() -> None:
+    made, report = compiled("{topic|size|a topic} is full")
+    assert made.parts == (
+        Hole(Name("topic"), source="{topic|size|a topic}", instead="a topic", others=(Name("size"),)),
+        " is full",
+    )
+    assert not report.all()
+    assert outline("{topic|size|a topic} is full") == "{topic} is full"
+
+
+def test_a_name_before_the_words_has_to_exist() -> None:
+    _, report = compiled("{topic|sise|a topic} is full")
+    assert codes(report.all()) == ["TOC408"]
+
+
 def test_the_outline_of_a_template_has_no_words_for_what_is_missing() -> None:
     assert outline("{topic|a topic} got {size:human}") == "{topic} got {size:human}"
 

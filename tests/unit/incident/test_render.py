@@ -30,6 +30,11 @@ ENV = {"size": 1125872, "limit_ms": 300000, "topic": "AAAA.BBBB-C", "offsets.all
             text(Hole(Name("nobody"), instead="Somebody"), " and ", Hole(Name("topic"), instead="a topic")),
             "Somebody and AAAA.BBBB-C",
         ),
+        (
+            text(Hole(Name("nobody"), instead="Somebody", others=(Name("no_one"), Name("topic")))),
+            "AAAA.BBBB-C",
+        ),
+        (text(Hole(Name("nobody"), instead="Somebody", others=(Name("no_one"),))), "Somebody"),
     ],
 )
 def test_prose(template: Template, said: str) -> None:

@@ -199,6 +199,17 @@ def test_an_exception_and_the_one_that_it_is_due_to_are_one_event() -> None:
     assert (first.text, first.exception, second.text) == (text, ("a.StreamsException", "b.TimeoutException"), "next")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ERROR:  publication "p" does not exist\nCONTEXT:  slot "s", output plugin "pgoutput", in the change callback',
+        "Connector configuration is invalid and contains the following 2 error(s):\nError a.B occurred: reset by peer",
+    ],
+)
+def test_what_a_database_adds_and_what_is_not_valid_belong_to_their_line(text: str) -> None:
+    assert [event.text for event in events(f"{text}\nnext")] == [text, "next"]
+
+
 def test_a_jvms_fatal_error_is_one_event() -> None:
     report = (
         "# A fatal error has been detected by the Java Runtime Environment:\n#\n#  SIGSEGV (0xb) at pc=0x0\n\nRegisters:\nRAX=0"
