@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import median
 
@@ -35,12 +35,12 @@ def functions(source: str) -> Iterator[tuple[str, int, int]]:
             yield node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1 - _docstring_lines(node)
 
 
-def breaches(path: Path) -> Iterator[str]:
-    """Yield a sentence for everything in `path` that is over the budget."""
-    source, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+def breaches(path: Path, source: str, found: Iterable[tuple[str, int, int]]) -> Iterator[str]:
+    """Yield a sentence for everything in `path`, with these functions, that is over the budget."""
+    name = path.relative_to(ROOT)
     if (lines := code_lines(source)) > FILE_LIMIT:
         yield f"{name}: {lines} lines of code, at most {FILE_LIMIT}"
-    for function, line, length in functions(source):
+    for function, line, length in found:
         if length > FUNCTION_LIMIT:
             yield f"{name}:{line}: {function} has {length} lines, at most {FUNCTION_LIMIT}"
 
@@ -54,12 +54,14 @@ def _docstring_lines(node: Function) -> int:
 
 def main() -> int:
     """Check every file and print the breaches, or one line of figures."""
-    found = [sentence for path in sources() for sentence in breaches(path)]
+    texts = {path: path.read_text(encoding="utf-8") for path in sources()}
+    measured = {path: list(functions(text)) for path, text in texts.items()}
+    found = [sentence for path, text in texts.items() for sentence in breaches(path, text, measured[path])]
     if found:
         print("\n".join(found), file=sys.stderr)
         return 1
-    lengths = [length for path in sources() for _, _, length in functions(path.read_text(encoding="utf-8"))]
-    print(f"size: {len(sources())} files, {len(lengths)} functions, median {median(lengths):g} lines, longest {max(lengths)}")
+    lengths = [length for each in measured.values() for _, _, length in each]
+    print(f"size: {len(texts)} files, {len(lengths)} functions, median {median(lengths):g} lines, longest {max(lengths)}")
     return 0
 
 
