@@ -63,7 +63,7 @@ class Correlator:
         self._facts = Facts(scope, clocks, bindings, plan.context)
         self._wiring = wiring_of(plan)
         self._logics: dict[str, Logic] = {}
-        self._read: dict[str, str] = {}  # what is stored of those
+        self._read: dict[str, str] = {}  # their state as it is stored
         self._nested = Nested(state)
         self._touched: set[str] = set()
         self._texts: dict[str, Match] = {}

@@ -16,15 +16,19 @@ class Resting:
 
     def leave(self, scope: str, logic: Logic, stored: str) -> None:
         """Let a logic rest whose state was written as `stored`: it is not to be used any more but by who takes it."""
-        self.take(scope, logic.rule_id, "")
+        self._drop((scope, logic.rule_id))
         self._left[scope, logic.rule_id] = stored, logic
         self._chars += len(stored)
         while self._chars > self._most:
-            self.take(*next(iter(self._left)), "")
+            self._drop(next(iter(self._left)))
 
     def take(self, scope: str, rule_id: str, stored: str) -> Logic | None:
         """Return the logic of a rule if this is the state that it left, as it is not when a batch is done again; either way it
         rests no more."""
-        left, logic = self._left.pop((scope, rule_id), ("", None))
-        self._chars -= len(left)
+        left, logic = self._drop((scope, rule_id))
         return logic if left == stored else None
+
+    def _drop(self, place: tuple[str, str]) -> tuple[str, Logic | None]:
+        left, logic = self._left.pop(place, ("", None))
+        self._chars -= len(left)
+        return left, logic

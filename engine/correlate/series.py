@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from engine.correlate.tally import Occurrence, Tally, name_of, tally, when
+from engine.correlate.tally import Occurrence, Tally, added, name_of, tally, when
 
 KEPT = 100
 STRETCHES = 100
@@ -117,4 +117,4 @@ class Series:
 
     def _sum(self, stretch: int, summed: Tally) -> None:
         known = self.folded.get(stretch)
-        self.folded[stretch] = known.joined(summed) if known is not None else summed
+        self.folded[stretch] = added(known, summed, timed=self.timed) if known is not None else summed

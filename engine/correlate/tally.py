@@ -122,12 +122,6 @@ class Tally:
         self._came_from(source for other in others for source in other.sources)
         self._bound(sorted({*self.outer, *chain.from_iterable(other.outer for other in others)}))
 
-    def joined(self, other: Tally) -> Tally:
-        """Return the sum of both, which stay as they are."""
-        made = Tally(0, self.first, self.last, dict(self.labels), cells=None if self.cells is None else Cells())
-        made.merge(self, other)
-        return made
-
     def _add(self, other: Tally) -> None:
         self.count += other.count
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
@@ -202,6 +196,11 @@ def total(parts: Iterable[Occurrence | Tally]) -> Tally:
     if not sums:
         return tally(singles)
     first, *others = [*([tally(singles)] if singles else []), *sums]
-    made = Tally(0, first.first, first.last, dict(first.labels))
+    return added(first, *others)
+
+
+def added(first: Tally, *others: Tally, timed: bool = False) -> Tally:
+    """Return the sum of tallies, which stay as they are; with their cells if `timed`."""
+    made = Tally(0, first.first, first.last, dict(first.labels), cells=Cells() if timed else None)
     made.merge(first, *others)
     return made

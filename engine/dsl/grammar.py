@@ -113,7 +113,7 @@ def _syntax_error(text: str, error: UnexpectedInput) -> ExpressionError:
 _SYNTAX = "write for example `too_large and not retried`, `size > 1048576`, `1 of sent_*`"
 
 
-_WORD = rf"(?!(?:{'|'.join(('and', 'or', 'not', 'of', 'true', 'false'))})\b)[a-z_][a-z0-9_]*"
+_WORD = r"(?!(?:and|or|not|of|true|false)\b)[a-z_][a-z0-9_]*"
 _GRAMMAR = rf"""
 ?either: both | both (OR both)+ -> balanced
 ?both: negated | negated (AND negated)+ -> balanced

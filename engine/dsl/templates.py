@@ -39,7 +39,6 @@ _HOLE = re.compile(
     r"(?P<others>(?:\|[a-z][a-z0-9_]*(?=\|))*)(?:\|(?P<instead>[^{}|\n]+))?\}"
     r"|\{=(?P<expression>(?:'[^'\n]*'|\"[^\"\n]*\"|[^{}'\"])*)\}"
 )
-_OTHER = re.compile(r"[^|]+")
 _ALMOST = re.compile(r"(?<![\\$])\{([a-z][A-Za-z0-9_]*)(?:[.:|][A-Za-z]+)?\}|\{=")
 
 
@@ -75,9 +74,11 @@ def _hole(found: re.Match[str], node: TextNode, report: Report, known: Mapping[s
     except ExpressionError as error:
         report.add(error.code, node, error.message, error.help, start + error.offset, error.length)
         return None
-    others = tuple(Name(each.group()) for each in _OTHER.finditer(found["others"] or ""))
-    for each, at in ((expression, start), *((other, found.start("others")) for other in others)):
-        report_unknown(each, text if each is expression else found["others"], at, node, report, known, Code.UNFILLED_HOLE)
+    report_unknown(expression, text, start, node, report, known, Code.UNFILLED_HOLE)
+    more = found["others"] or ""
+    others = tuple(map(Name, more.split("|")[1:]))
+    for other in others:
+        report_unknown(other, more, found.start("others"), node, report, known, Code.UNFILLED_HOLE)
     charset = _charset(expression, known) if command else ""
     instead = found["instead"] or ""
     if command and instead:

@@ -9,7 +9,7 @@ _POSTGRES = r"(?:CONTEXT|DETAIL|HINT|STATEMENT):  "  # what PostgreSQL adds to a
 _TRACE = rf"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)|{_POSTGRES}|{_FRAME}"
 _CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
-_DUE_TO = ("due to:", "due to: ", "error(s):")
+_OPEN_ENDS = ("due to:", "due to: ", "error(s):")
 _BRACES = re.compile(r'[{}"]|\\.')
 
 
@@ -23,7 +23,7 @@ def awaits_reason(text: str, awaiting: bool) -> bool:
     """Tell whether, after a line of bare text, its reason is still to come: the last line of a Python traceback, which alone is
     not indented, the exception below a line that ends with `due to:`, as Streams puts it, or the first of what is not valid
     below one that ends with `error(s):`, as Connect's REST does."""
-    return text.startswith(_TRACEBACK) or text.endswith(_DUE_TO) or (awaiting and text[:1].isspace())
+    return text.startswith(_TRACEBACK) or text.endswith(_OPEN_ENDS) or (awaiting and text[:1].isspace())
 
 
 def opens_document(text: str) -> bool:

@@ -12,7 +12,7 @@ from engine.correlate.moments import MAX_MOMENTS, Moments
 from engine.correlate.runs import MAX_RUNS, Runs
 from engine.correlate.series import KEPT, Series
 from engine.correlate.spans import MAX_SPANS, Gap, Spans, union
-from engine.correlate.tally import Occurrence, Tally, tally, total
+from engine.correlate.tally import Occurrence, Tally, added, tally, total
 from engine.correlate.versions import within, written
 from tests.building import at
 
@@ -134,7 +134,7 @@ def test_a_sum_that_was_stored_is_told_like_the_one_that_was_not() -> None:
 def test_the_sum_of_two_leaves_them_as_they_are() -> None:
     one, other = (tally([Occurrence(at(second), str(second), "s", {"size": second})], timed=True) for second in (1, 2))
     before = repr((one, other))
-    assert one.joined(other).count == 2
+    assert added(one, other, timed=True).count == 2
     assert repr((one, other)) == before
 
 
