@@ -20,6 +20,8 @@ _ESCAPED = re.compile(r"\\(\W)")
 _SPECIAL = frozenset(".^$")
 _OPEN_ENDED = re.compile(r"(?<!\\)[*+{]")
 _FLAGS = re.compile(r"(?:\(\?[ims]+\))?")
+_PARTS = re.compile(rf"{_CLASS.pattern}|\\.|\{{(?P<least>\d+)(?:,(?P<most>\d*))?\}}", re.DOTALL)
+_MANY = 10
 
 
 class _Unreadable(Exception):
@@ -47,7 +49,8 @@ class Solid:
 def solid_part(regex: str) -> Solid | None:
     """Return `regex` without what its ends leave open: wherever `regex` matches, the solid part does, and ends seldom.
 
-    None when it has none, or asks for the begin or end of a text or line, which a part of a larger text knows nothing of.
+    What may stand there ten times or more may stand there any number of times in it: each costs a search set a copy. None when
+    it has none, or asks for the begin or end of a text or line, which a part of a larger text knows nothing of.
     """
     flags = _FLAGS.match(regex)
     start = flags.end() if flags else 0
@@ -58,7 +61,15 @@ def solid_part(regex: str) -> Solid | None:
         return None
     if not reader.ended() or not all(branch.weight for branch in branches):
         return None
-    return Solid(regex[:start] + "|".join(branch.regex for branch in branches), min(branch.weight for branch in branches))
+    solid = "|".join(_PARTS.sub(_left_open, branch.regex) for branch in branches)
+    return Solid(regex[:start] + solid, min(branch.weight for branch in branches))
+
+
+def _left_open(part: re.Match[str]) -> str:
+    least, most = part["least"], part["most"]
+    if least is None or int(most or least) < _MANY:
+        return part[0]
+    return "+" if int(least) else "*"
 
 
 def most_telling(choices: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

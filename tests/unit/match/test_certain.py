@@ -34,7 +34,30 @@ def test_what_is_not_understood_or_too_short_is_not_certain(regex: str) -> None:
 
 
 PIECES = st.sampled_from(
-    ["abc", "d", r"\.", r"\s", "[xy]", ".", "é", "(?P<n>", "(?:", "(", ")", "|", "?", "*", "+", "{2}", "+?", "def"]
+    [
+        "abc",
+        "d",
+        r"\.",
+        r"\s",
+        "[xy]",
+        ".",
+        "é",
+        "(?P<n>",
+        "(?:",
+        "(",
+        ")",
+        "|",
+        "?",
+        "*",
+        "+",
+        "{2}",
+        "+?",
+        "def",
+        "{0,12}",
+        "{1,30}?",
+        "{11}",
+        "[{0,12}]",
+    ]
 )
 TEXTS = st.text(alphabet="abcdefxy. é", max_size=14)
 
@@ -63,6 +86,7 @@ def test_every_match_holds_one_of_the_texts(regex: str, texts: list[str]) -> Non
         (r"(?:Foo|Bar)Exception", r"(?:Foo|Bar)Exception"),
         (r"x(?:one|two)*", "x"),
         (r"one|two (\d+)", "one|two "),
+        (r"of [^\n]{0,300}? in .{1,9} or [{0,20}]{16} is", r"of [^\n]*? in .{1,9} or [{0,20}]+ is"),
     ],
 )
 def test_the_solid_part_begins_and_ends_in_what_is_fixed(regex: str, solid: str) -> None:
