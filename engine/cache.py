@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 KEPT = 8  # files of a kind
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(Struct, frozen=True):
     """Files in `folder`; None: the user's cache folder. A kind of file is what its name begins with, up to the first dash.
 
     Reading and writing never fail: what is kept here can be made again.

@@ -1,7 +1,6 @@
 """JSON for the frozen types of the model: how plans are cached, states snapshotted, and findings cross process borders.
 
-One library (msgspec) reads and writes dataclasses as they are; times are RFC 3339 text. An expression is told by a
-field that no other kind has.
+One library (msgspec) declares, reads and writes them; times are RFC 3339 text.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 import msgspec
-
-from engine.model.expressions import KINDS, Expression
 
 T = TypeVar("T")
 
@@ -37,7 +34,7 @@ def plain(value: Any) -> Any:
 
 def made(value: Any, into: type[T]) -> T:
     """Return the value of type `into` that `plain` was given. Raises msgspec's ValidationError when it is not one."""
-    return msgspec.convert(value, into, str_keys=True, dec_hook=_read)
+    return msgspec.convert(value, into, str_keys=True)
 
 
 def foreign(text: str | bytes) -> Any:
@@ -51,11 +48,4 @@ def foreign(text: str | bytes) -> Any:
 
 @cache
 def _decoder(into: Hashable) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(cast(Any, into), dec_hook=_read)
-
-
-def _read(kind: type[Any], value: Any) -> Any:
-    """Return an expression; what is declared to be one is handed over as it stands in the JSON."""
-    if kind is not Expression:
-        raise NotImplementedError(kind)
-    return made(value, next(each for key, each in KINDS.items() if key in value))
+    return msgspec.json.Decoder(cast(Any, into))

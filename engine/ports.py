@@ -1,13 +1,14 @@
-"""What the engine asks of the world: sources, ledgers, receivers. Imports the standard library and the model only."""
+"""What the engine asks of the world: sources, ledgers, receivers. Imports the standard library, msgspec and the model only."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from engine.errors import SourceError
 from engine.model.incidents import DAWN, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict
@@ -22,8 +23,7 @@ Piece = tuple[
 ]  # where it begins in the data; the position of that byte; when taken, ms since 1970, if known
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """Whole lines of one source: `data` is their bytes with line ends, `offset` the position of the first byte, `number` the
     line number of the first line (0: unknown).
 

@@ -10,10 +10,10 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 pytestmark = pytest.mark.slow  # a process for every case
 
@@ -24,8 +24,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HERE_DOCUMENT = re.compile(r"<<'?(\w+)'?")
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """One command of a page and the output shown below it."""
 
     page: Path

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
+
+from msgspec import Struct
 
 START = datetime(2022, 10, 5, 10, tzinfo=UTC)
 _HEAD = re.compile(r"\[?(20\d\d-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{3}))?(?:Z|[+-]\d\d:\d\d)?\]?\s+")
@@ -20,8 +21,7 @@ _LEVEL = re.compile(r"(?:\[[\w-]+\] )?(TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +")
 _LOGGER = re.compile(r" \(([\w.]+)\)$")
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Struct, frozen=True):
     """An event as a program's JSON layout is given it; `raw` is how it would print it plainly."""
 
     at: datetime

@@ -7,11 +7,12 @@ stream goes on in the new file, and its offsets go on counting: `base` is where 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(Struct, frozen=True):
     """A file on disk. `file` identifies it under any name: device, inode and a digest of its first line; `changed` is its
     modification time in epoch seconds."""
 
@@ -26,8 +27,7 @@ class FileState:
         return self.file.rpartition("-")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Bytes [start, end) of a file, which are [base + start, base + end) of its stream; `line` numbers the first line."""
 
     path: str
@@ -39,8 +39,7 @@ class Piece:
     changed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """Offsets [start, end) of a stream that can never be read, and why."""
 
     start: int
@@ -48,8 +47,7 @@ class Lost:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """How far a stream has been read.
 
     `home` is the path it is named after, `path` where its file is now (None: nowhere). It is read up to `at` of the `size`
@@ -77,16 +75,14 @@ class Position:
         return Piece(self.path, self.file, self.base, start, self.at, line, self.changed)
 
 
-@dataclass(frozen=True, slots=True)
-class Positions:
+class Positions(Struct, frozen=True):
     """All streams of a source by name, and the files that are done with, so that they are not read again under new names."""
 
     streams: Mapping[str, Position] = field(default_factory=dict)
     retired: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
+class Disk(Struct, frozen=True):
     """The files that exist now: those asked for, and their neighbours, where a rotated file may have gone."""
 
     wanted: Mapping[str, FileState]

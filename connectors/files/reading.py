@@ -14,7 +14,6 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from glob import glob, has_magic
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import BinaryIO, cast
 from zoneinfo import ZoneInfo
 
 import zstandard
+from msgspec import Struct
 
 from connectors.files.rotation import is_compressed, rotation
 from engine.errors import SourceDenied, SourceError, SourceMissing
@@ -37,8 +37,7 @@ NOT_LOGS = frozenset((".md", ".yml", ".yaml"))  # skipped inside directories, re
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The files behind what somebody asked for, in order and each once, and a clear error for each part that is not there."""
 
     files: tuple[str, ...]

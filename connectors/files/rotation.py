@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import PurePath
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 COMPRESSED = frozenset((".gz", ".zst"))
 
@@ -18,8 +19,7 @@ _PERIOD = re.compile(
 _INDEX = re.compile(r"\.\d{1,3}$")  # server.log.1
 
 
-@dataclass(frozen=True, slots=True)
-class Rotation:
+class Rotation(Struct, frozen=True):
     """Whether nothing will be added to a file any more, and the end of the period its name says it covers, if it says."""
 
     closed: bool

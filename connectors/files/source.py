@@ -9,11 +9,13 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from msgspec.structs import replace
 
 from connectors.files.labels import labels_of
 from connectors.files.positions import Disk, FileState, Lost, Piece, Position, Positions, followed

@@ -7,12 +7,12 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
+from msgspec import Struct
 
 from connectors.kafka.options import resolved
 from connectors.kafka.refusals import AWAY, MISSING, PASSING, explained
@@ -33,8 +33,7 @@ T = TypeVar("T")
 _CLUSTERS: dict[tuple[int, str], Cluster] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """A topic as it is now: for each partition where its log begins, and its last stable offset, which no open transaction
     reaches below. A topic made anew has another `id`; it is empty where brokers give none (before 2.8)."""
 
@@ -43,8 +42,7 @@ class Log:
     ends: Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Outage:
+class _Outage(Struct, frozen=True):
     why: SourceError
     rests_until: float  # by the monotonic clock
 

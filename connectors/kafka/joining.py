@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from engine.model.records import Labels
 from engine.ports import Chunk, Piece
@@ -12,8 +13,7 @@ from engine.ports import Chunk, Piece
 JOINED_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Origin:
+class Origin(Struct, frozen=True, eq=False):
     """A source, the stream it is read out of, and its labels. Two are one origin when they are one object."""
 
     source_id: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # A line's position in its partition: the record's offset, and below it the byte within the record. A record of more bytes than
 # this (the broker's default bound is 1 MiB) has positions that run into the next record's; nothing but their order needs them.
 RECORD_POSITIONS = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A partition is read up to offset `at` (exclusive) of `end`, the last stable offset when that was decided.
 
     `topic` is the id of the topic that was read: one that is made anew under the same name has another.
@@ -22,8 +22,7 @@ class Position:
     topic: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """Offsets [start, end) of a partition: any of them may be control records, compacted away, or aborted."""
 
     partition: int
@@ -31,8 +30,7 @@ class Range:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """Offsets [start, end) of a partition that can never be read, and why. Empty when nobody knows how many there were."""
 
     partition: int

@@ -11,12 +11,13 @@ record are spanned by empty chunks; a range that is lost is not, so that nothing
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+from msgspec.structs import replace
 
 from connectors.kafka.cluster import Cluster, Log
 from connectors.kafka.joining import JOINED_BYTES, Joining, Origin

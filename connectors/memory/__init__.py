@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from engine.errors import SourceError
 from engine.model.notifications import Notification, Receipt, State
 from engine.model.records import NO_LABELS, Labels, Progress
@@ -14,8 +16,7 @@ from engine.ports import Chunk, Offset
 __all__ = ["MemoryReceiver", "MemorySource", "open_source"]
 
 
-@dataclass(frozen=True)
-class MemorySource:
+class MemorySource(Struct, frozen=True):
     """Named streams of lines held in memory; an offset counts the lines read of each stream.
 
     Chunk offsets are bytes, as for a file that holds the lines with a newline behind each.

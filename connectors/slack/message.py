@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_LINK, MOST_TEXT, Block, cut, fitted
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
@@ -26,8 +27,7 @@ _STEPS, _SYMPTOMS, _LINKS = 6, 6, 5
 _FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")  # of a stack trace: left to the thread
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """What is posted: `text` is escaped; `blocks` may be empty."""
 
     text: str

@@ -8,11 +8,11 @@ not read the channel's history, such a message may come twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from http.client import HTTPException
 from typing import Any, Protocol
 
+from msgspec import Struct
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
@@ -39,8 +39,7 @@ class _Answer(Protocol):
     def get(self, key: str, default: Any = None) -> Any: ...
 
 
-@dataclass(frozen=True)
-class SlackReceiver:
+class SlackReceiver(Struct, frozen=True):
     """A channel (`#name` in any script, or an id) of the workspace that `client`'s token belongs to."""
 
     channel: str

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from http.client import HTTPException
 
+from msgspec import Struct
 from slack_sdk.errors import SlackClientError
 from slack_sdk.webhook import WebhookClient
 
@@ -18,8 +18,7 @@ from engine.model.notifications import Notification, Reason, Receipt, State
 _WHOLE = frozenset((Reason.OPENED, Reason.REOPENED, Reason.ROOT_CHANGED, Reason.BACKFILL, Reason.TEST))
 
 
-@dataclass(frozen=True)
-class SlackWebhookReceiver:
+class SlackWebhookReceiver(Struct, frozen=True):
     """The channel that the webhook of `client` belongs to."""
 
     client: WebhookClient

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.model.notifications import Notification, Receipt, State
 
 __all__ = ["TerminalReceiver"]
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalReceiver:
+class TerminalReceiver(Struct, frozen=True):
     """Shows incidents through `show(notification)`, which the command line injects with its report."""
 
     show: Callable[[Notification], None]

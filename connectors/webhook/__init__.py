@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
@@ -30,16 +31,18 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-@dataclass(frozen=True)
-class WebhookReceiver:
+class WebhookReceiver(Struct, frozen=True):
     """Posts `{"schema", "reason", "news", "incident", "links"}` to `url`; `value_of` makes the JSON value of an incident.
 
     Every request has an `Idempotency-Key`, equal when the same is sent again after an attempt of unknown outcome.
     """
 
-    url: str = field(repr=False)
+    url: str
     value_of: Callable[[Incident], Mapping[str, Any]]
-    token: str = field(default="", repr=False)
+    token: str = ""
+
+    def __repr__(self) -> str:
+        return f"WebhookReceiver({self.lane})"  # both the address and the token may be secret
 
     @property
     def edits(self) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from connectors import files, kafka
 from engine.cli.output import count
@@ -18,8 +19,7 @@ LIVE_START = "1h"  # what a live run reads of logs that were there before it, un
 OPENERS: Mapping[str, str] = {"files": "connectors.files:open_source", "kafka": "connectors.kafka:open_source"}
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """A source of the configuration.
 
     `specs` are for the job: a source of type kafka gives one a topic, so that a topic can be added without the others losing

@@ -6,11 +6,13 @@ A rule is tested alone: with what it counts, waits for or explains, but without 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import ndiff
 from functools import lru_cache, partial
 from pathlib import PurePath
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.cli.timeline_tests import timeline_problems
 from engine.dsl.drafts import RuleTest
@@ -28,8 +30,7 @@ from engine.remembered import remembered
 INGESTED_AT = datetime(2024, 1, 1, tzinfo=UTC)  # stands in for the time of lines without a stamp; any fixed time does
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """One test and what was wrong with its result: pairs of what was expected and what came; none: it passed."""
 
     test: RuleTest
@@ -41,8 +42,7 @@ class Outcome:
         return f"{self.test.rule_id} ({PurePath(self.test.path).name}:{self.test.line})"
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """What came out: the rule's matches, its alerts that are no longer pending, its incidents in their final state."""
 
     matches: tuple[Match, ...]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.dsl import builtin_rules, load, load_cached
 from engine.dsl.files import collect
@@ -15,8 +17,7 @@ from engine.model.rules import Plan
 BUILTIN = "builtin"
 
 
-@dataclass(frozen=True, slots=True)
-class Rulebook:
+class Rulebook(Struct, frozen=True):
     """What can be run; `wrong` says what is wrong with the files that were left out, and `left_out` names these and the files
     that could not do without them."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from engine.cache import Cache
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 OVER = ("merged", "retracted")  # an incident in one of these states is no finding of its own
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Struct, frozen=True):
     """How much was there: `matches` are those of rules, not of the lines in which a component names itself; `seconds` is wall
     time."""
 
@@ -36,8 +36,7 @@ class Stats:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Triage:
+class Triage(Struct, frozen=True):
     """The answer of a scan. Incidents and pending ones are in their final state, most severe first, then earliest.
 
     `minor` is what rules know that is no trouble until there is more of it, earliest first.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from engine.model.matches import Match
 from engine.model.records import AnyEvent
@@ -21,8 +22,7 @@ SAMPLE_CHARACTERS = 1000
 Redact = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownLines:
+class UnknownLines(Struct, frozen=True):
     """Unmatched events of one shape: `template` has `<*>` where they differ, `sample` is the first of them, redacted."""
 
     template: str

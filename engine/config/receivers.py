@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BeforeValidator, model_validator
 
 from engine.config.faults import unavailable, wrong
@@ -20,15 +21,13 @@ COMING_RECEIVERS = ("email",)
 SLACK_API = "https://slack.com/api/"
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalSettings:
+class TerminalSettings(Struct, frozen=True):
     """A receiver that prints."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class SlackSettings:
+class SlackSettings(Struct, frozen=True):
     """A Slack channel: by `token` (then with `channel`) or by `webhook_url`, which has its channel in itself."""
 
     name: str
@@ -38,8 +37,7 @@ class SlackSettings:
     base_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookSettings:
+class WebhookSettings(Struct, frozen=True):
     """An address that JSON is posted to; `url` is text, or a secret when it is one itself."""
 
     name: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.errors import UsageError
 
@@ -15,8 +16,7 @@ KINDS = ("env", "file")
 _WRITTEN = re.compile(r"""(\b(?:token|webhook_url|url)["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)""")
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Struct, frozen=True):
     """Where a secret is: the environment variable or the file `name`. Its repr and str show only that."""
 
     kind: str

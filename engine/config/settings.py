@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.config.hours import interval_of
 from engine.config.kibana import kibana_of
@@ -34,8 +36,7 @@ LabelCheck = Callable[[str], str | None]  # what is wrong with the template of a
 OptionCheck = Callable[[str, str], str | None]  # what is wrong with an option, by name and value; None when nothing is
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSettings:
+class SourceSettings(Struct, frozen=True):
     """One source. `start` None: as the command decides. Labels hold `timezone` when it is not UTC.
 
     `paths` are those of type files; `bootstrap_servers`, `topics` and `options` belong to type kafka.
@@ -59,16 +60,17 @@ def _nothing_wrong(*_: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
+class Checks(Struct, frozen=True):
     """What the connectors know of their part of a configuration: labels by type of source, options of type kafka."""
 
     labels: Mapping[str, LabelCheck] = field(default_factory=dict)
     option: OptionCheck = _nothing_wrong
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+NO_CHECKS = Checks()
+
+
+class Settings(Struct, frozen=True):
     """Everything tocsin.yml says. `rules` None stands for the shipped rules; `route` names `receivers` only."""
 
     sources: tuple[SourceSettings, ...]
@@ -90,7 +92,7 @@ class Settings:
     links: Links  # what leads on from an incident, in messages and on its page
 
 
-def load(path: Path, checks: Checks = Checks()) -> Settings:
+def load(path: Path, checks: Checks = NO_CHECKS) -> Settings:
     """Return the settings in `path`.
 
     Raises UsageError when it cannot be read, and ConfigError with every finding when something in it is wrong.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from pydantic import model_validator
 
 from engine.config.faults import checked, unavailable
@@ -15,8 +15,7 @@ from engine.dsl.schema import Strict
 LISTEN = "127.0.0.1:8320"
 
 
-@dataclass(frozen=True, slots=True)
-class WebSettings:
+class WebSettings(Struct, frozen=True):
     """Where the pages are served. `public_url` is how others reach them (scheme and host, no slash at its end), or empty."""
 
     host: str

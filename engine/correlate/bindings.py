@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from engine.correlate.printed import PREFIX, Printed, note, printed_by, setting
 from engine.model.configs import Setting
@@ -31,8 +32,7 @@ _ROTATED = re.compile(
 )
 
 
-@dataclass(slots=True)
-class Identity:
+class Identity(Struct):
     """What one source has said of itself, by component: members -> ids of naming lines; stamped versions; labels it bears;
     and the configurations it printed, by whose they are."""
 

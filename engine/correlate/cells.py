@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct, field
 
 MAX_CELLS = 64
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 
 
-@dataclass(slots=True)
-class Cells:
+class Cells(Struct):
     """Counts by number of a cell of `grain` seconds."""
 
     grain: int = 1

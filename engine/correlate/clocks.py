@@ -7,8 +7,9 @@ advances nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from engine.correlate.spans import Spans, union
 from engine.model.matches import SEEN_GAP_S
@@ -22,8 +23,7 @@ GAP = timedelta(seconds=SEEN_GAP_S)
 _LIVE_WITHIN = timedelta(minutes=10)
 
 
-@dataclass(slots=True)
-class ClockState:
+class ClockState(Struct):
     """A source as it is stored: its spans, its last progress, and the tick at which its newest time last moved."""
 
     spans: list[tuple[datetime, datetime]] = field(default_factory=list)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, MutableMapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from engine.codec import dumps, loads
 from engine.correlate.bindings import Bindings, Identity
@@ -28,8 +29,7 @@ AHEAD = "clock or zone? It prints times that have not come yet; others are not j
 UNBOUND = "not known whose log it is: its silence is not judged"
 
 
-@dataclass(slots=True)
-class _Head:
+class _Head(Struct):
     """What is stored for the scope as a whole. `deadlines`: when a stored logic must be asked though no match came."""
 
     clocks: dict[str, ClockState] = field(default_factory=dict)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
@@ -26,8 +28,7 @@ FORGOTTEN_AFTER = timedelta(hours=24)
 _SWEPT_EVERY = timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """A rule whose matches are counted, with what its signature says of them."""
 
     rule_id: str
@@ -37,8 +38,7 @@ class Counted:
     versions: Bounds = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """What a rule asks of its matches: when it begins to hold, and which capture or label each of them must have.
 
     `apart`: matches with different values of it are kept apart, so that no bound makes two values one. `timed`: it
@@ -76,15 +76,13 @@ class Place(NamedTuple):
     value: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     place: Place
     entity: Entity
     series: Series
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Struct, frozen=True):
     rows: list[_Row] = field(default_factory=list)
     told: list[tuple[Entity, str]] = field(default_factory=list)
     due: list[tuple[Entity, datetime | None]] = field(default_factory=list)

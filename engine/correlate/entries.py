@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from engine.correlate.tally import Occurrence, Tally, name_of, when
 

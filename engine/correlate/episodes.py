@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from engine.correlate.entries import Entry
 from engine.model.rules import Clear
@@ -22,8 +23,7 @@ Signal = tuple[datetime, str]  # time and rule of a match that says that the tro
 QUIET = "quiet, not confirmed"
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """An end at `at`, known for certain once everything up to `known` has been read."""
 
     at: datetime
@@ -31,8 +31,7 @@ class Ending:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Episode:
+class Episode(Struct, frozen=True):
     """The entries from the first one counted on; `since`: when the condition began to hold.
 
     `ending` is set when the episode is over; `due` is when it has to be looked at again though nothing more comes.

@@ -9,10 +9,11 @@ import hashlib
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from engine.correlate import types
 from engine.correlate.bindings import Bindings
@@ -26,8 +27,7 @@ Entity = tuple[tuple[str, str], ...]
 Unjudged = tuple[str, str]  # what cannot be judged, and why
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What every logic of a scope may ask: how far time has come, who speaks, and what the configuration says.
 
     `grown` are the events that were taken back since the last flush because they go on: their text is another one now.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
 
 from engine.codec import dumps, loads
 from engine.correlate.bindings import natural
@@ -28,23 +29,20 @@ Beat = tuple[str, int]  # source, number of the component's heartbeat
 Said = tuple[str, str, str]  # what (complaint, back, stop), the member named or "", the source that said so
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Struct, frozen=True):
     beats: list[tuple[Beat, list[tuple[Evidence, Evidence]]]] = field(default_factory=list)
     said: list[tuple[Said, list[Stamped]]] = field(default_factory=list)
     told: list[tuple[Entity, str]] = field(default_factory=list)
     open: list[tuple[str, datetime]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(Struct, frozen=True):
     name: str
     sources: tuple[str, ...]
     spans: Spans
 
 
-@dataclass(frozen=True, slots=True)
-class _Armed:
+class _Armed(Struct, frozen=True):
     """A heartbeat that a member kept up to its silence: its cadence, and the last one printed."""
 
     every: timedelta

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
@@ -34,8 +36,7 @@ _INSTANT = timedelta(microseconds=1)
 Place = tuple[str, tuple[str | None, ...]]  # source (when a value is missing), values of the entity by sorted label
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """When which rule was seen that answers."""
 
     at: datetime
@@ -45,8 +46,7 @@ class Answer:
 Answers = Runs[Answer]
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Struct, frozen=True):
     opened: list[tuple[Place, list[Occurrence]]] = field(default_factory=list)
     answers: list[tuple[Place, list[tuple[Answer, Answer]]]] = field(default_factory=list)
     told: list[tuple[Entity, str]] = field(default_factory=list)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
+
+from msgspec import Struct, field
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import described
@@ -18,8 +19,7 @@ from engine.model.rules import Correlation
 Place = tuple[str, tuple[str | None, ...]]  # source (when a value is missing), values of the entity by sorted label
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Struct, frozen=True):
     runs: list[tuple[Place, list[tuple[Occurrence, Occurrence]]]] = field(default_factory=list)
     told: list[tuple[Entity, str]] = field(default_factory=list)
 

@@ -7,8 +7,9 @@ disagree, nothing is said. Everything here is a function of the set of configura
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from engine.model.configs import BROKER, CLIENT_ID, GROUP_ID, Setting
 from engine.model.incidents import Alert
@@ -20,8 +21,7 @@ MAX_CLIENTS = 100  # of one source, those that started last
 _WHOSE = ("connector", "task")  # labels that say for whom a worker made a client
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(Struct, frozen=True):
     """One configuration: what it is of, by which client, for which connector and task, and its settings."""
 
     at: datetime

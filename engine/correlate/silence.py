@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from engine.correlate.spans import Gap, Spans
 from engine.model.rules import Absence, Sooner
@@ -18,8 +19,7 @@ ENDED = "no line since; or its log was collected earlier"
 COMPLAINED = "others cannot reach it"
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Struct, frozen=True):
     """A member's silence and what is known around it.
 
     `timespan`: how long it may be silent, None when never armed. Complaints, their takings back and planned stops are sorted
@@ -40,8 +40,7 @@ class Pause:
     told: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(Struct, frozen=True):
     """A verdict: silent from the pause's beginning to `until` (None: still), certain at `certain`."""
 
     certain: datetime

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 MAX_SPANS = 500  # a broker that prints nothing but its ten-minute heartbeat fills this in three and a half days
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """A pause: nothing in the open interval (`since`, `until`); `until` is None while it lasts."""
 
     since: datetime

@@ -6,11 +6,12 @@ A tally is a commutative sum: adding the same matches in any order, in any group
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from engine.correlate.cells import Cells, cells
 from engine.model.incidents import Capture
@@ -53,8 +54,7 @@ def name_of(occurrence: Occurrence, distinct: Sequence[str]) -> str:
     return occurrence.event_id if None in values else repr(values)
 
 
-@dataclass(slots=True)
-class Gathered:
+class Gathered(Struct):
     """The values captured under one name: the distinct ones by their earliest time, and figures of those that are numbers."""
 
     values: list[tuple[datetime, Value]] = field(default_factory=list)
@@ -102,8 +102,7 @@ class Gathered:
         del self.values[MAX_VALUES:]
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """The sum of matches: how many, from when to when, labels on which all agree, captures, sources, outermost events."""
 
     count: int

@@ -9,9 +9,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
+
+from msgspec import Struct
 
 from engine.correlate.entries import Entry, Part
 from engine.correlate.tally import Occurrence
@@ -32,8 +33,7 @@ class Window(Protocol):
         """Return what the condition sees as `count`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sliding:
+class Sliding(Struct, frozen=True):
     """An Opening: the first window whose measure makes the condition hold."""
 
     window: Callable[[], Window]
@@ -123,8 +123,7 @@ class Rise:
         return self._newest - self._lowest[0][1] if self._lowest else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(Struct, frozen=True):
     """An Opening: an occurrence of each of `rules`, in this order, the last less than `timespan` after the first.
 
     Equal times are in order, for a stamp may be of whole seconds; but one event stands for one rule only.

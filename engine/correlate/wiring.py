@@ -6,8 +6,9 @@ A scope then makes only the logics that it has something for: a plan has hundred
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from engine.correlate.logic import Logic, correlation_types
 from engine.correlate.types.event_count import bare
@@ -15,8 +16,7 @@ from engine.model.rules import Plan
 from engine.remembered import remembered
 
 
-@dataclass(frozen=True, slots=True)
-class Wiring:
+class Wiring(Struct, frozen=True):
     """What the correlators of all scopes share.
 
     `makers` make the logic of each rule, in the order in which they are asked: those that others count on before them.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.deliver.planning import WAITING, Policy
 from engine.model.incidents import Incident
@@ -16,8 +18,7 @@ QUIET = timedelta(seconds=60)  # without another old incident, then the digest i
 LONGEST = timedelta(minutes=10)  # after the first one it is told all the same
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(Struct, frozen=True):
     """A digest on its way: the incident that stands for `members`, and its entry in the outbox."""
 
     incident: Incident

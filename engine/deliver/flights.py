@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
+
+from msgspec import Struct
 
 from engine.model.incidents import Incident
 from engine.model.notifications import Delivery, Receipt
@@ -16,8 +17,7 @@ Work = Callable[[], None]
 Begin = Callable[[Work], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Flight:
+class Flight(Struct, frozen=True):
     """An attempt: the entry as it was sent, what it tells of, and the entries that it tells of in a digest."""
 
     entry: Delivery

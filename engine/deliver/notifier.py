@@ -9,9 +9,11 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.deliver.digests import Digest, digest_id, plan_digest, told_in_digest, untold
 from engine.deliver.flights import Begin, Flight, Flights, at_once, lane_of
@@ -31,8 +33,7 @@ PATIENCE_S = 60.0  # how long a run that ends goes on trying
 LOOK_S = 0.02  # between two looks at whether an attempt is over, in a run that ends
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """An attempt that is over: what was sent to whom, and how it went."""
 
     entry: Delivery

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.model.incidents import Incident
 from engine.model.links import NO_LINKS, Links
@@ -28,8 +30,7 @@ WAITING = frozenset((State.QUEUED, State.RETRY_LATER))
 _ENDED = frozenset(("resolved", "retracted", "merged"))
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """What a configuration says of telling.
 
     `edits`: receivers that keep one message true. `explained`: rules that others may turn out to be the cause of.
@@ -51,8 +52,7 @@ class Policy:
         return (*routed, *(Target(name, self.tree.timings) for name in sorted(set(informed) - known)))
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """The entry as it should be (None: none is wanted), and when to look again if nothing changes before."""
 
     entry: Delivery | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.dsl.codes import Code
 from engine.dsl.document import Loc
@@ -22,8 +22,7 @@ _RISES = "for example: {type: increase, rules: [a], group-by: [group], timespan:
 _PAIRS = "for example: {type: pair, open: [a], expect: [b], group-by: [cluster, topic], within: 5m}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(Struct, frozen=True):
     """Which keys a type needs, and may have besides them; whether its condition names a capture."""
 
     needs: tuple[str, ...]

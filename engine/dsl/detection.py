@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
+
+from msgspec import Struct
 
 from engine.dsl.codes import Code
 from engine.dsl.document import ListNode, MapNode, Node, TextNode
@@ -31,8 +32,7 @@ _LABEL = re.compile(r"labels\.[a-z][a-z0-9_-]*")
 Groups = tuple[tuple[Test, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Detection:
+class Detection(Struct, frozen=True):
     """A compiled detection: its items in file order, the condition, and the type of every capture."""
 
     items: tuple[Item, ...]

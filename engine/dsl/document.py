@@ -7,13 +7,13 @@ to the file. Uses PyYAML's event stream only, so no YAML tag is ever resolved.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 Loc = Sequence[str | int]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """A place in a file: line and column are 1-based and count characters; `index` is 0-based."""
 
     line: int
@@ -21,8 +21,7 @@ class Mark:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class TextNode:
+class TextNode(Struct, frozen=True):
     """A scalar. `raw` is its source text from `mark` on; `style` is YAML's indicator: `|`, `>`, `'`, `"` or empty (plain).
 
     `cut`: plain text that ended because YAML takes ` #` for the start of a comment.
@@ -35,8 +34,7 @@ class TextNode:
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ListNode:
+class ListNode(Struct, frozen=True):
     """A YAML sequence."""
 
     mark: Mark
@@ -44,8 +42,7 @@ class ListNode:
     flow: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MapNode:
+class MapNode(Struct, frozen=True):
     """A YAML mapping in file order; keys are unique text."""
 
     mark: Mark
@@ -67,8 +64,7 @@ Plain = str | list["Plain"] | dict[str, "Plain"]
 START = Mark(1, 1, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One file: its path as shown to readers, its lines, and its root map (empty when it could not be read)."""
 
     path: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
 import re2
+from msgspec import Struct, field
 
 from engine.dsl.codes import Code
 from engine.dsl.detection import Detection, captures_of, detection
@@ -24,8 +24,7 @@ from engine.model.rules import Component, Format, Heartbeat, Test
 NO_DETECTION = Detection((), Literal(False), {})
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A rule whose own file is understood: its keys, its detection (empty for a correlation), where everything stands."""
 
     file: RuleFile
@@ -40,8 +39,7 @@ class Draft:
         return self.file.id
 
 
-@dataclass(frozen=True, slots=True)
-class RuleTest:
+class RuleTest(Struct, frozen=True):
     """One case of a rule's `tests`. `fires` is None for a case that must stay silent; `logs` is text by source name.
 
     A case with a `timeline` has neither: its steps say what is printed and expected when.

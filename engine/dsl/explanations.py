@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from engine.dsl.codes import Code
 from engine.dsl.report import did_you_mean
@@ -17,8 +17,7 @@ from engine.errors import UsageError
 DATA = Path(__file__).with_name("explanations.yml")
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(Struct, frozen=True):
     """One code. `why` holds reason and cure; `wrong` and `right` are top-level keys of a rule, both empty where one rule cannot
     show it."""
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 import engine
 
@@ -19,8 +20,7 @@ SUFFIXES = (".yml", ".yaml")
 TERM_FILES = ("_terms.yml", "_terms.yaml")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSource:
+class RuleSource(Struct, frozen=True):
     """One file as read: `kind` is rule, component, format or terms; `data` is None when it could not be read, as `why` says."""
 
     path: Path

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken, v_args
+from msgspec import Struct
 
 from engine.dsl.codes import Code
 from engine.dsl.quantities import MAX_DIGITS, UNIT_S
@@ -46,8 +46,7 @@ class ExpressionError(Exception):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True)
-class _Quantifier:
+class _Quantifier(Struct, frozen=True):
     """`1 of x_*` before the items are known."""
 
     every: bool

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.dsl.units import in_units
 from engine.errors import UsageError
@@ -11,8 +13,7 @@ from engine.model.expressions import Expression, names
 from engine.model.rules import SEVERITIES, Item, Plan, Rule, Signature
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(Struct, frozen=True):
     """What is different about one rule. `severity` empty: as shipped; `labels` are added to the rule's own.
 
     Events for which `exceptions` holds, or `unless` is true of the rule's captures, are no matches of it.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.dsl.build import correlation, plan_order, signature
 from engine.dsl.codes import Code
@@ -27,8 +29,7 @@ _Made = Draft | Component | Format | Terms
 REMEMBERED = 1000  # files: some more than the built-in rules have
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(Struct, frozen=True):
     """Everything that was read: the plan of what could be compiled, the tests by rule id, every finding by file and place,
     and the drafts by rule id, for closer looks at the files. With errors in `diagnostics` the plan is not to be run."""
 
@@ -42,8 +43,7 @@ class Pack:
         return tuple(found for found in self.diagnostics if found.level is Level.ERROR)
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """What the first pass over the files has found so far."""
 
     drafts: dict[str, Draft] = field(default_factory=dict)
@@ -73,8 +73,7 @@ def compile_sources(sources: Sequence[RuleSource]) -> Pack:
     return Pack(plan, tests, findings, found.drafts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Understood:
+class _Understood(Struct, frozen=True):
     """What one file says by itself, and the findings about it so far."""
 
     document: Document

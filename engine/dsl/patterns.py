@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 import re2
+from msgspec import Struct
 
 from engine.dsl.codes import Code
 from engine.dsl.document import TextNode
@@ -27,8 +27,7 @@ _ALMOST = re.compile(r"(?<!\\)\{([A-Za-z][A-Za-z0-9_]*)(?::\s*([A-Za-z]+))?\s*\}
 _NOT_LINEAR = re.compile(r"\[(?:\\.|[^\]\\])*\]|(?P<why>\(\?<?[=!]|\(\?>|\(\?P=|\\[1-9]|\\k<|(?<=[*+?}])\+)|\\.", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class HoleType:
+class HoleType(Struct, frozen=True):
     """What a typed hole matches: `opening` and `closing` may also be written around the hole by the author."""
 
     expression: str
@@ -68,8 +67,7 @@ _TP_BETWEEN = r"(?:-|, ?|'?, partition ?= ?)"
 _ANYTHING = r"[^\r\n]*?"
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A compiled pattern. `literals` must all occur in the text for `regex` to match; empty when nothing is certain."""
 
     regex: str

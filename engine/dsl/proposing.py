@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.dsl.patterns import HOLE
 from engine.dsl.settings import known
@@ -41,8 +42,7 @@ _NAMED_BY_TYPE = ("host", "path")
 _TYPES = ("bytes", "ms", "num", "int", "path", "host", "list", "quoted", "tp")
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """A pattern and the names of its holes, in order; a topic-partition gives its parts too."""
 
     pattern: str

@@ -7,10 +7,10 @@ and deep nesting are findings. Text never raises: whatever is wrong becomes a fi
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 
 from engine.dsl.codes import Code
 from engine.dsl.document import START, Document, ListNode, MapNode, Mark, Node, TextNode
@@ -26,8 +26,7 @@ _NO_KEY = TextNode(START, "", "")
 _BLOCK_HELP = "put `>-` after the key and the text, indented, on the next line"
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A list or map whose end has not been seen. `key` is the map key that waits for its value."""
 
     event: yaml.CollectionStartEvent

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.dsl.codes import Code
 from engine.dsl.document import Document, ListNode, MapNode, Node, TextNode

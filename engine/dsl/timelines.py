@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.dsl.codes import Code
 from engine.dsl.document import MapNode, TextNode, place, plain
@@ -31,8 +33,7 @@ _STAMP = re.compile(r"\W?\d{4}[-/]\d\d[-/]\d\d")
 _HELP = "write `at 0s: LINE`, `at 10s in SOURCE: LINE`, `at 59s: nothing`, `at 60s: fires {name: value}` or `at 2h: over`"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step: `at_s` seconds after the begin either `source` prints `log`, or the rule is expected to be as `expects` says.
 
     `expects` is empty for a log line; `facts` go with FIRES.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from engine.dsl.drafts import Draft
 from engine.model.rules import Component, Format
@@ -16,8 +17,7 @@ LABELS = (
 _EVENT_GROUPS = ("time", "level", "logger", "thread", "message")
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(Struct, frozen=True):
     """Everything that was read, before rules refer to each other. `drafts` is by id."""
 
     drafts: Mapping[str, Draft]

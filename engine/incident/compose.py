@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from engine.incident import render
 from engine.incident.troubles import Trouble
@@ -19,8 +20,7 @@ PLACES = ("host", "container", "pod", "namespace", "region", "environment")  # l
 _NUMBERS = ("first", "last", "min", "max", "sum")
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
+class Circumstances(Struct, frozen=True):
     """What is known besides the alerts: the rules, who belongs to the scope."""
 
     plan: Plan

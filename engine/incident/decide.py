@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
+
+from msgspec.structs import replace
 
 from engine.incident.compose import Circumstances, compose, evidence_ids, proven
 from engine.incident.links import link

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+
+from msgspec import Struct
 
 from engine.model.incidents import Alert, Key
 from engine.model.rules import SEVERITIES, Continues, Explains, Plan, Rule
@@ -14,8 +15,7 @@ from engine.model.rules import SEVERITIES, Continues, Explains, Plan, Rule
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """`root` explains the alert it is listed for, with `keys` equal keys; `in_earnest`: only because it is a severe one."""
 
     root: int
@@ -23,8 +23,7 @@ class Cause:
     in_earnest: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """Alerts by position, and what ties them.
 
     `parent`: the cause chosen for an alert; `others`: causes that were possible too. `same`: pairs that are one trouble

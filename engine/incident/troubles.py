@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.incident.links import Links
 from engine.model.incidents import Alert, Key
 from engine.model.rules import SEVERITIES
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Struct, frozen=True):
     """Alerts that make one incident. `root` and its refirings (`told`, by time, root first), later `stages` by time,
     everything else is a symptom, causes before what they explain. `possible`: rules that could have been the cause as well."""
 

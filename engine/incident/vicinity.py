@@ -9,10 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from engine.incident.links import fills_in, is_vague
 from engine.model.incidents import DAWN, EVER, Incident, Key, Sight, extent
@@ -31,8 +32,7 @@ class Tie(NamedTuple):
     after: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class Ties:
+class Ties(Struct, frozen=True):
     """What a plan links: `outward` by the first rule, `inward` by the second. By rule, `again` is within what an alert is the
     same trouble as the last one of its key, and `back` how long before an alert there may be something near to it."""
 

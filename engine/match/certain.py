@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 SHORTEST = 3
 
@@ -38,8 +39,7 @@ def certain_texts(regex: str) -> tuple[str, ...]:
     return found if reader.ended() else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Solid:
+class Solid(Struct, frozen=True):
     """An expression that begins and ends in fixed characters, of which it has at least `weight`."""
 
     regex: str

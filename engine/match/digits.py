@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import cache
 
 import re2
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.match.checks import expression
 from engine.match.gate import Gate
@@ -54,8 +55,7 @@ def blind(test: Test) -> bool:
     return test.op == "exists"
 
 
-@dataclass(frozen=True, slots=True)
-class Numeric:
+class Numeric(Struct, frozen=True):
     """Tests to which digits matter, none when it is more than tests, and the signs without which none of it counts."""
 
     signs: Signs

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import starmap
+
+from msgspec import Struct
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
 from engine.match.conditions import condition_of
@@ -30,8 +31,7 @@ _NAMES = "/names"
 _Known = frozenset[str]  # the signs that the gate looks for
 
 
-@dataclass(frozen=True, slots=True)
-class _Sought:
+class _Sought(Struct, frozen=True):
     """Something looked for in every event: a rule id, the signs without which it is not tried, and what makes its check.
 
     `numeric` gives what of it digits matter to.

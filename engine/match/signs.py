@@ -9,9 +9,10 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from engine.codec import dumps, loads
 from engine.match import certain
@@ -21,8 +22,7 @@ from engine.model.rules import Item, Plan, Test
 from engine.ports import Kept
 
 
-@dataclass(frozen=True, slots=True)
-class Signs:
+class Signs(Struct, frozen=True):
     """Expressions of which one matches in every text that bears something; none: not known. `weight`: how seldom they do.
 
     `whole`: they are what is looked for itself, so that texts in which they match alike bear it alike.

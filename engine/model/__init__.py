@@ -1,1 +1,1 @@
-"""Frozen types of the whole flow. Imports the standard library only; holds no I/O, no clock, no regular expression engine."""
+"""Frozen types of the whole flow. Imports the standard library and msgspec only: no I/O, no clock, no expression engine."""

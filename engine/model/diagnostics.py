@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 
 class Level(str, Enum):
@@ -13,8 +14,7 @@ class Level(str, Enum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     """One finding at one place of one file.
 
     `line` and `column` are 1-based and count characters; 0 means the whole file. `source_line` is the text of that line,

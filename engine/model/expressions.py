@@ -10,8 +10,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 
 class Unknown:
@@ -28,37 +29,27 @@ Result = Any  # Scalar | Sequence[Scalar] | Unknown: lists only as arguments of 
 Environment = Mapping[str, Result]
 
 
-class Expression:
-    """One of those in KINDS."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Literal(Expression):
+class Literal(Struct, frozen=True, tag=True):
     """A number, text or duration in seconds; `unit` is s for what was written as a duration."""
 
     value: Scalar
-    unit: str = field(default="", compare=False)
+    unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Name(Expression):
+class Name(Struct, frozen=True, tag=True):
     """A detection item, a capture or a context value; `x.all` and the like are single names here."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unary(Expression):
+class Unary(Struct, frozen=True, tag=True):
     """`not x` or `-x`."""
 
     op: str
     operand: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Binary(Expression):
+class Binary(Struct, frozen=True, tag=True):
     """`x op y`, op one of: and or == != < <= > >= + - * / %."""
 
     op: str
@@ -66,16 +57,14 @@ class Binary(Expression):
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Expression):
+class Call(Struct, frozen=True, tag=True):
     """`function(argument, ...)` with a function of FUNCTIONS."""
 
     function: str
     arguments: tuple[Expression, ...]
 
 
-# by a field that no other kind has
-KINDS: Mapping[str, type[Expression]] = {"value": Literal, "name": Name, "operand": Unary, "left": Binary, "function": Call}
+Expression: TypeAlias = Literal | Name | Unary | Binary | Call
 
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # org.apache.kafka.common.internals.Topic
@@ -160,7 +149,6 @@ def evaluate(expression: Expression, environment: Environment) -> Result:
             return known(evaluate(argument, environment))
         case Call(function, arguments):
             return _apply(FUNCTIONS[function], [evaluate(a, environment) for a in arguments])
-    raise TypeError(f"not an expression: {expression!r}")
 
 
 def names(expression: Expression) -> frozenset[str]:

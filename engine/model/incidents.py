@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from engine.model.matches import Value
 from engine.model.records import Labels
@@ -13,8 +14,7 @@ from engine.model.records import Labels
 Key = tuple[str, str, tuple[tuple[str, str], ...]]  # scope, rule id, entity as sorted (label, value) pairs
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Struct, frozen=True):
     """What an alert's matches captured under one name, merged without regard to arrival order.
 
     `values`: distinct values ordered by event time, at most 10. For numbers also first, last, min, max, sum (else None).
@@ -28,8 +28,7 @@ class Capture:
     sum: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(Struct, frozen=True):
     """A rule holding for one entity from `starts_at` to `last_seen`; over at `ends_at` when that is set.
 
     status: pending (its `for` has not passed) | firing | resolved | retracted. `why` says how it began or ended ("quiet, not
@@ -73,8 +72,7 @@ def sight(alert: Alert) -> Sight:
     return Sight(alert.key, alert.starts_at, end if alert.dated else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Everything a rule says now of one entity, ordered by time: replaces what it said before, except alerts that started
     before `final_before` and are not repeated here."""
 
@@ -91,8 +89,7 @@ class Verdict:
         return tuple(sorted((*final, *self.alerts), key=lambda alert: alert.starts_at))
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The event behind an alert's evidence id; `text` is redacted and at most 4 kB."""
 
     event_id: str
@@ -102,16 +99,14 @@ class Evidence:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Roster:
+class Roster(Struct, frozen=True):
     """The members of each component known in a scope, e.g. {"broker": ("1", "2", "3")}, sorted."""
 
     scope: str
     members: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Blind:
+class Blind(Struct, frozen=True):
     """Something tocsin cannot judge in a scope, and why: an unbound source, an absence never armed, a rule of other versions.
 
     An empty `what` takes back everything said before of the scope: the list that follows it is the whole list.
@@ -125,8 +120,7 @@ class Blind:
 Finding = Verdict | Evidence | Roster | Blind
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedStep:
+class RenderedStep(Struct, frozen=True):
     """A step of the fix with its numbers filled in."""
 
     do: str
@@ -138,8 +132,7 @@ class RenderedStep:
     changes_state: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Symptom:
+class Symptom(Struct, frozen=True):
     """What an incident explains: one entry per rule and entity."""
 
     rule: str
@@ -149,8 +142,7 @@ class Symptom:
     first_seen: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Incident:
+class Incident(Struct, frozen=True):
     """One trouble with one root: what is told, shown and stored. `id` is fixed at opening; `revision` grows with each change.
 
     status: open | acknowledged | resolved | retracted | merged. Times are None when the lines bear no stamps.

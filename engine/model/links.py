@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
+
+from msgspec import Struct, field
 
 from engine.model.incidents import Incident
 
@@ -18,8 +19,7 @@ AROUND = timedelta(minutes=5)  # what Kibana shows before and after the incident
 _PLAIN = "!(),:'@$*-_.~/"  # what rison needs, and a fragment may hold as it is
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """`kind`: incident, incidents or kibana; a key of the JSON that webhooks are sent."""
 
     kind: str
@@ -31,8 +31,7 @@ class Link:
         return {"incident": "Incident page", "incidents": "All incidents", "kibana": "Logs in Kibana"}[self.kind]
 
 
-@dataclass(frozen=True, slots=True)
-class Kibana:
+class Kibana(Struct, frozen=True):
     """A Kibana that holds the logs. `url` has no slash at its end, `fields` names the document's field for a label."""
 
     url: str
@@ -62,8 +61,7 @@ class Kibana:
         return " and ".join(f'{name}: "{_quoted(value)}"' for name, value in known if value)
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """Where a reader can go on from an incident. Empty parts give no link; `public_url` has no slash at its end."""
 
     public_url: str = ""

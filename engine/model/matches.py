@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from engine.model.records import NO_LABELS, Labels
 
@@ -30,8 +31,7 @@ class Match(NamedTuple):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """`source_id` printed something at `first`, at `last`, and never paused for as long as SEEN_GAP_S between the two.
 
     Unions of these spans do not depend on how the input was cut into batches. Only dated events count.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+
+from msgspec import Struct, field
 
 from engine.model.incidents import Incident
 from engine.model.links import Link
@@ -44,8 +45,7 @@ class State(str, Enum):
     BACKFILL = "backfill"
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """What a receiver knows of an incident since `at`. `marks` are the receiver's own (a Slack channel and message)."""
 
     rule: str
@@ -57,8 +57,7 @@ class Told:
     marks: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(Struct, frozen=True):
     """What to tell a receiver.
 
     `news` is one sentence on what changed since it was told last, empty when only counts, times and evidence did.
@@ -74,8 +73,7 @@ class Notification:
     links: tuple[Link, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Struct, frozen=True):
     """How an attempt went: delivered; retry_later, in `after_s` seconds if the receiver said so; or rejected, `why`.
 
     `unsure`: it may have been delivered all the same. `marks`: what the receiver wants back next time, also after a failure
@@ -90,8 +88,7 @@ class Receipt:
     messages: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """The outbox's one entry for a receiver and an incident: always about the newest revision.
 
     `known_at`: when the notifier first saw that there is something to tell. `due_at`: not sent before. `attempts` counts
@@ -113,8 +110,7 @@ class Delivery:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One attempt to tell `receiver` of an incident, over at `at`: what for, and how it went."""
 
     receiver: str
@@ -125,8 +121,7 @@ class Attempt:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """How it stands between a receiver and an incident: what is on its way or was sent last, what the receiver knows, and how
     many attempts were delivered."""
 

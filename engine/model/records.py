@@ -9,9 +9,10 @@ What there is of each line or event is a named tuple: that is made and changed i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 Labels = Mapping[str, str]
 
@@ -33,8 +34,7 @@ class RawLine(NamedTuple):
     labels: Labels = NO_LABELS
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a source has been read: everything before `read_to` of the `end` bytes known at `at`.
 
     `closed`: nothing will be added (a rotated file); `covers_until`: the end of the period its name says it covers, if it says.
@@ -71,8 +71,7 @@ class Record(NamedTuple):
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """The records of one logical event, in order and contiguous within one source; never empty.
 
     `headed`: its first record begins an event (a header, or a wrapper that says so). A headless block is bare text, or the
@@ -139,8 +138,7 @@ class AnyEvent(Protocol):
         """All of it as printed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """Processing time reaching the stream as data: one per trigger, never read from a clock inside a stage."""
 
     at: datetime

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 GROUP_WAIT_S = 30.0
 GROUP_INTERVAL_S = 300.0
 REPEAT_INTERVAL_S = 4 * 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(Struct, frozen=True):
     """A condition on one label. `op`: = != =~ !~; the last two take a whole-value RE2 expression. A missing label is empty."""
 
     label: str
@@ -24,8 +24,7 @@ class Matcher:
         return f'{self.label}{self.op}"{quoted}"'
 
 
-@dataclass(frozen=True, slots=True)
-class Timings:
+class Timings(Struct, frozen=True):
     """Seconds: before the first notification, between notifications of changes, and between repetitions while it lasts."""
 
     group_wait_s: float = GROUP_WAIT_S
@@ -36,8 +35,7 @@ class Timings:
 Ranges = tuple[tuple[int, int], ...]  # of whole numbers, both ends included
 
 
-@dataclass(frozen=True, slots=True)
-class TimeSpan:
+class TimeSpan(Struct, frozen=True):
     """Times by a clock on the wall of `zone`: all parts must hold, an empty one always does.
 
     `times` are minutes of the day from the first until before the second; `weekdays` count from Sunday, 0; in `days` of the
@@ -52,24 +50,21 @@ class TimeSpan:
     zone: str = "UTC"
 
 
-@dataclass(frozen=True, slots=True)
-class TimeInterval:
+class TimeInterval(Struct, frozen=True):
     """A named set of times: those of any of `spans`."""
 
     name: str
     spans: tuple[TimeSpan, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Hours:
+class Hours(Struct, frozen=True):
     """When a route tells: not in any of `mute`, and only in one of `active` when there are some."""
 
     mute: tuple[TimeInterval, ...] = ()
     active: tuple[TimeInterval, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """A node of the route tree: all `matchers` must hold; the first of `routes` that holds takes over, and those after a
     `goes_on` one are tried as well (`continue` in the configuration)."""
 
@@ -81,8 +76,7 @@ class Route:
     hours: Hours = field(default_factory=Hours)
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(Struct, frozen=True):
     """Nobody is told of incidents that all `matchers` fit, from `starts_at` until before `ends_at`."""
 
     id: str

@@ -7,8 +7,9 @@ Times are seconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar
+
+from msgspec import Struct, field
 
 from engine.model.expressions import Expression
 
@@ -19,8 +20,7 @@ COMPONENTS = (
 OWN = "tocsin"  # the component of rules about what tocsin says of its own input, and the source of those events
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(Struct, frozen=True):
     """A computed place in a template. `unit` (human, bytes, ms ...) says how a number is written; `charset` names the value
     type whose characters are allowed where the template is part of a command ("" = plain text). In prose the first of `others`
     that has a value stands where this one's is missing, and `instead` where none has."""
@@ -33,15 +33,13 @@ class Hole:
     others: tuple[Expression, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """Text with holes, in order."""
 
     parts: tuple[str | Hole, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step of a fix: what to do, at which level, the settings (and their other spelling), files, the command as argv.
 
     `when`: what must hold of the captures for the step to fit; None where it always does.
@@ -57,8 +55,7 @@ class Step:
     when: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """What is said instead when `when` holds over what was captured; of title and impact where the case has its own."""
 
     when: Expression
@@ -67,8 +64,7 @@ class Case:
     impact: Template | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Runbook:
+class Runbook(Struct, frozen=True):
     """What every rule says to its reader; the first of `cases` that holds says it more exactly."""
 
     cause: Template
@@ -80,8 +76,7 @@ class Runbook:
     cases: tuple[Case, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Explains:
+class Explains(Struct, frozen=True):
     """This rule is the cause of alerts of `rules` whose keys are equal and that start in [-before, +after] of its own span.
 
     Those that go on for longer than `until_s` after its end are not explained; None: for ever.
@@ -98,8 +93,7 @@ class Explains:
     until_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Continues:
+class Continues(Struct, frozen=True):
     """This rule is the next stage of the trouble of `rule`: it reopens that incident within `within_s`."""
 
     rule: str
@@ -107,8 +101,7 @@ class Continues:
     within_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Clear:
+class Clear(Struct, frozen=True):
     """When an alert ends: at most `at_most` occurrences in `in_s`, or one of `rules` seen and `quiet_s` without the counted."""
 
     at_most: int = 0
@@ -117,16 +110,14 @@ class Clear:
     quiet_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Escalation:
+class Escalation(Struct, frozen=True):
     """Severity becomes `to` when `when` holds over: count, lasting (seconds), and the captures."""
 
     to: str
     when: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class ToldAs:
+class ToldAs(Struct, frozen=True):
     """An incident bears the id of `rule`, at least its severity, and `title`, when `when` holds over all that its alerts
     captured. Its cause and its fix stay those of the rule that it is rooted in."""
 
@@ -135,8 +126,7 @@ class ToldAs:
     title: Template
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """What signatures and correlations share.
 
     `entity` maps a label of the alert to the capture or label it is read from (usually the same word). A missing entity value
@@ -165,8 +155,7 @@ class Rule:
     replaces: tuple[str, ...] = ()  # ids under which configurations may still know it
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(Struct, frozen=True):
     """A hole of a pattern: regular expression group (1-based), name, type; equal names must hold equal text."""
 
     group: int
@@ -174,8 +163,7 @@ class Captured:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(Struct, frozen=True):
     """One check of one field. `op`: pattern and re search `regex` (RE2 syntax); contains, startswith, endswith compare
     `value`; gt gte lt lte compare numbers; exists holds when the field is present iff value == "true".
 
@@ -193,16 +181,14 @@ class Test:
     nocase: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """A named detection item: any of several groups of tests that must all hold."""
 
     name: str
     any_of: tuple[tuple[Test, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Struct, frozen=True):
     """A rule over one LogEvent. Items not named in `condition` only add captures. An event for which `exceptions` holds, or
     `unless` is true of the captures, is left out: what an installation has said that it knows of.
 
@@ -219,8 +205,7 @@ class Signature:
     unless: Expression | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sooner:
+class Sooner(Struct, frozen=True):
     """An absence is told early when `rules` complain of the entity: `naming` maps the entity's label to their capture.
 
     Definite rather than suspected `timespan_s` after the first complaint; `back` are the rules that take a complaint back.
@@ -232,8 +217,7 @@ class Sooner:
     back: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """A planned stop: one of `rules` within `within_s` of the last line before a silence."""
 
     rules: tuple[str, ...]
@@ -241,8 +225,7 @@ class Stop:
     naming: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Absence:
+class Absence(Struct, frozen=True):
     """What is expected: `of` a component name (its bound sources) or a signature id (its matches).
 
     `timespan_s` 0 means heartbeat: 2.5 times the cadence that the component's version prints. A silence that a planned stop
@@ -261,8 +244,7 @@ class Absence:
         return self.after or self.unless
 
 
-@dataclass(frozen=True, slots=True)
-class Correlation:
+class Correlation(Struct, frozen=True):
     """A rule over matches of signatures, or alerts of other correlations, named by `rules`.
 
     Types are Sigma's event_count, value_count, temporal, temporal_ordered, and absence, pair, increase. `condition` sees
@@ -280,8 +262,7 @@ class Correlation:
     expect: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Struct, frozen=True):
     """A line that a component of these versions prints unconditionally every `every_s`."""
 
     test: Test
@@ -289,8 +270,7 @@ class Heartbeat:
     versions: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(Struct, frozen=True):
     """How a process of this component names itself: `names` capture the member (captures named `member`), `version` the
     version. Two names that agree bind a source to (component, member), unless it is a member of the component `unless`."""
 
@@ -302,8 +282,7 @@ class Component:
     unless: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """A line layout: `header` is RE2 syntax with named groups among time, level, logger, thread, message, and label names.
 
     `time` names the stamp's layout (see engine/parse/times.py). The lowest `rank` that fits is taken. `labels` are given to
@@ -321,8 +300,7 @@ class Format:
     level: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Everything loaded: what `replay()` and the Spark job run. `hash` identifies its content."""
 
     formats: tuple[Format, ...]

@@ -8,7 +8,8 @@ open end of the slice before in front of it, and `settle` divides the two as if 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from engine import codec
 from engine.model.records import Block, Labels, Progress, Record, Tick
@@ -33,8 +34,7 @@ def assemble(records: Iterable[Record | Progress | Tick], formats: Sequence[Form
     yield from assembler.flush()
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """What an Assembler holds between two lines: the open blocks, the sources it has met, the labels that dumps carry on."""
 
     open: tuple[Block, ...] = ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from engine.model.records import Block, Labels, LogEvent, Progress, Record, Tick
 from engine.model.rules import Format
@@ -44,8 +45,7 @@ def decode_block(block: Block, formats: Sequence[Format]) -> list[LogEvent]:
     return _events(block, header_book(formats))
 
 
-@dataclass(frozen=True, slots=True)
-class _Stamp:
+class _Stamp(Struct, frozen=True):
     """When an event says it happened; `exact` when to more than the second."""
 
     time: datetime | None

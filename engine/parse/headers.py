@@ -7,10 +7,10 @@ its groups. So what a line is depends on the line alone, never on the lines befo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import re2
+from msgspec import Struct, field
 
 from engine.model.rules import Format
 from engine.remembered import remembered
@@ -27,8 +27,7 @@ _LEVELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """What the header of a line says. Every field is empty when it does not say; `time` is the stamp as printed."""
 
     format: Format

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from engine.model.records import Labels
 
@@ -21,8 +22,7 @@ _NAME = re.compile(r'\{\s*"name"\s*:\s*"([^"]{1,255})"\s*,\s*"connector"')
 _TASK = re.compile(r'\{\s*"id"\s*:\s*(\d{1,6})\s*,[^{}]{0,400}?"state"\s*:\s*"FAILED"')
 
 
-@dataclass(frozen=True, slots=True)
-class FailedPart:
+class FailedPart(Struct, frozen=True):
     """A connector or a task that failed: its trace, and the labels connector, task and worker as far as they are known."""
 
     trace: str

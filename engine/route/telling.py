@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from engine.model.incidents import Incident
 from engine.model.notifications import Reason, Told
@@ -17,8 +18,7 @@ _ENDED = frozenset(("resolved", "retracted", "merged"))
 _AT_ONCE = frozenset((Reason.ESCALATED, Reason.ROOT_CHANGED, Reason.MERGED))  # they change what the reader does next
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """Tell for `reason` at `at` or later; `reason` None: nothing to tell. `news`: what changed, in one sentence."""
 
     reason: Reason | None = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.incidents import Incident
 from engine.model.records import Labels
@@ -11,8 +13,7 @@ from engine.model.routes import Hours, Route, Timings
 from engine.route.matchers import holds
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A receiver to be told, and when. `hours` are those of every route that leads to it: it is told if one of them tells."""
 
     receiver: str

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from engine.match import Matcher
 from engine.match.digits import ALIKE, decide
@@ -53,8 +54,7 @@ class Told(NamedTuple):
     matches: list[Match]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """One of several events alike, and where in their texts that stands in which they differ; of captures, for each match.
 
     `differing` are the fields, as tests name them, in which the events differ, besides their texts.

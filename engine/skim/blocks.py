@@ -8,10 +8,10 @@ are read, or a span says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+from msgspec import Struct
 
 from engine.match.digits import ALIKE
 from engine.match.screen import Screen
@@ -23,8 +23,7 @@ _GAP_US = int(SEEN_GAP_S * 1_000_000)
 _WIDEST = 4  # bytes of UTF-8 that one byte of a searched text may stand for
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(Struct, frozen=True):
     """The events of a text, two at least.
 
     `lines` is the text as it is searched, `heads` are the lines that events begin at, `at_us` their times in microseconds on a

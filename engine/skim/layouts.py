@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from engine.model.records import RawLine
 from engine.model.rules import Format
@@ -69,8 +69,7 @@ _DOUBTS = (
 DOUBTFUL_ENDINGS = tuple(ending for endings, _ in _DOUBTS for ending in endings)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """How the headers of a log begin: `example` is the beginning of one, up to the blank behind its stamp.
 
     `opened` bytes stand before the stamp, which is `width` bytes long and has a fraction of a second if `fraction`; `zoned`: it

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.model.records import Record
@@ -23,8 +23,7 @@ BEGINNING = 48  # bytes of a line that are looked at side by side with those of 
 _NEWLINE = 10
 
 
-@dataclass(frozen=True)
-class Lines:
+class Lines(Struct, frozen=True, dict=True):
     """The lines of a text: where each begins, and where the text ends."""
 
     text: bytes

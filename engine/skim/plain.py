@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from engine.match.checks import expression
 from engine.model.records import Labels, RawLine
@@ -86,8 +86,7 @@ class Text:
         return [first] if all(each == first for each in others) else []
 
 
-@dataclass(frozen=True, slots=True)
-class _Heads:
+class _Heads(Struct, frozen=True):
     """The lines that begin an event of a layout: their numbers, their beginnings and their times as printed."""
 
     layout: Layout

@@ -7,10 +7,10 @@ with their wrappers off (engine/skim/wrapped). Whatever is not certain is read, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+from msgspec import Struct
 
 from engine.correlate.bindings import SIGHTINGS
 from engine.match.screen import Screen
@@ -33,8 +33,7 @@ RECORDS = 10_000  # that are held at once
 _Source = tuple[str, Sequence[int] | Numbers, Blocks | None]  # its id, its lines by number, its events if any are certain
 
 
-@dataclass(frozen=True, slots=True)
-class _Worth:
+class _Worth(Struct, frozen=True):
     """What of a text has to be read: which events, and of those the ones that may be like others; and the spans that are to be
     told behind some of its lines, by number."""
 

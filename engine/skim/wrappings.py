@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from engine.model.records import NO_LABELS, Labels, RawLine, Record
 from engine.model.rules import Format
@@ -38,8 +38,7 @@ class _Places(NamedTuple):
     free: Numbers
 
 
-@dataclass(frozen=True)
-class Wrapping:
+class Wrapping(Struct, frozen=True, dict=True):
     """What stands before and behind a line, with one digit for all those of its stamps; and the name of the container, as
     source ids end with it, "" when the wrapping names none. `quoted`: the line is a string of JSON."""
 
@@ -79,8 +78,7 @@ class Wrapping:
 BARE = Wrapping(b"", b"", "")  # around a line as it stands
 
 
-@dataclass(frozen=True)
-class Peeled:
+class Peeled(Struct, frozen=True):
     """The lines of one source with their wrappers off: `numbers` are those they have in the text, `which` those of their
     wrappings and of the labels that these give, -1 where the parser took it off. Those that are `odd` may be anything."""
 

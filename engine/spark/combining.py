@@ -7,8 +7,9 @@ twice is one event, and a count could not tell. What alike matches share is said
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from engine.correlate.bindings import SIGHTINGS
 from engine.model.matches import Match, Seen, Value
@@ -20,8 +21,7 @@ MOST, MOST_TEXT = 1000, 1 << 19  # matches and characters of evidence in one row
 _Kind = tuple[str, str, bool, tuple[tuple[str, str], ...], tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Combined:
+class Combined(Struct, frozen=True):
     """Matches of one rule in one source whose labels and capture names are the same. The columns are as long as `event_ids`."""
 
     rule_id: str

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
@@ -30,8 +31,7 @@ SOURCE_FORMAT = "tocsin-source"
 TICK_S, LIVELY_S, QUIET_TICK_S = 1, 3, 5
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """How SOURCE_FORMAT reads: the plan, how many tasks, how much each source gives to a batch, and for how many seconds one
     may be unreadable before that is an incident; None: the input has an end, so nobody is waited for and time stands still."""
 
@@ -41,8 +41,7 @@ class Reading:
     stalled_after_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The offset of all sources: where each stands, which cannot be read, when (seconds since 1970) it was so decided, and
     when a source last moved. A batch that is done again has the same time."""
 

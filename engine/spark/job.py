@@ -13,12 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import gettempdir
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.codec import dumps
 from engine.errors import DataLoss, SourceError, TocsinError
@@ -45,8 +47,7 @@ PRUNE_EVERY_S = 60.0
 STALLED_AFTER_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class BatchReport:
+class BatchReport(Struct, frozen=True):
     """What one batch read and decided, and what there is to say of its input.
 
     One that could not be read, and is planned anew, has something to say only.
@@ -66,8 +67,7 @@ def _unchanged() -> Plan | None:
     return None
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Struct, frozen=True):
     """Everything a run needs.
 
     `bounded`: read what is there, take open ends as final, and end. Otherwise run until `stop` is set, a batch every

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from engine.codec import dumps, loads
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
@@ -17,8 +18,7 @@ from engine.spark.slices import Edges, Scanned
 SCHEMA = "scope string, kind string, body string"
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """Lines [lost_from, lost_to) of a source that were gone before they were read; `at`: when the batch was planned."""
 
     source_id: str
@@ -36,8 +36,7 @@ class Loss:
         return f"lines of '{self.source_id}' are lost ({where}): {self.why}"
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """A sentence about tocsin's own input, said at `at`."""
 
     at: datetime

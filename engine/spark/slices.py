@@ -8,9 +8,11 @@ which joins them with the slices before and after.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.cache import Cache
 from engine.codec import loads
@@ -31,8 +33,7 @@ from engine.spark.garbage import keep_what_stays
 PIECE_BYTES = 1 << 20  # of a stream that are skimmed together
 
 
-@dataclass(frozen=True, slots=True)
-class Edges:
+class Edges(Struct, frozen=True):
     """What slice [start, end) of the stream `parent_id` cannot settle alone.
 
     `heads` hold records, each source's in order, that need what came before them. `moved_on` are the sources (the stream
@@ -48,8 +49,7 @@ class Edges:
     tail: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
+class Scanned(Struct, frozen=True):
     """How much a slice held."""
 
     source_id: str
@@ -57,16 +57,14 @@ class Scanned:
     bytes: int
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """A plan with its matcher compiled."""
 
     plan: Plan
     matcher: Matcher
 
 
-@dataclass(frozen=True)
-class Stages(Rules):
+class Stages(Rules, frozen=True, dict=True):
     """What a worker keeps between slices and batches: the rules about logs, and apart from them those about tocsin's `own`
     input; the logics of its scopes."""
 

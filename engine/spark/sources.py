@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+
+from msgspec import Struct
 
 from engine.ports import Source
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSpec:
+class SourceSpec(Struct, frozen=True):
     """A source for the job. `opener` (`module:function`) makes it of `settings` (JSON) in any process; see ports.Source.
 
     `name` keeps its offset from run to run, so it must stay the same and differ from the others'. `scope` is what its lines are

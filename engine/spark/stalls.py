@@ -7,15 +7,16 @@ of a batch is the difference of the stalls at its two ends.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.spark.rows import Notice
 
 
-@dataclass(frozen=True, slots=True)
-class Stall:
+class Stall(Struct, frozen=True):
     """`what` cannot be read since `since_s` (seconds since 1970), and `why`. `sources` are the names of those of `scope` that
     wait for it, none when it is passed over. `told`: it has been so for as long as it may be, and is an incident."""
 

@@ -8,7 +8,9 @@ all, those matches are taken back first.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.codec import dumps
 from engine.match.heard import Heard
@@ -20,23 +22,20 @@ from engine.parse.assembling import Snapshot
 from engine.spark.slices import Edges, Stages, matched, source_of
 
 
-@dataclass(frozen=True, slots=True)
-class TakenBack:
+class TakenBack(Struct, frozen=True):
     """These matches were said too early: forget them; what is right follows."""
 
     matches: tuple[Match, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """An open block that was matched when it had this many records, and its matches."""
 
     records: int
     matches: tuple[Match, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StreamState:
+class StreamState(Struct, frozen=True):
     """Where a stream stands: read up to `end`, with `open` blocks.
 
     `said` are the blocks matched already, by source. `waiting` are the sources whose open block was there at the last tick.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Select, case, func, literal_column, select
 
 from engine.codec import loads
@@ -16,8 +16,7 @@ from engine.store.schema import incidents
 STATES = ("open", "acknowledged", "pending", "resolved", "merged", "retracted")  # in the order of the list
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """What is looked for: any of `states` (of STATES), the severity, every label. Empty parts look for nothing, and a label
     without a value for incidents that have it at all."""
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Connection, Engine, Integer, create_engine, event, func, literal_column, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import make_url
@@ -33,8 +33,7 @@ PRUNED_AT_ONCE = 100
 _READING = "tocsin_reading"  # the execution option of a transaction that only reads
 
 
-@dataclass(frozen=True, slots=True)
-class BatchId:
+class BatchId(Struct, frozen=True):
     """A micro-batch: the same pair is the same input, however often Spark hands it over."""
 
     query: str

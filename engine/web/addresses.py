@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import quote
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
+
+class Addresses(Struct, frozen=True):
     """The addresses of pages. `files`: they lie in a folder that can be moved, and `above` leads from the page to it."""
 
     files: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.model.incidents import Incident
 from engine.model.links import Link, Links
@@ -11,8 +11,7 @@ from engine.store import Store
 from engine.web.timeline import Change, timeline
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """An incident as it is now, what happened to it, who was told of it, and what leads on from it."""
 
     incident: Incident

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from urllib.parse import urlencode
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.errors import UsageError
 from engine.model.incidents import Incident
@@ -16,8 +18,7 @@ PAGE_SIZE = 100
 EVERYTHING = 2**31  # as a page size: all on one page
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """What the reader asked for. Empty `state`: the findings; a label without a value: incidents that have it at all."""
 
     state: str = ""
@@ -34,8 +35,7 @@ class Query:
         return f"/?{urlencode(said)}" if said else "/"
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """One page of the list: `found` incidents fit the query, `counts` says how many there are by state without its state."""
 
     query: Query

@@ -7,11 +7,11 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import uvicorn
+from msgspec import Struct
 from starlette.types import ASGIApp
 
 from engine.errors import ListenError, UsageError
@@ -21,8 +21,7 @@ END_WITHIN_S = 3
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
+class Door(Struct, frozen=True):
     """An address that is listened on: connections wait until `serve` answers them."""
 
     socket: socket.socket

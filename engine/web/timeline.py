@@ -6,9 +6,10 @@ Times of revisions are event times: what the logs say, not when it was noticed; 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+
+from msgspec import Struct
 
 from engine.model.incidents import Incident
 from engine.model.notifications import Attempt, State
@@ -16,8 +17,7 @@ from engine.model.notifications import Attempt, State
 BY_LOGS, BY_NOTIFIER = "logs", "notifier"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """Something that happened, in one sentence, read in the logs or done by the notifier; `at` is None when the lines bear no
     time."""
 

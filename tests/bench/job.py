@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+from msgspec import Struct
 
 from connectors.kafka import open_source
 from engine.dsl import builtin_rules, load
@@ -29,8 +30,7 @@ BATCHES, WARMING = 40, 25  # of a run, and how many of them are not counted
 _BATCH = re.compile(r"(?:tocsin: )?batch \d+: ([\d,]+) lines?")
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """The CPU seconds of a run: in all, and of each of its batches that counts."""
 
     total: float

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from random import Random
+
+from msgspec.structs import replace
 
 from engine.dsl import builtin_rules, load, load_cached
 from engine.model.rules import Plan

@@ -1,11 +1,11 @@
 """One suite for every Ledger: the dictionary in `replay()` and the SQL store answer the same."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.incident import MemoryLedger
 from engine.model.incidents import DAWN, EVER, Alert, Blind, Capture, Evidence, Incident, Key, Roster, Sight, Verdict, sight

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 from connectors import slack, webhook
 from connectors.memory import MemoryReceiver
@@ -22,8 +23,7 @@ from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 HOSTILE = "<!channel> *x* `y` <https://evil|click> & \x1b[31m \u202e ${jndi:x} 데이터 " + "A" * 9000
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A receiver of one kind, and the call by which its messages arrive (empty: it has no network)."""
 
     open: Callable[[SlackStandIn], Receiver]

@@ -11,10 +11,12 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.match import match
 from engine.model.matches import Match
@@ -32,8 +34,7 @@ _NUMBERS = re.compile(r"(?<![\w-])[\w-]{22}(?![\w-])|[0-9]+|true|false")
 _DUMP = re.compile(r" values: *(\(|$)")
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Struct, frozen=True):
     """A line with those that belong to it; `number` is where it stands in its file, `known` whether a rule knows it."""
 
     file: str

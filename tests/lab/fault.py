@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tests.lab.scene import PLAIN, Layout, Scene
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """What is done to a cluster at work. `provoke` returns when its symptoms are printed."""
 
     provoke: Callable[[Scene], None]

@@ -9,11 +9,12 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 from confluent_kafka import OFFSET_END
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tests.lab.clients import (
     CLIENT,
@@ -53,8 +54,7 @@ initial.broker.registration.timeout.ms=240000
 _PRODUCER = {"acks": "all", "retries": "2147483647", "request.timeout.ms": "10000", "delivery.timeout.ms": "30000"}
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """What the cluster of a history needs besides three brokers that are their own quorum. `kafka` is its version."""
 
     kafka: str = KAFKA[2]

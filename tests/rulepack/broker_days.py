@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
+
+from msgspec import Struct
 
 from tests.bench.corpus import QUIET, filled
 from tests.rulepack.playing import GOODLOGS, NO_LOGS, Story
@@ -25,8 +26,7 @@ _FORM = "%Y-%m-%d %H:%M:%S,%f"
 Said = tuple[datetime, str]  # when, and the text behind the stamp, continuation lines included
 
 
-@dataclass(frozen=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """What a broker prints every so often: {id} is the broker's, {n} counts up."""
 
     every: timedelta
@@ -34,8 +34,7 @@ class Pace:
     brokers: Sequence[int] = BROKERS
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(Struct, frozen=True):
     """How the brokers of a version spend a day: restarted as in `restart`, at other times printing at these paces."""
 
     restart: str

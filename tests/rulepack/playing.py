@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import yaml
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from connectors.files.rotation import rotation
 from engine.config import load as load_config
@@ -27,8 +28,7 @@ NO_LOGS = (".md", ".yml", ".yaml")
 INGESTED_AT = datetime(2027, 1, 1, tzinfo=UTC)  # after everything in the samples
 
 
-@dataclass(frozen=True)
-class Story:
+class Story(Struct, frozen=True):
     """Log texts by file name, in the order they are read, and the labels of all their lines."""
 
     logs: Mapping[str, str]

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import yaml
+from msgspec import Struct
 
 from engine.model.matches import Match, Seen
 from engine.model.records import Progress, Tick
@@ -33,8 +33,7 @@ _MATCH = re.compile(r"match (?P<rule>\S+)(?: (?P<captures>\{.*\}))?(?: on (?P<so
 _UNIT_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """What must be said of a rule: its alerts or incidents as texts (`g firing`), with the facts that each must have."""
 
     line: int
@@ -44,8 +43,7 @@ class Expected:
     facts: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """A scenario: its plan's name, and items and expectations in the order of the file."""
 
     plan: str

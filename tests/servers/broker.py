@@ -9,8 +9,9 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tests.servers.ending import end, kill
 from tests.servers.logfile import logging_to
@@ -42,8 +43,7 @@ group.initial.rebalance.delay.ms=0
 """
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Struct, frozen=True):
     """A server's id and its two ports: `port` for clients and brokers, `controller` for the quorum; and what it is."""
 
     id: int
@@ -52,8 +52,7 @@ class Node:
     roles: str = BOTH
 
 
-@dataclass(frozen=True)
-class Doors:
+class Doors(Struct, frozen=True):
     """Listeners besides the plain one: name -> port, the settings they need, and SCRAM credentials (`SCRAM-SHA-512=[...]`).
 
     `hosts`: name -> the host by which clients are told of it, where that is not the one it listens on.

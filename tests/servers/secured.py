@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tests.servers.broker import Broker, Doors, brokers, free_ports
 
@@ -27,8 +28,7 @@ ssl.keystore.password={store_password}
 """
 
 
-@dataclass(frozen=True)
-class Secured:
+class Secured(Struct, frozen=True):
     """A broker and the address of each of its doors; `certificate` is the PEM file that clients must trust."""
 
     broker: Broker

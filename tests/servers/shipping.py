@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from kafka import KafkaAdminClient, KafkaProducer
+from msgspec.structs import replace
 
 from connectors.files import find, read_path
 from connectors.kafka.offsets import RECORD_POSITIONS

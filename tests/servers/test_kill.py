@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from kafka import KafkaProducer
+from msgspec import Struct
 
 from engine.model.incidents import Incident
 from engine.model.records import Progress, RawLine
@@ -74,8 +75,7 @@ class Feed:
                 yield
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """The folder that a run is started in: configuration, store, checkpoint, and what it says."""
 
     folder: Path

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 import engine
 from engine.cli.authoring.yaml_text import entry, folded, literal, scalar
@@ -55,8 +56,7 @@ MOST_SHOWN = 4  # pasted events that become tests
 Firing = Mapping[str, Mapping[str, Value]]  # texts of events, and what is captured of each
 
 
-@dataclass(frozen=True, slots=True)
-class Drafted:
+class Drafted(Struct, frozen=True):
     """A draft: id and text of the rule file, the rules that know these lines already, and how many events they are."""
 
     id: str

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import re2
+from msgspec import Struct
 
 from engine.cli.intake import Intake
 from engine.cli.rule_tests import narrowed
+from engine.codec import plain
 from engine.dsl.patterns import HOLE, compile_pattern
 from engine.errors import UsageError
 from engine.incident import MemoryLedger
@@ -29,8 +30,7 @@ _CLOSE = 0.25  # of one item
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class ItemView:
+class ItemView(Struct, frozen=True):
     """One item on one event: whether it holds, its captures, and, where it does not, why not (one sentence a test)."""
 
     name: str
@@ -40,8 +40,7 @@ class ItemView:
     near: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class EventView:
+class EventView(Struct, frozen=True):
     """A signature on one event. `parts` are the parts of the condition with their values: true, false or unknown."""
 
     source: str
@@ -189,8 +188,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 4] + " ..."
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """How one rule judges a log. For a correlation, `views` are those of the rules it works on, and `alerts` what it makes of
     them."""
 
@@ -222,7 +220,7 @@ class Explanation:
             id_: {
                 "events": len(views),
                 "fires_on": sum(v.fires for v in views),
-                "shown": [asdict(v) for v in closest(views, most)],
+                "shown": plain(closest(views, most)),
             }
             for id_, views in self.views.items()
         }

@@ -8,11 +8,11 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from engine.cli.exits import FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import Input, checks, opened, unreadable

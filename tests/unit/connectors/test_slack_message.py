@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from connectors.slack import breaches, open_receiver, open_webhook_receiver, parent, reply
 from connectors.slack.limits import MOST_BLOCKS, MOST_CHARACTERS, Block, characters, cut, fitted

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from engine.correlate import Correlator
 from engine.model.incidents import Alert, Blind, Evidence, Roster, Verdict

@@ -1,6 +1,6 @@
 """Scopes are apart; progress reaches the scopes of its source, whenever the source is first heard of."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.correlate import Correlator, correlate
 from engine.correlate.logic import correlation_types

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
+
+from msgspec.structs import replace
 
 from engine.deliver import Notifier, Policy
 from engine.model.incidents import Incident

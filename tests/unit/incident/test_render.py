@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.incident.render import command, fitting, human_bytes, human_ms, prose, setting, step, words
 from engine.model.expressions import Binary, Call, Literal, Name

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 from random import choices
 from string import ascii_letters
 
 import hyperscan
 import pytest
+from msgspec.structs import replace
 
 from engine.match.digits import ALIKE
 from engine.match.screen import Borne, Screen

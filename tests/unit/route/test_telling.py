@@ -1,9 +1,9 @@
 """When a receiver is told, to the second: waits, changes, repetitions."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from engine.model.incidents import Incident
 from engine.model.notifications import Reason

@@ -1,9 +1,9 @@
 """The route tree takes the deepest branch that holds, and goes on only where told; silences mute."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from engine.model.routes import Matcher, Route, Silence, Timings
 from engine.route import muted_by, route, routing_labels

@@ -2,11 +2,11 @@
 
 import re
 import sqlite3
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import create_engine, inspect
 
 from engine.codec import dumps

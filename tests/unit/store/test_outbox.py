@@ -1,11 +1,11 @@
 """What the notifier keeps: entries, who knows what, every attempt, silences."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.model.notifications import Attempt, Delivery, Reason, Standing, State, Told
 from engine.model.routes import Matcher, Silence

@@ -1,11 +1,11 @@
 """The store: one transaction a batch, a batch that comes again holds as it is then, what changed is found."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.errors import DataLoss, StoreError
 from engine.model.incidents import Incident

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 from html.parser import HTMLParser
 
 import pytest
+from msgspec.structs import replace
 from starlette.testclient import TestClient
 
 from engine.cli.answer import document
