@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from engine.codec import foreign
 
@@ -40,7 +41,7 @@ _ASKED = msgspec.json.Decoder(_asked(_keys(_NAMES), message=str, log=_IN_LOG | s
 _ENCODER = msgspec.json.Encoder()
 
 
-class Content(NamedTuple):
+class Content(Struct, frozen=True):
     """The lines of a record, each with its line end, and whose they are, as far as the record says ("" where it does not)."""
 
     data: bytes
@@ -48,7 +49,7 @@ class Content(NamedTuple):
     file: str = ""
 
 
-class Run(NamedTuple):
+class Run(Struct, frozen=True):
     """Records that are raw lines, or documents about one file: their lines, how many bytes each record has of them, and whose
     they are."""
 
@@ -58,7 +59,7 @@ class Run(NamedTuple):
     file: str = ""
 
 
-class _Whose(NamedTuple):
+class _Whose(Struct, frozen=True):
     host: str = ""
     file: str = ""
     by_program: bool = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -65,7 +64,7 @@ class Measure(Struct, frozen=True):
         return match.captures.get(self.field, match.labels.get(self.field))
 
 
-class Place(NamedTuple):
+class Place(Struct, frozen=True, array_like=True):
     """Where a match is kept: `values` are its entity's, by sorted label, None where missing. `source_id` is set only where the
     answer may depend on it: for a missing value, or a rule of some versions. `value`: see Measure."""
 
@@ -93,7 +92,7 @@ class _State(Struct, frozen=True):
     complete_seen: datetime | None = None
 
 
-class _Judged(NamedTuple):
+class _Judged(Struct, frozen=True):
     """An episode and its alert. Once it is over that is the same as long as the episode is: whatever is in it is not changed in
     place."""
 

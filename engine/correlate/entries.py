@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.correlate.tally import Occurrence, Tally, name_of, when
@@ -16,7 +16,7 @@ Kind = tuple[str, str]  # the rule that was matched, and the value that a value_
 _INSTANT = timedelta(microseconds=1)
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True):
     """Something counted `weight` times at `at`, made of `parts` of `rule_id` that lie between `first` and `last`.
 
     `value` is what a value_count tells its entries apart by.
@@ -56,7 +56,7 @@ def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
         if at is None:
             yield part
         elif isinstance(part, Occurrence):
-            yield part._replace(at=at)
+            yield replace(part, at=at)
         else:
             yield replace(part, first=at, last=at, outer=sorted((at, event_id) for _, event_id in part.outer), cells=None)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -29,7 +28,7 @@ Stamped = tuple[datetime, str]  # time and id of an event
 Figure = int | float  # a whole one stays one when it is stored, or the same alert would look like another
 
 
-class Occurrence(NamedTuple):
+class Occurrence(Struct, frozen=True, array_like=True):
     """One match as correlation keeps it. `labels` are the emitter's, without where the line was read."""
 
     at: datetime

@@ -11,8 +11,9 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, product
-from typing import NamedTuple
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from engine.model.configs import printed_as
 from engine.model.expressions import UNKNOWN, Environment, Expression, Result, evaluate, names
@@ -57,7 +58,7 @@ def command(argv: Iterable[Template], environment: Environment) -> str:
     return " ".join(_argument(template, environment) for template in argv)
 
 
-class Words(NamedTuple):
+class Words(Struct, frozen=True):
     """What a rule says, to be filled in."""
 
     title: Template

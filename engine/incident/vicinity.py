@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import accumulate
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -21,7 +20,7 @@ from engine.model.rules import Plan, Rule
 from engine.remembered import remembered
 
 
-class Tie(NamedTuple):
+class Tie(Struct, frozen=True):
     """Alerts of `second` may be linked to one of `first` when they start in [-before, +after] of its time and agree `by` keys:
     pairs of a key of `first` and one of `second`."""
 

@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.match.checks import expression
 from engine.match.digits import widened
@@ -24,7 +27,7 @@ KNOWN_BYTES = 8 << 20  # of events that are remembered
 PAUSE = 16  # as many times as many events are not remembered where it does not pay
 
 
-class Borne(NamedTuple):
+class Borne(Struct, frozen=True):
     """What a text may bear: whether something in it `counts` each time it is said, and from where to where that stands which is
     known once it was said a few times in the same words."""
 
@@ -108,12 +111,12 @@ class Screen:
         found: dict[int, Borne] = {}
         for named, start, end in self._find(text):
             number = bisect_right(begins, end - 1) - 1
-            counts, spans = found.get(number, _NOTHING)
+            borne = found.get(number, _NOTHING)
             begin = begins[number]
             if named and start >= begin:
-                found[number] = Borne(counts, (*spans, (start - begin, end - begin)))
+                found[number] = replace(borne, named=(*borne.named, (start - begin, end - begin)))
             else:  # what began in the event before may hide something
-                found[number] = Borne(True, spans)
+                found[number] = replace(borne, counts=True)
         found.pop(-1, None)  # before the first
         return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -57,7 +56,7 @@ class Alert(Struct, frozen=True):
 DAWN, EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-class Sight(NamedTuple):
+class Sight(Struct, frozen=True):
     """When a rule held for an entity: as much of an alert as says what it may have to do with. `until` is EVER while it is not
     over, and None when its lines bear no time."""
 

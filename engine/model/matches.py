@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -13,7 +12,7 @@ from engine.model.records import NO_LABELS, Labels
 Value = str | int | float
 
 
-class Match(NamedTuple):
+class Match(Struct, frozen=True, array_like=True):
     """A signature seen in one event; text and captures are already redacted.
 
     At most one per (signature, event). `at` is event time, or ingest time when not `dated`. `text` is the evidence, at most

@@ -2,15 +2,13 @@
 
 A source_id names one stream of lines in order: a file, one host's file or one key in a Kafka topic, or one container inside a
 file of compose or kubectl output (`<file>#<container>`, `<file>#<pod>/<container>`; `parent_id` gives the file back).
-
-What there is of each line or event is a named tuple: that is made and changed in a fourth of the time of a frozen dataclass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -19,7 +17,7 @@ Labels = Mapping[str, str]
 NO_LABELS: Labels = {}
 
 
-class RawLine(NamedTuple):
+class RawLine(Struct, frozen=True, array_like=True):
     """One physical line as it arrived, without its line end.
 
     `offset` is the position of its first byte in the source, `number` its 1-based line number (0: unknown). `ingested_at` is
@@ -49,7 +47,7 @@ class Progress(Struct, frozen=True):
     covers_until: datetime | None = None
 
 
-class Record(NamedTuple):
+class Record(Struct, frozen=True):
     """One line with its wrappers off.
 
     `starts`: the wrapper itself says that a logical record starts here (a Kibana row, a JSON document); then the lines of
@@ -85,7 +83,7 @@ class Block(Struct, frozen=True):
     unsettled: bool = False
 
 
-class LogEvent(NamedTuple):
+class LogEvent(Struct, frozen=True):
     """One logical log record: wrappers off, stack trace and next-line reason joined.
 
     `text` is the whole event as printed, lines joined by newlines; `message` the first line without its header; `exception`

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine import codec
 from engine.model.records import Block, Labels, Progress, Record, Tick
@@ -121,7 +122,7 @@ class Assembler:
             carried = header.labels if header is not None else {}
             self._carried[record.source_id] = dict.fromkeys(found.carries, carried)
         taken = self._carried.get(record.source_id, {}).get(found.name)
-        return record._replace(labels={**record.labels, **taken}) if taken else record
+        return replace(record, labels={**record.labels, **taken}) if taken else record
 
 
 def join(tail: Block, head: Block) -> Block:

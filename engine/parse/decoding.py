@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.records import Block, Labels, LogEvent, Progress, Record, Tick
 from engine.model.rules import Format
@@ -65,7 +66,7 @@ def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
 
 
 def _of_status(block: Block, text: str, about: Labels) -> LogEvent:
-    return _event(block, None, text, about)._replace(logger=STATUS)
+    return replace(_event(block, None, text, about), logger=STATUS)
 
 
 def _header(block: Block, line: str, book: HeaderBook) -> Header | None:

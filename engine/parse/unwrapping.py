@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from engine.model.records import Progress, RawLine, Record, Tick
 from engine.model.rules import Format
 from engine.parse.headers import HeaderBook, header_book
@@ -50,4 +52,4 @@ def _one_off(record: Record, book: HeaderBook) -> Record | None:
 
 def _cleaned(record: Record) -> Record:
     text = clean(record.text)
-    return record if text is record.text else record._replace(text=text)
+    return record if text is record.text else replace(record, text=text)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -41,7 +41,7 @@ _Stretch = tuple[str, Callable[[str], Any], int, int]  # what is written there, 
 _Read = tuple[LogEvent, list[Match]]
 
 
-class Told(NamedTuple):
+class Told(Struct, frozen=True):
     """Of an event that needed no reading what LogEvent says of it (see AnyEvent), and its matches. What was open in its source
     before ends in front of it."""
 

@@ -48,9 +48,9 @@ class Blocks(Struct, frozen=True):
         """Yield which blocks may bear something, and what they say of that which is known once it was said a few times in the
         same words; None when something else may be borne, which counts each time (see match/screen)."""
         text, begins = self.lines.text, self.lines.starts[self.heads].tolist()
-        for block, (counts, named) in screen.bearing(text.translate(ALIKE), begins):
+        for block, borne in screen.bearing(text.translate(ALIKE), begins):
             at = begins[block]
-            yield block, None if counts else tuple([text[at + start : at + end] for start, end in named])
+            yield block, None if borne.counts else tuple([text[at + start : at + end] for start, end in borne.named])
 
     def lines_in(self, some: Flags) -> Flags:
         """Return which lines are in the blocks `some`, or before the first."""

@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.match.digits import ALIKE, decide
 from engine.model.records import RawLine, Record
@@ -33,7 +36,7 @@ _Some = TypeVar("_Some")
 _Other = TypeVar("_Other")
 
 
-class _Known(NamedTuple):
+class _Known(Struct, frozen=True):
     """The record of one of several documents alike; from where to where in them the stamp stands; and the text, if its words
     count."""
 
@@ -151,7 +154,7 @@ def _variants(raw: RawLine, numbers: _Places) -> Iterator[RawLine]:
             for at, digit in zip(places, _STAMPS[(number + nth) % len(_STAMPS)], strict=False):
                 text[at] = digit
             text[found.end(2) : found.end()] = raw.value[found.end(2) : found.end()]
-        yield raw._replace(value=bytes(text))
+        yield replace(raw, value=bytes(text))
 
 
 def _alike(text: str) -> bytes:

@@ -11,10 +11,10 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.model.records import NO_LABELS, Labels, RawLine, Record
 from engine.model.rules import Format
@@ -30,7 +30,7 @@ _STAMP = re.compile(rb"(?:20\d\d-\d\d-\d\dT|[ \d]\d )\d\d:\d\d:\d\d(?:\.\d{1,9})
 _CENTURY = 2  # digits of a year that are always the same
 
 
-class _Places(NamedTuple):
+class _Places(Struct, frozen=True):
     """Where in a wrapping which characters must stand, and where any digit may."""
 
     fixed: Numbers
@@ -111,7 +111,7 @@ def is_certain(wrapping: Wrapping, layout: Layout, formats: Sequence[Format]) ->
     """Tell whether the parser makes of lines of `layout` in `wrapping`, and of a trace below, what it makes of them alone."""
     example = layout.example.decode()
     probes = (*(example + ending for ending in (*ENDINGS, *DOUBTFUL_ENDINGS)), *(begun + "x" for begun in CONTINUATIONS))
-    alone = (_unwrapped(probe.encode(), formats)._replace(labels=NO_LABELS, at=None) for probe in probes)
+    alone = (replace(_unwrapped(probe.encode(), formats), labels=NO_LABELS, at=None) for probe in probes)
     return all(_taken_off(wrapping, probe, formats) == record for probe, record in zip(probes, alone, strict=True))
 
 
@@ -257,4 +257,4 @@ def _taken_off(wrapping: Wrapping, line: str, formats: Sequence[Format]) -> Reco
     inside = json.dumps(line, ensure_ascii=False)[1:-1] if wrapping.quoted else line
     record = _unwrapped(wrapping.around(inside.encode()), formats)
     source_id = record.source_id.removeprefix(wrapping.container) if wrapping.container else record.source_id
-    return record._replace(source_id=source_id, labels=NO_LABELS, at=None)
+    return replace(record, source_id=source_id, labels=NO_LABELS, at=None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,7 +27,7 @@ class Stall(Struct, frozen=True):
     told: bool = False
 
 
-class Failure(NamedTuple):
+class Failure(Struct, frozen=True, order=True):
     """`source` of `scope` cannot read `what`, and waits for it if it `waits`; else it goes on without."""
 
     scope: str

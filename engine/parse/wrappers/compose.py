@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import string
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 
 FIRST = string.ascii_letters
@@ -24,10 +26,10 @@ def unwrap(record: Record) -> Record | None:
     if prefix := _PREFIX.match(record.text):
         return _inside(record, prefix[1], record.text[prefix.end() :])
     if exited := _EXIT.match(record.text):
-        return _inside(record, exited[1], record.text)._replace(starts=True)
+        return replace(_inside(record, exited[1], record.text), starts=True)
     return None
 
 
 def _inside(record: Record, container: str, text: str) -> Record:
     labels = {**record.labels, "container": container}
-    return record._replace(source_id=f"{record.source_id}#{container}", text=text, labels=labels)
+    return replace(record, source_id=f"{record.source_id}#{container}", text=text, labels=labels)

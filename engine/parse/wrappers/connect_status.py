@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 
 FIRST = "{"
@@ -21,4 +23,4 @@ def unwrap(record: Record) -> Record | None:
     """Return the record as the start of an event, once."""
     if record.starts or _STATUS.match(record.text) is None:
         return None
-    return record._replace(starts=True)
+    return replace(record, starts=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 from engine.parse.times import parse_stamp
 
@@ -22,4 +24,4 @@ def unwrap(record: Record) -> Record | None:
     if found is None:
         return None
     at = parse_stamp(found[1], "iso")
-    return record._replace(text=record.text[found.end() :], at=at or record.at, partial=found[2] == "P")
+    return replace(record, text=record.text[found.end() :], at=at or record.at, partial=found[2] == "P")

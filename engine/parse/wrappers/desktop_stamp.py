@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 from engine.parse.times import parse_stamp, zone_of
 
@@ -25,4 +27,4 @@ def unwrap(record: Record) -> Record | None:
     if found is None:
         return None
     at = parse_stamp(found[1], "iso", zone_of(record.labels.get("timezone", "")))
-    return record._replace(text=record.text[found.end() :], at=at or record.at)
+    return replace(record, text=record.text[found.end() :], at=at or record.at)

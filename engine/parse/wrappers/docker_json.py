@@ -6,6 +6,8 @@ Source: moby daemon/logger/jsonfilelog, and loggerutils for the 16 KiB.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from engine.codec import foreign
 from engine.model.records import Record
 from engine.parse.times import parse_stamp
@@ -27,4 +29,4 @@ def unwrap(record: Record) -> Record | None:
         return None
     line = row["log"]
     at = parse_stamp(str(row["time"]), "iso")
-    return record._replace(text=line.rstrip("\r\n"), at=at or record.at, partial=not line.endswith("\n"))
+    return replace(record, text=line.rstrip("\r\n"), at=at or record.at, partial=not line.endswith("\n"))

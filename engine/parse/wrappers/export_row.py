@@ -13,6 +13,8 @@ import csv
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 from engine.parse.times import parse_stamp, zone_of
 
@@ -34,7 +36,7 @@ def unwrap(record: Record) -> Record | None:
     layout = "kibana" if row[1] else "epoch_ms" if stamp.isdigit() else "iso"
     at = parse_stamp(stamp, layout, zone_of(record.labels.get("timezone", "")))
     line = max(_columns(record.text[row.end() :]), key=len, default="")
-    return record._replace(text=line, at=at or record.at, starts=True)
+    return replace(record, text=line, at=at or record.at, starts=True)
 
 
 def _columns(text: str) -> Iterator[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import string
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 
 FIRST = string.ascii_letters + "[12"
@@ -38,4 +40,4 @@ _PREFIX = re.compile(f"(?:{'|'.join(_PREFIXES)})(?={_GOES_ON}|{_EXCEPTION}|{_DOC
 def unwrap(record: Record) -> Record | None:
     """Return the line behind the prefix, whose own stamp is the better one."""
     found = _PREFIX.match(record.text)
-    return None if found is None else record._replace(text=record.text[found.end() :])
+    return None if found is None else replace(record, text=record.text[found.end() :])

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 
 FIRST = "123456789"
@@ -21,4 +23,4 @@ _NUMBER = re.compile(
 def unwrap(record: Record) -> Record | None:
     """Return the line without its number."""
     found = _NUMBER.match(record.text)
-    return None if found is None else record._replace(text=record.text[found.end() :])
+    return None if found is None else replace(record, text=record.text[found.end() :])

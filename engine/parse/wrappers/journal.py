@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 from engine.parse.times import parse_stamp, zone_of
 
@@ -31,11 +33,11 @@ def unwrap(record: Record) -> Record | None:
     if found := _RFC5424.match(record.text):
         return _inside(record, found, found[1], found[2])
     bare = _PRIORITY.match(record.text)
-    return None if bare is None else record._replace(text=record.text[bare.end() :])
+    return None if bare is None else replace(record, text=record.text[bare.end() :])
 
 
 def _inside(record: Record, found: re.Match[str], stamp: str | None, host: str) -> Record:
     layout = "iso" if stamp and stamp[0].isdigit() else "month_day"
     at = parse_stamp(stamp or "", layout, zone_of(record.labels.get("timezone", "")), record.at or record.ingested_at)
     labels = {"host": host, **record.labels}
-    return record._replace(text=record.text[found.end() :], at=at or record.at, labels=labels)
+    return replace(record, text=record.text[found.end() :], at=at or record.at, labels=labels)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from engine.codec import foreign
 from engine.model.records import Record
 from engine.parse.times import parse_stamp
@@ -27,7 +29,7 @@ def unwrap(record: Record) -> Record | None:
         return None
     host = row.get("_HOSTNAME")
     labels = {"host": host, **record.labels} if isinstance(host, str) and host else record.labels
-    return record._replace(text=text, at=at or record.at, labels=labels)
+    return replace(record, text=text, at=at or record.at, labels=labels)
 
 
 def _message(given: Any) -> str:

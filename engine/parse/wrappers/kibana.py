@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 from engine.parse.times import parse_stamp, zone_of
 
@@ -22,4 +24,4 @@ def unwrap(record: Record) -> Record | None:
     if row is None:
         return None
     at = parse_stamp(row[1], "kibana", zone_of(record.labels.get("timezone", "")))
-    return record._replace(text=record.text[row.end() :], at=at or record.at, starts=True)
+    return replace(record, text=record.text[row.end() :], at=at or record.at, starts=True)

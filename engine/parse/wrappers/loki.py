@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 from engine.parse.times import parse_stamp
 
@@ -30,4 +32,4 @@ def unwrap(record: Record) -> Record | None:
     if found is None:
         return None
     at = parse_stamp(found[1], "epoch_ms" if found[1].isdigit() else "iso")
-    return record._replace(text=record.text[found.end() :], at=at or record.at)
+    return replace(record, text=record.text[found.end() :], at=at or record.at)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 
 FIRST = "["
@@ -21,4 +23,4 @@ def unwrap(record: Record) -> Record | None:
         return None
     pod, container = found.groups()
     labels = {**record.labels, "pod": pod, "container": container}
-    return record._replace(source_id=f"{record.source_id}#{pod}/{container}", text=record.text[found.end() :], labels=labels)
+    return replace(record, source_id=f"{record.source_id}#{pod}/{container}", text=record.text[found.end() :], labels=labels)

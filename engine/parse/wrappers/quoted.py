@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 
 FIRST = '>-*`│"'
@@ -32,4 +34,4 @@ def unwrap(record: Record) -> Record | None:
         text = text.rstrip("`")
     elif found.lastgroup == "cell":
         text = text.removesuffix('"').replace('""', '"')
-    return record._replace(text=text)
+    return replace(record, text=text)

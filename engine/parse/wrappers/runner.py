@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from engine.model.records import Record
 
 FIRST = "["
@@ -16,4 +18,4 @@ _PREFIX = re.compile(r"\[[\w:.-]{1,20}\] (?=\{\")")
 def unwrap(record: Record) -> Record | None:
     """Return the object without the name."""
     found = _PREFIX.match(record.text)
-    return None if found is None else record._replace(text=record.text[found.end() :].rstrip("`"))
+    return None if found is None else replace(record, text=record.text[found.end() :].rstrip("`"))

@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from engine.codec import foreign
 from engine.model.records import Labels, Record
 from engine.parse.times import parse_stamp, zone_of
@@ -66,7 +68,8 @@ def unwrap(record: Record) -> Record | None:
     if "level" in fields and (name := _first(document, ("name",))):
         fields.setdefault("logger", name)
     by_program = "level" in fields or "logger" in fields
-    return record._replace(
+    return replace(
+        record,
         text=_text(document, message + _group(document, message)) + _broker(document, message),
         at=_at_time(document, record) or record.at,
         starts=record.starts or by_program,

@@ -110,7 +110,7 @@ def test_a_heartbeat_of_another_version_arms_nothing() -> None:
     made = replace(PLAN, components=(broker(versions=(("<=", "2.6"),)),))
     version = match("component:broker/version", 0, "1.log", version="3.6.0")
     assert silent([*cluster(), version], made) == []
-    assert len(silent([*cluster(), version._replace(captures={"version": "2.6.1"})], made)) == 1
+    assert len(silent([*cluster(), replace(version, captures={"version": "2.6.1"})], made)) == 1
 
 
 def test_a_heartbeat_that_had_already_stopped_arms_nothing() -> None:
@@ -137,7 +137,7 @@ def test_a_file_that_ends_where_it_was_rotated_is_no_verdict() -> None:
 
 
 def _of(source_id: str, item: Match | Seen) -> Match | Seen:
-    return item._replace(source_id=source_id) if isinstance(item, Match) else replace(item, source_id=source_id)
+    return replace(item, source_id=source_id)
 
 
 def test_a_file_of_a_broker_that_goes_on_in_another_one() -> None:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from engine.correlate import Correlator
 from engine.model.expressions import Binary, Literal, Name
@@ -289,7 +290,7 @@ def test_an_event_that_goes_on_is_shown_whole() -> None:
     correlator.observe(cut)
     correlator.flush()
     correlator.retract(cut)
-    correlator.observe(cut._replace(text="seen\nCaused by: what was read later"))
+    correlator.observe(replace(cut, text="seen\nCaused by: what was read later"))
     found = correlator.flush()
     assert [f.text for f in found if isinstance(f, Evidence)] == ["seen\nCaused by: what was read later"]
     assert [len(f.alerts) for f in found if isinstance(f, Verdict)] == [1]

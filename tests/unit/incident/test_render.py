@@ -92,7 +92,8 @@ def test_a_rule_says_it_in_the_words_of_the_first_case_that_surely_holds() -> No
     refused = replace(asked, runbook=replace(asked.runbook, cases=(unknown, late)))
 
     def told(**environment: object) -> tuple[str, ...]:
-        return tuple(prose(each, environment) for each in words(refused, environment))
+        said = words(refused, environment)
+        return tuple(prose(each, environment) for each in (said.title, said.cause, said.impact))
 
     assert told() == ("refused", "cause of refused", "impact of refused")
     assert told(wait=9) == ("refused", "too late", "it stops")

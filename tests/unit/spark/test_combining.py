@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.incident import MemoryLedger, group
 from engine.model.incidents import Alert, Blind, Evidence, Roster, Verdict
@@ -35,7 +36,7 @@ def told(items: Iterable[Item]) -> list[Match]:
 
 
 def test_alike_matches_are_one_row_and_come_back_as_they_were() -> None:
-    storm = [match("r", n / 10, topic="t", offset=n)._replace(number=n) for n in range(50)]
+    storm = [replace(match("r", n / 10, topic="t", offset=n), number=n) for n in range(50)]
     other = [match("r", 1, source="b.log"), match("r", 1, labels={"pod": "1"}), match("s", 1)]
     rows = through([*storm, *other])
     assert len(rows) == 4
@@ -47,7 +48,7 @@ def test_a_row_is_bounded_in_matches_and_in_text(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(combining, "MOST_TEXT", 100)
     few = through([match("r", n) for n in range(25)])
     assert sorted(len(each.at) for each in few if isinstance(each, Combined)) == [5, 10, 10]
-    long = through([match("r", n)._replace(text="x" * 60) for n in range(4)])
+    long = through([replace(match("r", n), text="x" * 60) for n in range(4)])
     assert [len(each.at) for each in long if isinstance(each, Combined)] == [2, 2]
 
 

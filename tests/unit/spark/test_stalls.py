@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from engine.spark.stalls import Failure, Stall, notices, renewed, stalled
 
 FIRST = Failure("prod", "one", "k1:9092", "Connection refused")
-SECOND = FIRST._replace(source="two")
+SECOND = replace(FIRST, source="two")
 
 
 def texts(before: tuple[Stall, ...], after: tuple[Stall, ...], at_s: int) -> list[str]:
@@ -13,7 +15,7 @@ def texts(before: tuple[Stall, ...], after: tuple[Stall, ...], at_s: int) -> lis
 
 
 def test_sources_that_wait_for_the_same_are_one_stall_in_each_scope() -> None:
-    found = renewed((), [SECOND, FIRST, FIRST._replace(scope="test", source="three")], 100, 60)
+    found = renewed((), [SECOND, FIRST, replace(FIRST, scope="test", source="three")], 100, 60)
     assert [(stall.scope, stall.what, stall.sources) for stall in found] == [
         ("prod", "k1:9092", ("one", "two")),
         ("test", "k1:9092", ("three",)),
@@ -26,7 +28,7 @@ def test_a_stall_is_said_when_it_begins_when_it_has_lasted_and_when_it_ends() ->
     assert texts((), begun, 100) == ["cannot read 'k1:9092': Connection refused; looking again until it can be read"]
     lasting = renewed(begun, [FIRST, SECOND], 159, 60)
     assert texts(begun, lasting, 159) == []
-    timed_out = FIRST._replace(why="timed out")
+    timed_out = replace(FIRST, why="timed out")
     long = renewed(lasting, [timed_out], 160, 60)
     assert texts(lasting, long, 160) == ["'k1:9092' has not been readable for 60 s: timed out"]
     longer = renewed(long, [timed_out], 300, 60)
@@ -38,7 +40,7 @@ def test_a_stall_is_said_when_it_begins_when_it_has_lasted_and_when_it_ends() ->
 
 def test_another_trouble_of_the_same_source_is_another_stall() -> None:
     begun = renewed((), [FIRST], 100, 60)
-    gone = renewed(begun, [FIRST._replace(what="the topic one", why="does not exist")], 200, 60)
+    gone = renewed(begun, [replace(FIRST, what="the topic one", why="does not exist")], 200, 60)
     assert [(stall.what, stall.since_s, stall.told) for stall in gone] == [("the topic one", 200, False)]
 
 
