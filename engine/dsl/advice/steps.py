@@ -15,4 +15,5 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
     steps = () if rule is None else rule.runbook.fix
     if steps and all(step.when is not None and evaluate(step.when, {}) is False for step in steps):
         message = "where nothing of what they ask for was captured, none of these steps fits"
-        report.add(Code.NO_STEP_FITS, draft.document.find(["runbook", "fix"]), message, "leave one of them without `when`, or add one")
+        at = draft.document.find(["runbook", "fix"])
+        report.add(Code.NO_STEP_FITS, at, message, "leave one of them without `when`, or add one")
