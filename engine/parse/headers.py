@@ -21,8 +21,8 @@ _LEVELS = {
     **dict.fromkeys(("0", "1", "2", "F", "FATA", "PANI", "CRIT", "CRITICAL", "EMERG", "EMERGENCY", "ALERT", "SEVERE"), "FATAL"),
     **dict.fromkeys(("3", "E", "ERR", "ERRO", "FAIL"), "ERROR"),
     **dict.fromkeys(("4", "W", "WARNING"), "WARN"),
-    **dict.fromkeys(("5", "6", "I", "NOTICE", "INFORMATION"), "INFO"),
-    **dict.fromkeys(("7", "D", "DBUG", "DEBU"), "DEBUG"),
+    **dict.fromkeys(("5", "6", "I", "NOTICE", "INFORMATION", "LOG", "AUDIT"), "INFO"),
+    **dict.fromkeys(("7", "D", "DBUG", "DEBU", "VERBOSE"), "DEBUG"),
     **dict.fromkeys(("T", "TRCE", "TRAC"), "TRACE"),
 }
 

@@ -30,8 +30,8 @@ _TRACE = (
 )  # fmt: skip
 _REASON = ("error.message", "err.message", "thrown.message", "thrown.localizedMessage", "err", "error")
 _CLASS = ("error.type", "err.type", "thrown.name")
-_TIME = ("@timestamp", "timestamp", "time", "ts", "asctime", "timeMillis", "instant.epochSecond", "date")
-_TORN = ('{"@timestamp"', '"@timestamp"')
+_TIME = ("@timestamp", "timestamp", "time", "ts", "asctime", "timeMillis", "instant.epochSecond", "date", "t.$date")
+_TORN = re.compile(r'\{?"(?:@?timestamp|time|ts|log\.level|level|severity|caller|msg|message)":')
 _FIELDS = {
     "level": ("level", "log.level", "severity", "levelname", "loglevel", "_level_name", "_log_level"),
     "logger": ("logger_name", "log.logger", "logger", "loggerName", "_logger_name", "_log_logger"),
@@ -50,8 +50,9 @@ _ADDRESS = re.compile(r"[\w.\-\[\]]{1,255}:\d{1,5}")
 _ANSWER_CODE = "error_code"  # what REST servers of Confluent answer; their clients print it behind the message, in these words
 _LABELLING = frozenset((*_CONNECT, *(key for keys in _LABELS.values() for key in keys)))
 _PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
+_LETTERS = frozenset("FEWID")
 _SECONDS_DIGITS = 11  # a number of fewer counts seconds, of more milliseconds or finer
-_PAIR = re.compile(r'"([@\w.]{1,64})"\s{0,9}:\s{0,9}"([^"\\]*(?:\\.[^"\\]*)*)')
+_PAIR = re.compile(r'"([@\w.]{1,64})"\s{0,9}:\s{0,9}(?:"([^"\\]*(?:\\.[^"\\]*)*)|(\d{1,19}(?:\.\d{1,9})?))')
 
 
 def unwrap(record: Record) -> Record | None:
@@ -114,8 +115,11 @@ def _stamp(value: Any, zone: Any) -> datetime | None:
 
 
 def _level(document: Mapping[str, Any]) -> str:
-    """Return the level of a document that numbers it: syslog's 0 to 7 (GELF), pino's 10 to 60; empty for others."""
-    level = document.get("level")
+    """Return the level of a document that numbers it: syslog's 0 to 7 (GELF), pino's 10 to 60; or has a letter for it
+    (MongoDB); empty for others."""
+    level = document.get("level", document.get("s"))
+    if isinstance(level, str):
+        return level if level in _LETTERS else ""
     if isinstance(level, bool) or not isinstance(level, int):
         return ""
     return _first(document, ("_level_name",)) or _PINO.get(level) or (str(level) if 0 <= level <= 7 else "")
@@ -140,7 +144,7 @@ def _document(text: str) -> Mapping[str, Any] | None:
     try:
         loaded = foreign(text.rstrip(", ") if text.endswith((",", ", ")) else text)
     except (ValueError, RecursionError):
-        return _torn(text) if text.startswith(_TORN) else None
+        return _torn(text) if _TORN.match(text) else None
     if not isinstance(loaded, dict):
         return None
     inner = loaded.get("_source", loaded)
@@ -148,8 +152,12 @@ def _document(text: str) -> Mapping[str, Any] | None:
 
 
 def _torn(text: str) -> Mapping[str, Any]:
-    """Return the keys of a broken document whose values are text, nesting ignored."""
-    return {key: _unquoted(value) for key, value in reversed(_PAIR.findall(text))}
+    """Return the keys of a broken document whose values are text or numbers, nesting ignored."""
+    return {key: _number(number) if number else _unquoted(value) for key, value, number in reversed(_PAIR.findall(text))}
+
+
+def _number(digits: str) -> int | float:
+    return float(digits) if "." in digits else int(digits)
 
 
 def _unquoted(value: str) -> str:
