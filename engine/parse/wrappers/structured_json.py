@@ -82,9 +82,12 @@ def _text(document: Mapping[str, Any], message: str) -> str:
         code = document.get(_ANSWER_CODE)
         return message.rstrip() if code is None else f"{message.rstrip()}; error code: {code}"
     trace = _first(document, _TRACE).removeprefix(": ")
+    kind, reason = _first(document, _CLASS), _first(document, _REASON)
+    said = f"{kind}: {reason}" if kind and reason else reason
     if not trace:
-        kind, reason = _first(document, _CLASS), _first(document, _REASON)
-        trace = f"{kind}: {reason}" if kind and reason else reason
+        trace = said
+    elif reason not in trace and reason not in message:  # zap's trace is of where it was logged
+        trace = f"{said}\n{trace}"
     return message.rstrip() if not trace or trace in message else f"{message.rstrip()}\n{trace.rstrip()}"
 
 

@@ -93,6 +93,7 @@ def test_a_zone_that_does_not_exist_is_utc() -> None:
         ("21/05/25 10:11:12", "short_year", datetime(2021, 5, 25, 10, 11, 12, tzinfo=UTC)),
         ("01-12-2021 10:00:00.123", "day_first", datetime(2021, 12, 1, 10, 0, 0, 123000, tzinfo=UTC)),
         ("31/Dec/2021 10:00:00", "day_first", datetime(2021, 12, 31, 10, tzinfo=UTC)),
+        ("31-Dec-21 10:00:00", "day_first", datetime(2021, 12, 31, 10, tzinfo=UTC)),
         ("1664989539869000", "epoch_ms", datetime(2022, 10, 5, 17, 5, 39, 869000, tzinfo=UTC)),
         ("1664989539869000000", "epoch_ms", datetime(2022, 10, 5, 17, 5, 39, 869000, tzinfo=UTC)),
     ],

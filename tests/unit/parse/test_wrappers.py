@@ -311,3 +311,60 @@ def test_a_task_of_a_swarm_is_a_source_of_its_own() -> None:
 
 def test_the_code_of_an_answer_stands_behind_its_message() -> None:
     assert one('{"error_code":40403,"message":"Schema not found"}').text == "Schema not found; error code: 40403"
+
+
+def test_an_error_stands_above_the_trace_of_where_it_was_logged() -> None:
+    zap = (
+        '{"level":"fatal","ts":1623072056.85,"msg":"Unable to create consumer","error":"kafka: EOF",'
+        '"stacktrace":"main.main\\n\\tmain.go:75"}'
+    )
+    found = event(zap)
+    assert found.text == "Unable to create consumer\nkafka: EOF\nmain.main\n\tmain.go:75"
+    assert event(zap[1:]) == found  # its first brace lost
+    assert event(zap[: zap.index("\\n")]).text == "Unable to create consumer\nkafka: EOF\nmain.main"
+
+
+def test_a_broken_document_is_read_whatever_it_begins_with() -> None:
+    first, second = events(
+        '{"level":"ERROR","timestamp":"2022-07-19T09:52:20.557Z","logger":"kafkajs","message":"[Connection] Connection error",'
+        '"stack":"Error:\n'
+        'afterConnect (node:net:1187:16)"}\n{"level":"info","time":1663651683,"msg":"next", "cut'
+    )
+    assert (first.level, first.logger, second.level, second.message) == ("ERROR", "kafkajs", "INFO", "next")
+    assert second.timestamp == datetime(2022, 9, 20, 5, 28, 3, tzinfo=UTC)
+
+
+def test_mongodbs_letter_is_a_level() -> None:
+    found = event(
+        '{"t":{"$date":"2023-07-19T09:52:20.557+00:00"},"s":"W","c":"NETWORK","id":1,"ctx":"l","msg":"Connection ended"}'
+    )
+    assert (found.level, found.timestamp) == ("WARN", datetime(2023, 7, 19, 9, 52, 20, 557000, tzinfo=UTC))
+    assert event('{"time":"2023-07-19T09:52:20Z","s":"Sum","msg":"x"}').level == ""
+
+
+def test_rows_of_a_table_of_times_and_messages() -> None:
+    azure = one(r"9/20/2022, 5:28:03.265 AM | %3\|1663651683.264\|FAIL\|rdkafka#consumer-1\| [thrd:k:9092/0]: x")
+    assert azure.text == "%3|1663651683.264|FAIL|rdkafka#consumer-1| [thrd:k:9092/0]: x"
+    assert azure.at == datetime(2022, 9, 20, 5, 28, 3, 265000, tzinfo=UTC)
+    assert one("| 1731064812979 | START RequestId: a   |").text == "START RequestId: a"
+    insights = one(f"| 2022-10-05 17:05:40.000 | {BROKER} |")
+    assert (insights.text, insights.at) == (BROKER, datetime(2022, 10, 5, 17, 5, 40, tzinfo=UTC))
+    for text in ("| @timestamp | @message |", "| --- | --- |", "9/20/2022, 5:28:03 AM ERROR a | b", "| 12 | x |"):
+        assert one(text).text == text
+
+
+def test_kail_names_the_container_of_each_line() -> None:
+    record = one("shop/fluent-bit-rq45j[fluent-bit]: [2018/01/17 03:42:04] [error] [out_kafka] Receive failed: Disconnected")
+    assert record.source_id == "f.log#fluent-bit-rq45j/fluent-bit"
+    assert record.labels == {"pod": "fluent-bit-rq45j", "container": "fluent-bit"}
+    assert record.text.startswith("[2018/01/17")
+    assert one("postfix/smtpd[4711]: connect from k").source_id == "f.log"
+
+
+def test_what_a_lambda_prints_as_json_is_read() -> None:
+    document = '{"level":"WARN","timestamp":"2020-10-20T09:36:22.149Z","logger":"kafkajs","message":"Connection timeout"}'
+    for stamp in (
+        "2020-10-20T09:36:22.149Z\t792bad59-e2e3-43de-a089-46b2b98bf355\tERROR\t",
+        "2020-10-20T09:36:22.149Z undefined INFO ",
+    ):
+        assert (event(stamp + document).level, event(stamp + document).message) == ("WARN", "Connection timeout")
