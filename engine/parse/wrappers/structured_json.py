@@ -5,7 +5,8 @@ The message, the reason and the stack trace become the text. Documents that were
 end, a line over the bound) are read as far as they go. A document that names a level or a logger was written by the program
 itself and is one whole event; one that does not is a shipper's envelope, and its message is a plain line as any other.
 Source: ECS field reference (message, log.level, log.logger, process.thread.name, error.stack_trace); logstash-logback-encoder;
-GELF 1.1 payload specification; log4j2 JsonLayout; Quarkus and Spring Boot structured logging; pino (levels 10 to 60).
+GELF 1.1 payload specification; log4j2 JsonLayout; Serilog's compact format; .NET's JSON console;
+Quarkus and Spring Boot structured logging; pino (levels 10 to 60).
 """
 
 from __future__ import annotations
@@ -23,23 +24,52 @@ from engine.parse.times import parse_stamp, zone_of
 FIRST = '{"'
 ORDER = 50
 DEPTH = 2  # of dicts within the document
-_TEXT = ("message", "msg", "short_message", "log", "event", "line")
+_TEXT = (
+    "message", "msg", "short_message", "log", "event", "line", "textPayload", "_raw",
+    "@m", "RenderedMessage", "@mt", "MessageTemplate", "Message",
+)  # fmt: skip
 _TRACE = (
     "stack_trace", "error.stack_trace", "exception.stacktrace", "stackTrace", "full_message", "exc_info", "exception",
-    "thrown.extendedStackTrace", "_error_stack_trace", "_stack_trace", "err.stack", "stacktrace", "stack",
+    "thrown.extendedStackTrace", "_error_stack_trace", "_stack_trace", "err.stack", "stacktrace", "stack", "@x", "Exception",
 )  # fmt: skip
 _REASON = ("error.message", "err.message", "thrown.message", "thrown.localizedMessage", "err", "error")
 _CLASS = ("error.type", "err.type", "thrown.name")
-_TIME = ("@timestamp", "timestamp", "time", "ts", "asctime", "timeMillis", "instant.epochSecond", "date", "t.$date")
+_TIME = (
+    "@timestamp",
+    "timestamp",
+    "time",
+    "ts",
+    "asctime",
+    "timeMillis",
+    "instant.epochSecond",
+    "date",
+    "t.$date",
+    "@t",
+    "Timestamp",
+    "_time",
+)
 _TORN = re.compile(r'\{?"(?:@?timestamp|time|ts|log\.level|level|severity|caller|msg|message)":')
 _FIELDS = {
-    "level": ("level", "log.level", "severity", "levelname", "loglevel", "_level_name", "_log_level"),
-    "logger": ("logger_name", "log.logger", "logger", "loggerName", "_logger_name", "_log_logger"),
+    "level": (
+        "level",
+        "log.level",
+        "severity",
+        "levelname",
+        "loglevel",
+        "_level_name",
+        "_log_level",
+        "@l",
+        "Level",
+        "LogLevel",
+    ),
+    "logger": ("logger_name", "log.logger", "logger", "loggerName", "_logger_name", "_log_logger", "SourceContext", "Category"),
     "thread": ("thread_name", "process.thread.name", "thread", "threadName", "_thread_name", "_process_thread_name"),
 }
 _LABELS = {"host": ("_HOSTNAME", "host", "hostName", "host.name"), "container": ("fields.container",), "pod": ("fields.pod",)}
 _CONNECT = ("connector.context", "mdc.connector.context", "contextMap.connector.context")
 _CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
+# an Elasticsearch hit, Google Cloud; then, whose own keys count first, Datadog and Splunk
+_INSIDE = ("_source", "jsonPayload", "content", "result")
 _QUOTED = tuple(f'"{key}"' for key in _TEXT)
 _EXPLAINING = frozenset((*_TRACE, *_REASON, *_CLASS))
 # what kafkajs and franz-go say in keys of their own stands in the message of Java's client, in the words that are put there;
@@ -141,7 +171,7 @@ def _labels(document: Mapping[str, Any]) -> Labels:
 
 
 def _document(text: str) -> Mapping[str, Any] | None:
-    """Return the JSON object of a line; the source of an Elasticsearch hit, when it is one."""
+    """Return the JSON object of a line, with what it holds of another."""
     if not any(key in text for key in _QUOTED):
         return None
     try:
@@ -150,8 +180,10 @@ def _document(text: str) -> Mapping[str, Any] | None:
         return _torn(text) if _TORN.match(text) else None
     if not isinstance(loaded, dict):
         return None
-    inner = loaded.get("_source", loaded)
-    return _flat(inner if isinstance(inner, dict) else loaded)
+    for name in _INSIDE:
+        if isinstance(inner := loaded.get(name), dict):
+            return _flat({**loaded, **inner} if name in _INSIDE[:2] else {**inner, **loaded})
+    return _flat(loaded)
 
 
 def _torn(text: str) -> Mapping[str, Any]:

@@ -368,3 +368,49 @@ def test_what_a_lambda_prints_as_json_is_read() -> None:
         "2020-10-20T09:36:22.149Z undefined INFO ",
     ):
         assert (event(stamp + document).level, event(stamp + document).message) == ("WARN", "Connection timeout")
+
+
+@pytest.mark.parametrize(
+    ("document", "message", "level", "logger"),
+    [
+        (
+            '{"@t":"2021-05-12T10:11:12.1234567Z","@mt":"No {Topic}","@l":"Error","SourceContext":"A.B"}',
+            "No {Topic}",
+            "ERROR",
+            "A.B",
+        ),
+        ('{"Timestamp":"2021-05-12T10:11:12Z ","LogLevel":"Warning","Category":"A.B","Message":"No"}', "No", "WARN", "A.B"),
+        (
+            '{"timestamp":"2021-05-12T10:11:12Z","jsonPayload":{"message":"No","level":"WARN"},"severity":"INFO"}',
+            "No",
+            "WARN",
+            "",
+        ),
+        ('{"message":"outer","level":"INFO","result":{"message":"inner","level":"ERROR"}}', "outer", "INFO", ""),
+    ],
+)
+def test_documents_of_net_and_of_clouds(document: str, message: str, level: str, logger: str) -> None:
+    found = event(document)
+    assert (found.message, found.level, found.logger) == (message, level, logger)
+
+
+def test_a_line_in_a_clouds_envelope_is_a_line() -> None:
+    for envelope in (
+        {"insertId": "a", "textPayload": BROKER + chr(10), "timestamp": "2022-10-05T17:05:40Z", "severity": "ERROR"},
+        {"content": {"timestamp": "2022-10-05T17:05:40Z", "message": BROKER, "service": "kafka"}},
+        {"preview": False, "result": {"_raw": BROKER, "_time": "2022-10-05T17:05:40.000+00:00"}},
+    ):
+        found = event(json.dumps(envelope))
+        assert (found.level, found.logger, found.message) == ("INFO", "kafka.server.KafkaServer", "[KafkaServer id=1] started")
+    for prefix in ("   2022-10-05T17:05:40.12+0200 [APP/PROC/WEB/0] OUT ", "10/5/22 5:05:39.869 PM\t"):
+        assert one(prefix + BROKER).text == BROKER
+
+
+def test_the_level_of_java_util_logging_is_below() -> None:
+    found = event(
+        found=event(
+            "May 12, 2021 10:11:12 AM org.apache.kafka.clients.NetworkClient process\n"
+            "SEVERE: x\na.b.CException: y\n\tat a.B.c(B.java:1)"
+        )
+    )
+    assert (found.level, found.message, found.exception) == ("FATAL", "x", ("a.b.CException",))
