@@ -407,10 +407,6 @@ def test_a_line_in_a_clouds_envelope_is_a_line() -> None:
 
 
 def test_the_level_of_java_util_logging_is_below() -> None:
-    found = event(
-        found=event(
-            "May 12, 2021 10:11:12 AM org.apache.kafka.clients.NetworkClient process\n"
-            "SEVERE: x\na.b.CException: y\n\tat a.B.c(B.java:1)"
-        )
-    )
+    text = "May 12, 2021 10:11:12 AM org.apache.kafka.clients.NetworkClient process\nSEVERE: x\na.b.CException: y\n\tat a.B.c(B.java:1)"
+    found = event(text)
     assert (found.level, found.message, found.exception) == ("FATAL", "x", ("a.b.CException",))
