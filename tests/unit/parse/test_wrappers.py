@@ -407,6 +407,6 @@ def test_a_line_in_a_clouds_envelope_is_a_line() -> None:
 
 
 def test_the_level_of_java_util_logging_is_below() -> None:
-    text = "May 12, 2021 10:11:12 AM org.apache.kafka.clients.NetworkClient process\nSEVERE: x\na.b.CException: y\n\tat a.B.c(B.java:1)"
-    found = event(text)
+    stamp = "May 12, 2021 10:11:12 AM org.apache.kafka.clients.NetworkClient process"
+    found = event(f"{stamp}\nSEVERE: x\na.b.CException: y\n\tat a.B.c(B.java:1)")
     assert (found.level, found.message, found.exception) == ("FATAL", "x", ("a.b.CException",))
