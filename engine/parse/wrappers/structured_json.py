@@ -76,7 +76,7 @@ _EXPLAINING = frozenset((*_TRACE, *_REASON, *_CLASS))
 # the second of each is such a key where the message speaks of groups, or of brokers
 _GROUP = ("groupId", "group")
 _BROKER = ("broker", "addr")
-_ADDRESS = re.compile(r"[\w.\-\[\]]{1,255}:\d{1,5}")
+_ADDRESS = re.compile(r"(?:[\w.\-\[\]]{1,255}|\[\w{1,20}://[^\]\s]{1,255}\]):\d{1,5}")  # or one that holds a protocol
 _ANSWER_CODE = "error_code"  # what REST servers of Confluent answer; their clients print it behind the message, in these words
 _LABELLING = frozenset((*_CONNECT, *(key for keys in _LABELS.values() for key in keys)))
 _PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
