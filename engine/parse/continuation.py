@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 
 _FRAME = r"[\w$.]+\.[\w$<>]+\((?:\w+\.(?:java|scala|kt):\d+|Native Method|Unknown Source)\)"  # its `at` is on the line before
+_RUBY = r"(?:from )?[\w./@+-]+\.(?:rb|ru):\d+:in [`']"  # not indented, unlike those of any other language
 _POSTGRES = r"(?:CONTEXT|DETAIL|HINT|STATEMENT):  "  # what PostgreSQL adds to a message, two blanks behind the colon
-_TRACE = rf"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)|{_POSTGRES}|{_FRAME}"
+_STACK = r"Stack \(most recent call last\)"  # Python's, without an exception
+_TRACE = (
+    r"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)"
+    rf"|{_POSTGRES}|{_FRAME}|{_RUBY}|{_STACK}"
+)
 _CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
 _OPEN_ENDS = ("due to:", "due to: ", "error(s):")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -24,6 +25,7 @@ DEFAULT_CLUSTER = "default"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # `at` of an event with neither a stamp nor an ingest time
 ESCAPED = ("\\n\\tat ", "\\nCaused by: ", "\\n    at ")  # signs of a trace whose line ends are printed
 _ID_CHARS = 16
+_BELOW = re.compile(r"[^\n]*\n(SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ([^\n]*)")  # java.util.logging's second line
 _CUT = f"[cut: the event goes on beyond {BLOCK_LINES} lines or {BLOCK_BYTES // 1024} KiB]"
 
 
@@ -62,17 +64,21 @@ def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
         return [_of_status(block, clean(part.trace).rstrip(), part.labels) for part in failed]
     torn = about_torn(text) if opens_document(text) else {}
     text = unescape(text)
-    return [_of_status(block, text, torn) if torn else _event(block, _header(block, _first_line(text), book), text, {})]
+    return [_of_status(block, text, torn) if torn else _event(block, _header(block, text, book), text, {})]
 
 
 def _of_status(block: Block, text: str, about: Labels) -> LogEvent:
     return replace(_event(block, None, text, about), logger=STATUS)
 
 
-def _header(block: Block, line: str, book: HeaderBook) -> Header | None:
-    """Return what the first line of a block says. Of a program that names its fields that is nothing, but what it passes on
-    may be another one's line, with stamp and level."""
-    header = book.read(line) if block.headed else None
+def _header(block: Block, text: str, book: HeaderBook) -> Header | None:
+    """Return what the first line of a block says, and the second where that has the level.
+
+    Of a program that names its fields that is nothing, but what it passes on may be another one's line, with stamp and level.
+    """
+    header = book.read(_first_line(text)) if block.headed else None
+    if header is not None and not header.level and (below := _BELOW.match(text)):
+        return replace(header, level=level_of(below[1]), message=below[2])
     if header is None or not block.records[0].fields:
         return header
     return header if header.time and header.level and header.format.rank < GENERIC_RANK else None

@@ -18,12 +18,14 @@ from engine.remembered import remembered
 GENERIC_RANK = 90  # formats from here on take any line with a stamp: they do not vouch that it bears no wrapper
 _FIELDS = ("time", "level", "logger", "thread", "message")
 _LEVELS = {
-    **dict.fromkeys(("0", "1", "2", "F", "FATA", "PANI", "CRIT", "CRITICAL", "EMERG", "EMERGENCY", "ALERT", "SEVERE"), "FATAL"),
+    **dict.fromkeys(
+        ("0", "1", "2", "F", "FATA", "PANI", "CRIT", "CRITICAL", "EMERG", "EMERGENCY", "ALERT", "SEVERE", "FTL", "PNC"), "FATAL"
+    ),
     **dict.fromkeys(("3", "E", "ERR", "ERRO", "FAIL"), "ERROR"),
-    **dict.fromkeys(("4", "W", "WARNING"), "WARN"),
-    **dict.fromkeys(("5", "6", "I", "NOTICE", "INFORMATION"), "INFO"),
-    **dict.fromkeys(("7", "D", "DBUG", "DEBU"), "DEBUG"),
-    **dict.fromkeys(("T", "TRCE", "TRAC"), "TRACE"),
+    **dict.fromkeys(("4", "W", "WARNING", "WRN"), "WARN"),
+    **dict.fromkeys(("5", "6", "I", "NOTICE", "INFORMATION", "LOG", "A", "AUDIT", "INF", "CONFIG"), "INFO"),
+    **dict.fromkeys(("7", "D", "DBUG", "DEBU", "VERBOSE", "DBG", "FINE"), "DEBUG"),
+    **dict.fromkeys(("T", "TRCE", "TRAC", "TRC", "VRB", "FINER", "FINEST"), "TRACE"),
 }
 
 

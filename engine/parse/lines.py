@@ -10,7 +10,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
 # Markdown's bold, which people set around the words they ask about; not a path's `**`, nor a masked secret
 _BOLD = re.compile(r"(?<![\w*/])\*\*(?=[^\s*/])([^*\n]{1,500}?)(?<=[^\s*/])\*\*(?![\w*/])")
 # the colours of a code block of a web page, as issue trackers hand it over
-_SPAN = re.compile(r'</?span(?: (?:class|style)="[^"<>\n]{0,100}")?>')
+_SPAN = re.compile(r'</?(?:span|pre)(?: (?:class|style)="[^"<>\n]{0,100}")?>')
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -29,7 +29,7 @@ def decode_line(value: bytes) -> tuple[str, bool]:
 
 def plain(text: str) -> str:
     """Return `text` without the marks of Markdown's bold and of a web page's colours."""
-    if "span" in text:
+    if "</" in text or "<pre" in text:
         text = _SPAN.sub("", text)
     return _BOLD.sub(r"\1", text) if "**" in text else text
 

@@ -4,8 +4,9 @@
     kibana      Apr 14, 2022 @ 03:14:15.000
     epoch_ms    1664956976908, or seconds with a decimal point (1593460123.747), micro- or nanoseconds by their digits
     short_year  22/10/05 17:05:39
-    day_first   05-10-2022 17:05:39.869, or the month by name (05/Oct/2022)
+    day_first   05-10-2022 17:05:39.869, or the month by name (05/Oct/2022), then also with a short year (05-Oct-22)
     month_day   1005 17:05:39.869993, or Oct  5 17:05:39   no year: the latest that does not lie ahead
+    month_first 10/5/22 17:05:39:869, or with a long year; a comma may follow it
     twelve_hour 10/5/2022, 5:05:39.869 PM   the month first, or by name (Oct 5, 2022 5:05:39 PM; Oct 5, 5:05:39 PM)
 
 A stamp without an offset is read in the zone of its source.
@@ -21,8 +22,9 @@ from zoneinfo import ZoneInfo
 
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _MILLIS = re.compile(r"\d[.,_]\d{3}|\d{13}")
-_MONTH_DAY = re.compile(r"(?:(\d\d)(\d\d)|([A-Z][a-z]{2}) {1,2}(\d{1,2})) (\d\d:\d\d:\d\d(?:\.\d{1,9})?)")
-_DAY_FIRST = re.compile(r"(\d\d)[-./](\d\d|[A-Z][a-z]{2})[-./](\d{4})[ :](.+)")
+_MONTH_DAY = re.compile(r"(?:(\d\d)-?(\d\d)|([A-Z][a-z]{2}) {1,2}(\d{1,2})) (\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)")
+_MONTH_FIRST = re.compile(r"(\d{1,2})/(\d{1,2})/(?:20)?(\d\d),? (\d{1,2})(:\d\d:\d\d)(?:[.,:](\d{1,9}))?")
+_DAY_FIRST = re.compile(r"(\d\d)[-./ ](?:(\d\d|[A-Z][a-z]{2})[-./ ](\d{4})|([A-Z][a-z]{2})[- ](\d\d))[ :](.+)")
 _TWELVE_HOUR = re.compile(
     r"(?:(?P<name>[A-Z][a-z]{2}) |(?P<month>\d{1,2})/)(?P<day>\d{1,2})(?:[,/] ?(?P<year>\d{4}))?,? "
     r"(?P<hour>\d{1,2})(?P<rest>:\d\d:\d\d(?:[.,]\d{1,9})?)\s?(?P<half>[AP])M"
@@ -130,8 +132,17 @@ def _day_first(text: str, zone: tzinfo) -> datetime:
     parts = _DAY_FIRST.fullmatch(text)
     if parts is None:
         raise ValueError(text)
-    day, month, year, clock = parts.groups()
+    day, clock = parts[1], parts[6]
+    month, year = (parts[2], parts[3]) if parts[2] else (parts[4], f"20{parts[5]}")
     return _iso(f"{year}-{month if month.isdigit() else _month(month)}-{day} {clock}", zone)
+
+
+def _month_first(text: str, zone: tzinfo) -> datetime:
+    parts = _MONTH_FIRST.fullmatch(text)
+    if parts is None:
+        raise ValueError(text)
+    month, day, year, hour, rest, fraction = parts.groups()
+    return _iso(f"20{year}-{int(month):02}-{int(day):02} {int(hour):02}{rest}.{fraction or 0}", zone)
 
 
 def _without_year(text: str, zone: tzinfo, taken: datetime | None) -> datetime | None:
@@ -168,4 +179,5 @@ _LAYOUTS: Mapping[str, Callable[[str, tzinfo], datetime]] = {
     "epoch_ms": _epoch,
     "short_year": _short_year,
     "day_first": _day_first,
+    "month_first": _month_first,
 }

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from engine.model.records import Record
 
-FIRST = string.ascii_letters + "[12"
+FIRST = string.ascii_letters + string.digits + "[ "
 ORDER = 35
 _GOES_ON = r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:|\s+at [\w.$/<>-]{1,200}\(|Caused by: |Suppressed: |\s+\.\.\. \d+ more"
 _EXCEPTION = r"(?:[a-z_]\w{0,60}\.){2,8}\w{1,120}(?:\$\w{1,120})?(?:Exception|Error)\b"
@@ -22,6 +22,11 @@ _PREFIXES = (
     r"(?:INFO|WARN|ERROR|FATAL|STATUS|DEBUG) {0,3}\|(?:[^|\n]{1,60}\|){2,3} ?",  # Java and Windows service wrappers
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6,7}(?:Z|[+-]\d\d:\d\d) (?:##\[\w{1,20}\]|\w{1,20}\[[\w.-]{1,60}\]: )?",  # CI, Heroku
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\t",  # a panel's export
+    # Cloud Foundry; Splunk's column of times
+    r"\s{0,4}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}[+-]\d{4} \[[A-Z]{2,5}(?:/[\w-]{1,40}){0,4}\] ?(?:OUT|ERR) ",
+    r"\d{1,2}/\d{1,2}/\d{2,4} \d{1,2}:\d\d:\d\d\.\d{3} [AP]M\s",
+    # AWS Lambda: when, which request, its level
+    r"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\s)?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|undefined)\s[A-Z]{4,5}\s",
     # a panel in the reader's language
     r"\d{4}/\d{1,2}/\d{1,2} (?:上午|下午|오전 |오후 |午前|午後)?\d{1,2}:\d\d:\d\d ?(?:[AaPp]\.?[Mm]\.? )?",
     rf"(?:[a-z][a-z0-9-]{{0,62}} )?{_POD} (?:\u203a )?[a-z][a-z0-9-]{{0,62}} ",  # stern: namespace (of all), pod and container

@@ -5,7 +5,8 @@ The message, the reason and the stack trace become the text. Documents that were
 end, a line over the bound) are read as far as they go. A document that names a level or a logger was written by the program
 itself and is one whole event; one that does not is a shipper's envelope, and its message is a plain line as any other.
 Source: ECS field reference (message, log.level, log.logger, process.thread.name, error.stack_trace); logstash-logback-encoder;
-GELF 1.1 payload specification; log4j2 JsonLayout; Quarkus and Spring Boot structured logging; pino (levels 10 to 60).
+GELF 1.1 payload specification; log4j2 JsonLayout; Serilog's compact format; .NET's JSON console;
+Quarkus and Spring Boot structured logging; pino (levels 10 to 60).
 """
 
 from __future__ import annotations
@@ -25,35 +26,66 @@ from engine.parse.times import parse_stamp, zone_of
 FIRST = '{"'
 ORDER = 50
 DEPTH = 2  # of dicts within the document
-_TEXT = ("message", "msg", "short_message", "log", "event", "line")
+_TEXT = (
+    "message", "msg", "short_message", "log", "event", "line", "textPayload", "_raw",
+    "@m", "RenderedMessage", "@mt", "MessageTemplate", "Message",
+)  # fmt: skip
 _TRACE = (
     "stack_trace", "error.stack_trace", "exception.stacktrace", "stackTrace", "full_message", "exc_info", "exception",
-    "thrown.extendedStackTrace", "_error_stack_trace", "_stack_trace", "err.stack", "stacktrace", "stack",
+    "thrown.extendedStackTrace", "_error_stack_trace", "_stack_trace", "err.stack", "stacktrace", "stack", "@x", "Exception",
 )  # fmt: skip
 _REASON = ("error.message", "err.message", "thrown.message", "thrown.localizedMessage", "err", "error")
 _CLASS = ("error.type", "err.type", "thrown.name")
-_TIME = ("@timestamp", "timestamp", "time", "ts", "asctime", "timeMillis", "instant.epochSecond", "date")
-_TORN = ('{"@timestamp"', '"@timestamp"')
+_TIME = (
+    "@timestamp",
+    "timestamp",
+    "time",
+    "ts",
+    "asctime",
+    "timeMillis",
+    "instant.epochSecond",
+    "date",
+    "t.$date",
+    "@t",
+    "Timestamp",
+    "_time",
+)
+_TORN = re.compile(r'\{?"(?:@?timestamp|time|ts|log\.level|level|severity|caller|msg|message)":')
 _FIELDS = {
-    "level": ("level", "log.level", "severity", "levelname", "loglevel", "_level_name", "_log_level"),
-    "logger": ("logger_name", "log.logger", "logger", "loggerName", "_logger_name", "_log_logger"),
+    "level": (
+        "level",
+        "log.level",
+        "severity",
+        "levelname",
+        "loglevel",
+        "_level_name",
+        "_log_level",
+        "@l",
+        "Level",
+        "LogLevel",
+    ),
+    "logger": ("logger_name", "log.logger", "logger", "loggerName", "_logger_name", "_log_logger", "SourceContext", "Category"),
     "thread": ("thread_name", "process.thread.name", "thread", "threadName", "_thread_name", "_process_thread_name"),
 }
 _LABELS = {"host": ("_HOSTNAME", "host", "hostName", "host.name"), "container": ("fields.container",), "pod": ("fields.pod",)}
 _CONNECT = ("connector.context", "mdc.connector.context", "contextMap.connector.context")
 _CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
+# an Elasticsearch hit, Google Cloud; then, whose own keys count first, Datadog and Splunk
+_INSIDE = ("_source", "jsonPayload", "content", "result")
 _QUOTED = tuple(f'"{key}"' for key in _TEXT)
 _EXPLAINING = frozenset((*_TRACE, *_REASON, *_CLASS))
 # what kafkajs and franz-go say in keys of their own stands in the message of Java's client, in the words that are put there;
 # the second of each is such a key where the message speaks of groups, or of brokers
 _GROUP = ("groupId", "group")
 _BROKER = ("broker", "addr")
-_ADDRESS = re.compile(r"[\w.\-\[\]]{1,255}:\d{1,5}")
+_RECORD = ("topic", "partition", "offset")
+_ADDRESS = re.compile(r"(?:[\w.\-\[\]]{1,255}|\[\w{1,20}://[^\]\s]{1,255}\]):\d{1,5}")  # or one that holds a protocol
 _ANSWER_CODE = "error_code"  # what REST servers of Confluent answer; their clients print it behind the message, in these words
 _LABELLING = frozenset((*_CONNECT, *(key for keys in _LABELS.values() for key in keys)))
 _PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
+_LETTERS = frozenset("FEWID")
 _SECONDS_DIGITS = 11  # a number of fewer counts seconds, of more milliseconds or finer
-_PAIR = re.compile(r'"([@\w.]{1,64})"\s{0,9}:\s{0,9}"([^"\\]*(?:\\.[^"\\]*)*)')
+_PAIR = re.compile(r'"([@\w.]{1,64})"\s{0,9}:\s{0,9}(?:"([^"\\]*(?:\\.[^"\\]*)*)|(\d{1,19}(?:\.\d{1,9})?))')
 
 
 def unwrap(record: Record) -> Record | None:
@@ -70,7 +102,7 @@ def unwrap(record: Record) -> Record | None:
     by_program = "level" in fields or "logger" in fields
     return replace(
         record,
-        text=_text(document, message + _group(document, message)) + _broker(document, message),
+        text=_text(document, message + _group(document, message)) + _record(document, message) + _broker(document, message),
         at=_at_time(document, record) or record.at,
         starts=record.starts or by_program,
         fields=fields if by_program else {},
@@ -84,15 +116,26 @@ def _text(document: Mapping[str, Any], message: str) -> str:
         code = document.get(_ANSWER_CODE)
         return message.rstrip() if code is None else f"{message.rstrip()}; error code: {code}"
     trace = _first(document, _TRACE).removeprefix(": ")
+    kind, reason = _first(document, _CLASS), _first(document, _REASON)
+    said = f"{kind}: {reason}" if kind and reason else reason
     if not trace:
-        kind, reason = _first(document, _CLASS), _first(document, _REASON)
-        trace = f"{kind}: {reason}" if kind and reason else reason
+        trace = said
+    elif reason not in trace and reason not in message:  # zap's trace is of where it was logged
+        trace = f"{said}\n{trace}"
     return message.rstrip() if not trace or trace in message else f"{message.rstrip()}\n{trace.rstrip()}"
 
 
 def _group(document: Mapping[str, Any], message: str) -> str:
     group = _first(document, _GROUP if "group" in message else _GROUP[:1])
     return f" [groupId={group}]" if group and not any(c.isspace() for c in group) else ""
+
+
+def _record(document: Mapping[str, Any], message: str) -> str:
+    """Return which record the program was handed, as kafkajs says it where its handler fails."""
+    topic, partition, offset = (document.get(key) for key in _RECORD)
+    if not isinstance(topic, str) or not isinstance(partition, int) or not topic or topic in message:
+        return ""
+    return f"\n[topic={topic}, partition={partition}, offset={offset}]"
 
 
 def _broker(document: Mapping[str, Any], message: str) -> str:
@@ -117,8 +160,11 @@ def _stamp(value: Any, zone: Any) -> datetime | None:
 
 
 def _level(document: Mapping[str, Any]) -> str:
-    """Return the level of a document that numbers it: syslog's 0 to 7 (GELF), pino's 10 to 60; empty for others."""
-    level = document.get("level")
+    """Return the level of a document that numbers it: syslog's 0 to 7 (GELF), pino's 10 to 60; or has a letter for it
+    (MongoDB); empty for others."""
+    level = document.get("level", document.get("s"))
+    if isinstance(level, str):
+        return level if level in _LETTERS else ""
     if isinstance(level, bool) or not isinstance(level, int):
         return ""
     return _first(document, ("_level_name",)) or _PINO.get(level) or (str(level) if 0 <= level <= 7 else "")
@@ -137,22 +183,28 @@ def _labels(document: Mapping[str, Any]) -> Labels:
 
 
 def _document(text: str) -> Mapping[str, Any] | None:
-    """Return the JSON object of a line; the source of an Elasticsearch hit, when it is one."""
+    """Return the JSON object of a line, with what it holds of another."""
     if not any(key in text for key in _QUOTED):
         return None
     try:
         loaded = foreign(text.rstrip(", ") if text.endswith((",", ", ")) else text)
     except (ValueError, RecursionError):
-        return _torn(text) if text.startswith(_TORN) else None
+        return _torn(text) if _TORN.match(text) else None
     if not isinstance(loaded, dict):
         return None
-    inner = loaded.get("_source", loaded)
-    return _flat(inner if isinstance(inner, dict) else loaded)
+    for name in _INSIDE:
+        if isinstance(inner := loaded.get(name), dict):
+            return _flat({**loaded, **inner} if name in _INSIDE[:2] else {**inner, **loaded})
+    return _flat(loaded)
 
 
 def _torn(text: str) -> Mapping[str, Any]:
-    """Return the keys of a broken document whose values are text, nesting ignored."""
-    return {key: _unquoted(value) for key, value in reversed(_PAIR.findall(text))}
+    """Return the keys of a broken document whose values are text or numbers, nesting ignored."""
+    return {key: _number(number) if number else _unquoted(value) for key, value, number in reversed(_PAIR.findall(text))}
+
+
+def _number(digits: str) -> int | float:
+    return float(digits) if "." in digits else int(digits)
 
 
 def _unquoted(value: str) -> str:

@@ -36,6 +36,19 @@ EXCERPTS: dict[str, tuple[str, list[tuple[str, bool, str]]]] = {
         "```org.apache.kafka.common.errors.NotLeaderOrFollowerException: this broker is not the leader```\n",
         [("", False, "org.apache.kafka.common.errors.NotLeaderOrFollowerException")],
     ),
+    "a trace of Ruby, none of it indented": (
+        "Crashed: Rdkafka::RdkafkaError: x\n/gems/rdkafka-0.6.0/lib/rdkafka/consumer.rb:355:in `poll'\n"
+        "from bin/racecar.rb:17:in `<main>'\n",
+        [("", False, "")],
+    ),
+    "a stack of Python without an exception": (
+        'kafka.conn x\nStack (most recent call last):\n  File "a.py", line 1, in <module>\n',
+        [("", False, "")],
+    ),
+    "a code block of a web page": (
+        '<pre class="code-java">2015-02-01 10:24:27.231+0800 s.k.KafkaUtils [WARN] x <span class="code-keyword">new</span>\n',
+        [("WARN", True, "")],
+    ),
     "words in bold": (
         "2019-03-26 23:35:43.390 [main] WARN  o.a.k.c.NetworkClient - **Connection to node -1** could not be established\n",
         [("WARN", True, "")],

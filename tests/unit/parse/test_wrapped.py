@@ -146,6 +146,18 @@ OTHERS = {
         document(level="ERROR", timestamp="2021-03-10T10:28:23.512Z", logger="kafkajs", message="x", groupId="dawn", error="y"),
         ("ERROR", "kafkajs", "x [groupId=dawn]\ny"),
     ),
+    "kafkajs with the record that it handed over": (
+        document(
+            level="ERROR",
+            timestamp="2021-03-10T10:28:23.512Z",
+            logger="kafkajs",
+            message="x",
+            topic="dawn",
+            partition=0,
+            offset="358",
+        ),
+        ("ERROR", "kafkajs", "x\n[topic=dawn, partition=0, offset=358]"),
+    ),
     "kafkajs with its broker": (
         document(level="ERROR", timestamp="2021-03-10T10:28:23.512Z", logger="kafkajs", message="x", broker="kafka-1:9092"),
         ("ERROR", "kafkajs", "x\n[broker=kafka-1:9092]"),

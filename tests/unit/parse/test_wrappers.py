@@ -311,3 +311,102 @@ def test_a_task_of_a_swarm_is_a_source_of_its_own() -> None:
 
 def test_the_code_of_an_answer_stands_behind_its_message() -> None:
     assert one('{"error_code":40403,"message":"Schema not found"}').text == "Schema not found; error code: 40403"
+
+
+def test_an_error_stands_above_the_trace_of_where_it_was_logged() -> None:
+    zap = (
+        '{"level":"fatal","ts":1623072056.85,"msg":"Unable to create consumer","error":"kafka: EOF",'
+        '"stacktrace":"main.main\\n\\tmain.go:75"}'
+    )
+    found = event(zap)
+    assert found.text == "Unable to create consumer\nkafka: EOF\nmain.main\n\tmain.go:75"
+    assert event(zap[1:]) == found  # its first brace lost
+    assert event(zap[: zap.index("\\n")]).text == "Unable to create consumer\nkafka: EOF\nmain.main"
+
+
+def test_a_broken_document_is_read_whatever_it_begins_with() -> None:
+    first, second = events(
+        '{"level":"ERROR","timestamp":"2022-07-19T09:52:20.557Z","logger":"kafkajs","message":"[Connection] Connection error",'
+        '"stack":"Error:\n'
+        'afterConnect (node:net:1187:16)"}\n{"level":"info","time":1663651683,"msg":"next", "cut'
+    )
+    assert (first.level, first.logger, second.level, second.message) == ("ERROR", "kafkajs", "INFO", "next")
+    assert second.timestamp == datetime(2022, 9, 20, 5, 28, 3, tzinfo=UTC)
+
+
+def test_mongodbs_letter_is_a_level() -> None:
+    found = event(
+        '{"t":{"$date":"2023-07-19T09:52:20.557+00:00"},"s":"W","c":"NETWORK","id":1,"ctx":"l","msg":"Connection ended"}'
+    )
+    assert (found.level, found.timestamp) == ("WARN", datetime(2023, 7, 19, 9, 52, 20, 557000, tzinfo=UTC))
+    assert event('{"time":"2023-07-19T09:52:20Z","s":"Sum","msg":"x"}').level == ""
+
+
+def test_rows_of_a_table_of_times_and_messages() -> None:
+    azure = one(r"9/20/2022, 5:28:03.265 AM | %3\|1663651683.264\|FAIL\|rdkafka#consumer-1\| [thrd:k:9092/0]: x")
+    assert azure.text == "%3|1663651683.264|FAIL|rdkafka#consumer-1| [thrd:k:9092/0]: x"
+    assert azure.at == datetime(2022, 9, 20, 5, 28, 3, 265000, tzinfo=UTC)
+    assert one("| 1731064812979 | START RequestId: a   |").text == "START RequestId: a"
+    insights = one(f"| 2022-10-05 17:05:40.000 | {BROKER} |")
+    assert (insights.text, insights.at) == (BROKER, datetime(2022, 10, 5, 17, 5, 40, tzinfo=UTC))
+    for text in ("| @timestamp | @message |", "| --- | --- |", "9/20/2022, 5:28:03 AM ERROR a | b", "| 12 | x |"):
+        assert one(text).text == text
+
+
+def test_kail_names_the_container_of_each_line() -> None:
+    record = one("shop/fluent-bit-rq45j[fluent-bit]: [2018/01/17 03:42:04] [error] [out_kafka] Receive failed: Disconnected")
+    assert record.source_id == "f.log#fluent-bit-rq45j/fluent-bit"
+    assert record.labels == {"pod": "fluent-bit-rq45j", "container": "fluent-bit"}
+    assert record.text.startswith("[2018/01/17")
+    assert one("postfix/smtpd[4711]: connect from k").source_id == "f.log"
+
+
+def test_what_a_lambda_prints_as_json_is_read() -> None:
+    document = '{"level":"WARN","timestamp":"2020-10-20T09:36:22.149Z","logger":"kafkajs","message":"Connection timeout"}'
+    for stamp in (
+        "2020-10-20T09:36:22.149Z\t792bad59-e2e3-43de-a089-46b2b98bf355\tERROR\t",
+        "2020-10-20T09:36:22.149Z undefined INFO ",
+    ):
+        assert (event(stamp + document).level, event(stamp + document).message) == ("WARN", "Connection timeout")
+
+
+@pytest.mark.parametrize(
+    ("document", "message", "level", "logger"),
+    [
+        (
+            '{"@t":"2021-05-12T10:11:12.1234567Z","@mt":"No {Topic}","@l":"Error","SourceContext":"A.B"}',
+            "No {Topic}",
+            "ERROR",
+            "A.B",
+        ),
+        ('{"Timestamp":"2021-05-12T10:11:12Z ","LogLevel":"Warning","Category":"A.B","Message":"No"}', "No", "WARN", "A.B"),
+        (
+            '{"timestamp":"2021-05-12T10:11:12Z","jsonPayload":{"message":"No","level":"WARN"},"severity":"INFO"}',
+            "No",
+            "WARN",
+            "",
+        ),
+        ('{"message":"outer","level":"INFO","result":{"message":"inner","level":"ERROR"}}', "outer", "INFO", ""),
+    ],
+)
+def test_documents_of_net_and_of_clouds(document: str, message: str, level: str, logger: str) -> None:
+    found = event(document)
+    assert (found.message, found.level, found.logger) == (message, level, logger)
+
+
+def test_a_line_in_a_clouds_envelope_is_a_line() -> None:
+    for envelope in (
+        {"insertId": "a", "textPayload": BROKER + chr(10), "timestamp": "2022-10-05T17:05:40Z", "severity": "ERROR"},
+        {"content": {"timestamp": "2022-10-05T17:05:40Z", "message": BROKER, "service": "kafka"}},
+        {"preview": False, "result": {"_raw": BROKER, "_time": "2022-10-05T17:05:40.000+00:00"}},
+    ):
+        found = event(json.dumps(envelope))
+        assert (found.level, found.logger, found.message) == ("INFO", "kafka.server.KafkaServer", "[KafkaServer id=1] started")
+    for prefix in ("   2022-10-05T17:05:40.12+0200 [APP/PROC/WEB/0] OUT ", "10/5/22 5:05:39.869 PM\t"):
+        assert one(prefix + BROKER).text == BROKER
+
+
+def test_the_level_of_java_util_logging_is_below() -> None:
+    stamp = "May 12, 2021 10:11:12 AM org.apache.kafka.clients.NetworkClient process"
+    found = event(f"{stamp}\nSEVERE: x\na.b.CException: y\n\tat a.B.c(B.java:1)")
+    assert (found.level, found.message, found.exception) == ("FATAL", "x", ("a.b.CException",))
