@@ -17,6 +17,7 @@ KILLED = (
 )
 REASONS = {
     "client-authorization-denied": "GroupAuthorizationException: Not authorized to access group: connect-shop",
+    "client-kerberos-login-failed": "SaslAuthenticationException: An error: (SaslException: GSS initiate failed) occurred",
     "client-sasl-auth-failed": "SaslAuthenticationException: Authentication failed: Invalid username or password",
     "client-ssl-handshake-failed": "SslAuthenticationException: SSL handshake failed",
     "client-unsupported-version": "UnsupportedVersionException: The broker does not support the requested version",
