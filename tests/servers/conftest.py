@@ -12,10 +12,12 @@ from tests.servers.broker import Broker, brokers
 from tests.servers.jars import NoJars, kafka_jars
 from tests.servers.topics import Topics
 
+HERE = Path(__file__).parent
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if HERE in item.path.parents:
             item.add_marker(pytest.mark.server)
 
 
