@@ -1,6 +1,7 @@
 """JSON for the frozen types of the model: how plans are cached, states snapshotted, and findings cross process borders.
 
-One library (msgspec) declares, reads and writes them; times are RFC 3339 text.
+One library (msgspec) declares, reads and writes them; times are RFC 3339 text. Those of which there are many (`array_like`) are
+lists there, without the names of their fields.
 """
 
 from __future__ import annotations

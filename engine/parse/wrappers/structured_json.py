@@ -37,36 +37,17 @@ _TRACE = (
 _REASON = ("error.message", "err.message", "thrown.message", "thrown.localizedMessage", "err", "error")
 _CLASS = ("error.type", "err.type", "thrown.name")
 _TIME = (
-    "@timestamp",
-    "timestamp",
-    "time",
-    "ts",
-    "asctime",
-    "timeMillis",
-    "instant.epochSecond",
-    "date",
-    "t.$date",
-    "@t",
-    "Timestamp",
-    "_time",
-)
+    "@timestamp", "timestamp", "time", "ts", "asctime", "timeMillis", "instant.epochSecond", "date",
+    "t.$date", "@t", "Timestamp", "_time",
+)  # fmt: skip
 _TORN = re.compile(r'\{?"(?:@?timestamp|time|ts|log\.level|level|severity|caller|msg|message)":')
 _FIELDS = {
     "level": (
-        "level",
-        "log.level",
-        "severity",
-        "levelname",
-        "loglevel",
-        "_level_name",
-        "_log_level",
-        "@l",
-        "Level",
-        "LogLevel",
+        "level", "log.level", "severity", "levelname", "loglevel", "_level_name", "_log_level", "@l", "Level", "LogLevel",
     ),
     "logger": ("logger_name", "log.logger", "logger", "loggerName", "_logger_name", "_log_logger", "SourceContext", "Category"),
     "thread": ("thread_name", "process.thread.name", "thread", "threadName", "_thread_name", "_process_thread_name"),
-}
+}  # fmt: skip
 _LABELS = {"host": ("_HOSTNAME", "host", "hostName", "host.name"), "container": ("fields.container",), "pod": ("fields.pod",)}
 _CONNECT = ("connector.context", "mdc.connector.context", "contextMap.connector.context")
 _CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
