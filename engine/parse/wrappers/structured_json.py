@@ -28,7 +28,7 @@ ORDER = 50
 DEPTH = 2  # of dicts within the document
 _TEXT = (
     "message", "msg", "short_message", "log", "event", "line", "textPayload", "_raw",
-    "@m", "RenderedMessage", "@mt", "MessageTemplate", "Message",
+    "@m", "RenderedMessage", "@mt", "MessageTemplate", "Message", "log.message",
 )  # fmt: skip
 _TRACE = (
     "stack_trace", "error.stack_trace", "exception.stacktrace", "stackTrace", "full_message", "exc_info", "exception",

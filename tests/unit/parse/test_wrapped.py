@@ -158,6 +158,10 @@ OTHERS = {
         ),
         ("ERROR", "kafkajs", "x\n[topic=dawn, partition=0, offset=358]"),
     ),
+    "a message further in": (
+        document(type="log", level="ERROR", time="2021-03-10T10:28:23.512Z", log={"message": "main - a.b.C - x"}),
+        ("ERROR", "", "main - a.b.C - x"),
+    ),
     "kafkajs with its broker": (
         document(level="ERROR", timestamp="2021-03-10T10:28:23.512Z", logger="kafkajs", message="x", broker="kafka-1:9092"),
         ("ERROR", "kafkajs", "x\n[broker=kafka-1:9092]"),
