@@ -73,7 +73,7 @@ def test_what_may_be_linked_is_near_on_both_sides_by_time_and_by_the_names_that_
     known = [tie for each in ties(plan()).outward.values() for tie in each]
     pairs = Counter(frozenset((tie.first, tie.second)) for tie in known)
     tie = next(t for t in known if ("broker", "broker") in t.by and t.after and pairs[frozenset((t.first, t.second))] == 1)
-    (cause, symptom, *_), late = tie, NOON + timedelta(minutes=1)
+    cause, symptom, late = tie.first, tie.second, NOON + timedelta(minutes=1)
     after = 1 + tie.after / timedelta(minutes=1)
     assert near(at(cause, 0, late, broker="1"), at(symptom, after, broker="1"))
     assert not near(at(cause, 0, late, broker="1"), at(symptom, after + 0.1, broker="1"))
