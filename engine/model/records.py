@@ -47,7 +47,7 @@ class Progress(Struct, frozen=True):
     covers_until: datetime | None = None
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, array_like=True):
     """One line with its wrappers off.
 
     `starts`: the wrapper itself says that a logical record starts here (a Kibana row, a JSON document); then the lines of
@@ -83,7 +83,7 @@ class Block(Struct, frozen=True):
     unsettled: bool = False
 
 
-class LogEvent(Struct, frozen=True):
+class LogEvent(Struct, frozen=True, array_like=True):
     """One logical log record: wrappers off, stack trace and next-line reason joined.
 
     `text` is the whole event as printed, lines joined by newlines; `message` the first line without its header; `exception`
