@@ -33,31 +33,9 @@ def test_what_is_not_understood_or_too_short_is_not_certain(regex: str) -> None:
     assert certain_texts(regex) == ()
 
 
+COUNTS = ["{2}", "{0,12}", "{1,30}?", "{11}", "[{0,12}]"]
 PIECES = st.sampled_from(
-    [
-        "abc",
-        "d",
-        r"\.",
-        r"\s",
-        "[xy]",
-        ".",
-        "é",
-        "(?P<n>",
-        "(?:",
-        "(",
-        ")",
-        "|",
-        "?",
-        "*",
-        "+",
-        "{2}",
-        "+?",
-        "def",
-        "{0,12}",
-        "{1,30}?",
-        "{11}",
-        "[{0,12}]",
-    ]
+    ["abc", "d", r"\.", r"\s", "[xy]", ".", "é", "(?P<n>", "(?:", "(", ")", "|", "?", "*", "+", "+?", "def", *COUNTS]
 )
 TEXTS = st.text(alphabet="abcdefxy. é", max_size=14)
 
