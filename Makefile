@@ -6,7 +6,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo lab check test soak fuzz bench accept clean
+.PHONY: help install java demo lab check test soak fuzz mutate bench accept clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -50,6 +50,12 @@ fuzz: $(STAMP) ## ten minutes of damaged rule files and expressions, led by cove
 	@$(BIN)/python -m tests.fuzz files 300
 	@$(BIN)/python -m tests.fuzz expressions 300
 
+ONLY ?=
+mutate: $(STAMP) ## change the code of the decisions, one place at a time, and list what no test notices (an hour; ONLY='engine.match.digits*' for a part)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[mutate]'
+	@$(BIN)/mutmut run $(if $(ONLY),'$(ONLY)') > mutants.log 2>&1 || { tail -20 mutants.log; exit 1; }
+	@$(BIN)/mutmut results | grep -v "not checked" || echo "every change is noticed"
+
 bench: $(STAMP) java ## what it costs: a scan, the Spark job's CPU and latency over a real Kafka broker (some minutes)
 	@$(BIN)/python -m tests.bench
 
@@ -58,5 +64,5 @@ accept: $(STAMP) ## write the golden files and what is generated in docs anew; r
 	@git diff --stat -- tests/golden README.md docs
 
 clean: ## remove what running, testing and building left behind (.venv stays)
-	@rm -rf .tocsin .lab .fuzz samples/.tocsin build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	@rm -rf .tocsin .lab .fuzz mutants mutants.log samples/.tocsin build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	@find engine connectors tests -name __pycache__ -prune -exec rm -rf {} +

@@ -334,6 +334,8 @@ def rows(*seconds: float, topic: str = "t") -> list[Match]:
 
 def test_a_pause_between_two_matches_is_told_with_both_ends() -> None:
     (alert,) = alerts(rows(0, 3599, 7199), PAUSED, "gap")
+    assert alert.key == ("default", "gap", (("cluster", "default"), ("topic", "t")))
+    assert (alert.severity, alert.count, alert.dated, alert.why) == ("critical", 1, True, "seen again")
     assert (alert.status, alert.starts_at, alert.last_seen, alert.ends_at) == ("resolved", at(3599), at(7199), at(7199))
     assert (alert.captures["offset"].first, alert.captures["offset"].last) == (3599, 7199)
     assert len(alert.evidence) == 2
@@ -348,3 +350,23 @@ def test_shorter_pauses_open_ends_and_other_entities_are_none() -> None:
 def test_a_late_match_in_a_pause_takes_it_back() -> None:
     said = in_batches([rows(0, 7000), rows(3500)], PAUSED, restart=True)
     assert [key for key in said if key[1] == "gap"] == []
+
+
+def test_the_ends_of_a_pause_may_be_batches_and_processes_apart() -> None:
+    said = in_batches([rows(0), [], rows(7200), []], PAUSED, restart=True)
+    assert [(alert.starts_at, alert.ends_at) for key in said if key[1] == "gap" for alert in said[key]] == [(at(0), at(7200))]
+
+
+def test_lines_without_the_entity_are_of_the_one_that_their_source_named() -> None:
+    by_broker = absence("gap", Absence("row", 3600.0), entity=("cluster", "broker"))
+    paused = plan(signature("row", severity="info"), by_broker, components=(broker(),))
+    lines = [match("row", 0, "1.log"), match("row", 3000, "2.log"), match("row", 4000, "1.log")]
+    (alert,) = alerts([*beats("1", 0, 70), *beats("2", 0, 70), *lines], paused, "gap")
+    assert (dict(alert.key[2])["broker"], alert.starts_at, alert.ends_at) == ("1", at(0), at(4000))
+
+
+def test_lines_of_one_source_may_each_name_another_part_of_the_entity() -> None:
+    two = plan(signature("row", severity="info"), absence("gap", Absence("row", 3600.0), entity=("topic", "group")))
+    lines = [match("row", seconds, **part) for seconds in (0, 3600) for part in ({"topic": "t"}, {"group": "g"})]
+    found = [dict(alert.key[2]) for alert in alerts(lines, two, "gap")]
+    assert [(entity["topic"], entity["group"]) for entity in found] == [("t", "?a.log"), ("?a.log", "g")]

@@ -29,6 +29,7 @@ def one(name: str, seconds: float, **captures: Any) -> Match:
 
 
 FIRES = counting("many", ["a"], 2, 60.0)
+FOUR = counting("four", ["a"], 4, 60.0)
 ALL = correlation("all", "temporal", ["a", "b", "c"], 60.0)
 TWO = correlation("two", "temporal", ["a", "b", "c"], 60.0, condition=at_least(2))
 ORDER = correlation("order", "temporal_ordered", ["a", "b", "c"], 60.0)
@@ -42,6 +43,8 @@ RISE = correlation("rise", "increase", ["a", "b"], 60.0, condition=at_least(4), 
     [
         pytest.param(FIRES, [one("a", 0), one("a", 59.999)], True, id="count-just-inside"),
         pytest.param(FIRES, [one("a", 0), one("a", 60)], False, id="count-exactly-the-timespan-back-is-out"),
+        pytest.param(FOUR, [one("a", s) for s in (0, 30, 59, 61, 62)], True, id="count-goes-on-when-one-has-left"),
+        pytest.param(FOUR, [one("a", s) for s in (0, 30, 59, 61)], False, id="count-is-less-when-one-has-left"),
         pytest.param(ALL, [one("c", 0), one("a", 30), one("b", 59)], True, id="temporal-in-any-order"),
         pytest.param(ALL, [one("c", 0), one("a", 30), one("b", 60)], False, id="temporal-60s-is-out"),
         pytest.param(ALL, [one("a", 0), one("a", 1), one("b", 2)], False, id="temporal-twice-the-same-is-one"),
@@ -55,6 +58,12 @@ RISE = correlation("rise", "increase", ["a", "b"], 60.0, condition=at_least(4), 
         pytest.param(VALUES, [one("a", n, topic=t) for n, t in enumerate("xyz")], True, id="three-values"),
         pytest.param(VALUES, [one("a", n, topic=t) for n, t in enumerate("xyx")], False, id="two-values"),
         pytest.param(VALUES, [one("a", n, topic="x") for n in range(9)] + [one("a", 20)], False, id="no-value-is-none"),
+        pytest.param(
+            VALUES,
+            [one("a", s, topic=t) for s, t in zip((0, 30, 61, 62), "xxyz", strict=True)],
+            True,
+            id="a-value-stays-while-one-of-its-lines-is-in",
+        ),
         pytest.param(VALUES, [one("a", n * 30, topic=t) for n, t in enumerate("xyz")], False, id="values-60s-is-out"),
         pytest.param(SOURCES, [one("a", 0, source="x.log"), one("a", 1, source="y.log")], True, id="two-values-of-a-label"),
         pytest.param(SOURCES, [one("a", 0, source="x.log"), one("a", 1, source="x.log")], False, id="one-value-of-a-label"),
