@@ -136,6 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 gets escapes, not a crash
     try:
         built(application).main(arguments, prog_name="tocsin")
+        return NOTHING_FOUND
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else NOTHING_FOUND
     except TocsinError as error:

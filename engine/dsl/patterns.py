@@ -65,6 +65,10 @@ _TOPIC = r"[A-Za-z0-9._-]+"
 _TP_BEFORE = r"\[?(?:[A-Za-z0-9_-]{22}:)?(?:topic ?= ?'?)?"
 _TP_BETWEEN = r"(?:-|, ?|'?, partition ?= ?)"
 _ANYTHING = r"[^\r\n]*?"
+# what a raw expression takes literally, a class, and where a group begins that captures
+_IN_REGEX = re.compile(
+    r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\((?:\?P?<(?P<name>\w+)>|(?!\?))", re.DOTALL
+)
 
 
 class Pattern(Struct, frozen=True):
@@ -144,9 +148,9 @@ def checked_pattern(node: TextNode, report: Report, nocase: bool = False) -> Pat
 
 
 def named_groups(expression: str) -> tuple[Captured, ...]:
-    """Return the captures of a raw RE2 expression: its named groups, as words."""
-    found = re2.compile(expression, _options()).groupindex
-    return tuple(Captured(group, name, "word") for name, group in sorted(found.items(), key=lambda item: item[1]))
+    """Return the captures of a raw RE2 expression: its named groups in order, as words. Alternatives may share a name."""
+    names = [found["name"] for found in _IN_REGEX.finditer(expression) if found[0].startswith("(")]
+    return tuple(Captured(group, name, "word") for group, name in enumerate(names, 1) if name)
 
 
 class _Maker:

@@ -13,13 +13,15 @@ from collections.abc import Mapping
 from engine.dsl.codes import Code
 from engine.dsl.document import Node, TextNode
 from engine.dsl.grammar import ExpressionError, offset_of, parse
+from engine.dsl.patterns import NUMBERS
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.units import in_units
 from engine.model.expressions import Binary, Call, Expression, Literal, Name, names
 from engine.model.rules import Hole, Template
 
 UNITS = ("human", "bytes", "ms")
-SUFFIXES = ("all", "min", "max", "first", "last", "sum")
+OF_NUMBERS = ("min", "max", "first", "last", "sum")
+SUFFIXES = ("all", *OF_NUMBERS)
 # what every template may use besides captures and labels: name -> value type
 CONTEXT: Mapping[str, str] = {
     "count": "int",
@@ -39,7 +41,7 @@ _HOLE = re.compile(
     r"(?P<others>(?:\|[a-z][a-z0-9_]*(?=\|))*)(?:\|(?P<instead>[^{}|\n]+))?\}"
     r"|\{=(?P<expression>(?:'[^'\n]*'|\"[^\"\n]*\"|[^{}'\"])*)\}"
 )
-_ALMOST = re.compile(r"(?<![\\$])\{([a-z][A-Za-z0-9_]*)(?:[.:|][A-Za-z]+)?\}|\{=")
+_ALMOST = re.compile(r"(?<![\\$])\{([a-z][A-Za-z0-9_]*)(?:(?:[.:|][A-Za-z]+)?\}|\|)|\{=")
 
 
 def template(node: TextNode, report: Report, known: Mapping[str, str], command: bool = False) -> Template:
@@ -104,12 +106,17 @@ def expression(node: Node, report: Report, known: Mapping[str, str]) -> Expressi
 def report_unknown(
     expression: Expression, text: str, start: int, node: TextNode, report: Report, known: Mapping[str, str], code: Code
 ) -> None:
-    """Report each name of `expression` (spelled by `text`, which begins at character `start` of `node`) not in `known`."""
+    """Report each name of `expression` (spelled by `text`, which begins at character `start` of `node`) not in `known`, and
+    each that asks text for what numbers have."""
     for name in sorted(names(expression)):
-        base = name.partition(".")[0]
+        base, _, suffix = name.partition(".")
+        at = start + offset_of(text, name)
+        if base in known and suffix in OF_NUMBERS and known[base] not in NUMBERS:
+            help_line = f"write {base}, or {base}.all for all that was seen"
+            report.add(code, node, f"`{name}` is of numbers, and `{base}` is text", help_line, at, len(name))
         if base not in known:
             message = f"nothing fills `{base}`" if code is Code.UNFILLED_HOLE else f"`{base}` is neither an item nor a capture"
-            report.add(code, node, message, did_you_mean(base, known), start + offset_of(text, name), len(base))
+            report.add(code, node, message, did_you_mean(base, known), at, len(base))
 
 
 def _charset(expression: Expression, known: Mapping[str, str]) -> str:

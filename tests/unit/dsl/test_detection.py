@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from engine.dsl.detection import Detection, detection
 from engine.dsl.document import MapNode
+from engine.match.checks import compile_check
+from engine.match.fields import Fields
 from engine.model.expressions import names
 from engine.model.rules import Test
+from tests.building import event
 from tests.unit.dsl.writing import read_map
 
 
@@ -57,6 +60,12 @@ def test_named_groups_of_a_regular_expression_are_captures() -> None:
     made = compiled("seen: {thread|re: 'worker-(?P<worker_id>[0-9]+)'}\ncondition: seen and worker_id != '7'")
     assert made.captures == {"worker_id": "word"}
     assert made.items[0].any_of[0][0].captures[0].group == 1
+
+
+def test_alternatives_of_an_expression_may_share_a_name() -> None:
+    made = compiled("seen: {text|re: 'lost (?P<topic>[a-z]+)|(?P<topic>[a-z]+) is gone'}\ncondition: seen")
+    check = compile_check(made.items[0].any_of[0][0])
+    assert [check(Fields(event(text))) for text in ("lost orders", "orders is gone")] == [{"topic": "orders"}] * 2
 
 
 def test_an_item_may_share_its_name_with_a_capture_that_is_not_compared() -> None:

@@ -5,7 +5,7 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.dsl.patterns import MAX_PATTERN_BYTES, TYPES, checked_pattern, compile_pattern, compiled_by_re2
+from engine.dsl.patterns import MAX_PATTERN_BYTES, TYPES, checked_pattern, compile_pattern, compiled_by_re2, named_groups
 from tests.unit.dsl.writing import codes, read_map
 
 
@@ -130,3 +130,18 @@ def test_a_pattern_without_holes_matches_its_own_text(text: str) -> None:
     made = compile_pattern(text)
     if not made.captures and "{}" not in text and "\\{" not in text and "\\}" not in text:
         assert re2.search(made.regex, text.strip("\n"))
+
+
+@pytest.mark.parametrize(
+    ("expression", "groups"),
+    [
+        (r"a (?P<x>b)|c (?P<x>d)", [("x", 1), ("x", 2)]),
+        (r"(a) (?:b) (?i:c) \(?P (?P<x>d)", [("x", 2)]),
+        (r"[(] [^]()] [[:alpha:](] \Q(?P<y>\E (?P<x>d)", [("x", 1)]),
+        (r"\\(?<x>d)", [("x", 1)]),
+        ("no groups", []),
+    ],
+)
+def test_the_named_groups_of_an_expression_are_counted_as_re2_does(expression: str, groups: list[tuple[str, int]]) -> None:
+    assert [(hole.name, hole.group) for hole in named_groups(expression)] == groups
+    assert dict(reversed(groups)) == re2.compile(expression).groupindex

@@ -97,6 +97,9 @@ def test_in_a_command_every_hole_has_a_charset(hole: str, charset: str) -> None:
         ("a {= size +}", "TOC401", 15),
         ("a {= size", "TOC401", 7),
         ("a {size:huge}", "TOC606", 7),
+        ("a {size|}", "TOC606", 7),
+        ("a {size|of {topic} bytes}", "TOC606", 7),
+        ("a {topic.first}", "TOC408", 8),
     ],
 )
 def test_a_wrong_hole_is_reported_where_it_stands(text: str, code: str, column: int) -> None:

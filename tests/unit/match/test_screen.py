@@ -146,3 +146,9 @@ def test_what_has_no_hash_is_not_kept() -> None:
     kept = Kept()
     signs_in(plan(signature("first")), kept)
     assert not kept.files
+
+
+@pytest.mark.parametrize("database", [True, False])
+def test_alternatives_of_a_sign_may_share_a_name(database: bool) -> None:
+    screen = Screen([Signs((r"lost (?P<what>topic)|lost (?P<what>group)",))], database=database)
+    assert bearing(screen, "lost topic", "lost time", "lost group") == [0, 2]
