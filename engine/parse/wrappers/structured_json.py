@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -55,6 +56,10 @@ _CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
 _INSIDE = ("_source", "jsonPayload", "content", "result")
 _QUOTED = tuple(f'"{key}"' for key in _TEXT)
 _EXPLAINING = frozenset((*_TRACE, *_REASON, *_CLASS))
+# what a program of no known layout calls its error: sarama_error, cause, lastError, kafka.error_message
+_CAUSE = re.compile(
+    r"(?:.*(?:[._-]|[a-z](?=[EC])))?(?i:err|error|exception|cause)(?i:[._-]?(?:message|msg|text|details?|string))?"
+)
 # what kafkajs and franz-go say in keys of their own stands in the message of Java's client, in the words that are put there;
 # the second of each is such a key where the message speaks of groups, or of brokers
 _GROUP = ("groupId", "group")
@@ -81,9 +86,12 @@ def unwrap(record: Record) -> Record | None:
     if "level" in fields and (name := _first(document, ("name",))):
         fields.setdefault("logger", name)
     by_program = "level" in fields or "logger" in fields
+    text = _text(document, message + _group(document, message))
+    if by_program and _EXPLAINING.isdisjoint(document):
+        text = _below(text, _cause(document))
     return replace(
         record,
-        text=_text(document, message + _group(document, message)) + _record(document, message) + _broker(document, message),
+        text=text + _record(document, message) + _broker(document, message),
         at=_at_time(document, record) or record.at,
         starts=record.starts or by_program,
         fields=fields if by_program else {},
@@ -103,7 +111,21 @@ def _text(document: Mapping[str, Any], message: str) -> str:
         trace = said
     elif reason not in trace and reason not in message:  # zap's trace is of where it was logged
         trace = f"{said}\n{trace}"
+    return _below(message, trace)
+
+
+def _below(message: str, trace: str) -> str:
     return message.rstrip() if not trace or trace in message else f"{message.rstrip()}\n{trace.rstrip()}"
+
+
+def _cause(document: Mapping[str, Any]) -> str:
+    """Return the error that stands under a name of the program's own."""
+    return next((value for key, value in document.items() if value and isinstance(value, str) and _is_cause(key)), "")
+
+
+@lru_cache(maxsize=4096)
+def _is_cause(key: str) -> bool:
+    return _CAUSE.fullmatch(key) is not None
 
 
 def _group(document: Mapping[str, Any], message: str) -> str:

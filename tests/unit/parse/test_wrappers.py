@@ -324,6 +324,22 @@ def test_an_error_stands_above_the_trace_of_where_it_was_logged() -> None:
     assert event(zap[: zap.index("\\n")]).text == "Unable to create consumer\nkafka: EOF\nmain.main"
 
 
+@pytest.mark.parametrize("key", ["sarama_error", "cause", "lastError", "kafka.error_message", "rootCause", "deliveryErr"])
+def test_an_error_may_stand_under_a_name_of_the_programs_own(key: str) -> None:
+    assert event(f'{{"level":"warn","msg":"no leader","{key}":"kafka: EOF"}}').text == "no leader\nkafka: EOF"
+    assert event(f'{{"level":"warn","msg":"no leader: kafka: EOF","{key}":"kafka: EOF"}}').text == "no leader: kafka: EOF"
+    assert event(f'{{"level":"warn","msg":"no leader","{key}":7}}').text == "no leader"
+
+
+@pytest.mark.parametrize("key", ["because", "errors_total", "terror", "error_count", "causes"])
+def test_other_names_tell_no_error(key: str) -> None:
+    assert event(f'{{"level":"warn","msg":"no leader","{key}":"kafka: EOF"}}').text == "no leader"
+
+
+def test_what_a_shipper_says_of_its_own_errors_is_no_part_of_the_line() -> None:
+    assert one('{"message":"plain","parse_error":"no match"}').text == "plain"
+
+
 def test_a_broken_document_is_read_whatever_it_begins_with() -> None:
     first, second = events(
         '{"level":"ERROR","timestamp":"2022-07-19T09:52:20.557Z","logger":"kafkajs","message":"[Connection] Connection error",'
