@@ -51,10 +51,10 @@ fuzz: $(STAMP) ## ten minutes of damaged rule files and expressions, led by cove
 	@$(BIN)/python -m tests.fuzz expressions 300
 
 ONLY ?=
-mutate: $(STAMP) ## change the code of the decisions, one place at a time, and list what no test notices (an hour; ONLY='engine.match.digits*' for a part)
+mutate: $(STAMP) ## change the code of the decisions, one place at a time, and list what no test notices (an hour or two; ONLY='engine.match.digits*': a part)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[mutate]'
 	@$(BIN)/mutmut run $(if $(ONLY),'$(ONLY)') > mutants.log 2>&1 || { tail -20 mutants.log; exit 1; }
-	@$(BIN)/mutmut results | grep -v "not checked" || echo "every change is noticed"
+	@out=$$($(BIN)/mutmut results); grep -v "not checked" <<< "$$out" | grep . || echo "every change is noticed"
 
 bench: $(STAMP) java ## what it costs: a scan, the Spark job's CPU and latency over a real Kafka broker (some minutes)
 	@$(BIN)/python -m tests.bench
