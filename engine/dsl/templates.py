@@ -111,12 +111,12 @@ def report_unknown(
     for name in sorted(names(expression)):
         base, _, suffix = name.partition(".")
         at = start + offset_of(text, name)
-        if base in known and suffix in OF_NUMBERS and known[base] not in NUMBERS:
-            help_line = f"write {base}, or {base}.all for all that was seen"
-            report.add(code, node, f"`{name}` is of numbers, and `{base}` is text", help_line, at, len(name))
         if base not in known:
             message = f"nothing fills `{base}`" if code is Code.UNFILLED_HOLE else f"`{base}` is neither an item nor a capture"
             report.add(code, node, message, did_you_mean(base, known), at, len(base))
+        elif suffix in OF_NUMBERS and known[base] not in NUMBERS:
+            help_line = f"write {base}, or {base}.all for all that was seen"
+            report.add(code, node, f"`{name}` is of numbers, and `{base}` is text", help_line, at, len(name))
 
 
 def _charset(expression: Expression, known: Mapping[str, str]) -> str:

@@ -86,9 +86,7 @@ def unwrap(record: Record) -> Record | None:
     if "level" in fields and (name := _first(document, ("name",))):
         fields.setdefault("logger", name)
     by_program = "level" in fields or "logger" in fields
-    text = _text(document, message + _group(document, message))
-    if by_program and _EXPLAINING.isdisjoint(document):
-        text = _below(text, _cause(document))
+    text = _text(document, message + _group(document, message), by_program)
     return replace(
         record,
         text=text + _record(document, message) + _broker(document, message),
@@ -99,11 +97,12 @@ def unwrap(record: Record) -> Record | None:
     )
 
 
-def _text(document: Mapping[str, Any], message: str) -> str:
+def _text(document: Mapping[str, Any], message: str, by_program: bool) -> str:
     """Return the message with what explains it on the lines below: the stack trace, else the reason."""
     if _EXPLAINING.isdisjoint(document):
         code = document.get(_ANSWER_CODE)
-        return message.rstrip() if code is None else f"{message.rstrip()}; error code: {code}"
+        said = message if code is None else f"{message.rstrip()}; error code: {code}"
+        return _below(said, _cause(document) if by_program else "")
     trace = _first(document, _TRACE).removeprefix(": ")
     kind, reason = _first(document, _CLASS), _first(document, _REASON)
     said = f"{kind}: {reason}" if kind and reason else reason
@@ -120,7 +119,7 @@ def _below(message: str, trace: str) -> str:
 
 def _cause(document: Mapping[str, Any]) -> str:
     """Return the error that stands under a name of the program's own."""
-    return next((value for key, value in document.items() if value and isinstance(value, str) and _is_cause(key)), "")
+    return _first(document, tuple(filter(_is_cause, document)))
 
 
 @lru_cache(maxsize=4096)
