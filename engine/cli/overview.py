@@ -16,17 +16,20 @@ from engine.model.visible import visible
 
 MOST_OF_A_NAME = 28  # columns of what cannot be judged, often a path, so that the reason beside it is seen
 MOST_ITEMS = 5  # of pending, unknown and blind; --format json has them all
+MOST_MINOR = 3  # told in full where nothing worse is: someone asks what the little they paste means
 
 
 def render_triage(triage: Triage, width: int = 80) -> Text:
     """Return the report of a scan, ending in a line end; print it as `render_incident` says."""
-    page = Text().append(f"{_verdict(triage.incidents)} {_read(triage.stats)}\n", "bold")
-    for incident in triage.incidents:
+    page = Text().append(f"{_verdict(triage)} {_read(triage.stats)}\n", "bold")
+    in_full = triage.minor[:MOST_MINOR] if _only_minor(triage) else ()
+    minor = triage.minor[len(in_full) :]
+    for incident in (*triage.incidents, *in_full):
         page.append("\n").append(render_incident(incident, width))
-    if triage.pending or triage.minor or triage.unknown or triage.blind or triage.notes:
+    if triage.pending or minor or triage.unknown or triage.blind or triage.notes:
         page.append("\n")
     _items(page, "Pending", [_pending(i) for i in triage.pending], width)
-    _items(page, "Minor", [_minor(i) for i in triage.minor], width)
+    _items(page, "Minor", [_minor(i) for i in minor], width)
     _items(page, "Unknown", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown], width)
     _draft(page, triage)
     _items(page, "Blind", [_blind(b) for b in triage.blind], width)
@@ -34,7 +37,14 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     return page
 
 
-def _verdict(incidents: Sequence[Incident]) -> str:
+def _only_minor(triage: Triage) -> bool:
+    return bool(triage.minor) and not (triage.incidents or triage.pending)
+
+
+def _verdict(triage: Triage) -> str:
+    incidents = triage.incidents
+    if _only_minor(triage):
+        return f"No incident; {len(triage.minor)} minor: no trouble unless there is more of it."
     if not incidents:
         return "Nothing found."
     counts = Counter(i.severity for i in incidents)

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+from msgspec.structs import replace
+
 from engine.cli.overview import render_triage
 from engine.cli.triage import Stats, Triage
 from engine.cli.unknown import UnknownLines
@@ -34,6 +37,24 @@ def test_the_report_of_a_scan(golden: Callable[[str, str], None]) -> None:
 
 def test_nothing_found_is_one_line() -> None:
     assert render_triage(QUIET).plain == "Nothing found. 12,345 lines read in 0.3 s.\n"
+
+
+MINOR = tuple(incident(severity="info", rule=f"rule-{n}", title=f"Trouble {n} was seen") for n in range(5))
+
+
+def test_what_is_minor_is_told_in_full_where_nothing_worse_is() -> None:
+    text = render_triage(replace(QUIET, minor=MINOR)).plain
+    assert text.startswith("No incident; 5 minor: no trouble unless there is more of it. 12,345 lines read")
+    assert [line for line in text.splitlines() if line.startswith(" INFO ")] == [f" INFO  Trouble {n} was seen" for n in range(3)]
+    assert text.count("\nCause ") == text.count("\nProof ") == 3
+    assert [line.split("[")[1].split("]")[0] for line in text.splitlines() if "[rule-" in line] == ["rule-3", "rule-4"]
+
+
+@pytest.mark.parametrize("worse", ["incidents", "pending"])
+def test_what_is_minor_takes_one_line_beside_what_is_worse(worse: str) -> None:
+    text = render_triage(replace(QUIET, minor=MINOR[:1], **{worse: (SILENT,)})).plain
+    assert " INFO " not in text
+    assert any(line.startswith("Minor     ") and "Trouble 0" in line for line in text.splitlines())
 
 
 def test_what_is_pending_unknown_and_blind_takes_one_line_each() -> None:
