@@ -45,7 +45,9 @@ MINOR = tuple(incident(severity="info", rule=f"rule-{n}", title=f"Trouble {n} wa
 def test_what_is_minor_is_told_in_full_where_nothing_worse_is() -> None:
     text = render_triage(replace(QUIET, minor=MINOR)).plain
     assert text.startswith("No incident; 5 minor: no trouble unless there is more of it. 12,345 lines read")
-    assert [line for line in text.splitlines() if line.startswith(" INFO ")] == [f" INFO  Trouble {n} was seen" for n in range(3)]
+    assert [line for line in text.splitlines() if line.startswith(" INFO ")] == [
+        f" INFO  Trouble {n} was seen" for n in range(3)
+    ]
     assert text.count("\nCause ") == text.count("\nProof ") == 3
     assert [line.split("[")[1].split("]")[0] for line in text.splitlines() if "[rule-" in line] == ["rule-3", "rule-4"]
 
