@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.cache import Cache
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from engine.skim.sight import Sight
 
 OVER = ("merged", "retracted")  # an incident in one of these states is no finding of its own
+MOST_PICKED = 50  # events; whoever shows so few picked them out, and asks what they mean
+CALM = ("INFO", "DEBUG", "TRACE")  # levels at which a program warns of nothing
+PICKED = "this short piece of log ends in it and shows nothing worse; in a stream more of it is waited for"
 
 
 class Stats(Struct, frozen=True):
@@ -39,7 +43,8 @@ class Stats(Struct, frozen=True):
 class Triage(Struct, frozen=True):
     """The answer of a scan. Incidents and pending ones are in their final state, most severe first, then earliest.
 
-    `minor` is what rules know that is no trouble until there is more of it, earliest first.
+    `minor` is what rules know that is no trouble until there is more of it, earliest first. A short piece of log that ends in a
+    warning of it and shows nothing worse is about just that: then it is an incident of severity low.
     """
 
     incidents: tuple[Incident, ...]
@@ -52,20 +57,26 @@ class Triage(Struct, frozen=True):
 
 
 class _Counts:
-    """Counts the events that are read and hands on those that no rule knows."""
+    """Counts the events that are read, and notes those that no rule knows and those that warn with nothing calm after them."""
 
     def __init__(self) -> None:
         self.events = self.matches = 0
         self.unknown = UnknownEvents(redact)
+        self.warned: set[tuple[str, int]] = set()  # source and number of the event
 
     def observe(self, event: AnyEvent, matches: list[Match]) -> None:
         self.events += 1
         self.matches += sum(not match.rule_id.startswith(COMPONENT_LINE) for match in matches)
         self.unknown.observe(event, matches)
+        if event.level in CALM or self.events > MOST_PICKED:
+            self.warned.clear()
+        else:
+            self.warned |= {(match.source_id, match.number) for match in matches}
 
 
 def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> Triage:
-    """Read `input`, leaving out what says nothing, and return what it shows: what the reference pipeline would find.
+    """Read `input`, leaving out what says nothing, and return what it shows: what the reference pipeline would find, and what a short piece
+    of log warns of.
 
     Args:
         notes: sentences for the reader; `input` may add to them while it is read.
@@ -76,11 +87,13 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
     findings = correlate(whole.read(input), plan)
     final = {i.id: i for i in group(findings, plan, ledger)}
     told = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
+    lesser = tuple(_minor(plan, ledger))
     stats = Stats(whole.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - began)
+    picked = _picked(lesser, counts.warned) if not told and not whole.left_out else ()
     return Triage(
-        incidents=tuple(i for i in told if not i.pending),
+        incidents=picked or tuple(i for i in told if not i.pending),
         pending=tuple(i for i in told if i.pending),
-        minor=tuple(_minor(plan, ledger)),
+        minor=tuple(i for i in lesser if i.id not in {each.id for each in picked}),
         unknown=counts.unknown.groups(),
         blind=tuple(ledger.blinds()),
         notes=tuple(notes),
@@ -91,6 +104,11 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
 def _minor(plan: Plan, ledger: MemoryLedger) -> Iterator[Incident]:
     for scope in ledger.scopes():
         yield from minor(ledger.alerts(scope), plan, ledger.roster(scope), ledger.evidence)
+
+
+def _picked(lesser: Iterable[Incident], warned: Set[tuple[str, int]]) -> tuple[Incident, ...]:
+    found = (i for i in lesser if any((event.source_id, event.number) in warned for event in i.evidence))
+    return tuple(sorted((replace(i, severity="low", why=PICKED) for i in found), key=worst_first))
 
 
 def _sight(plan: Plan, matcher: Matcher) -> Sight:

@@ -161,6 +161,35 @@ def test_what_is_no_trouble_until_there_is_more_of_it_is_named(tmp_path: Path, c
     assert ([each["rule"] for each in document["incidents"]], document["minor"]) == (["strimzi-reconciliation-stuck"], [])
 
 
+NO_LEADER = (
+    b"[2024-03-02 10:11:12,123] WARN [Producer clientId=p] Error while fetching metadata with correlation id 1 : "
+    b"{orders=LEADER_NOT_AVAILABLE} (org.apache.kafka.clients.NetworkClient)\n"
+)
+CALM = b"[2024-03-02 10:11:12,124] INFO [Producer clientId=p] Cluster ID: abc (org.apache.kafka.clients.Metadata)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "incidents", "minor"),
+    [
+        pytest.param(NO_LEADER, ["low"], [], id="a warning alone"),
+        pytest.param(49 * CALM + NO_LEADER, ["low"], [], id="a warning at the end of few lines"),
+        pytest.param(50 * CALM + NO_LEADER, [], ["info"], id="a warning at the end of many lines"),
+        pytest.param(NO_LEADER + CALM, [], ["info"], id="calm after a warning"),
+        pytest.param(NO_LEADER.replace(b"WARN", b"INFO"), [], ["info"], id="nothing that warns"),
+    ],
+)
+def test_a_warning_that_ends_a_short_piece_of_log_is_told(
+    tmp_path: Path, text: bytes, incidents: list[str], minor: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(text)
+    code, document, _ = answer(capsys, path)
+    assert [each["severity"] for each in document["incidents"]] == incidents
+    assert [each["severity"] for each in document["minor"]] == minor
+    assert {each["rule"] for each in document["incidents"] + document["minor"]} == {"client-leader-not-available"}
+    assert code == (1 if incidents else 0)
+
+
 def test_the_zone_and_the_labels_of_the_command_line_count(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, document, _ = answer(capsys, log, "--tz", "Asia/Seoul", "--label", "cluster=prod")
     (incident,) = document["incidents"]
