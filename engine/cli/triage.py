@@ -75,8 +75,7 @@ class _Counts:
 
 
 def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> Triage:
-    """Read `input`, leaving out what says nothing, and return what it shows: what the reference pipeline would find, and what a short piece
-    of log warns of.
+    """Read `input`, leaving out what says nothing, and return what it shows: what the reference pipeline would find.
 
     Args:
         notes: sentences for the reader; `input` may add to them while it is read.
