@@ -6,7 +6,7 @@ Read from its RE2 syntax alone; whatever is not understood (unusual flags and es
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -25,14 +25,21 @@ _PARTS = re.compile(rf"{_CLASS.pattern}|\\.|\{{(?P<least>\d+)(?:,(?P<most>\d*))?
 _MANY = 10
 
 
+Telling = Callable[[Sequence[tuple[str, ...]]], tuple[str, ...]]
+
+
 class _Unreadable(Exception):
     """The expression uses something that this reader does not know."""
 
 
-def certain_texts(regex: str) -> tuple[str, ...]:
-    """Return texts of which at least one occurs in every match of `regex`; empty when none are known."""
+def certain_texts(regex: str, telling: Telling | None = None) -> tuple[str, ...]:
+    """Return texts of which at least one occurs in every match of `regex`; empty when none are known.
+
+    Args:
+        telling: chooses among several such sets; `most_telling` when None.
+    """
     try:
-        reader = _Reader(regex)
+        reader = _Reader(regex, telling or most_telling)
         found = reader.alternatives()
     except _Unreadable:
         return ()
@@ -54,7 +61,7 @@ def solid_part(regex: str) -> Solid | None:
     """
     flags = _FLAGS.match(regex)
     start = flags.end() if flags else 0
-    reader = _Reader(regex[start:])
+    reader = _Reader(regex[start:], most_telling)
     try:
         branches = reader.solid_branches()
     except _Unreadable:
@@ -72,7 +79,7 @@ def _left_open(part: re.Match[str]) -> str:
     return "+" if int(least) else "*"
 
 
-def most_telling(choices: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+def most_telling(choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the one of several sets of texts that is expected to occur most seldom: its shortest text decides."""
     return max(choices, key=lambda texts: (min(map(len, texts), default=0), -len(texts)), default=())
 
@@ -86,8 +93,8 @@ def either(choices: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 class _Reader:
     """Reads an expression from left to right."""
 
-    def __init__(self, regex: str) -> None:
-        self._regex, self._at = regex, 0
+    def __init__(self, regex: str, telling: Telling) -> None:
+        self._regex, self._at, self._telling = regex, 0, telling
         self._borders: list[int] = []  # where it asks for the border of a text or line
 
     def ended(self) -> bool:
@@ -145,7 +152,7 @@ class _Reader:
             if not char or repeat is not None:
                 found += [(text,), inner if sure else ()]
                 text = ""
-        return most_telling(texts for texts in (*found, (text,)) if texts and min(map(len, texts)) >= SHORTEST)
+        return self._telling([texts for texts in (*found, (text,)) if texts and min(map(len, texts)) >= SHORTEST])
 
     def _run(self) -> str:
         """Read fixed characters that nothing repeats; return what they stand for, empty when there are none."""

@@ -17,6 +17,7 @@ from engine.match.checks import expression
 from engine.match.gate import Gate
 from engine.match.signs import Signs
 from engine.model.rules import Test
+from engine.ports import Kept
 
 DIGITS = "0123456789"
 ALIKE = bytes.maketrans(DIGITS.encode(), b"0" * len(DIGITS))  # what texts that differ in digits only become equal by
@@ -67,11 +68,12 @@ class Numerals:
 
     Args:
         numeric: everything looked for to which they may.
+        kept: where what takes long to make may lie ready.
     """
 
-    def __init__(self, numeric: Iterable[Numeric]) -> None:
+    def __init__(self, numeric: Iterable[Numeric], kept: Kept | None = None) -> None:
         self._numeric = tuple(numeric)
-        self._gate = Gate([_widened(each.signs) for each in self._numeric])
+        self._gate = Gate([_widened(each.signs) for each in self._numeric], kept)
 
     def matter(self, text: bytes, before: int, fields: Set[str]) -> bool:
         """Tell whether what `text` bears may be borne otherwise when other digits stand before a place in it.

@@ -54,7 +54,7 @@ class Matcher:
     def __init__(self, plan: Plan, kept: Kept | None = None) -> None:
         self._kept = kept
         self._sought = tuple(_sought(plan, signs_in(plan, kept)))
-        self._gate = Gate([each.signs for each in self._sought])
+        self._gate = Gate([each.signs for each in self._sought], kept)
         self._known = frozenset(regex for each in self._sought for regex in each.signs.regexes)
         self._checks: dict[int, Check] = {}
 
@@ -86,7 +86,7 @@ class Matcher:
 
     @cached_property
     def _numerals(self) -> Numerals:
-        return Numerals(numeric for each in self._sought for numeric in each.numeric())
+        return Numerals((numeric for each in self._sought for numeric in each.numeric()), self._kept)
 
     def _check(self, number: int) -> Check:
         check = self._checks.get(number)
