@@ -120,16 +120,7 @@ def _texts_of(regexes: tuple[str, ...], kept: Kept | None) -> Sequence[_Text]:
 @lru_cache(maxsize=2)
 def _texts(regexes: tuple[str, ...]) -> Sequence[_Text]:
     """Return the texts of all signs that are sure to bear one that is long enough: of several the one that fewest are like."""
-    often = Counter[bytes]()
-
-    def noted(choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-        seen.update(four for texts in choices for text in texts for four in _fours(_lowered(text.encode())))
-        return most_telling(choices)
-
-    for regex in regexes:
-        seen = set[bytes]()
-        _sure(regex, noted)
-        often.update(seen)
+    often = _often(regexes)
 
     @cache
     def telling(words: bytes) -> int:
@@ -148,6 +139,24 @@ def _texts(regexes: tuple[str, ...]) -> Sequence[_Text]:
         for words in _sure(regex, rarest):
             signs.setdefault(words, []).append(number)
     return [_Text(words.decode(), telling(words), tuple(numbers)) for words, numbers in signs.items()]
+
+
+def _often(regexes: Sequence[str]) -> Counter[bytes]:
+    """Return of how many signs four bytes may be what tells them from the others."""
+    often = Counter[bytes]()
+    for regex in regexes:
+        seen = set[str]()
+        _sure(regex, _noting(seen))
+        often.update({four for text in seen for four in _fours(_lowered(text.encode()))})
+    return often
+
+
+def _noting(seen: set[str]) -> Telling:
+    def telling(choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+        seen.update(text for texts in choices for text in texts)
+        return most_telling(choices)
+
+    return telling
 
 
 def _fours(words: bytes) -> Iterator[bytes]:
