@@ -14,7 +14,11 @@ _TRACE = (
 )
 _CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
-_OPEN_ENDS = ("due to:", "due to: ", "error(s):")
+_OPEN_ENDS = re.compile(
+    r"(?:due to|error\(s\)|Caused by|following (?:error|exception)|serialization error|during processing|to shut down): ?$"
+)
+_PIECE = re.compile(r"\s*(?:at [\w$.<]|Caused by: |\.\.\. \d+ more)")
+_THROWN = re.compile(r"(?:[\w$]+\.)+[\w$]*(?:Exception|Error)\b")
 _BRACES = re.compile(r'[{}"]|\\.')
 
 
@@ -26,9 +30,25 @@ def continues(text: str) -> bool:
 
 def awaits_reason(text: str, awaiting: bool) -> bool:
     """Tell whether, after a line of bare text, its reason is still to come: the last line of a Python traceback, which alone is
-    not indented, the exception below a line that ends with `due to:`, as Streams puts it, or the first of what is not valid
-    below one that ends with `error(s):`, as Connect's REST does."""
-    return text.startswith(_TRACEBACK) or text.endswith(_OPEN_ENDS) or (awaiting and text[:1].isspace())
+    not indented, the exception below a line that ends with `due to:`, as Streams puts it, with a blank line between or not, or
+    the first of what is not valid below one that ends with `error(s):`, as Connect's REST does."""
+    ahead = awaiting and (text[:1].isspace() or not text)
+    return text.startswith(_TRACEBACK) or open_ended(text) or ahead
+
+
+def open_ended(text: str) -> bool:
+    """Tell whether a line ends with the colon behind which its reason follows."""
+    return text.endswith((":", ": ")) and _OPEN_ENDS.search(text) is not None
+
+
+def spaced(text: str) -> bool:
+    """Tell whether a line is a piece of a stack trace, which a copy may have printed with a blank line below each."""
+    return _PIECE.match(text) is not None
+
+
+def thrown(text: str) -> bool:
+    """Tell whether a line begins with the class of an exception."""
+    return _THROWN.match(text) is not None
 
 
 def opens_document(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from engine.model.records import Block, Record
-from engine.parse.continuation import Braces, awaits_reason, continues, opens_document
+from engine.parse.continuation import Braces, awaits_reason, continues, open_ended, opens_document, spaced, thrown
 
 BLOCK_LINES = 2000
 BLOCK_BYTES = 256 * 1024  # of text as UTF-8, line ends included
@@ -57,10 +57,16 @@ class Headed(OpenBlock):
 
 
 class Bare(OpenBlock):
-    """Bare text: takes the lines that look like its continuation; a blank line ends it."""
+    """Bare text: takes the lines that look like its continuation. A blank line ends it, but one alone where a reason was
+    announced, or between the pieces of a stack trace."""
 
     def _goes_on(self, record: Record) -> bool:
-        return not blank(record) and (self._awaits or continues(record.text))
+        last = self.records[-1]
+        if blank(record):
+            return open_ended(last.text) or spaced(last.text)
+        if blank(last):
+            return spaced(record.text) or (self._awaits and thrown(record.text))
+        return self._awaits or continues(record.text)
 
 
 class Document(OpenBlock):

@@ -215,6 +215,26 @@ def test_an_exception_and_the_one_that_it_is_due_to_are_one_event() -> None:
     assert (first.text, first.exception, second.text) == (text, ("a.StreamsException", "b.TimeoutException"), "next")
 
 
+def test_the_exception_below_a_line_that_announces_it_is_part_of_it_with_a_blank_line_between_or_not() -> None:
+    head = "[app-StreamThread-1] Failed to process stream task 1_0 due to the following error:"
+    trace = "java.lang.ClassCastException: [B cannot be cast\n\tat c.D.e(D.java:1)"
+    for between in ("\n", "\n\n"):
+        found = events(f"{head}{between}{trace}\nnext")
+        assert [(each.text, each.exception) for each in found] == [
+            (f"{head}{between}{trace}", ("java.lang.ClassCastException",)),
+            ("next", ()),
+        ]
+    assert [each.text.strip() for each in events(f"{head}\n\nnext")] == [head, "next"]
+
+
+def test_a_trace_with_a_blank_line_below_each_of_its_lines_is_one_event() -> None:
+    trace = (
+        "Caused by: a.SerializationException: for id 1\n\nCaused by: b.C: -1\n\n\tat c.D.e(D.java:1)\n\n\tat c.D.f(D.java:2)"
+    )
+    first, second = events(f"{trace}\n\nnext")
+    assert (first.text.strip(), first.exception[0], second.text) == (trace, "a.SerializationException", "next")
+
+
 @pytest.mark.parametrize(
     "text",
     [
