@@ -155,8 +155,6 @@ class Counts:
 
     def on_retract(self, match: Match, facts: Facts) -> None:
         """Take a match back."""
-        if match.rule_id in self._counted and not self._measure.takes(match):
-            return
         place = self._place(match, facts.scope)
         if place in self._series and self._series[place].retract(match.event_id):
             self._asked.add(self._entity_of[place])
@@ -186,8 +184,6 @@ class Counts:
             if not self._told.is_news(entity, alerts, facts):
                 continue
             self.dirty = True
-            if not alerts and entity not in self._places:
-                self._told.forget(entity)
             yield Verdict((facts.scope, self.rule_id, entity), alerts, self._final_before)
         self._asked = set()
 
@@ -248,7 +244,7 @@ class Counts:
         for place in self._series:
             self._keep(place, self._entity(place, facts))
             if place.source_id or self._settings:
-                self._asked |= {self._entity_of[place], before.get(place, self._entity_of[place])}
+                self._asked |= {self._entity_of[place], before[place]}
 
     def _alerts(self, entity: Entity, facts: Facts) -> tuple[Alert, ...]:
         counted, signals = self._inputs(entity, facts)

@@ -9,7 +9,7 @@ from engine.correlate import Correlator
 from engine.model.expressions import Binary, Literal, Name
 from engine.model.incidents import Blind, Evidence, Verdict
 from engine.model.rules import Clear, Escalation
-from tests.building import START, at, broker, counting, match, plan, seen, signature
+from tests.building import START, at, at_least, broker, correlation, counting, match, plan, seen, signature
 from tests.unit.correlate.saying import alerts, in_batches
 
 SEEN = signature("seen")
@@ -73,6 +73,11 @@ def test_an_entity_is_read_from_captures_then_labels() -> None:
     assert [dict(a.key[2])["broker"] for a in alerts(items, plan(one), "seen")] == ["1", "2"]
 
 
+def test_the_cluster_is_the_one_that_the_source_belongs_to_whatever_its_lines_say() -> None:
+    (alert,) = alerts([match("seen", 0, cluster="Zb4xT9oYQ2")], plan(SEEN), "seen")
+    assert alert.key[2] == (("cluster", "default"),)
+
+
 def test_a_missing_value_never_joins_two_sources() -> None:
     one = signature("seen", entity=("cluster", "topic"))
     items = [match("seen", 0), match("seen", 1, "b.log")]
@@ -133,6 +138,12 @@ def test_distinct_with_a_missing_capture_counts_the_event() -> None:
     assert alert.count == 2
 
 
+def test_distinct_holds_for_a_storm() -> None:
+    one = signature("seen", distinct=("epoch",))
+    (alert,) = alerts([match("seen", n, epoch=n % 10, serial=n) for n in range(1000)], plan(one), "seen")
+    assert (alert.count, alert.last_seen) == (10, at(9))
+
+
 def test_a_redelivered_event_is_one() -> None:
     (alert,) = alerts([match("seen", 0), match("seen", 0)], plan(SEEN), "seen")
     assert alert.count == 1
@@ -160,6 +171,14 @@ def test_a_counter_signal_is_of_the_same_entity() -> None:
     made = plan(one, signature("fine", severity="info", entity=("cluster", "topic")))
     items = [match("seen", 0, topic="a"), match("seen", 0, topic="b"), match("fine", 5, topic="b"), seen("a.log", 99, 99)]
     assert [a.status for a in alerts(items, made, "seen")] == ["firing", "resolved"]
+
+
+def test_a_counter_signal_ends_a_count_of_values_whichever_value_it_bears() -> None:
+    clear = Clear(0, 3600.0, ("fine",), 0.0)
+    two = correlation("two", "value_count", ["seen"], 60.0, condition=at_least(2), field="topic", clear=clear)
+    made = plan(signature("seen", severity="info"), signature("fine", severity="info"), two)
+    items = [match("seen", 0, topic="a"), match("seen", 1, topic="b"), match("fine", 5, topic="a"), seen("a.log", 99, 99)]
+    assert [a.ends_at for a in alerts(items, made, "two")] == [at(5)]
 
 
 def test_for_waits_and_forgets_what_did_not_last() -> None:
@@ -211,6 +230,32 @@ def test_the_version_that_ran_at_the_time_decides() -> None:
     versions = [match("component:broker/version", s, version=v) for s, v in ((0, "2.6.0"), (100, "3.0"))]
     (alert,) = alerts([*versions, match("seen", 50), match("seen", 150)], made, "seen")
     assert alert.last_seen == at(50)
+
+
+@pytest.mark.parametrize("bounded", ["signature", "correlation"])
+def test_a_correlation_leaves_out_matches_of_other_versions_and_says_whose(bounded: str) -> None:
+    only = {"component": "broker", "versions": (("<=", "2.6"),)}
+    hit = signature("seen", severity="info", **(only if bounded == "signature" else {}))
+    loop = counting("loop", ["seen"], 2, 60.0, **(only if bounded == "correlation" else {}))
+    versions = [match("component:broker/version", 0, f"{v}.log", version=v) for v in ("2.6", "3.0")]
+    correlator = Correlator(plan(hit, loop, components=(broker(),)), "default")
+    for item in (*versions, match("seen", 1, "2.6.log"), match("seen", 2, "3.0.log")):
+        correlator.observe(item)
+    said = correlator.flush()
+    assert not [f for f in said if isinstance(f, Verdict) and f.key[1] == "loop"]
+    assert Blind("default", "seen", "is for <=2.6; 3.0.log runs 3.0") in said
+
+
+def test_what_was_left_out_counts_when_an_older_version_turns_out_to_have_run() -> None:
+    one = signature("seen", component="broker", versions=(("<=", "2.6"),))
+    correlator = Correlator(plan(one, components=(broker(),)), "default")
+    correlator.observe(match("component:broker/version", 100, version="3.0"))
+    correlator.observe(match("seen", 50))
+    assert [f.what for f in correlator.flush() if isinstance(f, Blind)] == ["", "seen"]
+    correlator.observe(match("component:broker/version", 0, version="2.6"))
+    said = correlator.flush()
+    assert [len(f.alerts) for f in said if isinstance(f, Verdict)] == [1]
+    assert [f.what for f in said if isinstance(f, Blind)] == [""]
 
 
 @pytest.mark.parametrize("versions", [(), ((">=", "2.8"),)], ids=["one series", "a series for each source"])
