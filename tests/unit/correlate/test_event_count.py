@@ -54,6 +54,13 @@ def test_clear_at_most_some() -> None:
     assert alert.ends_at == at(80)  # 20 leaves the window then, and only 60 is left in it
 
 
+def test_with_some_allowed_the_end_may_come_before_all_have_left() -> None:
+    rule = counting("loop", ["seen"], 3, 60.0, clear=Clear(1, 60.0))
+    for following, told in ((70, [(4, at(80))]), (70.001, [(3, at(70))])):
+        items = [*(match("seen", s) for s in (0, 10, 20, following)), seen("a.log", 300, 300)]
+        assert [(a.count, a.ends_at) for a in alerts(items, plan(SEEN, rule), "loop")] == told
+
+
 def test_a_signature_is_an_alert_by_itself() -> None:
     items = [match("seen", 5), match("seen", 6)]
     (alert,) = alerts(items, plan(SEEN), "seen")

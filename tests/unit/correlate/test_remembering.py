@@ -57,6 +57,14 @@ def test_an_end_is_taken_back_when_a_slower_source_turns_up(restart: bool) -> No
 
 
 @both
+def test_what_a_slow_source_left_open_is_two_alerts_when_it_has_come_as_far_as_the_pause(restart: bool) -> None:
+    twice: list[object] = [*(match("seen", s) for s in (0, 1, 2, 100, 101, 102)), seen("b.log", 0, 10)]
+    for until, ends in ((91.9, [None]), (92, [at(62), None])):
+        found = finally_said([twice, [seen("b.log", 0, until)]], LOOP, "loop", restart)
+        assert [alert.ends_at for alert in found] == ends
+
+
+@both
 def test_a_late_match_changes_an_alert_that_is_over(restart: bool) -> None:
     over: list[object] = [*(match("seen", s) for s in (0, 1, 2)), seen("a.log", 500, 500)]
     (alert,) = finally_said([over, [match("seen", 30)]], LOOP, "loop", restart)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.correlate import Correlator
-from engine.model.incidents import Blind
+from engine.model.incidents import Blind, Evidence, Verdict
 from engine.model.rules import Absence, Heartbeat, Stop
 from tests.building import absence, at, broker, contains, match, plan, seen, tick
 from tests.unit.correlate.brokers import (
@@ -94,6 +94,22 @@ def test_the_fastest_heartbeat_that_was_kept_up_arms() -> None:
     assert [a.last_seen for a in silent([*cluster(), *often, *fast], made)] == [at(DIES + 150)]
     missed = [each for each in fast if each.at < at(DIES - 150)]
     assert [a.last_seen for a in silent([*cluster(), *often, *missed, seen("1.log", 1000, DIES)], made)] == [at(DEADLINE)]
+
+
+def test_a_clock_that_is_ahead_is_no_witness() -> None:
+    assert len(silent([*cluster(until=60.0), *beats("3", 60, 70), tick(70 * MINUTE)])) == 1
+    assert silent([*cluster(until=60.0), *beats("3", 60, 70), tick(60 * MINUTE)]) == []
+
+
+def test_the_heartbeat_that_proves_it_may_have_been_read_long_before() -> None:
+    state: dict[str, str] = {}
+    for batch in (cluster(until=30.0), [item for n in "23" for item in beats(n, 40, 60)]):
+        correlator = Correlator(PLAN, "default", state)
+        for item in batch:
+            correlator.observe(item)  # type: ignore[arg-type]
+        found = correlator.flush()
+    (verdict,) = (f for f in found if isinstance(f, Verdict) and f.key[1] == "silent")
+    assert [(f.event_id, f.at) for f in found if isinstance(f, Evidence)] == [(verdict.alerts[0].evidence[0], at(DIES))]
 
 
 @both
