@@ -119,6 +119,13 @@ def test_collapse_counts_what_lies_together_as_one() -> None:
     assert alert.count == 3  # 0 to 30, 30.5, 61
 
 
+def test_of_what_is_counted_as_one_nothing_is_lost() -> None:
+    every = [match("seen", s, size=s) for s in range(10)]
+    (alert,) = alerts(every, plan(signature("seen", collapse_s=30.0)), "seen")
+    assert (alert.count, alert.last_seen, alert.captures["size"].sum) == (1, at(9), 45)
+    assert alert.events == tuple(each.event_id for each in every)
+
+
 def test_collapse_of_a_signature_holds_for_a_correlation_of_it() -> None:
     made = plan(signature("seen", collapse_s=30.0), counting("loop", ["seen"], 2, 60.0))
     assert alerts([match("seen", s) for s in (0, 1, 2)], made, "loop") == []
@@ -212,6 +219,16 @@ def test_undated_matches_are_placed_at_the_last_dated_one() -> None:
     items = [match("seen", 10), match("seen", 99999, dated=False), match("seen", 20)]
     (alert,) = alerts(items, plan(SEEN), "seen")
     assert (alert.count, alert.starts_at, alert.last_seen, alert.dated) == (3, at(10), at(20), True)
+
+
+@pytest.mark.parametrize(("collapse_s", "most"), [(0.0, 501), (30.0, 20)])
+def test_a_storm_of_undated_matches_is_placed_at_the_last_dated_one(collapse_s: float, most: int) -> None:
+    storm = [match("seen", 9000 + n, dated=False, size=n) for n in range(500)]
+    (alert,) = alerts([match("seen", 10), *storm], plan(signature("seen", collapse_s=collapse_s)), "seen")
+    assert (alert.starts_at, alert.last_seen, alert.captures["size"].max) == (at(10), at(10), 499)
+    assert 2 <= alert.count <= most
+    assert collapse_s or alert.count == most
+    assert set(alert.events) <= {match("seen", 10).event_id, *(each.event_id for each in storm)}
 
 
 def test_undated_matches_alone_are_placed_at_ingest_time() -> None:

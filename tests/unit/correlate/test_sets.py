@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engine.codec import dumps, loads
 from engine.correlate.cells import MAX_CELLS, Cells, cells
+from engine.correlate.entries import entries
 from engine.correlate.moments import MAX_MOMENTS, Moments
 from engine.correlate.runs import MAX_RUNS, Runs
 from engine.correlate.series import KEPT, Series
@@ -152,6 +153,16 @@ def test_of_many_events_the_earliest_and_the_latest_are_known_each_once(number: 
     outer = every if number <= 2 * MAX_EVENTS else [*every[:MAX_EVENTS], *every[-MAX_EVENTS:]]
     for made in (tally(every), total([tally(every[: number // 2 + 1]), *every[number // 2 :]])):
         assert made.events() == tuple(each.event_id for each in outer)
+
+
+@pytest.mark.parametrize(("number", "weight"), [(1, 1), (30, 1), (31, 2), (61, 3), (1000, 34)])
+def test_a_sum_that_does_not_know_its_times_counts_for_as_many_as_can_lie_between_its_ends(number: int, weight: int) -> None:
+    every = tally([occurrence(n) for n in range(number)])
+    (entry,) = entries([every], 30.0, "rule", "value")
+    assert (entry.weight, entry.first, entry.last) == (weight, at(0), at(number - 1))
+    assert (entry.parts, entry.rule_id, entry.value) == ((every,), "rule", "value")
+    assert [each.weight for each in entries([every], 0.0)] == [number]
+    assert [each.weight for each in entries([tally([occurrence(0), occurrence(99)])], 30.0)] == [2]
 
 
 def test_a_sum_that_was_stored_is_told_like_the_one_that_was_not() -> None:

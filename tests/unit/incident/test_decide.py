@@ -71,6 +71,14 @@ def test_another_connector_is_another_trouble() -> None:
     assert [i.rule for i in incidents] == ["too-large", "task-killed"]
 
 
+def test_labels_of_whoever_printed_it_tie_alerts_too() -> None:
+    rules = plan(rule("full", explains=[explains("stuck", host="host")]), rule("stuck"))
+    full = alert("full", 0, labels={"host": "h1"})
+    for labels, roots in (({"host": "h1"}, ["full"]), ({"host": "h2"}, ["full", "stuck"]), ({}, ["full", "stuck"])):
+        assert [i.rule for i in told(full, alert("stuck", 1, labels=labels), rules=rules)] == roots
+    assert len(told(alert("full", 0), alert("stuck", 1), rules=rules)) == 2
+
+
 def test_what_starts_too_long_after_is_not_explained() -> None:
     ten = told(alert("too-large", 0, connector="a", task="0"), alert("task-killed", 10, connector="a", task="0"))
     eleven = told(alert("too-large", 0, connector="a", task="0"), alert("task-killed", 10.1, connector="a", task="0"))
