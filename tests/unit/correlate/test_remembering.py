@@ -9,7 +9,7 @@ import pytest
 from engine.correlate import Correlator
 from engine.model.incidents import Alert, Blind, Verdict
 from engine.model.rules import Clear, Plan
-from tests.building import at, counting, match, plan, seen, signature, tick
+from tests.building import at, correlation, counting, match, plan, seen, signature, tick
 from tests.unit.correlate.saying import in_batches
 
 DAY = 86_400.0
@@ -75,6 +75,17 @@ def test_a_late_match_changes_an_alert_that_is_over(restart: bool) -> None:
 def test_matches_that_come_one_by_one_are_counted_together(restart: bool) -> None:
     (alert,) = finally_said([[tick(0), match("seen", 0)], [match("seen", 1)], [match("seen", 2)]], LOOP, "loop", restart)
     assert alert.count == 3
+
+
+@both
+def test_an_alert_that_is_taken_back_is_no_longer_counted_by_others(restart: bool) -> None:
+    unanswered = correlation("unanswered", "pair", ["open"], 60.0, expect=("done",), entity=("topic",), severity="info")
+    base = [signature(name, severity="info") for name in ("open", "done")]
+    made = plan(*base, unanswered, counting("outer", ["unanswered"], 2, 3600.0))
+    opened: list[object] = [match("open", 0, topic=topic) for topic in "ab"]
+    batches: list[list[object]] = [[*opened, seen("a.log", 200, 200)], [match("done", 30, topic="b")]]
+    assert [alert.count for alert in finally_said(batches[:1], made, "outer", restart)] == [2]
+    assert finally_said(batches, made, "outer", restart) == []
 
 
 def test_what_was_taken_back_stays_so_in_a_new_process() -> None:

@@ -175,6 +175,13 @@ def test_a_cause_explains_only_when_it_is_as_severe_as_it_says() -> None:
         assert [incident.rule for incident in found] == roots
 
 
+def test_what_any_cause_explains_goes_with_that_cause_when_it_is_excused() -> None:
+    won = rule("election-won", "info", explains=[explains("quorum-lost", cluster="cluster")])
+    lost = rule("quorum-lost", "critical", explains=[explains("peer-complains", cluster="cluster")])
+    alerts = [alert("election-won", 0, severity="info"), alert("quorum-lost", 0, severity="critical")]
+    assert told(*alerts, alert("peer-complains", 0, broker="2"), rules=plan(won, lost, COMPLAINS)) == []
+
+
 def test_what_only_a_severe_cause_explains_stays_when_that_cause_is_excused() -> None:
     won = rule("election-won", "info", explains=[explains("quorum-lost", cluster="cluster")])
     alerts = [alert("election-won", 0, severity="info"), alert("quorum-lost", 0, severity="critical")]
@@ -219,6 +226,31 @@ def test_the_cause_with_more_equal_keys_wins_and_the_other_is_also_possible() ->
     )  # fmt: skip
     [hurt] = [i for i in incidents if i.symptoms]
     assert (hurt.rule, hurt.also_possible) == ("near", ("far",))
+
+
+def test_of_several_ways_to_explain_the_one_with_most_equal_keys_counts() -> None:
+    near = rule("near", explains=[explains("hurt", a="a", b="b"), explains("hurt", a="a")])
+    far = rule("far", explains=[explains("hurt", a="a")])
+    incidents = told(
+        alert("far", 0, a="1"), alert("near", 0.5, a="1", b="2"), alert("hurt", 1, a="1", b="2"),
+        rules=plan(near, far, rule("hurt")),
+    )  # fmt: skip
+    assert [i.rule for i in incidents if i.symptoms] == ["near"]
+
+
+def test_of_alerts_of_one_rule_each_explains_its_own() -> None:
+    connectors = [alert("too-large", 0, connector=name, task="0") for name in "abc"]
+    killed = [alert("task-killed", 1, connector=name, task="0") for name in "cab"]
+    found = told(*connectors, *killed)
+    assert [(i.rule, i.labels["connector"], len(i.symptoms)) for i in found] == [("too-large", name, 1) for name in "abc"]
+
+
+def test_what_one_log_says_of_different_things_is_not_tied_by_the_log() -> None:
+    both = [alert("commit-failed", 30, group=group, sources=["app.log"]) for group in "fg"]
+    found = told(*both, alert("rebalance-loop", 10, group="h", sources=["app.log"]))
+    assert [i.rule for i in found] == ["rebalance-loop", "commit-failed", "commit-failed"]
+    found = told(*both, alert("rebalance-loop", 10, group="g", sources=["app.log"]))
+    assert {i.labels["group"]: len(i.symptoms) for i in found} == {"f": 0, "g": 1}
 
 
 def test_the_same_again_within_the_window_reopens_and_after_it_is_new() -> None:
