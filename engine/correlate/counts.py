@@ -113,6 +113,7 @@ class Counts:
         self._counted = {each.rule_id: each for each in counted}
         self.listens = frozenset((*self._counted, *rule.clear.rules))
         self._measure = measure
+        self._forgotten_after = max(FORGOTTEN_AFTER, measure.opening.timespan)
         self._words = sorted(rule.entity.items())
         self._by_source = frozenset(each.rule_id for each in counted if each.versions or rule.versions)
         self.dirty = False
@@ -324,14 +325,15 @@ class Counts:
         self._due[entity] = min(waits, default=None)
 
     def _sweep(self, tick: datetime | None) -> None:
-        """Forget entities whose trouble is over and that nothing was heard of for a day of ticks; their alerts are final."""
+        """Forget entities whose trouble is over and that nothing was heard of for a day of ticks, or for as long as the rule
+        looks back; their alerts are final."""
         if tick is None or (self._swept is not None and tick - self._swept < _SWEPT_EVERY):
             return
         self._swept, self.dirty = tick, True
         for entity, places in list(self._places.items()):
             for place in places:
                 self._series[place].touched = self._series[place].touched or tick
-            idle = all(tick - (self._series[place].touched or tick) >= FORGOTTEN_AFTER for place in places)
+            idle = all(tick - (self._series[place].touched or tick) >= self._forgotten_after for place in places)
             if idle and entity not in self._due and entity not in self._asked:
                 self._forget(entity, places)
 

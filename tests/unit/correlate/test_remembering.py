@@ -114,6 +114,17 @@ def test_who_is_forgotten_after_a_day_begins_anew_and_keeps_what_was_said(restar
     assert told == [("a", "resolved", at(0)), ("a", "firing", at(DAY + 1)), ("b", "firing", at(DAY))]
 
 
+@both
+def test_nothing_is_forgotten_that_may_still_be_counted(restart: bool) -> None:
+    two_days = counting("loop", ["seen"], 2, 2 * DAY, entity=("topic",))
+    made = plan(signature("seen", entity=("topic",), severity="info"), two_days)
+    first: list[object] = [tick(0), match("seen", 0, topic="a")]
+    sweeps: list[object] = [tick(1.2 * DAY), match("seen", 1.2 * DAY, topic="b")]
+    again: list[object] = [tick(1.5 * DAY), match("seen", 1.5 * DAY, topic="a")]
+    (alert,) = finally_said([first, sweeps, again], made, "loop", restart)
+    assert (alert.key[2], alert.count) == ((("topic", "a"),), 2)
+
+
 def test_only_those_that_are_over_and_a_day_old_are_forgotten() -> None:
     state: dict[str, str] = {}
     batches: list[list[object]] = [
