@@ -88,6 +88,28 @@ def test_an_alert_that_is_taken_back_is_no_longer_counted_by_others(restart: boo
     assert finally_said(batches, made, "outer", restart) == []
 
 
+@both
+def test_an_alert_of_which_nothing_is_known_any_longer_still_counts_for_others(restart: bool) -> None:
+    inner = counting("inner", ["seen"], 1, 60.0, entity=("topic",), clear=Clear(0, 60.0))
+    made = plan(signature("seen", severity="info"), inner, counting("outer", ["inner"], 2, 10 * DAY, clear=Clear(0, 10 * DAY)))
+    first: list[object] = [tick(0), match("seen", 0, topic="a"), seen("a.log", 500, 500)]
+    sweeps: list[object] = [tick(1.2 * DAY), match("seen", 1.2 * DAY, topic="b")]
+    again: list[object] = [match("seen", 1.3 * DAY, topic="a")]
+    (alert,) = finally_said([first, sweeps, again], made, "outer", restart)
+    assert (alert.starts_at, alert.count) == (at(0), 3)
+
+
+@both
+def test_others_count_an_alert_once_it_has_lasted_with_what_it_said(restart: bool) -> None:
+    lasting = counting("lasting", ["seen"], 1, 60.0, for_s=60.0, clear=Clear(0, 300.0))
+    made = plan(signature("seen", severity="info"), lasting, counting("outer", ["lasting"], 1, 3600.0))
+    first: list[object] = [match("seen", s, size=size) for s, size in ((0, 5), (1, 9), (2, 3))]
+    assert finally_said([first, [seen("a.log", 0, 89.9)]], made, "outer", restart) == []
+    (alert,) = finally_said([first, [seen("a.log", 0, 90)]], made, "outer", restart)
+    assert (alert.starts_at, alert.count, alert.captures["size"].max) == (at(0), 1, 9)
+    assert (alert.sources, alert.dated, alert.events) == (("a.log",), True, (first[0].event_id,))  # type: ignore[attr-defined]
+
+
 def test_what_was_taken_back_stays_so_in_a_new_process() -> None:
     state: dict[str, str] = {}
     kept, taken = match("seen", 0), match("seen", 1)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from engine.correlate import Correlator
 from engine.model.incidents import Blind, Evidence, Verdict
 from engine.model.rules import Absence, Heartbeat, Stop
-from tests.building import absence, at, broker, contains, match, plan, seen, tick
+from tests.building import absence, at, broker, contains, counting, match, plan, seen, tick
 from tests.unit.correlate.brokers import (
     DEADLINE,
     DIES,
@@ -24,7 +24,7 @@ from tests.unit.correlate.brokers import (
     silent,
     young,
 )
-from tests.unit.correlate.saying import in_batches
+from tests.unit.correlate.saying import alerts, in_batches
 
 ALONE = plan(*INFORM, absence("silent", Absence("broker")), components=(broker(),))
 
@@ -120,6 +120,12 @@ def test_what_was_printed_before_counts_when_time_has_come(restart: bool) -> Non
 
 
 @both
+def test_live_the_tick_that_came_before_stands_in_for_others(restart: bool) -> None:
+    said = in_batches([[tick(160)], [*young(101, 101), complaint(100)]], PLAN, restart)
+    assert [len(found) for key, found in said.items() if key[1] == "silent"] == [1]
+
+
+@both
 def test_a_line_that_was_read_late_takes_back_what_an_earlier_batch_said(restart: bool) -> None:
     batches: list[list[object]] = [
         [*young(101, 101), complaint(100)],
@@ -162,6 +168,12 @@ def test_two_that_print_are_enough_to_miss_a_third() -> None:
     assert (alert.count, alert.ends_at, alert.why) == (1, None, "declared, but nothing was ever read from it")
     assert silent(declared("2"), replace(PLAN, context={"brokers": "2, 3, 10"})) == []
     assert silent([tick(0)], replace(PLAN, context={"brokers": "2, 3, 10"})) == []
+
+
+def test_who_was_never_heard_counts_for_others_though_no_line_proves_it() -> None:
+    made = plan(*PLAN.signatures, *PLAN.correlations, counting("outer", ["silent"], 1, 60.0), components=PLAN.components)
+    (alert,) = alerts(declared("2", "3"), replace(made, context={"brokers": "2,3,10"}), "outer")
+    assert (alert.starts_at, alert.sources) == (at(0), ("",))
 
 
 def test_the_brokers_of_a_cluster_are_its_own() -> None:

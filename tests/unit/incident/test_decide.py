@@ -253,6 +253,38 @@ def test_what_one_log_says_of_different_things_is_not_tied_by_the_log() -> None:
     assert {i.labels["group"]: len(i.symptoms) for i in found} == {"f": 0, "g": 1}
 
 
+def test_what_its_log_does_not_name_belongs_to_the_named_cause_in_that_log() -> None:
+    vague = alert("rebalance-loop", 10, group="?app.log", sources=["app.log"])
+    [incident] = told(alert("commit-failed", 30, group="g", sources=["app.log"]), vague)
+    assert [s.rule for s in incident.symptoms] == ["rebalance-loop"]
+
+
+def test_what_began_long_before_its_cause_is_not_explained() -> None:
+    cause = alert("too-large", 10, connector="a", task="0")
+    for start, many in ((9, 1), (8.9, 2)):
+        assert len(told(cause, alert("task-killed", start, connector="a", task="0"))) == many
+
+
+def test_of_what_bears_no_time_nothing_is_too_early_or_too_late() -> None:
+    for dated in ((True, False), (False, True)):
+        cause, killed = (replace(a, dated=d) for a, d in zip(HISTORY[:2], dated, strict=True))
+        later = replace(killed, starts_at=minute(9000), last_seen=minute(9000))
+        assert [i.rule for i in told(cause, later)] == ["too-large"]
+        again = replace(cause, starts_at=minute(9000), last_seen=minute(9000), ends_at=None, dated=not cause.dated)
+        assert len(told(cause, again)) == 1
+
+
+def test_it_is_the_same_again_within_the_window_after_its_end_not_after_its_last_line() -> None:
+    first = replace(alert("task-killed", 0, over=True, connector="a"), ends_at=minute(30))
+    assert [len(told(first, alert("task-killed", start, connector="a"))) for start in (90, 90.1)] == [1, 2]
+
+
+def test_a_telling_that_names_another_thing_is_another_incident_however_vague_it_is() -> None:
+    full = alert("too-large", 0, 5, connector="cdc", task="0", sources=["app.log"])
+    other, same = (alert("too-large", 3, connector=name, task="?app.log", sources=["app.log"]) for name in ("jdbc", "cdc"))
+    assert (len(told(full, other)), len(told(full, same))) == (2, 1)
+
+
 def test_the_same_again_within_the_window_reopens_and_after_it_is_new() -> None:
     first = alert("task-killed", 0, over=True, connector="a", task="0")
     again = alert("task-killed", 60, connector="a", task="0")
