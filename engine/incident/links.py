@@ -38,7 +38,7 @@ class Links(Struct, frozen=True):
 
 
 def link(alerts: Sequence[Alert], plan: Plan) -> Links:
-    """Return the links between `alerts` (of one scope and of rules of `plan`); their order does not matter to what is linked."""
+    """Return the links between `alerts`, of one scope and of rules of `plan`; their order does not matter to what is linked."""
     rules = plan.rules()
     silences = {c.rule.id for c in plan.correlations if c.absence is not None}
     ends = [_reach(alert, alert.key[1] in silences) for alert in alerts]

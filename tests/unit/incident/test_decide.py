@@ -118,6 +118,18 @@ def test_the_next_stage_fifteen_hours_later_reopens_the_incident_and_changes_its
     assert after.cause == "cause of too-large Then: cause of refused-by-broker"
 
 
+def test_a_stage_is_one_of_the_same_thing_up_to_the_limit_and_of_the_latest_before_it() -> None:
+    def held(start: float, *before: float, connector: str = "a", dated: bool = True) -> list[str]:
+        earlier = [alert("too-large", at, over=True, connector="a", task="0") for at in before]
+        stage = alert("refused-by-broker", start, connector=connector, task="0", dated=dated)
+        return [incident.stage for incident in told(*earlier, stage)]
+
+    assert held(72 * 60, 0) == held(0, 0) == held(99999, 0, dated=False) == ["refused-by-broker"]
+    assert held(15 * 60, 0, 180) == ["", "refused-by-broker"]
+    assert held(15 * 60, 0, connector="b") == held(0, 1) == ["", ""]
+    assert held(0) == [""]
+
+
 def test_a_stage_after_the_limit_is_a_new_trouble() -> None:
     incidents = told(
         alert("too-large", 0, over=True, connector="a", task="0"),
@@ -305,6 +317,10 @@ def test_a_vaguer_telling_of_the_same_trouble_is_not_another_incident() -> None:
 def test_an_exception_without_names_belongs_to_what_its_own_log_says_at_that_time() -> None:
     full = alert("too-large", 0, 5, connector="cdc", task="0", sources=["app.log"])
     bare = alert("too-large", 3, connector="?app.log", task="?app.log", sources=["app.log"])
+    for start in (0, 5):
+        assert len(told(full, alert("too-large", start, connector="?app.log", task="?app.log", sources=["app.log"]))) == 1
+    more = alert("too-large", 3, connector="?app.log", task="?app.log", sources=["app.log"], captures={"offset": 7})
+    assert len(told(replace(full, captures={"size": number(5)}), more)) == 1
     elsewhere = alert("too-large", 3, connector="?b.log", task="?b.log", sources=["b.log"])
     later = alert("too-large", 99, connector="?app.log", task="?app.log", sources=["app.log"])
     assert len(told(full, bare)) == 1
