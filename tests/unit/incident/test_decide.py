@@ -226,7 +226,7 @@ def test_chains_lead_to_the_top_root() -> None:
         alert("rebalanced", 9.5, severity="info", group="g", sources=["broker.log"]),
     )
     assert incident.rule == "commit-failed"
-    assert {s.rule for s in incident.symptoms} == {"rebalance-loop", "rebalanced"}
+    assert [s.rule for s in incident.symptoms] == ["rebalance-loop", "rebalanced"]  # causes first
 
 
 def test_the_cause_with_more_equal_keys_wins_and_the_other_is_also_possible() -> None:
@@ -297,6 +297,34 @@ def test_a_telling_that_names_another_thing_is_another_incident_however_vague_it
     assert (len(told(full, other)), len(told(full, same))) == (2, 1)
 
 
+def test_what_is_part_of_the_trouble_is_not_also_possible() -> None:
+    near = rule("near", explains=[explains("hurt", a="a", b="b"), explains("far", a="a")])
+    rules = plan(near, rule("far", explains=[explains("hurt", a="a")]), rule("hurt"))
+    alerts = [alert("near", 0, a="1", b="2"), alert("far", 0.5, a="1"), alert("hurt", 1, a="1", b="2")]
+    assert [(i.rule, i.also_possible) for i in told(*alerts, rules=rules)] == [("near", ())]
+    twice = [alert("far", 0, a="1"), alert("far", 0.5, a="1", b="3"), alert("hurt", 1, a="1", b="2")]
+    assert [i.also_possible for i in told(*twice, rules=rules)] == [(), ()]
+
+
+def test_the_root_of_what_came_again_is_what_explains_it_the_worst_then_the_earliest() -> None:
+    rules = plan(rule("one", explains=[explains("hurt", a="a")]), rule("two", explains=[explains("hurt", a="a")]), rule("hurt"))
+    hurt = [alert("hurt", start, over=True, a="1") for start in (1, 50)]
+    two = alert("two", 49, a="1", severity="critical")
+    assert [i.rule for i in told(*hurt, two, rules=rules)] == ["two"]
+    for severity, root in (("high", "two"), ("critical", "one")):
+        assert [i.rule for i in told(alert("one", 0, a="1", severity=severity), *hurt, two, rules=rules)] == [root]
+    first, again = alert("hurt", 0, over=True, severity="medium", a="1"), alert("hurt", 30, severity="critical", a="1")
+    assert [i.id for i in told(first, again, rules=rules)] == [i.id for i in told(first, rules=rules)]
+
+
+def test_a_stage_may_have_a_stage_of_its_own() -> None:
+    third = rule("third", continues=[Continues("refused-by-broker", {"connector": "connector"}, 3600)])
+    names = {"connector": "a", "task": "0"}
+    alerts = [alert("too-large", 0, **names), alert("refused-by-broker", 10, **names), alert("third", 20, connector="a")]
+    found = told(*alerts, rules=plan(TOO_LARGE, REFUSED, KILLED, third))
+    assert [(i.rule, i.stage, i.symptoms) for i in found] == [("too-large", "third", ())]
+
+
 def test_the_same_again_within_the_window_reopens_and_after_it_is_new() -> None:
     first = alert("task-killed", 0, over=True, connector="a", task="0")
     again = alert("task-killed", 60, connector="a", task="0")
@@ -310,7 +338,7 @@ def test_a_vaguer_telling_of_the_same_trouble_is_not_another_incident() -> None:
     full = alert("too-large", 0, connector="cdc", task="0", captures={"size": number(1125872)})
     trace = alert("too-large", 9000, dated=False, connector="?t.txt", task="?t.txt", captures={"size": number(1125872)})
     other = alert("too-large", 9000, dated=False, connector="?t.txt", task="?t.txt", captures={"size": number(5)})
-    assert [i.labels["connector"] for i in told(full, trace)] == ["cdc"]
+    assert [(i.labels["connector"], i.symptoms, i.count) for i in told(full, trace)] == [("cdc", (), 1)]
     assert len(told(full, other)) == 2
 
 
