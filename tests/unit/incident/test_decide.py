@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from datetime import timedelta, timezone
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.incident import MemoryLedger, group
+from engine.incident.decide import minor
 from engine.model.expressions import Binary, Literal, Name
 from engine.model.incidents import Alert, Evidence, Incident, Roster, Verdict
-from engine.model.rules import Continues, Plan, Step, ToldAs
+from engine.model.rules import Continues, Escalation, Plan, Rule, Step, ToldAs
 from tests.unit.incident.scene import alert, explains, hole, minute, number, plan, rule, text
 
 TOO_LARGE = rule(
@@ -380,6 +382,49 @@ def test_nothing_new_makes_no_revision_and_a_persons_word_stays() -> None:
     ledger.put_incidents([replace(opened, status="acknowledged", revision=2)])
     [grown] = told(replace(killed, count=2), ledger=ledger)
     assert (grown.status, grown.revision, grown.count) == ("acknowledged", 3, 2)
+
+
+def test_an_incident_that_was_opened_for_one_of_several_stays_with_it_when_their_cause_is_gone() -> None:
+    ledger = MemoryLedger()
+    earlier, first = (alert("peer-complains", n, captures={"node": "1"}, broker=str(n + 2)) for n in (0, 1))
+    silent = alert("broker-silent", -1, broker="1")
+    [opened] = told(first, ledger=ledger)
+    [joined] = told(earlier, first, silent, ledger=ledger)
+    list(group([Verdict(silent.key, ())], EVERYTHING, ledger))
+    left = {i.id: i.key for i in ledger.incidents("prod") if i.status == "open"}
+    assert (joined.id, left[opened.id], len(left)) == (opened.id, first.key, 2)
+
+
+def test_what_is_merged_waits_for_nothing_any_more() -> None:
+    ledger = MemoryLedger()
+    open_, waiting = (
+        alert("peer-complains", n, status=s, captures={"node": "1"}, broker=str(n)) for n, s in ((2, ""), (3, "pending"))
+    )
+    one, two = told(open_, waiting, ledger=ledger)
+    assert (one.pending, two.pending) == (False, True)
+    told(open_, waiting, alert("broker-silent", 1, broker="1"), ledger=ledger)
+    assert {i.id: (i.status, i.pending) for i in ledger.incidents("prod")}[two.id] == ("merged", False)
+
+
+def test_the_same_opening_has_the_same_id_everywhere() -> None:
+    [incident] = told(alert("task-killed", 0, connector="a", task="0"))
+    assert incident.id == "inc-855cd78e3f"  # it stands in messages and links that were sent
+    elsewhere = replace(
+        alert("task-killed", 0, connector="a", task="0"), starts_at=minute(0).astimezone(timezone(timedelta(hours=9)))
+    )
+    assert [i.id for i in told(elsewhere)] == [incident.id]
+
+
+def test_what_informs_until_it_escalates_is_minor() -> None:
+    def found(severity: str, informing: Rule) -> list[str]:
+        one = alert("rebalanced", 0, severity=severity)
+        lines = {event: Evidence(event, "a.log", 1, minute(0), event) for event in one.evidence}
+        incidents = minor({one.key: (one,)}, plan(informing), Roster("prod", {}), lambda ids: {i: lines[i] for i in ids})
+        return [f"{i.rule} {i.id[:4]} {len(i.evidence)}" for i in incidents]
+
+    worse = replace(REBALANCED, escalate=(Escalation("high", Binary(">=", Name("count"), Literal(9))),))
+    assert found("info", worse) == ["rebalanced inc- 1"]
+    assert (found("high", worse), found("info", REBALANCED)) == ([], [])
 
 
 def test_a_missing_time_is_no_time() -> None:
