@@ -182,8 +182,9 @@ def test_of_a_storm_it_is_known_which_rule_and_which_value_it_was(collapse_s: fl
     last = [one("a", 500, topic="y"), one("b", 501)]
     values = correlation("values", "value_count", ["a"], 60.0, condition=at_least(2), field="topic")
     both = correlation("both", "temporal", ["a", "b"], 60.0)
+    order = correlation("order", "temporal_ordered", ["a", "b"], 60.0)
     a = signature("a", severity="info", collapse_s=collapse_s)
-    made = plan(a, signature("b", severity="info"), values, both)
-    for rule in ("values", "both"):
+    made = plan(a, signature("b", severity="info"), values, both, order)
+    for rule in ("values", "both", "order"):
         assert len(alerts([*storm, *last], made, rule)) == 1
         assert alerts(storm, made, rule) == []
