@@ -74,6 +74,7 @@ def test_nobody_is_judged_by_complaints_alone() -> None:
 def test_a_complaint_that_names_nobody_says_nothing() -> None:
     unnamed = [match("lost", seconds, source) for seconds, source in ((30, "1.log"), (100, "2.log"))]
     assert silent([*young(999, 999), *unnamed]) == []
+    assert silent([*young(999, 999), match("lost", 30, "1.log", labels={"broker": "1"})]) == []
 
 
 def test_a_stop_may_be_told_by_another_one_which_names_it() -> None:
@@ -183,4 +184,5 @@ def test_the_brokers_of_a_cluster_are_its_own() -> None:
 
 
 def test_who_was_never_heard_is_not_one_that_was_stopped() -> None:
-    assert silent(declared("2", "3"), replace(NOT_BACK, context={"brokers": "2,3,10"})) == []
+    long_after = [seen(f"{n}.log", 0, 6 * 3600) for n in "23"]
+    assert silent([*declared("2", "3"), *long_after], replace(NOT_BACK, context={"brokers": "2,3,10"})) == []
