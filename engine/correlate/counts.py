@@ -113,6 +113,7 @@ class Counts:
         self._counted = {each.rule_id: each for each in counted}
         self.listens = frozenset((*self._counted, *rule.clear.rules))
         self._measure = measure
+        self._forgotten_after = max(FORGOTTEN_AFTER, measure.opening.timespan)
         self._words = sorted(rule.entity.items())
         self._by_source = frozenset(each.rule_id for each in counted if each.versions or rule.versions)
         self.dirty = False
@@ -155,8 +156,6 @@ class Counts:
 
     def on_retract(self, match: Match, facts: Facts) -> None:
         """Take a match back."""
-        if match.rule_id in self._counted and not self._measure.takes(match):
-            return
         place = self._place(match, facts.scope)
         if place in self._series and self._series[place].retract(match.event_id):
             self._asked.add(self._entity_of[place])
@@ -186,8 +185,6 @@ class Counts:
             if not self._told.is_news(entity, alerts, facts):
                 continue
             self.dirty = True
-            if not alerts and entity not in self._places:
-                self._told.forget(entity)
             yield Verdict((facts.scope, self.rule_id, entity), alerts, self._final_before)
         self._asked = set()
 
@@ -248,7 +245,7 @@ class Counts:
         for place in self._series:
             self._keep(place, self._entity(place, facts))
             if place.source_id or self._settings:
-                self._asked |= {self._entity_of[place], before.get(place, self._entity_of[place])}
+                self._asked |= {self._entity_of[place], before[place]}
 
     def _alerts(self, entity: Entity, facts: Facts) -> tuple[Alert, ...]:
         counted, signals = self._inputs(entity, facts)
@@ -328,14 +325,15 @@ class Counts:
         self._due[entity] = min(waits, default=None)
 
     def _sweep(self, tick: datetime | None) -> None:
-        """Forget entities whose trouble is over and that nothing was heard of for a day of ticks; their alerts are final."""
+        """Forget entities whose trouble is over and that nothing was heard of for a day of ticks, or for as long as the rule
+        looks back; their alerts are final."""
         if tick is None or (self._swept is not None and tick - self._swept < _SWEPT_EVERY):
             return
         self._swept, self.dirty = tick, True
         for entity, places in list(self._places.items()):
             for place in places:
                 self._series[place].touched = self._series[place].touched or tick
-            idle = all(tick - (self._series[place].touched or tick) >= FORGOTTEN_AFTER for place in places)
+            idle = all(tick - (self._series[place].touched or tick) >= self._forgotten_after for place in places)
             if idle and entity not in self._due and entity not in self._asked:
                 self._forget(entity, places)
 

@@ -7,20 +7,32 @@ slower sources are not missed; what comes at the very moment of an end still bel
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from msgspec import Struct
 
 from engine.correlate.entries import Entry
 from engine.model.rules import Clear
 
-# from entries in order of `at` and the first of them that is free: the first entry of the earliest episode, and the entry with
-# which it begins to hold
-Opening = Callable[[Sequence[Entry], int], tuple[int, int] | None]
 Signal = tuple[datetime, str]  # time and rule of a match that says that the trouble is over
 
 QUIET = "quiet, not confirmed"
+
+
+class Opening(Protocol):
+    """Says when a condition begins to hold."""
+
+    @property
+    def timespan(self) -> timedelta:
+        """Return what lies so far apart that the condition never holds for it together."""
+
+    def __call__(self, entries: Sequence[Entry], free: int) -> tuple[int, int] | None:
+        """Return the first entry of the earliest episode, and the entry with which it begins to hold.
+
+        `entries` are in order of `at`, from `free` on they may be taken.
+        """
 
 
 class Ending(Struct, frozen=True):

@@ -119,7 +119,10 @@ def known_labels(entity: Entity) -> Labels:
 
 
 class Told:
-    """What was said last of each entity; it is said again when the alerts differ, or an event that proves them has grown."""
+    """What was said last of each entity; it is said again when the alerts differ, or an event that proves them has grown.
+
+    An entity whose alerts are all gone is as good as new.
+    """
 
     def __init__(self, said: Iterable[tuple[Entity, str]] = ()) -> None:
         self._said = dict(said)
@@ -129,7 +132,10 @@ class Told:
         said = _fingerprint(alerts) if alerts else ""
         if self._said.get(entity, "") == said and not _grown(alerts, facts):
             return False
-        self._said[entity] = said
+        if said:
+            self._said[entity] = said
+        else:
+            self.forget(entity)
         return True
 
     def entities(self) -> Set[Entity]:
@@ -141,8 +147,8 @@ class Told:
         self._said.pop(entity, None)
 
     def stored(self) -> list[tuple[Entity, str]]:
-        """Return what another one goes on with; entities whose alerts are all gone are as good as new."""
-        return [(entity, said) for entity, said in self._said.items() if said]
+        """Return what another one goes on with."""
+        return list(self._said.items())
 
 
 def _fingerprint(alerts: tuple[Alert, ...]) -> str:

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 
 from engine.codec import dumps, loads
-from engine.correlate.bindings import natural
 from engine.correlate.clocks import GAP
 from engine.correlate.logic import Entity, Facts, Told, Unjudged, known_labels, word_value
 from engine.correlate.moments import Moments
@@ -75,8 +74,10 @@ class MemberSilence:
         if match.rule_id == self._heartbeat:
             self._beat(match)
             return
-        for role in self._roles.get(match.rule_id, ()):
+        for role in self._roles[match.rule_id]:
             named = self._named(match, role, facts)
+            if named is None and role == "complaint":
+                continue  # whoever prints it is not complained of
             self._said.setdefault((role, named or "", "" if named else match.source_id), Moments()).add(
                 match.at, match.event_id
             )
@@ -266,14 +267,13 @@ class MemberSilence:
 
     def _never_heard(self, members: Sequence[_Member], facts: Facts) -> Iterator[tuple[str, Alert]]:
         """Yield an alert for each declared member that nothing was read from, though enough others were for long enough."""
-        heard = {member.name for member in members}
-        missing = sorted(_declared(self._component, facts) - heard, key=natural) if self._absence.after is None else ()
-        if not missing or not all(facts.clocks.caught_up(source_id) for source_id in facts.clocks.sources()):
+        missing = _declared(self._component, facts) - {member.name for member in members}
+        if self._absence.after is not None or not missing or len(members) < WITNESSES:
             return
-        begun = [next(iter(member.spans))[0] for member in members]
-        since = min(begun, default=None)
-        deadline = None if since is None else since + self._patience()
-        if deadline is None or since is None or sum(member.spans.last > deadline for member in members) < WITNESSES:
+        since = min(next(iter(member.spans))[0] for member in members)
+        deadline = since + self._patience()
+        going_on = [member for member in members if member.spans.last > deadline]
+        if len(going_on) < WITNESSES or not all(facts.clocks.caught_up(source_id) for source_id in facts.clocks.sources()):
             return
         for name in missing:
             entity = self._entity(name, facts)

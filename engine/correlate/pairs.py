@@ -70,7 +70,7 @@ class Pairs:
         self.dirty = False
         self.listens = frozenset((*correlation.rules, *correlation.expect))
         self._rule, self._opens = rule, frozenset(correlation.rules)
-        self._clear = replace(rule.clear, at_most=0, rules=correlation.expect, quiet_s=0.0)
+        self._clear = replace(rule.clear, at_most=0, quiet_s=0.0)
         self._within = timedelta(seconds=correlation.timespan_s)
         self._opening = Sliding(Occurrences, lambda count: count >= 1, self._within + _INSTANT)
         self._words = sorted(rule.entity.items())

@@ -38,7 +38,7 @@ class Links(Struct, frozen=True):
 
 
 def link(alerts: Sequence[Alert], plan: Plan) -> Links:
-    """Return the links between `alerts` (of one scope); the order of `alerts` does not matter to what is linked."""
+    """Return the links between `alerts`, of one scope and of rules of `plan`; their order does not matter to what is linked."""
     rules = plan.rules()
     silences = {c.rule.id for c in plan.correlations if c.absence is not None}
     ends = [_reach(alert, alert.key[1] in silences) for alert in alerts]
@@ -100,7 +100,7 @@ def _explainers(
     symptom_rule: str, by_rule: Mapping[str, list[int]], rules: Mapping[str, Rule]
 ) -> Iterator[tuple[int, Explains]]:
     for rule_id, positions in by_rule.items():
-        for entry in rules[rule_id].explains if rule_id in rules else ():
+        for entry in rules[rule_id].explains:
             if symptom_rule in entry.rules:
                 yield from ((position, entry) for position in positions)
 
@@ -150,8 +150,7 @@ def _refirings(alerts: Sequence[Alert], rules: Mapping[str, Rule]) -> Iterator[t
     for positions in _by_key(alerts).values():
         ordered = sorted(positions, key=lambda position: alerts[position].starts_at)
         for earlier, later in pairwise(ordered):
-            rule = rules.get(alerts[later].key[1])
-            window = timedelta(seconds=rule.reopen_window_s if rule else 0)
+            window = timedelta(seconds=rules[alerts[later].key[1]].reopen_window_s)
             over = alerts[earlier].ends_at or alerts[earlier].last_seen
             if not (alerts[earlier].dated and alerts[later].dated) or alerts[later].starts_at - over <= window:
                 yield earlier, later
@@ -201,7 +200,7 @@ def _shared(full: Alert, vague: Alert) -> int:
 def _stages(alerts: Sequence[Alert], by_rule: Mapping[str, list[int]], rules: Mapping[str, Rule]) -> Iterator[tuple[int, int]]:
     """Yield (earlier, later) where the later alert's rule continues the earlier's."""
     for position, alert in enumerate(alerts):
-        for entry in rules[alert.key[1]].continues if alert.key[1] in rules else ():
+        for entry in rules[alert.key[1]].continues:
             before = [p for p in by_rule.get(entry.rule, ()) if _is_next(alerts[p], alert, entry)]
             if before:
                 yield max(before, key=lambda p: (alerts[p].starts_at, alerts[p].key)), position

@@ -24,7 +24,7 @@ def bare(signature: Signature) -> Logic:
     """Return the logic under which a signature is an alert by itself: any occurrence, over when its `clear` says so."""
     rule = signature.rule
     timed = bool(rule.clear.rules or rule.escalate or signature.collapse_s)  # else any occurrence is as good as another
-    measure = Measure(_opening(lambda count: count >= 1, rule.clear.in_s or 3600.0), timed=timed)
+    measure = Measure(_opening(lambda count: count >= 1, 1.0), timed=timed)  # any second in which there is one
     return Counts(rule, (counted_as(signature),), measure)
 
 

@@ -74,3 +74,41 @@ def test_states_continue() -> None:
     again = Clocks(made.states(), made.tick)
     assert again.complete_until() == made.complete_until() == at(470)
     assert again.states() == made.states()
+
+
+def test_what_stands_still_leaves_two_minutes_after_it_moved_last_in_another_process_too() -> None:
+    made = clocks(a=100, b=500)
+    made.ticked(tick(1000))
+    made.heard("a", at(101), at(101))
+    for now in (1110, 1119.9):
+        made = Clocks(made.states(), made.tick)
+        made.ticked(tick(now))
+        made.heard("a", at(101), at(101))  # nothing new
+        made.heard("b", at(500), at(now))
+        assert made.complete_until() == at(71)
+    made.ticked(tick(1120))
+    assert made.complete_until() == at(1119.9 - 30)
+
+
+def test_of_what_printed_nothing_no_time_is_known() -> None:
+    made = clocks(a=100)
+    made.progress(progress("b"))
+    made.ticked(tick(50))
+    assert (made.newest("b"), made.newest("c"), made.ahead("b"), made.newest("a")) == (None, None, False, at(100))
+
+
+def test_the_revision_grows_with_what_is_new_and_with_nothing_else() -> None:
+    made = clocks(a=100)
+    for news in (
+        lambda: made.heard("a", at(0), at(101)),
+        lambda: made.progress(progress("a")),
+        lambda: made.progress(progress("a", closed=True)),
+        lambda: made.ticked(tick(9)),
+        lambda: made.ticked(tick(10)),
+    ):
+        before = made.revision
+        news()
+        assert made.revision > before
+        again = made.revision
+        news()
+        assert made.revision == again

@@ -9,7 +9,7 @@ from engine.correlate import Correlator
 from engine.model.expressions import Binary, Literal, Name
 from engine.model.incidents import Blind, Evidence, Verdict
 from engine.model.rules import Clear, Escalation
-from tests.building import START, at, broker, counting, match, plan, seen, signature
+from tests.building import START, at, at_least, broker, correlation, counting, match, plan, seen, signature
 from tests.unit.correlate.saying import alerts, in_batches
 
 SEEN = signature("seen")
@@ -54,6 +54,13 @@ def test_clear_at_most_some() -> None:
     assert alert.ends_at == at(80)  # 20 leaves the window then, and only 60 is left in it
 
 
+def test_with_some_allowed_the_end_may_come_before_all_have_left() -> None:
+    rule = counting("loop", ["seen"], 3, 60.0, clear=Clear(1, 60.0))
+    for following, told in ((70, [(4, at(80))]), (70.001, [(3, at(70))])):
+        items = [*(match("seen", s) for s in (0, 10, 20, following)), seen("a.log", 300, 300)]
+        assert [(a.count, a.ends_at) for a in alerts(items, plan(SEEN, rule), "loop")] == told
+
+
 def test_a_signature_is_an_alert_by_itself() -> None:
     items = [match("seen", 5), match("seen", 6)]
     (alert,) = alerts(items, plan(SEEN), "seen")
@@ -71,6 +78,11 @@ def test_an_entity_is_read_from_captures_then_labels() -> None:
     one = signature("seen", entity={"cluster": "cluster", "broker": "node"})
     items = [match("seen", 0, node=1, labels={"node": "9"}), match("seen", 1, labels={"node": "2"})]
     assert [dict(a.key[2])["broker"] for a in alerts(items, plan(one), "seen")] == ["1", "2"]
+
+
+def test_the_cluster_is_the_one_that_the_source_belongs_to_whatever_its_lines_say() -> None:
+    (alert,) = alerts([match("seen", 0, cluster="Zb4xT9oYQ2")], plan(SEEN), "seen")
+    assert alert.key[2] == (("cluster", "default"),)
 
 
 def test_a_missing_value_never_joins_two_sources() -> None:
@@ -107,6 +119,13 @@ def test_collapse_counts_what_lies_together_as_one() -> None:
     assert alert.count == 3  # 0 to 30, 30.5, 61
 
 
+def test_of_what_is_counted_as_one_nothing_is_lost() -> None:
+    every = [match("seen", s, size=s) for s in range(10)]
+    (alert,) = alerts(every, plan(signature("seen", collapse_s=30.0)), "seen")
+    assert (alert.count, alert.last_seen, alert.captures["size"].sum) == (1, at(9), 45)
+    assert alert.events == tuple(each.event_id for each in every)
+
+
 def test_collapse_of_a_signature_holds_for_a_correlation_of_it() -> None:
     made = plan(signature("seen", collapse_s=30.0), counting("loop", ["seen"], 2, 60.0))
     assert alerts([match("seen", s) for s in (0, 1, 2)], made, "loop") == []
@@ -131,6 +150,12 @@ def test_distinct_with_a_missing_capture_counts_the_event() -> None:
     one = signature("seen", distinct=("partition", "offset"))
     (alert,) = alerts([match("seen", 0, partition=0), match("seen", 1, partition=0)], plan(one), "seen")
     assert alert.count == 2
+
+
+def test_distinct_holds_for_a_storm() -> None:
+    one = signature("seen", distinct=("epoch",))
+    (alert,) = alerts([match("seen", n, epoch=n % 10, serial=n) for n in range(1000)], plan(one), "seen")
+    assert (alert.count, alert.last_seen) == (10, at(9))
 
 
 def test_a_redelivered_event_is_one() -> None:
@@ -162,6 +187,14 @@ def test_a_counter_signal_is_of_the_same_entity() -> None:
     assert [a.status for a in alerts(items, made, "seen")] == ["firing", "resolved"]
 
 
+def test_a_counter_signal_ends_a_count_of_values_whichever_value_it_bears() -> None:
+    clear = Clear(0, 3600.0, ("fine",), 0.0)
+    two = correlation("two", "value_count", ["seen"], 60.0, condition=at_least(2), field="topic", clear=clear)
+    made = plan(signature("seen", severity="info"), signature("fine", severity="info"), two)
+    items = [match("seen", 0, topic="a"), match("seen", 1, topic="b"), match("fine", 5, topic="a"), seen("a.log", 99, 99)]
+    assert [a.ends_at for a in alerts(items, made, "two")] == [at(5)]
+
+
 def test_for_waits_and_forgets_what_did_not_last() -> None:
     one = signature("seen", for_s=60.0, clear=Clear(0, 30.0))
     assert [a.status for a in alerts([match("seen", 0)], plan(one), "seen")] == ["pending"]
@@ -188,6 +221,16 @@ def test_undated_matches_are_placed_at_the_last_dated_one() -> None:
     assert (alert.count, alert.starts_at, alert.last_seen, alert.dated) == (3, at(10), at(20), True)
 
 
+@pytest.mark.parametrize(("collapse_s", "most"), [(0.0, 501), (30.0, 20)])
+def test_a_storm_of_undated_matches_is_placed_at_the_last_dated_one(collapse_s: float, most: int) -> None:
+    storm = [match("seen", 9000 + n, dated=False, size=n) for n in range(500)]
+    (alert,) = alerts([match("seen", 10), *storm], plan(signature("seen", collapse_s=collapse_s)), "seen")
+    assert (alert.starts_at, alert.last_seen, alert.captures["size"].max) == (at(10), at(10), 499)
+    assert 2 <= alert.count <= most
+    assert collapse_s or alert.count == most
+    assert set(alert.events) <= {match("seen", 10).event_id, *(each.event_id for each in storm)}
+
+
 def test_undated_matches_alone_are_placed_at_ingest_time() -> None:
     (alert,) = alerts([match("seen", 500, dated=False)], plan(SEEN), "seen")
     assert (alert.starts_at, alert.dated) == (at(500), False)
@@ -211,6 +254,32 @@ def test_the_version_that_ran_at_the_time_decides() -> None:
     versions = [match("component:broker/version", s, version=v) for s, v in ((0, "2.6.0"), (100, "3.0"))]
     (alert,) = alerts([*versions, match("seen", 50), match("seen", 150)], made, "seen")
     assert alert.last_seen == at(50)
+
+
+@pytest.mark.parametrize("bounded", ["signature", "correlation"])
+def test_a_correlation_leaves_out_matches_of_other_versions_and_says_whose(bounded: str) -> None:
+    only = {"component": "broker", "versions": (("<=", "2.6"),)}
+    hit = signature("seen", severity="info", **(only if bounded == "signature" else {}))
+    loop = counting("loop", ["seen"], 2, 60.0, **(only if bounded == "correlation" else {}))
+    versions = [match("component:broker/version", 0, f"{v}.log", version=v) for v in ("2.6", "3.0")]
+    correlator = Correlator(plan(hit, loop, components=(broker(),)), "default")
+    for item in (*versions, match("seen", 1, "2.6.log"), match("seen", 2, "3.0.log")):
+        correlator.observe(item)
+    said = correlator.flush()
+    assert not [f for f in said if isinstance(f, Verdict) and f.key[1] == "loop"]
+    assert Blind("default", "seen", "is for <=2.6; 3.0.log runs 3.0") in said
+
+
+def test_what_was_left_out_counts_when_an_older_version_turns_out_to_have_run() -> None:
+    one = signature("seen", component="broker", versions=(("<=", "2.6"),))
+    correlator = Correlator(plan(one, components=(broker(),)), "default")
+    correlator.observe(match("component:broker/version", 100, version="3.0"))
+    correlator.observe(match("seen", 50))
+    assert [f.what for f in correlator.flush() if isinstance(f, Blind)] == ["", "seen"]
+    correlator.observe(match("component:broker/version", 0, version="2.6"))
+    said = correlator.flush()
+    assert [len(f.alerts) for f in said if isinstance(f, Verdict)] == [1]
+    assert [f.what for f in said if isinstance(f, Blind)] == [""]
 
 
 @pytest.mark.parametrize("versions", [(), ((">=", "2.8"),)], ids=["one series", "a series for each source"])

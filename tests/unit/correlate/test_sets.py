@@ -1,6 +1,7 @@
 """The bounded sets that correlation keeps: spans, runs, moments, series, versions. Order of adding never matters."""
 
 from datetime import datetime, timedelta
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -8,11 +9,12 @@ from hypothesis import strategies as st
 
 from engine.codec import dumps, loads
 from engine.correlate.cells import MAX_CELLS, Cells, cells
+from engine.correlate.entries import entries
 from engine.correlate.moments import MAX_MOMENTS, Moments
 from engine.correlate.runs import MAX_RUNS, Runs
 from engine.correlate.series import KEPT, Series
 from engine.correlate.spans import MAX_SPANS, Gap, Spans, union
-from engine.correlate.tally import Occurrence, Tally, added, tally, total
+from engine.correlate.tally import MAX_EVENTS, Occurrence, Tally, added, tally, total
 from engine.correlate.versions import within, written
 from tests.building import at
 
@@ -97,6 +99,8 @@ def test_too_many_runs_join_the_oldest() -> None:
     for n in range(MAX_RUNS + 9):
         runs.add(occurrence(n * 100))
     assert len(list(runs)) == MAX_RUNS
+    first, last = next(iter(runs))
+    assert (first.at, last.at) == (at(0), at(900))
 
 
 def test_moments_keep_the_earliest_of_each_second_and_the_newest_seconds() -> None:
@@ -124,6 +128,41 @@ def test_a_series_folds_whole_minutes_and_loses_no_count() -> None:
 def test_the_sum_of_sums_is_the_sum_of_all() -> None:
     every = [occurrence(n % 70 + n / 100, size=n) for n in range(120)]
     assert total([tally(every[:50]), tally(every[50:60]), *every[60:]]) == tally(every)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sums_added_up_in_any_grouping_are_the_sum_of_all(seed: int) -> None:
+    random = Random(seed)
+    every = [
+        Occurrence(
+            at(random.randrange(12)),
+            f"e{n}",
+            random.choice(("a.log", "b.log")),
+            {"size": random.choice((*range(15), "none"))},
+            {"zone": "z", "rack": random.choice("rrrrrrs")},
+        )
+        for n in range(30)
+    ]
+    random.shuffle(every)
+    assert total([tally(every[:8]), tally(every[8:20]), *every[20:]]) == tally(every)
+
+
+@pytest.mark.parametrize("number", [1, 6, 30, 50, 51, 60])
+def test_of_many_events_the_earliest_and_the_latest_are_known_each_once(number: int) -> None:
+    every = [occurrence(n) for n in range(number)]
+    outer = every if number <= 2 * MAX_EVENTS else [*every[:MAX_EVENTS], *every[-MAX_EVENTS:]]
+    for made in (tally(every), total([tally(every[: number // 2 + 1]), *every[number // 2 :]])):
+        assert made.events() == tuple(each.event_id for each in outer)
+
+
+@pytest.mark.parametrize(("number", "weight"), [(1, 1), (30, 1), (31, 2), (61, 3), (1000, 34)])
+def test_a_sum_that_does_not_know_its_times_counts_for_as_many_as_can_lie_between_its_ends(number: int, weight: int) -> None:
+    every = tally([occurrence(n) for n in range(number)])
+    (entry,) = entries([every], 30.0, "rule", "value")
+    assert (entry.weight, entry.first, entry.last) == (weight, at(0), at(number - 1))
+    assert (entry.parts, entry.rule_id, entry.value) == ((every,), "rule", "value")
+    assert [each.weight for each in entries([every], 0.0)] == [number]
+    assert [each.weight for each in entries([tally([occurrence(0), occurrence(99)])], 30.0)] == [2]
 
 
 def test_a_sum_that_was_stored_is_told_like_the_one_that_was_not() -> None:

@@ -6,7 +6,7 @@ from engine.correlate import Correlator, correlate
 from engine.correlate.logic import correlation_types
 from engine.correlate.stream import FLUSH_EVERY
 from engine.dsl.schema import CORRELATION_TYPES
-from engine.model.incidents import Verdict
+from engine.model.incidents import Evidence, Roster, Verdict
 from engine.model.rules import Absence, Clear
 from tests.building import absence, broker, counting, match, plan, progress, seen, signature, tick
 from tests.unit.correlate.saying import alerts, together
@@ -42,6 +42,33 @@ def test_progress_of_a_file_reaches_its_containers() -> None:
     first = match("seen", 0, "out.log#kafka-1")
     (alert,) = alerts([progress("out.log", closed=True), first, seen("b.log", 500, 500)], waiting, "seen")
     assert alert.status == "resolved"
+
+
+def test_who_there_is_is_said_when_that_has_changed() -> None:
+    correlator = Correlator(plan(signature("seen"), components=(broker(),)), "default")
+    said = []
+    for item in (
+        match("seen", 0, "1.log", labels={"broker": "1"}),
+        match("seen", 1, "1.log", labels={"broker": "1"}),
+        seen("2.log", 2, 2, broker="2"),
+    ):
+        correlator.observe(item)
+        said.append([finding for finding in correlator.flush() if isinstance(finding, Roster)])
+    assert said == [[Roster("default", {"broker": ("1",)})], [], [Roster("default", {"broker": ("1", "2")})]]
+
+
+def test_evidence_says_where_its_line_stands() -> None:
+    correlator = Correlator(PLAN, "default")
+    one = replace(match("seen", 0), number=17)
+    correlator.observe(one)
+    (proof,) = (finding for finding in correlator.flush() if isinstance(finding, Evidence))
+    assert proof == Evidence(one.event_id, "a.log", 17, one.at, one.text)
+
+
+def test_what_nobody_counts_may_be_taken_back() -> None:
+    correlator = Correlator(PLAN, "default")
+    correlator.retract(match("unheard", 0))
+    assert correlator.flush() == []
 
 
 def test_findings_come_while_matches_do() -> None:

@@ -173,3 +173,18 @@ def test_a_burst_stays_an_alert_however_much_follows_it() -> None:
         (alert,) = over(rule, *items[:following])
         assert (alert.starts_at, alert.count) == (at(0.5), 5)
         assert at(2.5) <= alert.last_seen < at(3)  # of what is folded the second is known
+
+
+@pytest.mark.parametrize("dated", [True, False], ids=["dated", "undated"])
+@pytest.mark.parametrize("collapse_s", [0.0, 30.0])
+def test_of_a_storm_it_is_known_which_rule_and_which_value_it_was(collapse_s: float, dated: bool) -> None:
+    storm = [match("a", n, dated=dated, topic="x", serial=n) for n in range(80, 500)]
+    last = [one("a", 500, topic="y"), one("b", 501)]
+    values = correlation("values", "value_count", ["a"], 60.0, condition=at_least(2), field="topic")
+    both = correlation("both", "temporal", ["a", "b"], 60.0)
+    order = correlation("order", "temporal_ordered", ["a", "b"], 60.0)
+    a = signature("a", severity="info", collapse_s=collapse_s)
+    made = plan(a, signature("b", severity="info"), values, both, order)
+    for rule in ("values", "both", "order"):
+        assert len(alerts([*storm, *last], made, rule)) == 1
+        assert alerts(storm, made, rule) == []

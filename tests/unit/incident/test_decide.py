@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from datetime import timedelta, timezone
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.incident import MemoryLedger, group
+from engine.incident.decide import minor
 from engine.model.expressions import Binary, Literal, Name
 from engine.model.incidents import Alert, Evidence, Incident, Roster, Verdict
-from engine.model.rules import Continues, Plan, Step, ToldAs
+from engine.model.rules import Continues, Escalation, Plan, Rule, Step, ToldAs
 from tests.unit.incident.scene import alert, explains, hole, minute, number, plan, rule, text
 
 TOO_LARGE = rule(
@@ -71,6 +73,14 @@ def test_another_connector_is_another_trouble() -> None:
     assert [i.rule for i in incidents] == ["too-large", "task-killed"]
 
 
+def test_labels_of_whoever_printed_it_tie_alerts_too() -> None:
+    rules = plan(rule("full", explains=[explains("stuck", host="host")]), rule("stuck"))
+    full = alert("full", 0, labels={"host": "h1"})
+    for labels, roots in (({"host": "h1"}, ["full"]), ({"host": "h2"}, ["full", "stuck"]), ({}, ["full", "stuck"])):
+        assert [i.rule for i in told(full, alert("stuck", 1, labels=labels), rules=rules)] == roots
+    assert len(told(alert("full", 0), alert("stuck", 1), rules=rules)) == 2
+
+
 def test_what_starts_too_long_after_is_not_explained() -> None:
     ten = told(alert("too-large", 0, connector="a", task="0"), alert("task-killed", 10, connector="a", task="0"))
     eleven = told(alert("too-large", 0, connector="a", task="0"), alert("task-killed", 10.1, connector="a", task="0"))
@@ -108,6 +118,18 @@ def test_the_next_stage_fifteen_hours_later_reopens_the_incident_and_changes_its
     assert (after.id, after.status, after.rule, after.stage) == (before.id, "open", "too-large", "refused-by-broker")
     assert [step.do for step in after.fix] == ["let the topic take it"]
     assert after.cause == "cause of too-large Then: cause of refused-by-broker"
+
+
+def test_a_stage_is_one_of_the_same_thing_up_to_the_limit_and_of_the_latest_before_it() -> None:
+    def held(start: float, *before: float, connector: str = "a", dated: bool = True) -> list[str]:
+        earlier = [alert("too-large", at, over=True, connector="a", task="0") for at in before]
+        stage = alert("refused-by-broker", start, connector=connector, task="0", dated=dated)
+        return [incident.stage for incident in told(*earlier, stage)]
+
+    assert held(72 * 60, 0) == held(0, 0) == held(99999, 0, dated=False) == ["refused-by-broker"]
+    assert held(15 * 60, 0, 180) == ["", "refused-by-broker"]
+    assert held(15 * 60, 0, connector="b") == held(0, 1) == ["", ""]
+    assert held(0) == [""]
 
 
 def test_a_stage_after_the_limit_is_a_new_trouble() -> None:
@@ -167,6 +189,13 @@ def test_a_cause_explains_only_when_it_is_as_severe_as_it_says() -> None:
         assert [incident.rule for incident in found] == roots
 
 
+def test_what_any_cause_explains_goes_with_that_cause_when_it_is_excused() -> None:
+    won = rule("election-won", "info", explains=[explains("quorum-lost", cluster="cluster")])
+    lost = rule("quorum-lost", "critical", explains=[explains("peer-complains", cluster="cluster")])
+    alerts = [alert("election-won", 0, severity="info"), alert("quorum-lost", 0, severity="critical")]
+    assert told(*alerts, alert("peer-complains", 0, broker="2"), rules=plan(won, lost, COMPLAINS)) == []
+
+
 def test_what_only_a_severe_cause_explains_stays_when_that_cause_is_excused() -> None:
     won = rule("election-won", "info", explains=[explains("quorum-lost", cluster="cluster")])
     alerts = [alert("election-won", 0, severity="info"), alert("quorum-lost", 0, severity="critical")]
@@ -199,7 +228,7 @@ def test_chains_lead_to_the_top_root() -> None:
         alert("rebalanced", 9.5, severity="info", group="g", sources=["broker.log"]),
     )
     assert incident.rule == "commit-failed"
-    assert {s.rule for s in incident.symptoms} == {"rebalance-loop", "rebalanced"}
+    assert [s.rule for s in incident.symptoms] == ["rebalance-loop", "rebalanced"]  # causes first
 
 
 def test_the_cause_with_more_equal_keys_wins_and_the_other_is_also_possible() -> None:
@@ -211,6 +240,91 @@ def test_the_cause_with_more_equal_keys_wins_and_the_other_is_also_possible() ->
     )  # fmt: skip
     [hurt] = [i for i in incidents if i.symptoms]
     assert (hurt.rule, hurt.also_possible) == ("near", ("far",))
+
+
+def test_of_several_ways_to_explain_the_one_with_most_equal_keys_counts() -> None:
+    near = rule("near", explains=[explains("hurt", a="a", b="b"), explains("hurt", a="a")])
+    far = rule("far", explains=[explains("hurt", a="a")])
+    incidents = told(
+        alert("far", 0, a="1"), alert("near", 0.5, a="1", b="2"), alert("hurt", 1, a="1", b="2"),
+        rules=plan(near, far, rule("hurt")),
+    )  # fmt: skip
+    assert [i.rule for i in incidents if i.symptoms] == ["near"]
+
+
+def test_of_alerts_of_one_rule_each_explains_its_own() -> None:
+    connectors = [alert("too-large", 0, connector=name, task="0") for name in "abc"]
+    killed = [alert("task-killed", 1, connector=name, task="0") for name in "cab"]
+    found = told(*connectors, *killed)
+    assert [(i.rule, i.labels["connector"], len(i.symptoms)) for i in found] == [("too-large", name, 1) for name in "abc"]
+
+
+def test_what_one_log_says_of_different_things_is_not_tied_by_the_log() -> None:
+    both = [alert("commit-failed", 30, group=group, sources=["app.log"]) for group in "fg"]
+    found = told(*both, alert("rebalance-loop", 10, group="h", sources=["app.log"]))
+    assert [i.rule for i in found] == ["rebalance-loop", "commit-failed", "commit-failed"]
+    found = told(*both, alert("rebalance-loop", 10, group="g", sources=["app.log"]))
+    assert {i.labels["group"]: len(i.symptoms) for i in found} == {"f": 0, "g": 1}
+
+
+def test_what_its_log_does_not_name_belongs_to_the_named_cause_in_that_log() -> None:
+    vague = alert("rebalance-loop", 10, group="?app.log", sources=["app.log"])
+    [incident] = told(alert("commit-failed", 30, group="g", sources=["app.log"]), vague)
+    assert [s.rule for s in incident.symptoms] == ["rebalance-loop"]
+
+
+def test_what_began_long_before_its_cause_is_not_explained() -> None:
+    cause = alert("too-large", 10, connector="a", task="0")
+    for start, many in ((9, 1), (8.9, 2)):
+        assert len(told(cause, alert("task-killed", start, connector="a", task="0"))) == many
+
+
+def test_of_what_bears_no_time_nothing_is_too_early_or_too_late() -> None:
+    for dated in ((True, False), (False, True)):
+        cause, killed = (replace(a, dated=d) for a, d in zip(HISTORY[:2], dated, strict=True))
+        later = replace(killed, starts_at=minute(9000), last_seen=minute(9000))
+        assert [i.rule for i in told(cause, later)] == ["too-large"]
+        again = replace(cause, starts_at=minute(9000), last_seen=minute(9000), ends_at=None, dated=not cause.dated)
+        assert len(told(cause, again)) == 1
+
+
+def test_it_is_the_same_again_within_the_window_after_its_end_not_after_its_last_line() -> None:
+    first = replace(alert("task-killed", 0, over=True, connector="a"), ends_at=minute(30))
+    assert [len(told(first, alert("task-killed", start, connector="a"))) for start in (90, 90.1)] == [1, 2]
+
+
+def test_a_telling_that_names_another_thing_is_another_incident_however_vague_it_is() -> None:
+    full = alert("too-large", 0, 5, connector="cdc", task="0", sources=["app.log"])
+    other, same = (alert("too-large", 3, connector=name, task="?app.log", sources=["app.log"]) for name in ("jdbc", "cdc"))
+    assert (len(told(full, other)), len(told(full, same))) == (2, 1)
+
+
+def test_what_is_part_of_the_trouble_is_not_also_possible() -> None:
+    near = rule("near", explains=[explains("hurt", a="a", b="b"), explains("far", a="a")])
+    rules = plan(near, rule("far", explains=[explains("hurt", a="a")]), rule("hurt"))
+    alerts = [alert("near", 0, a="1", b="2"), alert("far", 0.5, a="1"), alert("hurt", 1, a="1", b="2")]
+    assert [(i.rule, i.also_possible) for i in told(*alerts, rules=rules)] == [("near", ())]
+    twice = [alert("far", 0, a="1"), alert("far", 0.5, a="1", b="3"), alert("hurt", 1, a="1", b="2")]
+    assert [i.also_possible for i in told(*twice, rules=rules)] == [(), ()]
+
+
+def test_the_root_of_what_came_again_is_what_explains_it_the_worst_then_the_earliest() -> None:
+    rules = plan(rule("one", explains=[explains("hurt", a="a")]), rule("two", explains=[explains("hurt", a="a")]), rule("hurt"))
+    hurt = [alert("hurt", start, over=True, a="1") for start in (1, 50)]
+    two = alert("two", 49, a="1", severity="critical")
+    assert [i.rule for i in told(*hurt, two, rules=rules)] == ["two"]
+    for severity, root in (("high", "two"), ("critical", "one")):
+        assert [i.rule for i in told(alert("one", 0, a="1", severity=severity), *hurt, two, rules=rules)] == [root]
+    first, again = alert("hurt", 0, over=True, severity="medium", a="1"), alert("hurt", 30, severity="critical", a="1")
+    assert [i.id for i in told(first, again, rules=rules)] == [i.id for i in told(first, rules=rules)]
+
+
+def test_a_stage_may_have_a_stage_of_its_own() -> None:
+    third = rule("third", continues=[Continues("refused-by-broker", {"connector": "connector"}, 3600)])
+    names = {"connector": "a", "task": "0"}
+    alerts = [alert("too-large", 0, **names), alert("refused-by-broker", 10, **names), alert("third", 20, connector="a")]
+    found = told(*alerts, rules=plan(TOO_LARGE, REFUSED, KILLED, third))
+    assert [(i.rule, i.stage, i.symptoms) for i in found] == [("too-large", "third", ())]
 
 
 def test_the_same_again_within_the_window_reopens_and_after_it_is_new() -> None:
@@ -226,13 +340,17 @@ def test_a_vaguer_telling_of_the_same_trouble_is_not_another_incident() -> None:
     full = alert("too-large", 0, connector="cdc", task="0", captures={"size": number(1125872)})
     trace = alert("too-large", 9000, dated=False, connector="?t.txt", task="?t.txt", captures={"size": number(1125872)})
     other = alert("too-large", 9000, dated=False, connector="?t.txt", task="?t.txt", captures={"size": number(5)})
-    assert [i.labels["connector"] for i in told(full, trace)] == ["cdc"]
+    assert [(i.labels["connector"], i.symptoms, i.count) for i in told(full, trace)] == [("cdc", (), 1)]
     assert len(told(full, other)) == 2
 
 
 def test_an_exception_without_names_belongs_to_what_its_own_log_says_at_that_time() -> None:
     full = alert("too-large", 0, 5, connector="cdc", task="0", sources=["app.log"])
     bare = alert("too-large", 3, connector="?app.log", task="?app.log", sources=["app.log"])
+    for start in (0, 5):
+        assert len(told(full, alert("too-large", start, connector="?app.log", task="?app.log", sources=["app.log"]))) == 1
+    more = alert("too-large", 3, connector="?app.log", task="?app.log", sources=["app.log"], captures={"offset": 7})
+    assert len(told(replace(full, captures={"size": number(5)}), more)) == 1
     elsewhere = alert("too-large", 3, connector="?b.log", task="?b.log", sources=["b.log"])
     later = alert("too-large", 99, connector="?app.log", task="?app.log", sources=["app.log"])
     assert len(told(full, bare)) == 1
@@ -264,6 +382,49 @@ def test_nothing_new_makes_no_revision_and_a_persons_word_stays() -> None:
     ledger.put_incidents([replace(opened, status="acknowledged", revision=2)])
     [grown] = told(replace(killed, count=2), ledger=ledger)
     assert (grown.status, grown.revision, grown.count) == ("acknowledged", 3, 2)
+
+
+def test_an_incident_that_was_opened_for_one_of_several_stays_with_it_when_their_cause_is_gone() -> None:
+    ledger = MemoryLedger()
+    earlier, first = (alert("peer-complains", n, captures={"node": "1"}, broker=str(n + 2)) for n in (0, 1))
+    silent = alert("broker-silent", -1, broker="1")
+    [opened] = told(first, ledger=ledger)
+    [joined] = told(earlier, first, silent, ledger=ledger)
+    list(group([Verdict(silent.key, ())], EVERYTHING, ledger))
+    left = {i.id: i.key for i in ledger.incidents("prod") if i.status == "open"}
+    assert (joined.id, left[opened.id], len(left)) == (opened.id, first.key, 2)
+
+
+def test_what_is_merged_waits_for_nothing_any_more() -> None:
+    ledger = MemoryLedger()
+    open_, waiting = (
+        alert("peer-complains", n, status=s, captures={"node": "1"}, broker=str(n)) for n, s in ((2, ""), (3, "pending"))
+    )
+    one, two = told(open_, waiting, ledger=ledger)
+    assert (one.pending, two.pending) == (False, True)
+    told(open_, waiting, alert("broker-silent", 1, broker="1"), ledger=ledger)
+    assert {i.id: (i.status, i.pending) for i in ledger.incidents("prod")}[two.id] == ("merged", False)
+
+
+def test_the_same_opening_has_the_same_id_everywhere() -> None:
+    [incident] = told(alert("task-killed", 0, connector="a", task="0"))
+    assert incident.id == "inc-855cd78e3f"  # it stands in messages and links that were sent
+    elsewhere = replace(
+        alert("task-killed", 0, connector="a", task="0"), starts_at=minute(0).astimezone(timezone(timedelta(hours=9)))
+    )
+    assert [i.id for i in told(elsewhere)] == [incident.id]
+
+
+def test_what_informs_until_it_escalates_is_minor() -> None:
+    def found(severity: str, informing: Rule) -> list[str]:
+        one = alert("rebalanced", 0, severity=severity)
+        lines = {event: Evidence(event, "a.log", 1, minute(0), event) for event in one.evidence}
+        incidents = minor({one.key: (one,)}, plan(informing), Roster("prod", {}), lambda ids: {i: lines[i] for i in ids})
+        return [f"{i.rule} {i.id[:4]} {len(i.evidence)}" for i in incidents]
+
+    worse = replace(REBALANCED, escalate=(Escalation("high", Binary(">=", Name("count"), Literal(9))),))
+    assert found("info", worse) == ["rebalanced inc- 1"]
+    assert (found("high", worse), found("info", REBALANCED)) == ([], [])
 
 
 def test_a_missing_time_is_no_time() -> None:
