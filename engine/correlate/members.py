@@ -275,7 +275,7 @@ class MemberSilence:
         going_on = [member for member in members if member.spans.last > deadline]
         if len(going_on) < WITNESSES or not all(facts.clocks.caught_up(source_id) for source_id in facts.clocks.sources()):
             return
-        for name in missing:
+        for name in sorted(missing):
             entity = self._entity(name, facts)
             key: Key = (facts.scope, self.rule_id, entity)
             labels = known_labels(entity)
