@@ -32,14 +32,19 @@ class _Unreadable(Exception):
     """The expression uses something that this reader does not know."""
 
 
-def certain_texts(regex: str, telling: Telling | None = None) -> tuple[str, ...]:
+def most_telling(choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the one of several sets of texts that is expected to occur most seldom: its shortest text decides."""
+    return max(choices, key=lambda texts: (min(map(len, texts), default=0), -len(texts)), default=())
+
+
+def certain_texts(regex: str, telling: Telling = most_telling) -> tuple[str, ...]:
     """Return texts of which at least one occurs in every match of `regex`; empty when none are known.
 
     Args:
-        telling: chooses among several such sets; `most_telling` when None.
+        telling: chooses among several such sets.
     """
     try:
-        reader = _Reader(regex, telling or most_telling)
+        reader = _Reader(regex, telling)
         found = reader.alternatives()
     except _Unreadable:
         return ()
@@ -77,11 +82,6 @@ def _left_open(part: re.Match[str]) -> str:
     if least is None or int(most or least) < _MANY:
         return part[0]
     return "+" if int(least) else "*"
-
-
-def most_telling(choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the one of several sets of texts that is expected to occur most seldom: its shortest text decides."""
-    return max(choices, key=lambda texts: (min(map(len, texts), default=0), -len(texts)), default=())
 
 
 def either(choices: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ texts those stand in an event are looked for. That costs as much for a text neve
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sys
 from collections import Counter, defaultdict
@@ -14,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import chain
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -22,7 +20,7 @@ from engine.codec import dumps, loads
 from engine.match import certain
 from engine.match.certain import Telling, certain_texts, most_telling
 from engine.match.checks import expression
-from engine.match.signs import Signs
+from engine.match.signs import Signs, kept_name
 from engine.ports import Kept
 
 WIDTH = 4  # bytes that are looked up as one number
@@ -107,9 +105,7 @@ def _lowered(text: bytes) -> bytes:
 def _texts_of(regexes: tuple[str, ...], kept: Kept | None) -> Sequence[_Text]:
     if kept is None:
         return _texts(regexes)
-    sources = (Path(file).read_bytes() for file in (__file__, certain.__file__))
-    content = b"\0".join((*map(str.encode, regexes), *sources))
-    name = f"gate-{hashlib.sha256(content).hexdigest()[:32]}.json"
+    name = f"{kept_name('gate', regexes, (__file__, certain.__file__))}.json"
     with suppress(ValueError):  # damaged: it can be made again
         return loads(kept.load(name) or "", list[_Text])
     made = _texts(regexes)

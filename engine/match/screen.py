@@ -7,7 +7,6 @@ through a little more of what bears nothing, and holds back nothing that bears s
 
 from __future__ import annotations
 
-import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -21,7 +20,7 @@ from msgspec.structs import replace
 
 from engine.match.checks import expression
 from engine.match.digits import widened
-from engine.match.signs import Signs
+from engine.match.signs import Signs, kept_name
 from engine.ports import Kept
 
 KNOWN_BYTES = 8 << 20  # of events that are remembered
@@ -148,8 +147,7 @@ def _hyperscan(regexes: Sequence[str], alike: Set[str], kept: Kept | None) -> _F
 
 def _database(hyperscan: Any, regexes: Sequence[str], flags: Sequence[int], kept: Kept | None) -> Any:
     """Return the database that was kept, if it can be used here: Hyperscan looks at its checksum, version and processor."""
-    content = "\0".join((hyperscan.__version__, *map(str, flags), *regexes))
-    name = f"screen-{hashlib.sha256(content.encode()).hexdigest()[:32]}.hs"
+    name = f"{kept_name('screen', (hyperscan.__version__, *map(str, flags), *regexes))}.hs"
     stored = kept.load(name) if kept is not None else None
     if stored is not None:
         with suppress(Exception):  # whatever it says of a damaged or foreign database: it can be compiled

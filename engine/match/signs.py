@@ -41,7 +41,7 @@ def signs_in(plan: Plan, kept: Kept | None = None) -> Mapping[str, Signs]:
     """
     if kept is None or not plan.hash:
         return _signs_in(plan)
-    name, found = f"signs-{_fingerprint(plan)}.json", dict[str, Signs]()
+    name, found = f"{kept_name('signs', (plan.hash,), (__file__, certain.__file__))}.json", dict[str, Signs]()
     with suppress(ValueError):  # damaged: they can be read off again
         found = loads(kept.load(name) or "{}", dict[str, Signs])
     if not all(each.rule.id in found for each in plan.signatures):
@@ -54,10 +54,12 @@ def _signs_in(plan: Plan) -> dict[str, Signs]:
     return {each.rule.id: signs_of(each.items, each.condition) for each in plan.signatures}
 
 
-def _fingerprint(plan: Plan) -> str:
-    """Return what the signs of `plan` hang on: its content, and how they are read off it."""
-    sources = (Path(file).read_bytes() for file in (__file__, certain.__file__))
-    return hashlib.sha256(b"\0".join((plan.hash.encode(), *sources))).hexdigest()[:32]
+def kept_name(kind: str, content: Iterable[str], modules: Iterable[str] = ()) -> str:
+    """Return under which name, but for its suffix, something is kept that hangs on `content`, and on how the code of `modules`
+    (files) makes it: an installation that is edited in place changes without a new version."""
+    parts = (*(text.encode() for text in content), *(Path(file).read_bytes() for file in modules))
+    digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
+    return f"{kind}-{digest}"
 
 
 def signs_of(items: Sequence[Item], condition: Expression) -> Signs:

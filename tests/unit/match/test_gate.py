@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.match.checks import expression
 from engine.match.gate import Gate
 from engine.match.signs import Signs
+from tests.unit.match.test_screen import Kept
 
 WORDS = (
     "Error",
@@ -62,25 +63,12 @@ def test_what_has_no_sign_is_always_possible() -> None:
     assert gate.possible(gate.signs_in(b"a bang")) == {0, 2}
 
 
-class Kept(dict[str, bytes]):
-    """A store in memory that tells how often something was put in."""
-
-    stored = 0
-
-    def load(self, name: str) -> bytes | None:
-        return self.get(name)
-
-    def store(self, name: str, data: bytes) -> None:
-        self.stored += 1
-        self[name] = data
-
-
 @pytest.mark.parametrize("damage", [lambda data: data, lambda data: data[:-5], lambda data: b"", lambda data: b'{"a": 1}'])
 def test_a_kept_index_is_used_and_a_damaged_one_made_again(damage: object) -> None:
     assert callable(damage)
     kept, signs = Kept(), [Signs(("boom", "bang!"))]
     Gate(signs, kept)
-    ((name, data),) = kept.items()
-    kept[name] = damage(data)
+    ((name, data),) = kept.files.items()
+    kept.files[name] = damage(data)
     assert Gate(signs, kept).signs_in(b"a bang!") == {"bang!"}
-    assert (kept[name], kept.stored) == (data, 1 if damage(data) == data else 2)
+    assert (kept.files[name], kept.stored) == (data, 1 if damage(data) == data else 2)
