@@ -89,10 +89,11 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
     lesser = tuple(_minor(plan, ledger))
     stats = Stats(whole.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - began)
     picked = _picked(lesser, counts.warned) if not told and not whole.left_out else ()
+    ids = {each.id for each in picked}
     return Triage(
         incidents=picked or tuple(i for i in told if not i.pending),
         pending=tuple(i for i in told if i.pending),
-        minor=tuple(i for i in lesser if i.id not in {each.id for each in picked}),
+        minor=tuple(i for i in lesser if i.id not in ids),
         unknown=counts.unknown.groups(),
         blind=tuple(ledger.blinds()),
         notes=tuple(notes),
