@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -44,7 +44,7 @@ def configured(folder: Path, batch_lines: int = 500_000, **source: str) -> Path:
 def tocsin(*arguments: object) -> Iterator[subprocess.Popen[str]]:
     """Start the command in a process group of its own; nothing of it is left behind."""
     command = [sys.executable, "-m", "engine.cli.main", "run", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONFAULTHANDLER": "1"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment
     ) as process:
@@ -69,7 +69,18 @@ def wait(process: subprocess.Popen[str], store: Path, holds: Callable[[Store], b
         if store.exists() and _looked(store, holds):
             return
         time.sleep(0.05)
-    pytest.fail("nothing came within the time")
+    pytest.fail(f"nothing came within the time\n{where_it_stands(process, store)}")
+
+
+def where_it_stands(process: subprocess.Popen[str], store: Path) -> str:
+    """End `process` and its children, and return what they said and what every thread of theirs was doing."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            pid, name, *_, session = re.match(r"(\d+) \((.*)\) \S+ \d+ \d+ (\d+)", stat.read_text()).groups()
+            if int(session) == process.pid:
+                os.kill(int(pid), signal.SIGQUIT if name == "java" else signal.SIGABRT)
+    _, err = process.communicate()
+    return f"{err}\n{store.with_suffix('.checkpoint').joinpath('spark.log').read_text()}"
 
 
 def _looked(path: Path, holds: Callable[[Store], bool]) -> bool:
@@ -136,7 +147,7 @@ def test_pages_show_an_incident_while_the_run_that_found_it_goes_on(tmp_path: Pa
     copied(tmp_path)
     config, store = configured(tmp_path, start="earliest"), tmp_path / "state.db"
     command = [sys.executable, "-m", "engine.cli.main", "serve", "-c", str(config), "--listen", "127.0.0.1:0"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONFAULTHANDLER": "1"}
     with tocsin("-c", config) as process:
         wait(process, store, lambda seen: seen.batches() >= 1)
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as pages:
