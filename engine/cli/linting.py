@@ -11,9 +11,9 @@ from engine.cli.rulebook import with_layouts
 from engine.dsl import load_pack
 from engine.dsl.advice import advise, in_order
 from engine.dsl.codes import Code
-from engine.dsl.drafts import RuleTest
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
+from engine.dsl.rule_test import RuleTest
 from engine.match import Matcher
 from engine.match.screen import Screen
 from engine.match.signs import signs_of

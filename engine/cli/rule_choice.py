@@ -10,11 +10,10 @@ from typing import Annotated
 import typer
 
 from engine.cli.rulebook import rule_paths
-from engine.dsl import load_pack
-from engine.dsl.drafts import Draft
-from engine.dsl.pack import Pack
-from engine.errors import RulesError, UsageError
-from engine.model.rules import Rule
+from engine.dsl import load_cached, load_tests
+from engine.dsl.rule_test import Tests
+from engine.errors import UsageError
+from engine.model.rules import Plan, Rule
 
 Folders = Annotated[
     list[Path] | None, typer.Option("--rules", metavar="DIR", help="Rules to use instead of the built-in ones.")
@@ -22,18 +21,20 @@ Folders = Annotated[
 RuleName = Annotated[str, typer.Argument(metavar="ID", help="A rule.")]
 
 
-def sound(folders: Sequence[Path] | None) -> Pack:
-    """Return the pack of `--rules` folders (see `rule_paths`). Raises RulesError, with every error, when it has any."""
-    pack = load_pack(rule_paths(folders))
-    if pack.errors():
-        raise RulesError(pack.errors())
-    return pack
+def chosen(folders: Sequence[Path] | None) -> Plan:
+    """Return the plan of `--rules` folders (see `rule_paths`). Raises RulesError, with every error, when they have any."""
+    return load_cached(rule_paths(folders))
 
 
-def one(pack: Pack, id: str) -> tuple[Rule, Draft]:
+def tests_of(folders: Sequence[Path] | None) -> Tests:
+    """Return the tests of the rules of `--rules` folders. Raises RulesError as `chosen` does."""
+    return load_tests(rule_paths(folders))
+
+
+def one(plan: Plan, id: str) -> Rule:
     """Return the rule `id`. Raises UsageError, naming the nearest, when there is none."""
-    rules = pack.plan.rules()
+    rules = plan.rules()
     if id not in rules:
         near = get_close_matches(id, rules, n=1)
         raise UsageError(f"there is no rule `{id}`" + (f"; did you mean `{near[0]}`?" if near else "; see tocsin rules list"))
-    return rules[id], pack.drafts[id]
+    return rules[id]

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.cli.timeline_tests import timeline_problems
-from engine.dsl.drafts import RuleTest
+from engine.dsl.rule_test import RuleTest
 from engine.incident import MemoryLedger
 from engine.match import match
 from engine.model.incidents import Alert, Capture, Incident

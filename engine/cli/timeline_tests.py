@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from engine.correlate import Correlator
 from engine.correlate.clocks import LATENESS
-from engine.dsl.drafts import RuleTest
-from engine.dsl.timelines import FIRES, NOTHING, Step
+from engine.dsl.rule_test import FIRES, NOTHING, RuleTest, Step
 from engine.match import match
 from engine.model.incidents import Alert, Key, Verdict
 from engine.model.matches import Match, Seen

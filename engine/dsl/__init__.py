@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.dsl.cache import cached, store
+from engine.dsl.cache import cached, cached_tests, store
 from engine.dsl.files import collect, fingerprint
 from engine.dsl.overrides import Override, apply
+from engine.dsl.rule_test import Tests
 from engine.errors import RulesError
 from engine.model.diagnostics import Diagnostic
 from engine.model.rules import Plan
@@ -20,7 +21,7 @@ from engine.model.rules import Plan
 if TYPE_CHECKING:
     from engine.dsl.pack import Pack
 
-__all__ = ["Override", "builtin_rules", "lint", "load", "load_cached", "load_pack"]
+__all__ = ["Override", "builtin_rules", "lint", "load", "load_cached", "load_pack", "load_tests", "sound"]
 
 
 def builtin_rules() -> Path:
@@ -34,10 +35,7 @@ def load(paths: Sequence[Path], overrides: Mapping[str, Override] | None = None)
 
     Raises RulesError with every error of every file. Warnings are for `lint`.
     """
-    pack = load_pack(paths)
-    if pack.errors():
-        raise RulesError(pack.errors())
-    return apply(pack.plan, overrides or {})
+    return apply(sound(paths).plan, overrides or {})
 
 
 def load_cached(paths: Sequence[Path], cache_dir: Path | None = None, overrides: Mapping[str, Override] | None = None) -> Plan:
@@ -47,11 +45,27 @@ def load_cached(paths: Sequence[Path], cache_dir: Path | None = None, overrides:
     user's cache folder. Raises RulesError as `load` does.
     """
     digest = fingerprint(collect(paths))
-    plan = cached(digest, cache_dir)
-    if plan is None:
-        plan = load(paths)
-        store(plan, cache_dir)
+    plan = cached(digest, cache_dir) or _stored(paths, cache_dir).plan
     return apply(plan, overrides or {})
+
+
+def load_tests(paths: Sequence[Path], cache_dir: Path | None = None) -> Tests:
+    """Return the tests of the rules at or under `paths`, kept as `load_cached` keeps the plan. Raises RulesError as `load`."""
+    return cached_tests(fingerprint(collect(paths)), cache_dir) or _stored(paths, cache_dir).tests
+
+
+def _stored(paths: Sequence[Path], cache_dir: Path | None) -> Pack:
+    pack = sound(paths)
+    store(pack.plan, pack.tests, cache_dir)
+    return pack
+
+
+def sound(paths: Sequence[Path]) -> Pack:
+    """Return everything at or under `paths`. Raises RulesError with every error of every file."""
+    pack = load_pack(paths)
+    if pack.errors():
+        raise RulesError(pack.errors())
+    return pack
 
 
 def load_pack(paths: Sequence[Path]) -> Pack:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -14,10 +13,11 @@ from engine.dsl.detection import Detection, captures_of, detection
 from engine.dsl.document import Document, ListNode, MapNode, Node, TextNode, plain
 from engine.dsl.patterns import checked_pattern, compiled_by_re2, report_refused
 from engine.dsl.report import Report
+from engine.dsl.rule_test import RuleTest
 from engine.dsl.schema import ComponentFile, FormatFile, RuleFile, TestEntry
 from engine.dsl.structure import check
 from engine.dsl.terms import Terms, with_terms
-from engine.dsl.timelines import FIRES, NOTHING, Step, timeline
+from engine.dsl.timelines import timeline
 from engine.model.expressions import Literal
 from engine.model.rules import Component, Format, Heartbeat, Test
 
@@ -37,35 +37,6 @@ class Draft(Struct, frozen=True):
     def id(self) -> str:
         """The rule's id."""
         return self.file.id
-
-
-class RuleTest(Struct, frozen=True):
-    """One case of a rule's `tests`. `fires` is None for a case that must stay silent; `logs` is text by source name.
-
-    A case with a `timeline` has neither: its steps say what is printed and expected when.
-    """
-
-    rule_id: str
-    path: str
-    line: int
-    logs: Mapping[str, str]
-    labels: Mapping[str, str]
-    fires: Mapping[str, str] | None
-    cause: str | None = None
-    fix: str | None = None
-    count: int | None = None
-    severity: str | None = None
-    timeline: tuple[Step, ...] = ()
-
-    @property
-    def shows_firing(self) -> bool:
-        """Whether the rule has to fire in this case."""
-        return self.fires is not None or any(step.expects == FIRES for step in self.timeline)
-
-    @property
-    def shows_silence(self) -> bool:
-        """Whether the rule has to stay silent in this case, be it until it fires."""
-        return any(step.expects == NOTHING for step in self.timeline) if self.timeline else self.fires is None
 
 
 def draft_rule(document: Document, report: Report, terms: Terms) -> Draft | None:

@@ -211,21 +211,21 @@ def _resolve(tree: Any, items: Sequence[str], text: str) -> Expression:
         case Binary(op, left, right):
             return Binary(op, _resolve(left, items, text), _resolve(right, items, text))
         case Call(function, arguments):
-            _check_call(function, len(arguments), offset_of(text, function))
+            _check_call(function, len(arguments), text)
             return Call(function, tuple(_resolve(argument, items, text) for argument in arguments))
     leaf: Expression = tree
     return leaf
 
 
-def _check_call(function: str, given: int, offset: int) -> None:
+def _check_call(function: str, given: int, text: str) -> None:
     if function not in FUNCTIONS:
-        help_line = f"known: {', '.join(FUNCTIONS)}"
-        raise ExpressionError(Code.UNKNOWN_FUNCTION, f"there is no function `{function}`", offset, len(function), help_line)
+        message, help_line = f"there is no function `{function}`", f"known: {', '.join(FUNCTIONS)}"
+        raise ExpressionError(Code.UNKNOWN_FUNCTION, message, offset_of(text, function), len(function), help_line)
     low, high = ARITY[function]
     if not low <= given <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
         message = f"`{function}` takes {wanted} arguments, not {given}"
-        raise ExpressionError(Code.WRONG_ARGUMENTS, message, offset, len(function))
+        raise ExpressionError(Code.WRONG_ARGUMENTS, message, offset_of(text, function), len(function))
 
 
 def _depth(tree: Any) -> int:

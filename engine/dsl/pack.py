@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from engine.dsl.build import correlation, plan_order, signature
 from engine.dsl.codes import Code
 from engine.dsl.document import START, Document, MapNode, Mark, Node
-from engine.dsl.drafts import Draft, RuleTest, draft_component, draft_format, draft_rule
+from engine.dsl.drafts import Draft, draft_component, draft_format, draft_rule
 from engine.dsl.files import TERMS, RuleSource, collect, fingerprint
 from engine.dsl.links import check_links
 from engine.dsl.reader import read
 from engine.dsl.report import Report, did_you_mean
+from engine.dsl.rule_test import Tests
 from engine.dsl.terms import Terms, terms_of
 from engine.dsl.world import World, world
 from engine.model.diagnostics import Diagnostic, Level
@@ -34,7 +35,7 @@ class Pack(Struct, frozen=True):
     and the drafts by rule id, for closer looks at the files. With errors in `diagnostics` the plan is not to be run."""
 
     plan: Plan
-    tests: Mapping[str, tuple[RuleTest, ...]]
+    tests: Tests
     diagnostics: tuple[Diagnostic, ...]
     drafts: Mapping[str, Draft] = field(default_factory=dict)
 

@@ -110,12 +110,13 @@ def report_unknown(
     each that asks text for what numbers have."""
     for name in sorted(names(expression)):
         base, _, suffix = name.partition(".")
-        at = start + offset_of(text, name)
         if base not in known:
+            at = start + offset_of(text, name)
             message = f"nothing fills `{base}`" if code is Code.UNFILLED_HOLE else f"`{base}` is neither an item nor a capture"
             report.add(code, node, message, did_you_mean(base, known), at, len(base))
         elif suffix in OF_NUMBERS and known[base] not in NUMBERS:
             help_line = f"write {base}, or {base}.all for all that was seen"
+            at = start + offset_of(text, name)
             report.add(code, node, f"`{name}` is of numbers, and `{base}` is text", help_line, at, len(name))
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from engine.dsl.codes import Code
@@ -23,28 +22,12 @@ from engine.dsl.document import MapNode, TextNode, place, plain
 from engine.dsl.quantities import duration_s
 from engine.dsl.reader import read
 from engine.dsl.report import Report
-
-NOTHING, FIRES, OVER = "nothing", "fires", "over"
-SOURCE = "log"
+from engine.dsl.rule_test import FIRES, NOTHING, OVER, SOURCE, Step
 
 _STEP = re.compile(r"at (?P<at>\S+?)(?: in (?P<source>[\w.-]+))?: ?(?P<what>.*)")
 _FIRES = re.compile(r"fires(?:\s+(?P<facts>\S.*))?")
 _STAMP = re.compile(r"\W?\d{4}[-/]\d\d[-/]\d\d")
 _HELP = "write `at 0s: LINE`, `at 10s in SOURCE: LINE`, `at 59s: nothing`, `at 60s: fires {name: value}` or `at 2h: over`"
-
-
-class Step(Struct, frozen=True):
-    """One step: `at_s` seconds after the begin either `source` prints `log`, or the rule is expected to be as `expects` says.
-
-    `expects` is empty for a log line; `facts` go with FIRES.
-    """
-
-    at_s: float
-    written: str
-    source: str = SOURCE
-    log: str = ""
-    expects: str = ""
-    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def timeline(node: TextNode, report: Report) -> tuple[Step, ...]:

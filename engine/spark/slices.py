@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from engine.cache import Cache
 from engine.codec import loads
 from engine.correlate import Resting
+from engine.garbage import keep_what_stays
 from engine.match import Matcher
 from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
@@ -28,7 +29,6 @@ from engine.parse.headers import header_book
 from engine.ports import Chunk
 from engine.skim.sight import Sight, sight_of
 from engine.skim.skimmer import Skimmer
-from engine.spark.garbage import keep_what_stays
 
 PIECE_BYTES = 1 << 20  # of a stream that are skimmed together
 

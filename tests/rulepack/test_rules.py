@@ -10,8 +10,8 @@ import pytest
 from engine.cli.linting import lint
 from engine.cli.rule_tests import run_test
 from engine.dsl import builtin_rules, load_pack
-from engine.dsl.drafts import RuleTest
 from engine.dsl.pack import Pack
+from engine.dsl.rule_test import RuleTest
 from engine.match import Matcher
 from engine.match.signs import signs_of
 from engine.model.rules import Rule

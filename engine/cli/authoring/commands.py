@@ -12,8 +12,9 @@ import typer
 
 from engine.cli.exits import FOUND, NOTHING_FOUND
 from engine.cli.output import Format, FormatOption, print_json
-from engine.cli.rule_choice import Folders, RuleName, one, sound
-from engine.cli.rulebook import open_rulebook, with_layouts
+from engine.cli.rule_choice import Folders, RuleName, chosen, one, tests_of
+from engine.cli.rulebook import open_rulebook, rule_paths, with_layouts
+from engine.dsl import sound
 from engine.errors import RuntimeMissing, UsageError
 from engine.model.visible import visible
 
@@ -66,9 +67,9 @@ def explain_rule(
     """Say why a rule fires on events of a log, or does not: every item and every part of its condition."""
     from engine.cli.authoring.explaining import Explanation, explain  # noqa: PLC0415
 
-    pack = sound(rules)
-    one(pack, id)
-    found: Explanation = explain(id, with_layouts(pack.plan), files)
+    plan = chosen(rules)
+    one(plan, id)
+    found: Explanation = explain(id, with_layouts(plan), files)
     if format is Format.JSON:
         print_json(found.as_json(MOST_EVENTS))
     else:
@@ -80,9 +81,9 @@ def preview_rule(id: RuleName, rules: Folders = None, format: FormatOption = For
     """Show the Slack message of a rule, as its first firing test gives it; as JSON for Slack's Block Kit Builder."""
     from engine.cli.authoring.showing import previewed  # noqa: PLC0415
 
-    pack = sound(rules)
-    one(pack, id)
-    incident = previewed(pack, id)
+    plan = chosen(rules)
+    one(plan, id)
+    incident = previewed(id, tests_of(rules), with_layouts(plan))
     try:
         from engine.cli.authoring.slack_preview import slack_json, slack_text  # noqa: PLC0415  (needs the extra `slack`)
     except ModuleNotFoundError as missing:
@@ -102,7 +103,7 @@ def write_docs(
     """Write the reference page of every rule, and an index by component and by exception."""
     from engine.cli.authoring.pages import pages  # noqa: PLC0415
 
-    made = pages(sound(rules))
+    made = pages(sound(rule_paths(rules)))
     out.mkdir(parents=True, exist_ok=True)
     for name, text in made.items():
         (out / name).write_text(text, encoding="utf-8")

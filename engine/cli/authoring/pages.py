@@ -32,7 +32,7 @@ def pages(pack: Pack) -> Mapping[str, str]:
     """Return the text of every page by its file name: `<rule>.md`, and the index."""
     plan = with_layouts(pack.plan)
     rules = pack.plan.rules()
-    made = {f"{id_}.md": _page(rule, pack, incident_of(pack, id_, plan)) for id_, rule in sorted(rules.items())}
+    made = {f"{id_}.md": _page(rule, pack, incident_of(id_, pack.tests, plan)) for id_, rule in sorted(rules.items())}
     return {INDEX: _index(pack), **made}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,11 +12,9 @@ import typer
 from engine.cli.authoring.commands import register
 from engine.cli.exits import BAD_REQUEST, FOUND, NOTHING_FOUND
 from engine.cli.output import Format, FormatOption, count, print_json
-from engine.cli.rule_choice import Folders, one, sound
+from engine.cli.rule_choice import Folders, chosen, one, tests_of
 from engine.cli.rulebook import rule_paths, with_layouts
-from engine.dsl.document import plain
-from engine.dsl.drafts import RuleTest
-from engine.dsl.pack import Pack
+from engine.dsl.rule_test import RuleTest, Tests
 from engine.dsl.templates import outline
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Plan, Rule
@@ -49,8 +48,8 @@ register(app)
 @app.command("list")
 def list_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> None:
     """List every rule: id, severity, component, status, title."""
-    pack = sound(rules)
-    rows = [_row(pack, rule) for _, rule in sorted(pack.plan.rules().items())]
+    plan, tests = chosen(rules), tests_of(rules)
+    rows = [_row(rule, plan, tests) for _, rule in sorted(plan.rules().items())]
     if format is Format.JSON:
         print_json(rows)
         return
@@ -66,17 +65,21 @@ def show_rule(
     id: Annotated[str, typer.Argument(metavar="ID")], rules: Folders = None, format: FormatOption = Format.TEXT
 ) -> None:
     """Show one rule: what it captures, what explains it, and its file as written."""
-    pack = sound(rules)
-    rule, draft = one(pack, id)
-    causes = sorted(other.id for other in pack.plan.rules().values() for entry in other.explains if id in entry.rules)
+    from engine.dsl.document import plain  # noqa: PLC0415  (the reader of YAML, which the other commands do without)
+    from engine.dsl.reader import read  # noqa: PLC0415
+
+    plan = chosen(rules)
+    rule = one(plan, id)
+    document, _ = read(rule.path, Path(rule.path).read_bytes())
+    causes = sorted(other.id for other in plan.rules().values() for entry in other.explains if id in entry.rules)
     if format is Format.JSON:
-        about = {"captures": dict(rule.captures), "explained_by": causes, "rule": plain(draft.document.root)}
-        print_json({**_row(pack, rule), **about})
+        about = {"captures": dict(rule.captures), "explained_by": causes, "rule": plain(document.root)}
+        print_json({**_row(rule, plan, tests_of(rules)), **about})
         return
     print(f"{rule.id}  ({rule.path})")
     print(f"  captures: {', '.join(f'{name} ({type_})' for name, type_ in rule.captures.items()) or 'nothing'}")
     print(f"  explained by: {', '.join(causes) or 'no other rule'}\n")
-    print("\n".join(visible(line) for line in draft.document.lines).rstrip())
+    print("\n".join(visible(line) for line in document.lines).rstrip())
 
 
 @app.command("lint")
@@ -99,25 +102,24 @@ def test_rules(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Run the tests of the rules and tell what was expected and what came."""
-    pack = sound(rules)
+    plan, tests = chosen(rules), tests_of(rules)
     for id in ids or ():
-        one(pack, id)
-    tests = [test for id in (ids or sorted(pack.tests)) for test in pack.tests[id]]
-    failed = _run(tests, with_layouts(pack.plan), format)
+        one(plan, id)
+    asked = [test for id in (ids or sorted(tests)) for test in tests[id]]
+    failed = _run(asked, with_layouts(plan), format)
     raise typer.Exit(FOUND if failed else NOTHING_FOUND)
 
 
-def _row(pack: Pack, rule: Rule) -> dict[str, Any]:
-    draft = pack.drafts[rule.id]
+def _row(rule: Rule, plan: Plan, tests: Tests) -> dict[str, Any]:
     return {
         "id": rule.id,
-        "title": draft.file.title,
+        "title": "".join(part if isinstance(part, str) else part.source for part in rule.title.parts),
         "severity": rule.severity,
         "status": rule.status,
         "component": rule.component,
-        "kind": draft.file.correlation.type if draft.file.correlation else "signature",
+        "kind": next((each.type for each in plan.correlations if each.rule.id == rule.id), "signature"),
         "path": rule.path,
-        "tests": len(pack.tests[rule.id]),
+        "tests": len(tests[rule.id]),
     }
 
 

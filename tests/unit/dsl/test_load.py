@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from engine.codec import dumps, loads
-from engine.dsl import Override, lint, load, load_cached, load_pack
+from engine.dsl import Override, lint, load, load_cached, load_pack, load_tests
 from engine.errors import RulesError, UsageError
 from engine.match.matcher import Matcher
 from engine.model.expressions import Binary, Literal, Name
@@ -120,7 +121,21 @@ def test_a_plan_survives_its_way_through_json(folder: Path) -> None:
 def test_the_cache_answers_the_same_as_loading(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     cache = tmp_path_factory.mktemp("cache")
     assert load_cached([folder], cache) == load_cached([folder], cache) == load([folder])
-    assert len(list(cache.iterdir())) == 1
+    assert load_tests([folder], cache) == load_pack([folder]).tests
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_tests_are_kept_as_plans_are(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    cache = tmp_path_factory.mktemp("cache")
+    write(
+        folder,
+        seen_once=rule("seen-once", f'{WITH_TOPIC}\ntests: [{{log: "something bad in t1, 2 bytes", fires: {{topic: t1}}}}]'),
+    )
+    assert load_tests([folder], cache) == load_tests([folder], cache) == load_pack([folder]).tests
+    assert load_tests([folder], cache)["seen-once"][0].fires == {"topic": "t1"}
+    write(folder, seen_once=rule("seen-once", severity="hihg"))
+    with pytest.raises(RulesError, match="hihg"):
+        load_tests([folder], cache)
 
 
 def test_a_changed_rule_is_compiled_anew(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -130,13 +145,13 @@ def test_a_changed_rule_is_compiled_anew(folder: Path, tmp_path_factory: pytest.
     assert load_cached([folder], cache).rules()["seen-once"].severity == "low"
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"hash": "x"}', "null"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", "{}", '{"hash": "x"}', "null"])
 def test_a_damaged_cache_is_no_error(folder: Path, tmp_path_factory: pytest.TempPathFactory, damage: str) -> None:
     cache = tmp_path_factory.mktemp("cache")
-    plan = load_cached([folder], cache)
+    plan, tests = load_cached([folder], cache), load_tests([folder], cache)
     for file in cache.iterdir():
         file.write_text(damage)
-    assert load_cached([folder], cache) == plan
+    assert (load_tests([folder], cache), load_cached([folder], cache)) == (tests, plan)
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(folder: Path, tmp_path: Path) -> None:
@@ -150,7 +165,7 @@ def test_the_cache_keeps_only_the_newest_plans(folder: Path, tmp_path_factory: p
     for number in range(10):
         write(folder, seen_once=rule("seen-once", WITH_TOPIC, title=f"Title {number}"))
         load_cached([folder], cache)
-    assert len(list(cache.iterdir())) == 8
+    assert Counter(file.name.partition("-")[0] for file in cache.iterdir()) == {"plan": 8, "tests": 8}
 
 
 def test_a_cached_plan_needs_no_compiler(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

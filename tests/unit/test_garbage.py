@@ -1,4 +1,4 @@
-"""What stays in a worker is searched for garbage once; what becomes garbage later is still found.
+"""What stays is searched for garbage once, or never; what becomes garbage later is still found.
 
 Each in a process of its own: a full collection looks at everything there is, and the other tests leave much.
 """
@@ -9,7 +9,7 @@ from textwrap import dedent
 
 SETTING = """
 import gc, weakref
-from engine.spark import garbage
+from engine import garbage
 
 class Cycle:  # only a collection ends it
     def __init__(self):
@@ -76,6 +76,15 @@ def test_what_was_set_aside_and_is_garbage_now_is_collected_once_asked_again() -
         garbage.keep_what_stays()
         gc.collect()
         assert gone() is None
+    """)
+
+
+def test_what_stays_from_the_first_is_never_searched() -> None:
+    holds("""
+        with garbage.staying():
+            assert not gc.isenabled()
+            kept = [Cycle() for _ in range(1000)]
+        assert gc.isenabled() and gc.get_freeze_count() > len(kept)
     """)
 
 

@@ -1,4 +1,5 @@
-"""What a Python worker keeps from task to task is not searched for garbage after each of them.
+"""What stays is not searched for garbage: a plan, which is some hundred thousand objects, while it is read; and what a Python
+worker of Spark keeps from task to task, after each of them.
 
 Spark's daemon collects all garbage whenever a worker has done a task (`gc.collect` in pyspark/daemon.py). The rules, and what
 was learnt of the logs, are some hundred thousand objects that stay: looking at them took several times what a small batch does.
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 SLOW_S = 0.005
@@ -27,6 +30,20 @@ class _SetAside:
 
 
 _set_aside = _SetAside()
+
+
+@contextmanager
+def staying() -> Iterator[None]:
+    """Look for no garbage while something large is made, and set it aside with all there is: it stays until nothing refers to
+    it."""
+    searched = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if searched:
+            gc.enable()
 
 
 def keep_what_stays() -> None:
