@@ -25,6 +25,8 @@ from tests.standins.slack import TOKEN, SlackStandIn
 
 BROKER = next(folder for folder in STORIES if folder.name.startswith("3-"))
 WITHIN_S = 240
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONFAULTHANDLER": "1"}
+"""The tree's own engine, whatever is installed; every thread tells where it is when a process is ended as hung."""
 
 
 def configured(folder: Path, batch_lines: int = 500_000, **source: str) -> Path:
@@ -44,9 +46,8 @@ def configured(folder: Path, batch_lines: int = 500_000, **source: str) -> Path:
 def tocsin(*arguments: object) -> Iterator[subprocess.Popen[str]]:
     """Start the command in a process group of its own; nothing of it is left behind."""
     command = [sys.executable, "-m", "engine.cli.main", "run", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONFAULTHANDLER": "1"}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=environment
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=ENVIRONMENT
     ) as process:
         try:
             yield process
@@ -147,10 +148,9 @@ def test_pages_show_an_incident_while_the_run_that_found_it_goes_on(tmp_path: Pa
     copied(tmp_path)
     config, store = configured(tmp_path, start="earliest"), tmp_path / "state.db"
     command = [sys.executable, "-m", "engine.cli.main", "serve", "-c", str(config), "--listen", "127.0.0.1:0"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONFAULTHANDLER": "1"}
     with tocsin("-c", config) as process:
         wait(process, store, lambda seen: seen.batches() >= 1)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as pages:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as pages:
             try:
                 assert pages.stdout is not None
                 (address,) = re.findall(r"http://127\.0\.0\.1:\d+/", pages.stdout.readline())
