@@ -13,7 +13,7 @@ class Code(Enum):
     """
 
     FILE_UNREADABLE = ("TOC101", "The file or folder cannot be read, or is not UTF-8 text.")
-    FILE_TOO_LARGE = ("TOC102", "A rule file is larger than 64 KiB.")
+    FILE_TOO_LARGE = ("TOC102", "A rule file is larger than 128 KiB.")
     YAML_SYNTAX = ("TOC103", "The file is not valid YAML.")
     YAML_PLAIN = ("TOC104", "YAML cuts this unquoted text, or takes it for a list or a map.")
     DUPLICATE_KEY = ("TOC105", "A key stands twice in one map.")

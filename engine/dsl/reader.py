@@ -16,7 +16,7 @@ from engine.dsl.codes import Code
 from engine.dsl.document import START, Document, ListNode, MapNode, Mark, Node, TextNode
 from engine.dsl.report import Report
 
-MAX_FILE_BYTES = 64 * 1024
+MAX_FILE_BYTES = 128 * 1024
 MAX_NESTING = 16
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
