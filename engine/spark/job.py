@@ -27,7 +27,8 @@ from engine.errors import DataLoss, SourceError, TocsinError
 from engine.incident import group
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
 from engine.model.rules import Plan
-from engine.spark.plans import forget_plan, query_id
+from engine.spark.overdue import AtWork, watched
+from engine.spark.plans import forget_plan, next_batch, query_id
 from engine.spark.rows import SCHEMA, Item, Loss, Notice, item
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
@@ -45,12 +46,13 @@ POLL_S = 0.2
 TRIES = 5
 PRUNE_EVERY_S = 60.0
 STALLED_AFTER_S = 60.0
+OVERDUE_AFTER_S = 300.0
 
 
 class BatchReport(Struct, frozen=True):
     """What one batch read and decided, and what there is to say of its input.
 
-    One that could not be read, and is planned anew, has something to say only.
+    One that could not be read, and is planned anew, has something to say only; so has one that does not end.
     """
 
     batch: int
@@ -72,7 +74,8 @@ class Job(Struct, frozen=True):
 
     `bounded`: read what is there, take open ends as final, and end. Otherwise run until `stop` is set, a batch every
     `trigger_s`; a source that cannot be read for `stalled_after_s` is an incident. Incidents that have been over for
-    `retention_s` are removed from the store, some at a time; 0: never. `on_batch` is called after each batch is in the store.
+    `retention_s` are removed from the store, some at a time; 0: never. `on_batch` is called after each batch is in the store,
+    and from another thread once for a batch that has been at work for `overdue_after_s`.
     `renewed` is asked several times a second: a plan that it returns takes the place of `plan` for what comes next.
     `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old ones stood.
     """
@@ -86,6 +89,7 @@ class Job(Struct, frozen=True):
     max_lines: int | None = None
     parallelism: int = 1
     stalled_after_s: float = STALLED_AFTER_S
+    overdue_after_s: float = OVERDUE_AFTER_S
     retention_s: float = 0.0
     on_batch: Callable[[BatchReport], None] = _ignore
     renewed: Callable[[], Plan | None] = _unchanged
@@ -138,6 +142,7 @@ def _run_query(job: Job, spark: SparkSession, batches: _Batches) -> Plan | None:
     query = _started(job, spark, batches)
     try:
         while not query.awaitTermination(POLL_S):
+            batches.watch(query)
             plan = None if job.stop.is_set() else job.renewed()
             if plan is not None or job.stop.is_set():
                 query.stop()
@@ -210,6 +215,7 @@ class _Batches:
         self.failure: TocsinError | None = None
         self.done = -1
         self._pruned_at = float("-inf")
+        self._at_work: AtWork | None = None
 
     def take(self, frame: DataFrame, batch: int) -> None:
         items = [item(row.kind, row.body) for row in frame.collect()]
@@ -226,6 +232,17 @@ class _Batches:
         batch = forget_plan(_offsets(self._job), lambda batch: self._job.store.has(self._id(batch)))
         said = f"batch {batch} could not be read and is planned anew: {why}"
         self._job.on_batch(BatchReport(batch, 0, 0, (said,)))
+
+    def watch(self, query: StreamingQuery) -> None:
+        """Say it when the batch at work has just become overdue: a job that hangs would be as silent as one without input."""
+        status, before = query.status, self._at_work
+        bound_s = self._job.overdue_after_s
+        self._at_work = watched(before, status["isTriggerActive"], self.done, time.monotonic(), bound_s)
+        if self._at_work is not None and self._at_work.overdue and not (before and before.overdue):
+            batch, log = next_batch(_offsets(self._job)), log_of(self._job.checkpoint)
+            then = f"if it stays so and {log} does not say why, end tocsin and start it again: it goes on where it ended"
+            said = f"batch {batch} has been at work for {bound_s:.0f} s (Spark: {status['message']}); {then}"
+            self._job.on_batch(BatchReport(batch, 0, 0, (said,)))
 
     def _put(self, items: Sequence[Item], batch: int) -> BatchReport:
         lines = sum(each.lines for each in items if isinstance(each, Scanned))

@@ -56,6 +56,24 @@ def test_all_samples_in_one_batch_and_nothing_more_the_second_time(spark: SparkS
     assert sum(report.lines for report in reports) > 1000
 
 
+def test_a_batch_that_does_not_end_is_told_of_while_it_lasts(spark: SparkSession, tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+    reports: list[BatchReport] = []
+    told = threading.Event()
+
+    def last(report: BatchReport) -> None:
+        reports.append(report)
+        if report.said:
+            told.set()
+        else:
+            assert told.wait(120), "it was at work all the time, and nothing was said"
+
+    run(Job([files(SMALLEST)], plan(), store, tmp_path / "checkpoint", True, overdue_after_s=1, on_batch=last), spark)
+    store.close()
+    (overdue,) = [report for report in reports if report.said]
+    assert overdue.said[0].startswith("batch 0 has been at work for 1 s (Spark: ")
+
+
 @pytest.fixture(params=[1, 2], ids=["1-partition", "2-partitions"])
 def partitions(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[int]:
     """As many partitions of state, and of input."""
