@@ -58,12 +58,14 @@ def shadowed(pack: Pack) -> list[Diagnostic]:
 
 def _over(id_: str, tests: Sequence[RuleTest], matcher: Matcher, plan: Plan) -> frozenset[str]:
     """Return the rules that match every event that `id_` matches in `tests`."""
-    seen: list[frozenset[str]] = []
-    for test in tests:
-        for event in events(test, plan):
-            ids = frozenset(match.rule_id for match in matcher.match_event(event))
-            seen += [ids] if id_ in ids else []
-    return frozenset.intersection(*seen) if seen else frozenset()
+    over: frozenset[str] = frozenset()
+    for event in (event for test in tests for event in events(test, plan)):
+        ids = frozenset(match.rule_id for match in matcher.match_event(event))
+        if id_ in ids:
+            over = over & ids if over else ids
+        if len(over) == 1:  # itself: what follows takes nothing back
+            break
+    return over
 
 
 def _related(one: Rule, other: Rule, plan: Plan) -> bool:
