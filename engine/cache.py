@@ -1,4 +1,5 @@
-"""Derived data on disk: written in one step, so that a reader finds all of it or nothing; dropped when much newer is there."""
+"""Derived data on disk: written in one step, so that a reader finds all of it or nothing; dropped when many
+others of its kind have been used since."""
 
 from __future__ import annotations
 
@@ -23,12 +24,16 @@ class Cache(Struct, frozen=True):
     def load(self, name: str) -> bytes | None:
         """Return what `name` holds, None when it is not there or cannot be read."""
         try:
-            return self._file(name).read_bytes()
+            file = self._file(name)
+            data = file.read_bytes()
         except (OSError, RuntimeError):  # RuntimeError: the user has no home folder
             return None
+        with contextlib.suppress(OSError):
+            os.utime(file)  # it is in use: what is no longer asked for goes first
+        return data
 
     def store(self, name: str, data: bytes) -> None:
-        """Write `name` in one step and drop all but the newest files of its kind; does nothing where it may not write."""
+        """Write `name` in one step and drop all but those of its kind that were used last; nothing where it may not write."""
         with contextlib.suppress(OSError, RuntimeError):
             file = self._file(name)
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,18 @@ def test_what_is_stored_is_loaded(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "new").iterdir()] == ["plan-1.json"]
 
 
+def test_what_is_used_stays_however_long_ago_it_was_written(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.store("plan-builtin.json", b"{}")
+    os.utime(tmp_path / "plan-builtin.json", (0, 0))
+    assert cache.load("plan-builtin.json") == b"{}"
+    for number in range(KEPT):
+        cache.store(f"plan-{number}.json", b"")
+        os.utime(tmp_path / f"plan-{number}.json", (number + 1, number + 1))
+    assert cache.load("plan-builtin.json") == b"{}"
+    assert cache.load("plan-0.json") is None
+
+
 def test_the_oldest_of_a_kind_are_dropped(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     cache.store("plan-0.json", b"{}")
