@@ -7,7 +7,6 @@ through a little more of what bears nothing, and holds back nothing that bears s
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
@@ -35,7 +34,6 @@ class Borne(Struct, frozen=True):
     named: Sequence[tuple[int, int]]
 
 
-_NAME = re.compile(r"(?<!\\)\(\?P?<\w+>")
 _NOTHING = Borne(counts=False, named=())
 _Hit = tuple[bool, int, int]  # whether it is named; from where to where
 _Find = Callable[[bytes], Sequence[_Hit]]
@@ -153,8 +151,7 @@ def _database(hyperscan: Any, regexes: Sequence[str], flags: Sequence[int], kept
         with suppress(Exception):  # whatever it says of a damaged or foreign database: it can be compiled
             return _loaded(hyperscan, stored)
     database = hyperscan.Database()
-    unnamed = [_NAME.sub("(", regex).encode() for regex in regexes]  # two groups of one name are refused
-    database.compile(expressions=unnamed, ids=list(range(len(regexes))), flags=flags)
+    database.compile(expressions=[regex.encode() for regex in regexes], ids=list(range(len(regexes))), flags=flags)
     if kept is not None:
         kept.store(name, hyperscan.dumpb(database))
     return database

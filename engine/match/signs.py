@@ -21,9 +21,12 @@ from engine.model.expressions import Binary, Expression, Name
 from engine.model.rules import Item, Plan, Test
 from engine.ports import Kept
 
+_NAMED_GROUP = re.compile(r"(?<!\\)\(\?P?<\w+>")
+
 
 class Signs(Struct, frozen=True):
-    """Expressions of which one matches in every text that bears something; none: not known. `weight`: how seldom they do.
+    """Expressions of which one matches in every text that bears something; none: not known. `weight`: how seldom they do. Their
+    groups have no names: alternatives may share one in RE2, and nowhere else.
 
     `whole`: they are what is looked for itself, so that texts in which they match alike bear it alike.
     """
@@ -104,10 +107,11 @@ def _of_test(test: Test) -> Signs:
 
 
 def _of_regex(test: Test) -> Signs:
-    solid = solid_part(test.regex) if test.field == "text" else None  # a message is a piece of the text, with ends of its own
+    regex = _NAMED_GROUP.sub("(?:", test.regex)
+    solid = solid_part(regex) if test.field == "text" else None  # a message is a piece of the text, with ends of its own
     if solid is not None:
-        return _weighed(solid.regex, solid.weight, test.nocase, whole=solid.regex == test.regex)
-    texts = () if test.nocase else certain_texts(test.regex)
+        return _weighed(solid.regex, solid.weight, test.nocase, whole=solid.regex == regex)
+    texts = () if test.nocase else certain_texts(regex)
     return _either([_weighed(re.escape(text), len(text)) for text in texts])
 
 
