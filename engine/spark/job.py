@@ -28,7 +28,7 @@ from engine.incident import group
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
 from engine.model.rules import Plan
 from engine.spark.overdue import AtWork, watched
-from engine.spark.plans import forget_plan, next_batch, query_id
+from engine.spark.plans import at_work, forget_plan, query_id
 from engine.spark.rows import SCHEMA, Item, Loss, Notice, item
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
@@ -235,14 +235,13 @@ class _Batches:
 
     def watch(self, query: StreamingQuery) -> None:
         """Say it when the batch at work has just become overdue: a job that hangs would be as silent as one without input."""
-        status, before = query.status, self._at_work
-        bound_s = self._job.overdue_after_s
-        self._at_work = watched(before, status["isTriggerActive"], self.done, time.monotonic(), bound_s)
-        if self._at_work is not None and self._at_work.overdue and not (before and before.overdue):
-            batch, log = next_batch(_offsets(self._job)), log_of(self._job.checkpoint)
+        before, bound_s = self._at_work, self._job.overdue_after_s
+        now = self._at_work = watched(before, at_work(_offsets(self._job)), time.monotonic(), bound_s)
+        if now is not None and now.overdue and not (before and before.overdue):
+            log, doing = log_of(self._job.checkpoint), query.status["message"]
             then = f"if it stays so and {log} does not say why, end tocsin and start it again: it goes on where it ended"
-            said = f"batch {batch} has been at work for {bound_s:.0f} s (Spark: {status['message']}); {then}"
-            self._job.on_batch(BatchReport(batch, 0, 0, (said,)))
+            said = f"batch {now.batch} has been at work for {bound_s:.0f} s (Spark: {doing}); {then}"
+            self._job.on_batch(BatchReport(now.batch, 0, 0, (said,)))
 
     def _put(self, items: Sequence[Item], batch: int) -> BatchReport:
         lines = sum(each.lines for each in items if isinstance(each, Scanned))

@@ -18,9 +18,10 @@ def query_id(checkpoint: Path) -> str:
     return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
 
 
-def next_batch(checkpoint: Path) -> int:
-    """Return the number of the batch after the last one that is done: it is at work, or comes next."""
-    return _last(checkpoint / "commits") + 1
+def at_work(checkpoint: Path) -> int | None:
+    """Return the number of the batch that was planned and is not done; None when there is none."""
+    planned = _last(checkpoint / "offsets")
+    return planned if planned > _last(checkpoint / "commits") else None
 
 
 def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
@@ -29,13 +30,15 @@ def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
     The plan stays when `is_in` says that the store has the batch already. Before the first batch there is no state to go on
     from, and Spark wants none to be there. The query must not be running.
     """
-    batch = next_batch(checkpoint)
-    if _last(checkpoint / "offsets") == batch and not is_in(batch):
-        (checkpoint / "offsets" / str(batch)).unlink()
-        (checkpoint / "offsets" / f".{batch}.crc").unlink(missing_ok=True)
-        if batch == 0:
+    planned = at_work(checkpoint)
+    if planned is None:
+        return _last(checkpoint / "commits") + 1
+    if not is_in(planned):
+        (checkpoint / "offsets" / str(planned)).unlink()
+        (checkpoint / "offsets" / f".{planned}.crc").unlink(missing_ok=True)
+        if planned == 0:
             shutil.rmtree(checkpoint / "state", ignore_errors=True)
-    return batch
+    return planned
 
 
 def _last(folder: Path) -> int:

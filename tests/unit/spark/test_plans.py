@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine.spark.plans import forget_plan, query_id
+from engine.spark.plans import at_work, forget_plan, query_id
 
 
 def checkpoint(folder: Path, planned: int, done: int) -> Path:
@@ -46,6 +46,13 @@ def test_what_is_done_or_was_never_planned_is_left_alone(tmp_path: Path) -> None
     assert forget_plan(folder, lambda batch: False) == 3
     assert plans(folder) == before
     assert forget_plan(tmp_path / "nothing yet", lambda batch: False) == 0
+
+
+def test_a_batch_is_at_work_from_its_plan_to_its_commit(tmp_path: Path) -> None:
+    assert at_work(tmp_path / "nothing yet") is None
+    assert at_work(checkpoint(tmp_path / "first", planned=0, done=-1)) == 0
+    assert at_work(checkpoint(tmp_path / "later", planned=12, done=11)) == 12
+    assert at_work(checkpoint(tmp_path / "idle", planned=12, done=12)) is None
 
 
 def test_a_query_is_known_by_its_id(tmp_path: Path) -> None:
