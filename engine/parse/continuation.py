@@ -7,10 +7,11 @@ import re
 _FRAME = r"[\w$.]+\.[\w$<>]+\((?:\w+\.(?:java|scala|kt):\d+|Native Method|Unknown Source)\)"  # its `at` is on the line before
 _RUBY = r"(?:from )?[\w./@+-]+\.(?:rb|ru):\d+:in [`']"  # not indented, unlike those of any other language
 _POSTGRES = r"(?:CONTEXT|DETAIL|HINT|STATEMENT):  "  # what PostgreSQL adds to a message, two blanks behind the colon
+_SNOWFLAKE = r"(?:\[SF_KAFKA_CONNECTOR\] )?Error Code: \d{4}\s*$|\[SF_KAFKA_CONNECTOR\] (?:Detail|Message): "  # below its exception
 _STACK = r"Stack \(most recent call last\)"  # Python's, without an exception
 _TRACE = (
     r"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)"
-    rf"|{_POSTGRES}|{_FRAME}|{_RUBY}|{_STACK}"
+    rf"|{_POSTGRES}|{_SNOWFLAKE}|{_FRAME}|{_RUBY}|{_STACK}"
 )
 _CONTINUES = re.compile(rf"""\s|["'\]}}),]|{_TRACE}""")
 _TRACEBACK = "Traceback (most recent call last)"
@@ -24,7 +25,7 @@ _BRACES = re.compile(r'[{}"]|\\.')
 
 def continues(text: str) -> bool:
     """Tell whether a line of bare text goes on with the line before it: a stack frame, a cause or reason, an indented line,
-    what PostgreSQL adds, the rest of a quoted or bracketed text."""
+    what PostgreSQL or Snowflake's connector adds, the rest of a quoted or bracketed text."""
     return _CONTINUES.match(text) is not None
 
 
