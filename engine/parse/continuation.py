@@ -7,7 +7,8 @@ import re
 _FRAME = r"[\w$.]+\.[\w$<>]+\((?:\w+\.(?:java|scala|kt):\d+|Native Method|Unknown Source)\)"  # its `at` is on the line before
 _RUBY = r"(?:from )?[\w./@+-]+\.(?:rb|ru):\d+:in [`']"  # not indented, unlike those of any other language
 _POSTGRES = r"(?:CONTEXT|DETAIL|HINT|STATEMENT):  "  # what PostgreSQL adds to a message, two blanks behind the colon
-_SNOWFLAKE = r"(?:\[SF_KAFKA_CONNECTOR\] )?Error Code: \d{4}\s*$|\[SF_KAFKA_CONNECTOR\] (?:Detail|Message): "  # below its exception
+# Snowflake's connector, below its exception
+_SNOWFLAKE = r"(?:\[SF_KAFKA_CONNECTOR\] )?Error Code: \d{4}\s*$|\[SF_KAFKA_CONNECTOR\] (?:Detail|Message): "
 _STACK = r"Stack \(most recent call last\)"  # Python's, without an exception
 _TRACE = (
     r"at (?:[\w$.<]|\[Source: )|Caused by: |Reason: |Suppressed: |\.\.\. \d+ (?:more|common frames)"
