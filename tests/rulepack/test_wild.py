@@ -28,6 +28,21 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 EXCERPTS = HERE.parent / "excerpts"
 BENIGN = "benign"
+ONE_TROUBLE = (  # a line and the exception below it, each known by a rule
+    "client-authorization-denied--ksql-streams-thread",
+    "client-authorization-denied--strimzi-8643-user-operator-denied",
+    "connect-herder-internal-topic--strimzi-mm2-topics-dropped",
+    "connect-herder-internal-topic--windows-compose",
+    "connect-record-too-large-broker--iceberg-sink-control-topic",
+    "connect-sink-put-failed--hdfs-201-invalid-table",
+    "connect-sink-put-failed--iceberg-long-name",
+    "schema-registry-not-found--console-schemaid",
+    "schema-registry-start-failed--schema-registry-481-startup",
+    "schema-registry-start-failed--sr-2938-control-flag",
+    "spring-retries-exhausted--fatal-deserialization",
+    "spring-retries-exhausted--whole-record-printed",
+    "txn-state-log-unavailable--streams-eos-init-timeout",
+)
 
 
 @cache
@@ -52,6 +67,11 @@ def test_a_posted_log_is_diagnosed_and_its_facts_are_told(name: str) -> None:
     assert right is ("missed" not in case), f"{case['kind']}: raised are {rules or 'none'}"
     told = " ".join([found[0].title, found[0].cause, found[0].impact, fix_text(found[0])]) if found else ""
     assert [fact for fact in case.get("says", ()) if str(fact) not in told] == [], told
+
+
+@pytest.mark.parametrize("name", ONE_TROUBLE)
+def test_lines_of_one_trouble_are_one_message(name: str) -> None:
+    assert [incident.rule for incident in raised()[name]] == [cases()[name]["kind"]]
 
 
 def test_nobody_has_to_follow_more_than_five_steps() -> None:
