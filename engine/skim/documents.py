@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TypeVar
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,33 +21,62 @@ from engine.model.records import RawLine, Record
 from engine.model.rules import Format
 from engine.parse import unwrap_line
 from engine.parse.times import parse_stamp, zone_of
+from engine.skim.layouts import NO_TIME, stamped_us, to_us
+from engine.skim.lines import Lines, Numbers, searched
 
 LEARNT_AFTER = 3  # documents alike
 LONGEST = 2048  # bytes of a document
 KEPT = 4096  # documents that are known, and that are counted
 
 _STAMP = re.compile(rb'"((20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?:Z|[+-]\d\d:?\d\d)?)"')
+_ZONED = re.compile(rb"(?:Z|[+-]00:?00)$")
 _DIGITS = re.compile(rb"[0-9]+")
 _STAMPS = (b"20110112031425678123456", b"20281123194306152987654")
 _FILLED = (b"1", b"7", b"9")
 
 _Places = Sequence[tuple[int, int]]
-_Key = tuple[bytes, ...]  # the text with all digits alike, and the digits outside of strings
+_Key = bytes | tuple[bytes, ...]  # the text with all digits alike; and the digits outside of strings, if there are any
 _Some = TypeVar("_Some")
 _Other = TypeVar("_Other")
 
 
-class _Known(Struct, frozen=True):
-    """The record of one of several documents alike; from where to where in them the stamp stands; and the text, if its words
-    count."""
+class _Kind(Struct, frozen=True):
+    """What several documents alike are: the record of one; from where to where in them the stamp stands, and how it looks; and
+    the text, if its words count. `searched` is what is searched of each if they do not, else what stands above the text."""
 
     like: Record
     stamp: slice
+    shape: bytes
     text: slice | None
+    searched: bytes
+
+    def said(self, value: bytes) -> bytes:
+        """Return what is searched of a document."""
+        if self.text is None:
+            return self.searched
+        return self.searched + value[self.text].decode().encode("ascii", "replace") + b"\n"
 
 
-class Documents:
-    """What is known of documents.
+class Documents(Struct, frozen=True):
+    """Lines side by side, of which some are documents like others that were read: the kind of each, None where there is none.
+
+    `searched` is what is searched of each that is of a kind, and `at_us` its time in microseconds since 1970.
+    """
+
+    kinds: Sequence[_Kind | None]
+    searched: Sequence[bytes]
+    at_us: Numbers
+
+    def some(self, numbers: Sequence[int]) -> Documents:
+        """Return some of the lines."""
+        if len(numbers) == len(self.kinds):
+            return self
+        said = [self.searched[number] for number in numbers]
+        return Documents([self.kinds[number] for number in numbers], said, self.at_us[numbers])
+
+
+class Kinds:
+    """The kinds of documents that are known.
 
     Args:
         stamped: returns the time of the event that is certain to begin with a record, and to end with it.
@@ -58,39 +88,48 @@ class Documents:
     ) -> None:
         self._formats, self._stamped, self._wordy = formats, stamped, wordy
         self._numbers: dict[bytes, _Places] = {}
-        self._known: dict[_Key, _Known | None] = {}
+        self._known: dict[_Key, _Kind | None] = {}
         self._counts: dict[_Key, int] = {}
 
-    def like(self, raw: RawLine) -> Record | None:
-        """Return a record like that of a line, but for digits in its labels and, where no words count, its text; an event for
-        sure. None when the line has to be read."""
-        value = raw.value
-        if not value.startswith(b'{"') or len(value) > LONGEST or b"\\" in value:
-            return None
-        alike = value.translate(ALIKE)
+    def among(self, lines: Lines, some: range, raw: Callable[[int], RawLine], zone: tzinfo | None) -> Documents:
+        """Return which of some lines are like others, each an event for sure; the others have to be read.
+
+        Args:
+            raw: returns a line by number.
+            zone: of stamps without an offset; None when the lines have several.
+        """
+        data = lines.data(some.start, some.stop)
+        values = data.split(b"\n")
+        alikes = data.translate(ALIKE).split(b"\n")[: len(some)]
+        kinds = list(map(self._known.get, alikes))
+        for at in [at for at, kind in enumerate(kinds) if kind is None]:
+            kinds[at] = self._kind(values[at], alikes[at], some[at], raw)
+        at_us = _times(lines, some, kinds, zone)
+        for at in np.flatnonzero(at_us == NO_TIME).tolist():
+            kinds[at] = None
+        said = [b"" if kind is None else kind.said(value) for kind, value in zip(kinds, values, strict=False)]
+        return Documents(kinds, said, at_us)
+
+    def _kind(self, value: bytes, alike: bytes, number: int, raw: Callable[[int], RawLine]) -> _Kind | None:
         numbers = self._numbers.get(alike)
         if numbers is None:
+            if not value.startswith(b'{"') or len(value) > LONGEST or b"\\" in value:
+                return None
             numbers = _put(self._numbers, alike, _outside(value))
-        key = (alike, *(value[start:end] for start, end in numbers))
+        key: _Key = (alike, *(value[start:end] for start, end in numbers)) if numbers else alike
         known = self._known.get(key)
-        if known is None:
-            if key not in self._known:
-                self._count(key, raw)
-            return None
-        at = _time(known, raw)
-        if at is None:
-            return None
-        text = known.like.text if known.text is None else value[known.text].decode()
-        return Record(raw.source_id, raw.offset, text, raw.number, True, at, raw.ingested_at, raw.labels, known.like.fields)
+        if known is None and key not in self._known:
+            self._count(key, raw(number), numbers)
+        return known
 
-    def _count(self, key: _Key, raw: RawLine) -> None:
+    def _count(self, key: _Key, raw: RawLine, numbers: _Places) -> None:
         count = self._counts.get(key, 0) + 1
         if count < LEARNT_AFTER:
             _put(self._counts, key, count)
         else:
-            _put(self._known, key, self._learnt(raw, self._numbers[key[0]]))
+            _put(self._known, key, self._learnt(raw, numbers))
 
-    def _learnt(self, raw: RawLine, numbers: _Places) -> _Known | None:
+    def _learnt(self, raw: RawLine, numbers: _Places) -> _Kind | None:
         record = unwrap_line(raw, self._formats)
         if not self._is_event(record, raw) or self._digits_matter(record.text):
             return None
@@ -98,21 +137,26 @@ class Documents:
         if text is None:
             return None
         others = list(_variants(raw, numbers))
+        said = searched(record)
+        text_said = (text, said[: -len(record.text) - 1]) if self._wordy(record) else (None, said)
         for found in _STAMP.finditer(raw.value):
-            known = _Known(record, slice(*found.span(1)), text if self._wordy(record) else None)
-            if all(self._is_like(known, other) for other in (raw, *others)):
-                return known
+            kind = _Kind(record, slice(*found.span(1)), found[1].translate(ALIKE), *text_said)
+            if all(self._is_like(kind, other) for other in (raw, *others)):
+                return kind
         return None
 
     def _is_event(self, record: Record, raw: RawLine) -> bool:
         whole = record.starts and not record.partial and not record.cut and record.source_id == raw.source_id
         return whole and bool(record.fields) and self._stamped(record) is not None
 
-    def _is_like(self, known: _Known, raw: RawLine) -> bool:
-        record, like = unwrap_line(raw, self._formats), known.like
-        if record.at != _time(known, raw) or record.fields.get("level") != like.fields.get("level"):
+    def _is_like(self, kind: _Kind, raw: RawLine) -> bool:
+        record, like = unwrap_line(raw, self._formats), kind.like
+        stamp = raw.value[kind.stamp].decode("ascii")
+        if record.at != parse_stamp(stamp, "iso", zone_of(raw.labels.get("timezone", ""))):
             return False
-        there = known.text is None or raw.value[known.text] == record.text.encode()
+        if record.fields.get("level") != like.fields.get("level"):
+            return False
+        there = kind.text is None or raw.value[kind.text] == record.text.encode()
         return there and _alike(record.text) == _alike(like.text) and self._is_event(record, raw)
 
     def _digits_matter(self, text: str) -> bool:
@@ -120,8 +164,19 @@ class Documents:
         return text[:1].isdigit() or text.startswith("<") or decide((each.header for each in self._formats), _alike(text))
 
 
-def _time(known: _Known, raw: RawLine) -> datetime | None:
-    return parse_stamp(raw.value[known.stamp].decode("ascii"), "iso", zone_of(raw.labels.get("timezone", "")))
+def _times(lines: Lines, some: range, kinds: Sequence[_Kind | None], zone: tzinfo | None) -> Numbers:
+    """Return the time of each line that is of a kind; NO_TIME where its stamp is none, and where it is of no kind."""
+    found = np.full(len(some), NO_TIME)
+    for shape in {kind.shape for kind in kinds if kind is not None}:
+        stamped = [(number, kind.stamp.start) for number, kind in enumerate(kinds) if kind is not None and kind.shape == shape]
+        numbers, begins = np.array(stamped, np.int64).T
+        places = lines.starts[some.start : some.stop][numbers] + begins
+        if _ZONED.search(shape) or zone is UTC:
+            found[numbers] = stamped_us(lines, places, shape)
+        elif zone is not None:
+            stamps = (lines.text[at : at + len(shape)].decode("ascii") for at in places.tolist())
+            found[numbers] = [to_us(parse_stamp(stamp, "iso", zone)) for stamp in stamps]
+    return found
 
 
 def _place(text: str, value: bytes) -> slice | None:

@@ -19,9 +19,13 @@ from engine.model.rules import Format
 from engine.parse import unwrap_line
 from engine.parse.headers import header_book
 from engine.parse.times import parse_stamp
-from engine.skim.lines import Bytes, Flags, Numbers
+from engine.skim.lines import Bytes, Flags, Lines, Numbers
 
 DAY_MS = 86_400_000
+NO_TIME = -(2**63)  # in microseconds
+_DAY_1970 = date(1970, 1, 1).toordinal()
+_CLOCK_END = 19  # length of 2022-10-05 17:05:39
+_FRACTION = re.compile(rb"[.,](0{1,9})")
 _HEAD = re.compile(
     rb"(?P<open>\[?)(?P<date>20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?P<fraction>[.,]\d{3})?)"
     rb"(?P<zone>Z|[+-]\d\d:?\d\d)?(?P<close>\]?) "
@@ -103,7 +107,7 @@ class Layout(Struct, frozen=True):
         if self.fraction:
             digits = rows[:, self.opened + 20 : self.opened + 23].astype(np.int64) - ord("0")
             clock += digits[:, 0] * 100 + digits[:, 1] * 10 + digits[:, 2]
-        days = self._days(rows)
+        days = _days(rows, self.opened)
         return np.where(days < 0, -1, days * DAY_MS + clock)
 
     def time(self, row: Bytes, zone: tzinfo) -> datetime | None:
@@ -119,14 +123,6 @@ class Layout(Struct, frozen=True):
             return datetime.fromisoformat(f"{stamp}+00:00")
         except ValueError:
             return None
-
-    def _days(self, rows: Bytes) -> Numbers:
-        """Return the day of each stamp; days change seldom from line to line."""
-        some, rest = _word(rows, self.opened), _word(rows, self.opened + 2)
-        changes = np.flatnonzero((some[1:] != some[:-1]) | (rest[1:] != rest[:-1])) + 1
-        firsts = np.concatenate((np.zeros(1, np.int64), changes))
-        days = [_day(bytes(rows[at, self.opened : self.opened + 10])) for at in firsts.tolist()]
-        return np.repeat(np.array(days, np.int64), np.diff(np.append(firsts, len(rows))))
 
     def _digits(self) -> tuple[int, ...]:
         """Return where any digit may stand: in the stamp without its century and its offset."""
@@ -151,6 +147,32 @@ def layout_of(example: bytes, formats: Sequence[Format]) -> Layout | None:
     stamp = len(head["date"]) + len(head["zone"] or b"")
     doubts = [sign for endings, sign in _DOUBTS if not _certain(head, endings, formats)]
     return Layout(example, len(head["open"]), stamp, head["fraction"] is not None, head["zone"] is not None, "|".join(doubts))
+
+
+def stamped_us(lines: Lines, places: Numbers, shape: bytes) -> Numbers:
+    """Return the time of stamps, of which one begins at each of some places, as `to_us` does; NO_TIME for what is none.
+
+    All look as `shape`, a stamp whose digits are zeros (`0000-00-00T00:00:00.000Z`): one without an offset is taken for UTC.
+    """
+    rows = lines.windows(places, max(len(shape), _CLOCK_END))
+    hours, minutes, seconds = _clock(rows, 0)
+    days = _days(rows, 0)
+    there = (days >= 0) & (hours < 24) & (minutes < 60) & (seconds < 60)
+    clock = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000
+    fraction = _FRACTION.match(shape, _CLOCK_END)
+    width = 0 if fraction is None else len(fraction[1])
+    for at in range(min(width, 6)):
+        clock += (rows[:, _CLOCK_END + 1 + at].astype(np.int64) - ord("0")) * 10 ** (5 - at)
+    offset = shape[_CLOCK_END + (width and width + 1) :]
+    if offset[:1] in (b"+", b"-"):
+        hour, minute = (_two_digits(rows, at) for at in (len(shape) - len(offset) + 1, len(shape) - 2))
+        clock += (hour * 60 + minute) * (60_000_000 if offset[:1] == b"-" else -60_000_000)
+    return np.where(there, (days - _DAY_1970) * DAY_MS * 1000 + clock, NO_TIME)
+
+
+def to_us(at: datetime | None) -> int:
+    """Return a time in microseconds since 1970, NO_TIME for none."""
+    return NO_TIME if at is None else round(at.timestamp() * 1_000_000)
 
 
 def surely_continues(rows: Bytes) -> Flags:
@@ -200,12 +222,26 @@ def _tests(example: bytes, digits: tuple[int, ...]) -> tuple[tuple[int, np.uint6
     return tuple(made)
 
 
+def _two_digits(rows: Bytes, at: int) -> Numbers:
+    digits = rows[:, at : at + 2].astype(np.int64) - ord("0")
+    return digits[:, 0] * 10 + digits[:, 1]
+
+
 def _clock(rows: Bytes, opened: int) -> tuple[Numbers, Numbers, Numbers]:
     """Return hours, minutes and seconds of stamps: two digits of each word `10:00:00` make one byte, all at once."""
     digits = _word(rows, opened + 11) - np.uint64(int.from_bytes(b"00:00:00", "little"))
     pairs = digits * np.uint64(10) + (digits >> np.uint64(8))
     hours, minutes, seconds = ((pairs >> np.uint64(shift)) & np.uint64(0xFF) for shift in (0, 24, 48))
     return hours.astype(np.int64), minutes.astype(np.int64), seconds.astype(np.int64)
+
+
+def _days(rows: Bytes, opened: int) -> Numbers:
+    """Return the day of each stamp, -1 for one that there is not; days change seldom from line to line."""
+    some, rest = _word(rows, opened), _word(rows, opened + 2)
+    changes = np.flatnonzero((some[1:] != some[:-1]) | (rest[1:] != rest[:-1])) + 1
+    firsts = np.concatenate((np.zeros(1, np.int64), changes))
+    days = [_day(bytes(rows[at, opened : opened + 10])) for at in firsts.tolist()]
+    return np.repeat(np.array(days, np.int64), np.diff(np.append(firsts, len(rows))))
 
 
 @lru_cache(maxsize=1024)

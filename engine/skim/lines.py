@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -79,12 +78,7 @@ def lines_of(text: bytes) -> Lines:
     return Lines(text, starts[:-1] if starts[-1] == len(text) else starts)
 
 
-def searched(records: Sequence[Record]) -> Lines:
-    """Return the text of records as it is searched, each a line; the level that a document names stands above its text."""
-    texts = [f"{_level(record)}\n{record.text}\n" if record.fields else f"{record.text}\n" for record in records]
-    starts = np.cumsum([0, *map(len, texts)], dtype=np.int64)[:-1]
-    return Lines("".join(texts).encode("ascii", "replace"), starts)
-
-
-def _level(record: Record) -> str:
-    return level_of(record.fields.get("level", ""))
+def searched(record: Record) -> bytes:
+    """Return the text of a record as it is searched, a line; the level that a document names stands above its text."""
+    above = f"{level_of(record.fields.get('level', ''))}\n" if record.fields else ""
+    return f"{above}{record.text}\n".encode("ascii", "replace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from datetime import tzinfo
 from functools import cached_property
 
 import numpy as np
@@ -78,6 +79,12 @@ class Text:
     def odd(self) -> Flags:
         """Which lines are known to be odd: none yet."""
         return np.zeros(len(self.lines), np.bool_)
+
+    @cached_property
+    def zone(self) -> tzinfo | None:
+        """The zone of the stamps of all lines, None when they have different ones."""
+        first, *others = {chunk.labels.get("timezone", "") for chunk in self.chunks}
+        return None if others else zone_of(first)
 
     @cached_property
     def labelled(self) -> Sequence[Labels]:

@@ -15,7 +15,7 @@ from engine.parse.continuation import opens_document
 from engine.parse.decoding import unescape
 from engine.parse.headers import header_book
 from engine.skim.alike import Alike
-from engine.skim.documents import Documents
+from engine.skim.documents import Kinds
 from engine.skim.layouts import Layout, example_of, layout_of
 from engine.skim.lines import searched
 from engine.skim.wrappings import BARE, Wrapping, goes_on, is_certain, wrapping_of
@@ -43,7 +43,7 @@ class Sight:
     _alike: dict[object, Alike] = field(default_factory=dict)
     _layouts: dict[bytes, Layout | None] = field(default_factory=dict)  # by example
     _goes_on: dict[_Line, bool] = field(default_factory=dict)
-    _documents: Documents | None = None
+    _kinds: Kinds | None = None
     _wrappings: dict[tuple[Wrapping, bytes], bool] = field(default_factory=dict)  # around lines in a layout
 
     def layout(self, line: bytes) -> Layout | None:
@@ -65,14 +65,14 @@ class Sight:
         return self._alike[key]
 
     @property
-    def documents(self) -> Documents:
+    def kinds(self) -> Kinds:
         """What is known of documents that programs write a line."""
-        if self._documents is None:
-            self._documents = Documents(self.formats, self.stamped, self._is_wordy)
-        return self._documents
+        if self._kinds is None:
+            self._kinds = Kinds(self.formats, self.stamped, self._is_wordy)
+        return self._kinds
 
     def _is_wordy(self, record: Record) -> bool:
-        text = searched([record]).text.translate(ALIKE)
+        text = searched(record).translate(ALIKE)
         return any(borne.named for _, borne in self.screen.bearing(text, [0]))
 
     def goes_on(self, line: bytes, wrapping: Wrapping | None = BARE) -> bool:

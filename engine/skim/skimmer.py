@@ -7,7 +7,6 @@ with their wrappers off (engine/skim/wrapped). Whatever is not certain is read, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 
 import numpy as np
 from msgspec import Struct
@@ -58,16 +57,15 @@ class Skimmer:
         """
         text = Text(chunks)
         self.lines += len(text.lines)
-        lines = (raw for chunk in chunks for raw in chunk.lines())
         if len(text.lines) < ENOUGH_LINES or not self._sight.screen.complete:
-            yield from map(self._record, lines)
+            yield from (self._record(raw) for chunk in chunks for raw in chunk.lines())
         elif (found := plain_blocks(text, chunks, self._sight)) is not None:
             yield from self._plain(text, text, *found)
         elif (sources := self._peeled(text)) is not None:
             yield from self._wrapped(text, sources)
         else:
-            while some := list(islice(lines, RECORDS)):
-                yield from self._unwrapped(some)
+            for first in range(0, len(text.lines), RECORDS):
+                yield from self._unwrapped(text, range(first, min(first + RECORDS, len(text.lines))))
 
     def _record(self, raw: RawLine) -> Record:
         return unwrap_line(raw, self._sight.formats)
@@ -111,17 +109,17 @@ class Skimmer:
         ]
         yield from self._interleaved(len(text.lines), blocks, lambda number: self._record(text.raw(number)))
 
-    def _unwrapped(self, lines: Sequence[RawLine]) -> Iterator[Record | Seen]:
+    def _unwrapped(self, text: Text, some: range) -> Iterator[Record | Seen]:
         """Yield what has to be read of lines of a source and the containers printed into it, each with its own wrappers."""
-        like = list(map(self._sight.documents.like, lines))
-        records = [known or self._record(raw) for known, raw in zip(like, lines, strict=True)]
-        blocks = []
-        for source_id, numbers in _by_source(records).items():
-            sure = [like[number] is not None for number in numbers]
-            blocks.append((source_id, numbers, record_blocks([records[number] for number in numbers], sure, self._sight)))
-        yield from self._interleaved(
-            len(lines), blocks, lambda number: records[number] if like[number] is None else self._record(lines[number])
-        )
+        documents = self._sight.kinds.among(text.lines, some, text.raw, text.zone)
+        records = [
+            self._record(text.raw(number)) if kind is None else None for number, kind in zip(some, documents.kinds, strict=True)
+        ]
+        blocks = [
+            (source_id, numbers, record_blocks([records[number] for number in numbers], documents.some(numbers), self._sight))
+            for source_id, numbers in _by_source(records, text.source_id).items()
+        ]
+        yield from self._interleaved(len(some), blocks, lambda number: records[number] or self._record(text.raw(some[number])))
 
     def _interleaved(self, lines: int, sources: Sequence[_Source], record: Callable[[int], Record]) -> Iterator[Record | Seen]:
         """Yield what has to be read of so many lines, each in its place; `record` returns that of a line."""
@@ -169,9 +167,11 @@ class _Said:
         return True
 
 
-def _by_source(records: Sequence[Record]) -> dict[str, list[int]]:
-    """Return the numbers of the records of each source."""
+def _by_source(records: Sequence[Record | None], source_id: str) -> Mapping[str, Sequence[int]]:
+    """Return the numbers of the records of each source; None are those of `source_id`."""
+    if all(record is None or record.source_id == source_id for record in records):
+        return {source_id: range(len(records))}
     found: dict[str, list[int]] = {}
     for number, record in enumerate(records):
-        found.setdefault(record.source_id, []).append(number)
+        found.setdefault(source_id if record is None else record.source_id, []).append(number)
     return found

@@ -8,9 +8,12 @@ from random import Random
 
 import pytest
 
-from engine.model.records import RawLine, Record
+from engine.match.digits import ALIKE
 from engine.parse import unwrap_line
-from engine.skim.documents import LEARNT_AFTER, Documents
+from engine.ports import Chunk
+from engine.skim.documents import LEARNT_AFTER, Kinds
+from engine.skim.lines import searched
+from engine.skim.plain import Text
 from tests.unit.skim.test_skim import compiled
 from tests.wrapping import DOCUMENTS, documents
 
@@ -20,21 +23,19 @@ AT = datetime(2022, 10, 5, 10, tzinfo=UTC)
 SEOUL = {"timezone": "Asia/Seoul"}
 
 
-def known() -> Documents:
-    sight = compiled().sight
-    return Documents(sight.formats, sight.stamped, sight._is_wordy)
-
-
-def told(lines: list[bytes], labels: dict[str, str] | None = None) -> list[Record]:
-    """What is known of these lines, one after the other; each as it is unwrapped."""
-    some, formats, found = known(), compiled().formats, []
-    for number, line in enumerate(lines):
-        raw = RawLine("a.log", number * 1000, line, number + 1, AT, labels or {})
-        like, record = some.like(raw), unwrap_line(raw, formats)
-        if like is not None:
-            assert (like.at, like.starts, like.offset, like.number) == (record.at, True, record.offset, record.number)
-            assert like.fields.get("level") == record.fields.get("level")
-            found.append(like)
+def told(lines: list[bytes], labels: dict[str, str] | None = None) -> list[bytes]:
+    """What is searched of those of these lines that are known, one after the other; each stamped as it is unwrapped."""
+    sight, formats, found = compiled().sight, compiled().formats, []
+    kinds = Kinds(sight.formats, sight.stamped, sight._is_wordy)
+    text = Text([Chunk("a.log", 0, b"\n".join(lines), 1, AT, labels or {})])
+    for number in range(len(lines)):
+        documents = kinds.among(text.lines, range(number, number + 1), text.raw, text.zone)
+        if documents.kinds[0] is not None:
+            record = unwrap_line(text.raw(number), formats)
+            assert record.starts
+            assert record.at == datetime.fromtimestamp(int(documents.at_us[0]) / 1_000_000, UTC)
+            assert documents.searched[0].translate(ALIKE) == searched(record).translate(ALIKE)
+            found.append(documents.searched[0])
     return found
 
 
@@ -52,7 +53,7 @@ def test_documents_alike_are_told_by_their_stamps(layout: str) -> None:
 def test_words_that_count_are_those_of_the_line() -> None:
     rows = [{"@timestamp": stamped(n), "level": "INFO", "message": f"[GroupCoordinator {n}]: é {n}"} for n in range(10, 20)]
     lines = [json.dumps(row, ensure_ascii=False).encode() for row in rows]
-    assert [record.text for record in told(lines)] == [f"[GroupCoordinator {n}]: é {n}" for n in range(13, 20)]
+    assert told(lines) == [f"INFO\n[GroupCoordinator {n}]: ? {n}\n".encode() for n in range(13, 20)]
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,33 @@ def test_a_stamp_that_is_no_time_is_unwrapped() -> None:
     rows = [{"@timestamp": stamped(n), "level": "INFO", "message": "a"} for n in range(10)]
     rows.append({"@timestamp": "2022-13-45T99:00:00.000Z", "level": "INFO", "message": "a"})
     assert len(told([json.dumps(row).encode() for row in rows])) == 10 - LEARNT_AFTER
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [
+        "2022-10-05T23:59:59Z",
+        "2022-10-05T10:00:00.1Z",
+        "2022-10-05 10:00:00,123",
+        "2022-10-05T10:00:00.123456+09:00",
+        "2022-10-05T10:00:00.123456789-0330",
+        "2024-02-29T10:00:00.5",
+    ],
+)
+@pytest.mark.parametrize("zone", ["", "UTC", "Asia/Seoul", "Europe/Berlin"])
+def test_a_stamp_is_the_time_that_the_parser_reads(stamp: str, zone: str) -> None:
+    rows = [json.dumps({"@timestamp": stamp, "level": "INFO", "message": "a"}).encode()] * 6
+    assert len(told(rows, {"timezone": zone} if zone else {})) == 6 - LEARNT_AFTER
+
+
+def test_lines_of_several_zones_are_each_unwrapped_if_their_stamps_name_none() -> None:
+    zones = [{"timezone": "Asia/Seoul"}, {"timezone": "Europe/Berlin"}]
+    for stamp, known in (("2022-10-05T10:00:00.123", 0), ("2022-10-05T10:00:00.123Z", 8)):
+        row = json.dumps({"@timestamp": stamp, "level": "INFO", "message": "a"}).encode() + b"\n"
+        kinds, sight = compiled().sight.kinds, compiled().sight
+        for _ in range(LEARNT_AFTER):
+            alone = Text([Chunk("a.log", 0, row, 1, AT)])
+            sight.kinds.among(alone.lines, range(1), alone.raw, alone.zone)
+        text = Text([Chunk("a.log", at * 4 * len(row), row * 4, 1 + at * 4, AT, labels) for at, labels in enumerate(zones)])
+        documents = kinds.among(text.lines, range(8), text.raw, text.zone)
+        assert sum(kind is not None for kind in documents.kinds) == known
