@@ -98,13 +98,19 @@ def _documents_of(values: Sequence[bytes]) -> Run | None:
         documents = [_ASKED.decode(value) for value in values]
     except (ValueError, RecursionError):
         return None
-    messages = [_taken_out(document) for document in documents]
-    if documents.count(documents[0]) < len(documents) or None in messages:
-        return None
+    messages = [message for document in documents if (message := _taken_out(document)) is not None]
     whose = _whose(_ENCODER.encode(documents[0]))
-    if whose.by_program or not (whose.host or whose.file):
+    if len(messages) < len(values) or not _all_of(whose, documents):
         return None
-    return _run([message.encode() for message in messages if message is not None], whose.host, whose.file)
+    if not (whose.host or whose.file):
+        return _run(values)
+    parts = [value.replace(b"\n", b" ") for value in values] if whose.by_program else [message.encode() for message in messages]
+    return _run(parts, whose.host, whose.file)
+
+
+def _all_of(whose: _Whose, documents: Sequence[Any]) -> bool:
+    alike = documents.count(documents[0]) == len(documents)  # nearly always of what a shipper writes
+    return alike or all(_whose(_ENCODER.encode(document)) == whose for document in documents)
 
 
 def _run(parts: Sequence[bytes], host: str = "", file: str = "") -> Run:

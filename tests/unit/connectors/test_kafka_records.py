@@ -229,3 +229,15 @@ def test_a_chunk_of_joined_records_does_not_grow_without_end() -> None:
     line = b"x" * (JOINED_BYTES // 3) + b"\n"
     chunks = [joining.add(one, line, [len(line)], [at], at + 1, [None]) for at in range(9)]
     assert sum(chunk is not None for chunk in chunks) == 4
+
+
+@pytest.mark.parametrize("host", ["", "app-1"])
+def test_what_a_program_writes_is_read_together_whatever_its_levels(host: str) -> None:
+    where = {"host": {"name": host}} if host else {}
+    values = [
+        json.dumps({"log.level": level, "message": f"line {number}", "log.logger": f"a.B{number}", **where}).encode()
+        for number, level in enumerate(["INFO", "WARN", "INFO"])
+    ]
+    run = run_of(values)
+    assert run is not None
+    assert (_parts(run), run.host) == ([value + b"\n" for value in values], host)
