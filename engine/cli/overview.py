@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
@@ -14,8 +15,11 @@ from engine.model.phrases import moment
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
 
+_NUMBER = re.compile(r"(\d+)")
 MOST_OF_A_NAME = 28  # columns of what cannot be judged, often a path, so that the reason beside it is seen
-MOST_ITEMS = 5  # of pending, unknown and blind; --format json has them all
+MOST_ITEMS = 5  # of pending, minor, unknown, blind and notes; --format json has them all
+MOST_ALIKE = 5  # incidents told in full that differ in whom they concern; of the others a line each says that
+MOST_LINES = 40  # of these
 MOST_MINOR = 3  # told in full where nothing worse is: someone asks what the little they paste means
 
 
@@ -24,10 +28,12 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     page = Text().append(f"{_verdict(triage)} {_read(triage.stats)}\n", "bold")
     in_full = triage.minor[:MOST_MINOR] if _only_minor(triage) else ()
     minor = triage.minor[len(in_full) :]
-    for incident in (*triage.incidents, *in_full):
+    incidents, alike = _apart(triage.incidents)
+    for incident in (*incidents, *in_full):
         page.append("\n").append(render_incident(incident, width))
-    if triage.pending or minor or triage.unknown or triage.blind or triage.notes:
+    if alike or triage.pending or minor or triage.unknown or triage.blind or triage.notes:
         page.append("\n")
+    _items(page, "Alike", [_alike(i) for i in sorted(alike, key=_named)], width, MOST_LINES)
     _items(page, "Pending", [_pending(i) for i in triage.pending], width)
     _items(page, "Minor", [_minor(i) for i in minor], width)
     _items(page, "Unknown", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown], width)
@@ -35,6 +41,24 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     _items(page, "Blind", [_blind(b) for b in triage.blind], width)
     _items(page, "Note", list(triage.notes), width)
     return page
+
+
+def _apart(incidents: Sequence[Incident]) -> tuple[Sequence[Incident], Sequence[Incident]]:
+    """Return those incidents that say something new, and those of which several that one rule tells have the same advice."""
+    kinds: Counter[tuple[str, ...]] = Counter()
+    new: list[Incident] = []
+    alike: list[Incident] = []
+    for incident in incidents:
+        kind = (incident.rule, *(_without(step.do, incident.labels.values()) for step in incident.fix))
+        kinds[kind] += 1
+        (new if kinds[kind] <= MOST_ALIKE else alike).append(incident)
+    return new, alike
+
+
+def _without(text: str, names: Iterable[str]) -> str:
+    for name in names:
+        text = text.replace(name, "") if name else text
+    return text
 
 
 def _only_minor(triage: Triage) -> bool:
@@ -58,8 +82,20 @@ def _read(stats: Stats) -> str:
 
 
 def _pending(incident: Incident) -> str:
-    since = f", since {moment(incident.first_seen)}" if incident.first_seen else ""
-    return f"{incident.title} [{incident.rule}] {entity(incident.labels)}{since}"
+    return f"{incident.title} [{incident.rule}] {entity(incident.labels)}{_since(incident)}"
+
+
+def _alike(incident: Incident) -> str:
+    return f"{incident.severity} {incident.title}{_since(incident)} {entity(incident.labels)}"
+
+
+def _named(incident: Incident) -> tuple[str, Sequence[str | int]]:
+    """Return what to sort by so that orders-2 comes before orders-10."""
+    return incident.rule, [int(part) if part.isdecimal() else part for part in _NUMBER.split(incident.title)]
+
+
+def _since(incident: Incident) -> str:
+    return f", since {moment(incident.first_seen)}" if incident.first_seen else ""
 
 
 def _minor(incident: Incident) -> str:
@@ -78,8 +114,8 @@ def _draft(page: Text, triage: Triage) -> None:
         page.append(f"{'Rule':<{MARGIN}}", "dim").append(f"{visible(command)}\n", "green")
 
 
-def _items(page: Text, name: str, items: Sequence[str], width: int) -> None:
-    for number, item in enumerate(items[:MOST_ITEMS]):
+def _items(page: Text, name: str, items: Sequence[str], width: int, most: int = MOST_ITEMS) -> None:
+    for number, item in enumerate(items[:most]):
         page.append(f"{name if number == 0 else '':<{MARGIN}}", "dim").append(f"{one_line(item, width - MARGIN)}\n")
-    if len(items) > MOST_ITEMS:
-        page.append(f"{'':<{MARGIN}}and {len(items) - MOST_ITEMS} more; --format json lists them all\n", "dim")
+    if len(items) > most:
+        page.append(f"{'':<{MARGIN}}and {len(items) - most} more; --format json lists them all\n", "dim")

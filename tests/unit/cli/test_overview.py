@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from engine.cli.overview import render_triage
 from engine.cli.triage import Stats, Triage
 from engine.cli.unknown import UnknownLines
-from engine.model.incidents import Blind
+from engine.model.incidents import Blind, RenderedStep
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 
 STATS = Stats(lines=12_345, events=11_000, matches=7, seconds=0.31)
@@ -37,6 +37,24 @@ def test_the_report_of_a_scan(golden: Callable[[str, str], None]) -> None:
 
 def test_nothing_found_is_one_line() -> None:
     assert render_triage(QUIET).plain == "Nothing found. 12,345 lines read in 0.3 s.\n"
+
+
+def test_of_incidents_that_differ_in_whom_they_concern_a_few_are_told_in_full() -> None:
+    lone = tuple(
+        replace(TOO_LARGE, title=f"{topic} is too small", labels={"cluster": "default", "topic": topic}, fix=_steps(topic))
+        for topic in [f"orders-{number}" for number in range(60)]
+    )
+    text = render_triage(replace(QUIET, incidents=(*lone, SILENT))).plain
+    assert text.startswith("61 incidents: ")
+    assert text.count("\nCause ") == 6
+    told = [line for line in text.splitlines() if "critical orders-" in line]
+    assert len(told) == 40
+    assert told[0].startswith("Alike     critical orders-5 is too small, since ")
+    assert "and 15 more; --format json lists them all" in text
+
+
+def _steps(topic: str) -> tuple[RenderedStep, ...]:
+    return tuple(replace(step, do=f"{step.do} for {topic}") for step in TOO_LARGE.fix)
 
 
 MINOR = tuple(incident(severity="info", rule=f"rule-{n}", title=f"Trouble {n} was seen") for n in range(5))
