@@ -29,10 +29,12 @@ class Heard:
             self._open[source_id] = (at, at, event.labels)
             return ()
         first, last, labels = span
-        if at - last < _GAP and first - at < _GAP:
-            if at > last:
+        if last <= at:
+            if at - last < _GAP:
                 self._open[source_id] = (first, at, labels)
-            elif at < first:
+                return ()
+        elif first - at < _GAP:
+            if at < first:
                 self._open[source_id] = (at, last, labels)
             return ()
         self._open[source_id] = (at, at, event.labels)
