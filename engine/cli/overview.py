@@ -15,12 +15,13 @@ from engine.model.phrases import moment
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
 
-_NUMBER = re.compile(r"(\d+)")
 MOST_OF_A_NAME = 28  # columns of what cannot be judged, often a path, so that the reason beside it is seen
 MOST_ITEMS = 5  # of pending, minor, unknown, blind and notes; --format json has them all
 MOST_ALIKE = 5  # incidents told in full that differ in whom they concern; of the others a line each says that
 MOST_LINES = 40  # of these
 MOST_MINOR = 3  # told in full where nothing worse is: someone asks what the little they paste means
+
+_NUMBER = re.compile(r"(\d+)")
 
 
 def render_triage(triage: Triage, width: int = 80) -> Text:
