@@ -31,6 +31,7 @@ KEPT = 4096  # documents that are known, and that are counted
 _STAMP = re.compile(rb'"((20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?:Z|[+-]\d\d:?\d\d)?)"')
 _ZONED = re.compile(rb"(?:Z|[+-]00:?00)$")
 _DIGITS = re.compile(rb"[0-9]+")
+_ESCAPED = re.compile(rb"\\(?![nt])")  # what is no line end and no tab: a quote, or digits that stand for a character
 _STAMPS = (b"20110112031425678123456", b"20281123194306152987654")
 _FILLED = (b"1", b"7", b"9")
 
@@ -42,19 +43,22 @@ _Other = TypeVar("_Other")
 
 class _Kind(Struct, frozen=True):
     """What several documents alike are: the record of one; from where to where in them the stamp stands, and how it looks; and
-    the text, if its words count. `searched` is what is searched of each if they do not, else what stands above the text."""
+    the parts of the text, if its words count. `searched` is what is searched of each if they do not, else what stands above the
+    text."""
 
     like: Record
     stamp: slice
     shape: bytes
-    text: slice | None
+    parts: Sequence[slice]
     searched: bytes
 
     def said(self, value: bytes) -> bytes:
         """Return what is searched of a document."""
-        if self.text is None:
-            return self.searched
-        return self.searched + value[self.text].decode().encode("ascii", "replace") + b"\n"
+        return self.searched + self.text(value).encode("ascii", "replace") + b"\n" if self.parts else self.searched
+
+    def text(self, value: bytes) -> str:
+        """Return the text of a document, if its words count."""
+        return b"\n".join([value[part] for part in self.parts]).replace(b"\\n", b"\n").replace(b"\\t", b"\t").decode()
 
 
 class Documents(Struct, frozen=True):
@@ -113,7 +117,7 @@ class Kinds:
     def _kind(self, value: bytes, alike: bytes, number: int, raw: Callable[[int], RawLine]) -> _Kind | None:
         numbers = self._numbers.get(alike)
         if numbers is None:
-            if not value.startswith(b'{"') or len(value) > LONGEST or b"\\" in value:
+            if not value.startswith(b'{"') or len(value) > LONGEST or _ESCAPED.search(value):
                 return None
             numbers = _put(self._numbers, alike, _outside(value))
         key: _Key = (alike, *(value[start:end] for start, end in numbers)) if numbers else alike
@@ -133,14 +137,14 @@ class Kinds:
         record = unwrap_line(raw, self._formats)
         if not self._is_event(record, raw) or self._digits_matter(record.text):
             return None
-        text = _place(record.text, raw.value)
-        if text is None:
+        wordy, others, said = self._wordy(record), list(_variants(raw, numbers)), searched(record)
+        parts = _parts(record.text, raw.value) if wordy else ()
+        if wordy and not parts:
             return None
-        others = list(_variants(raw, numbers))
-        said = searched(record)
-        text_said = (text, said[: -len(record.text) - 1]) if self._wordy(record) else (None, said)
+        if parts:
+            said = said[: -len(record.text) - 1]
         for found in _STAMP.finditer(raw.value):
-            kind = _Kind(record, slice(*found.span(1)), found[1].translate(ALIKE), *text_said)
+            kind = _Kind(record, slice(*found.span(1)), found[1].translate(ALIKE), parts, said)
             if all(self._is_like(kind, other) for other in (raw, *others)):
                 return kind
         return None
@@ -156,7 +160,7 @@ class Kinds:
             return False
         if record.fields.get("level") != like.fields.get("level"):
             return False
-        there = kind.text is None or raw.value[kind.text] == record.text.encode()
+        there = not kind.parts or kind.text(raw.value) == record.text
         return there and _alike(record.text) == _alike(like.text) and self._is_event(record, raw)
 
     def _digits_matter(self, text: str) -> bool:
@@ -179,15 +183,19 @@ def _times(lines: Lines, some: range, kinds: Sequence[_Kind | None], zone: tzinf
     return found
 
 
-def _place(text: str, value: bytes) -> slice | None:
-    """Return where a text is the beginning of a string; None when that is not certain, so that it may be a part of one."""
-    sought = f'"{text}'.encode()
-    at = value.find(sought) + 1 if value.count(sought) == 1 else 0
-    return slice(at, at + len(sought) - 1) if at else None
+def _parts(text: str, value: bytes) -> Sequence[slice]:
+    """Return where a text is the beginning of a string, or its first line and the rest each are; none when that is not certain,
+    so that it may be a part of one."""
+    for parts in ([text], text.split("\n", 1)):
+        sought = [b'"' + part.encode().replace(b"\n", b"\\n").replace(b"\t", b"\\t") for part in parts]
+        if all(value.count(each) == 1 for each in sought):
+            begins = [value.find(each) for each in sought]
+            return [slice(at + 1, at + len(each)) for at, each in zip(begins, sought, strict=True)]
+    return ()
 
 
 def _outside(value: bytes) -> _Places:
-    """Return where digits stand outside of the strings of a document without any escapes."""
+    """Return where digits stand outside of the strings of a document in which no quote is escaped."""
     places, at = [], 0
     for number, part in enumerate(value.split(b'"')):
         if number % 2 == 0:

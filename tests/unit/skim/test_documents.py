@@ -35,6 +35,7 @@ def told(lines: list[bytes], labels: dict[str, str] | None = None) -> list[bytes
             assert record.starts
             assert record.at == datetime.fromtimestamp(int(documents.at_us[0]) / 1_000_000, UTC)
             assert documents.searched[0].translate(ALIKE) == searched(record).translate(ALIKE)
+            assert not documents.kinds[0].parts or documents.searched[0] == searched(record)
             found.append(documents.searched[0])
     return found
 
@@ -56,12 +57,30 @@ def test_words_that_count_are_those_of_the_line() -> None:
     assert told(lines) == [f"INFO\n[GroupCoordinator {n}]: ? {n}\n".encode() for n in range(13, 20)]
 
 
+TRACE = "java.io.IOException: Connection reset by peer\n\tat a.B.c(B.java:{0})\n\tat a.B.d(B.java:45)"
+
+
+@pytest.mark.parametrize(
+    "message", ["Unexpected error {0}\n" + TRACE, "[GroupCoordinator {0}]: é\n" + TRACE, "[GroupCoordinator {0}]: a"]
+)
+@pytest.mark.parametrize("trace", ["", TRACE])
+def test_a_stack_trace_is_part_of_what_is_alike(message: str, trace: str) -> None:
+    rows = [
+        {"@timestamp": stamped(n), "log.level": "INFO", "message": message.format(n)}
+        | ({"error.stack_trace": trace.format(n)} if trace else {})
+        for n in range(10, 20)
+    ]
+    lines = [json.dumps(row, ensure_ascii=False).encode() for row in rows]
+    assert len(told(lines)) == 10 - LEARNT_AFTER
+
+
 @pytest.mark.parametrize(
     "document",
     [
         {"@timestamp": "", "level": "INFO", "message": "<13> a priority"},
         {"@timestamp": "", "level": "INFO", "message": "12:00:00 INFO a clock"},
-        {"@timestamp": "", "level": "INFO", "message": "an escaped \n line"},
+        {"@timestamp": "", "level": "INFO", "message": 'an escaped "quote"'},
+        {"@timestamp": "", "level": "INFO", "message": "an escaped \x01 character"},
         {"@timestamp": "", "message": "what a shipper passes on"},
         {"timestamp": 1664964000123, "level": "INFO", "message": "seconds since 1970"},
         {"level": "INFO", "message": "no stamp"},
