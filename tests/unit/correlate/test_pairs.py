@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import pytest
 
+from engine.codec import dumps
 from engine.correlate import Correlator
 from engine.model.incidents import Alert, Blind, Verdict
 from engine.model.matches import Match
@@ -246,8 +246,70 @@ def test_who_answered_and_is_not_heard_of_for_a_day_is_forgotten_and_what_was_sa
             said = Verdict(verdict.key, verdict.over(said.alerts))
         correlator = Correlator(PLAN, "default", state) if restart else correlator
     assert [(alert.starts_at, alert.status) for alert in said.alerts] == [(at(0), "resolved"), (at(100_000), "firing")]
-    assert state["pair"].count(written(at(90))) == 0
+    assert dumps(at(90)) not in state["pair"]
 
 
-def written(at: datetime) -> str:
-    return at.isoformat()
+DAY_S = 86_400
+ANOTHER = say("done", 5, topic="w")  # a rule looks at what it knows when something comes
+WAITED_FOR = [say("open", 0, topic="x"), say("done", 1, topic="x")]
+
+
+def known(restart: bool, *batches: list[Any]) -> set[str]:
+    """Which of a few topics are in the state after these batches, each flushed."""
+    state: dict[str, str] = {}
+    correlator = Correlator(PLAN, "default", state)
+    for batch in batches:
+        for item in batch:
+            correlator.observe(item)
+        correlator.flush()
+        correlator = Correlator(PLAN, "default", state) if restart else correlator
+    return {topic for topic in ("x", "y", "z") if f'"{topic}"' in state["pair"]}
+
+
+@both
+@pytest.mark.parametrize(
+    ("ticks", "forgotten"),
+    [
+        pytest.param([DAY_S - 1], False, id="a second less than a day"),
+        pytest.param([DAY_S], True, id="a day"),
+        pytest.param([DAY_S - 1, DAY_S + 3598], False, id="looked at again within the hour"),
+        pytest.param([DAY_S - 1, DAY_S + 3599], True, id="looked at again after an hour"),
+    ],
+)
+def test_what_waits_for_nothing_is_forgotten_after_a_day_of_ticks(restart: bool, ticks: list[int], forgotten: bool) -> None:
+    later = [[tick(300 + each), ANOTHER] for each in ticks]
+    assert known(restart, [*WAITED_FOR, reached(200), tick(300)], *later) == (set() if forgotten else {"x"})
+
+
+@both
+def test_what_had_something_within_the_day_or_waits_is_not_forgotten(restart: bool) -> None:
+    begin = [*WAITED_FOR, say("done", 1, topic="y"), say("open", 190, topic="z"), reached(200), tick(300)]
+    found = known(restart, begin, [tick(50_000), say("done", 2, topic="y")], [tick(300 + DAY_S), ANOTHER])
+    assert found == {"y", "z"}
+
+
+@both
+def test_whatever_is_known_of_a_place_it_is_forgotten_whole(restart: bool) -> None:
+    begin = [say("open", 0, topic="x"), say("done", 1, topic="y"), say("open", 0, topic="z"), say("done", 1, topic="z")]
+    over = [[reached(200)], [reached(2 * DAY_S)], [tick(300), ANOTHER], [tick(300 + DAY_S), ANOTHER]]
+    assert known(restart, begin, *over) == set()
+
+
+@both
+def test_the_last_that_was_said_of_what_is_forgotten_stays(restart: bool) -> None:
+    over: list[list[Any]] = [[reached(60)], [reached(2 * DAY_S)], [tick(300), ANOTHER], [tick(300 + DAY_S), ANOTHER]]
+    found = in_turn(restart, [say("open", 0)], *over, [say("open", 3 * DAY_S)], [reached(3 * DAY_S + 60)])
+    assert [(alert.starts_at, alert.status) for alert in found] == [(at(0), "resolved"), (at(3 * DAY_S), "firing")]
+
+
+@both
+def test_what_was_never_seen_may_be_taken_back_and_what_was_may_be_forgotten(restart: bool) -> None:
+    state: dict[str, str] = {}
+    correlator = Correlator(PLAN, "default", state)
+    for step in ([], [say("open", 0)], [tick(300), ANOTHER], [tick(300 + DAY_S), ANOTHER]):
+        for item in step:
+            correlator.observe(item)  # type: ignore[arg-type]
+        correlator.retract(say("open", 0))
+        assert judged(correlator) == []
+        correlator = Correlator(PLAN, "default", state) if restart else correlator
+    assert '"x"' not in state["pair"]
