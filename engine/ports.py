@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -18,9 +18,14 @@ from engine.model.records import Labels, Progress, RawLine
 Offset = Mapping[str, Any]  # JSON: what a source needs to go on from here
 
 
-Piece = tuple[
-    int, int, int | None
-]  # where it begins in the data; the position of that byte; when taken, ms since 1970, if known
+class Records(Protocol):
+    """What some lines came in. Few lines are ever asked about."""
+
+    def place(self, at: int) -> tuple[int, datetime | None]:
+        """Return the position of byte `at` of the lines, and when it was taken if that is known."""
+
+
+Piece = tuple[int, Records]  # where the lines of the records begin
 
 
 class Chunk(Struct, frozen=True):
@@ -31,7 +36,7 @@ class Chunk(Struct, frozen=True):
     interleaved in. Chunks of one stream are in order and contiguous: each begins where the one before ended, at `end` when its
     positions are not counted in bytes. `data` may be empty: nothing stands between `offset` and `end`.
 
-    `records`, where positions do not count bytes: the pieces that were joined into `data`, in order.
+    `records`, where positions do not count bytes: what was joined into `data`, in order.
     """
 
     source_id: str
@@ -58,8 +63,8 @@ class Chunk(Struct, frozen=True):
         """Return the position of byte `at` of `data`, and when it was taken."""
         if not self.records:
             return self.offset + at, self.ingested_at
-        begin, offset, taken_ms = self.records[bisect_right(self.records, at, key=itemgetter(0)) - 1]
-        return offset + at - begin, None if taken_ms is None else datetime.fromtimestamp(taken_ms / 1000, UTC)
+        begin, records = self.records[bisect_right(self.records, at, key=itemgetter(0)) - 1]
+        return records.place(at - begin)
 
     def lines(self) -> Iterator[RawLine]:
         """Yield its lines, one after the other."""

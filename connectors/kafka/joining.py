@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cached_property
 from itertools import accumulate
 
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 from msgspec import Struct
 
 from engine.model.records import Labels
@@ -21,6 +26,33 @@ class Origin(Struct, frozen=True, eq=False):
     labels: Labels
 
 
+class Taken(Struct, frozen=True, dict=True):
+    """Records that follow each other in their stream: how many bytes of lines each has, and the positions they begin at."""
+
+    messages: Sequence[Message]
+    sizes: Sequence[int]
+    starts: Sequence[int]
+
+    def place(self, at: int) -> tuple[int, datetime | None]:
+        """Return the position of byte `at` of their lines, and when it was taken if the record says so."""
+        number = bisect_right(self._begins, at) - 1
+        return self.starts[number] + at - self._begins[number], _time(self.messages[number])
+
+    @cached_property
+    def _begins(self) -> Sequence[int]:
+        return list(accumulate(self.sizes[:-1], initial=0))
+
+
+def _time(message: Message) -> datetime | None:
+    """Return the time of a record; none where its producer gave no time, or one that is none (microseconds, say)."""
+    kind, at_ms = message.timestamp()
+    if kind == TIMESTAMP_NOT_AVAILABLE or at_ms < 0:
+        return None
+    with suppress(ValueError, OverflowError):
+        return datetime.fromtimestamp(at_ms / 1000, UTC)
+    return None
+
+
 class Joining:
     """The records that the next one may join."""
 
@@ -28,18 +60,15 @@ class Joining:
         self._origin: Origin | None = None
         self._parts: list[bytes] = []
         self._pieces: list[Piece] = []
-        self._bytes = self._end = 0
+        self._start = self._bytes = self._end = 0
 
-    def add(
-        self, origin: Origin, data: bytes, sizes: Sequence[int], starts: Sequence[int], end: int, taken_ms: Sequence[int | None]
-    ) -> Chunk | None:
-        """Take the lines of records that follow each other in their stream: so many bytes of each; they begin at the positions
-        `starts`, and at `end` the next one does. Return what was held if they do not join it."""
+    def add(self, origin: Origin, data: bytes, taken: Taken, end: int) -> Chunk | None:
+        """Take the lines of records; the next one begins at `end`. Return what was held if they do not join it."""
         done = None
-        if origin is not self._origin or starts[0] != self._end or self._bytes + len(data) > JOINED_BYTES:
+        if origin is not self._origin or taken.starts[0] != self._end or self._bytes + len(data) > JOINED_BYTES:
             done = self.rest()
-            self._origin = origin
-        self._pieces.extend(zip(accumulate(sizes, initial=self._bytes), starts, taken_ms, strict=False))
+            self._origin, self._start = origin, taken.starts[0]
+        self._pieces.append((self._bytes, taken))
         self._parts.append(data)
         self._bytes += len(data)
         self._end = end
@@ -49,7 +78,7 @@ class Joining:
         """Return what is held, if anything, and hold nothing."""
         done, origin = None, self._origin
         if origin is not None:
-            start, data = self._pieces[0][1], b"".join(self._parts)
-            done = Chunk(origin.source_id, start, data, 0, None, origin.labels, origin.stream, self._end, self._pieces)
+            data = b"".join(self._parts)
+            done = Chunk(origin.source_id, self._start, data, 0, None, origin.labels, origin.stream, self._end, self._pieces)
         self._origin, self._parts, self._pieces, self._bytes = None, [], [], 0
         return done

@@ -220,10 +220,11 @@ class RangeReader:
 
 def _runs(messages: Sequence[Message]) -> Iterator[tuple[int, bool, Sequence[Message]]]:
     """Yield messages that follow each other and are of one partition, errors apart: whose, whether errors, and they."""
-    kinds = [(message.partition(), message.error() is not None) for message in messages]
-    if kinds and kinds.count(kinds[0]) == len(kinds):  # nearly always: grouping them costs as much as fetching them
-        yield *kinds[0], messages
+    partitions, errors = list(map(Message.partition, messages)), list(map(Message.error, messages))
+    if len(set(partitions)) == 1 and errors.count(None) == len(errors):  # nearly always: grouping costs as much as fetching
+        yield partitions[0], False, messages
         return
+    kinds = zip(partitions, (error is not None for error in errors), strict=True)
     at = 0
     for kind, run in groupby(kinds):
         begin, at = at, at + sum(1 for _ in run)

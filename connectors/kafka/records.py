@@ -31,7 +31,7 @@ def _asked(keys: Iterable[str], **typed: Any) -> Any:
     """Return a type of documents that has these keys only, as they stand in the text but for the `typed` ones."""
     raw = {f"raw_{number}": key for number, key in enumerate(sorted({*keys} - typed.keys()))}
     fields = [(name, kind | None, None) for name, kind in typed.items()] + [(name, msgspec.Raw, msgspec.Raw()) for name in raw]
-    return msgspec.defstruct("_Asked", fields, rename=raw, omit_defaults=True)
+    return msgspec.defstruct("_Asked", fields, rename=raw, omit_defaults=True, gc=False)
 
 
 _NAMES = (*_HOST, *_FILE, *_PROGRAM)
@@ -95,16 +95,16 @@ def fields_of(value: bytes) -> Mapping[str, Any]:
 def _documents_of(values: Sequence[bytes]) -> Run | None:
     try:
         b"".join(values).decode()
-        documents = [_ASKED.decode(value) for value in values]
+        documents = list(map(_ASKED.decode, values))
     except (ValueError, RecursionError):
         return None
-    messages = [message for document in documents if (message := _taken_out(document)) is not None]
+    messages = [message for message in map(_taken_out, documents) if message is not None]
     whose = _whose(_ENCODER.encode(documents[0]))
     if len(messages) < len(values) or not _all_of(whose, documents):
         return None
     if not (whose.host or whose.file):
         return _run(values)
-    parts = [value.replace(b"\n", b" ") for value in values] if whose.by_program else [message.encode() for message in messages]
+    parts = [value.replace(b"\n", b" ") for value in values] if whose.by_program else list(map(str.encode, messages))
     return _run(parts, whose.host, whose.file)
 
 

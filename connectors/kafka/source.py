@@ -16,11 +16,11 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
-from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+from confluent_kafka import Message
 from msgspec.structs import replace
 
 from connectors.kafka.cluster import Cluster, Log
-from connectors.kafka.joining import JOINED_BYTES, Joining, Origin
+from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken
 from connectors.kafka.labels import filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
@@ -131,7 +131,7 @@ class KafkaSource:
         end = at + len(messages)
         starts = range(place(at), place(end), RECORD_POSITIONS)
         origin = self._origin(partition, messages[0].key(), run)
-        yield from _held(joining.add(origin, run.data, run.sizes, starts, place(end), _taken_ms(messages)))
+        yield from _held(joining.add(origin, run.data, Taken(messages, run.sizes, starts), place(end)))
         return end
 
     def _joined_singly(
@@ -147,12 +147,12 @@ class KafkaSource:
             said = content(value)
             origin = self._origin(partition, message.key(), said, value)
             at = offset + 1
-            yield from _held(joining.add(origin, said.data, [len(said.data)], [place(offset)], place(at), _taken_ms([message])))
+            yield from _held(joining.add(origin, said.data, Taken([message], [len(said.data)], [place(offset)]), place(at)))
         return at
 
     def _run(self, messages: Sequence[Message], at: int) -> Run | None:
         """Return what `messages` hold if that is surely of one source without a gap."""
-        values, keys = [message.value() for message in messages], {message.key() for message in messages}
+        values, keys = list(map(Message.value, messages)), set(map(Message.key, messages))
         whole = messages[0].offset() == at and messages[-1].offset() == at + len(messages) - 1 and None not in values
         if not whole or len(keys) > 1 or self._asks_for_fields or sum(map(len, values)) > JOINED_BYTES:
             return None
@@ -239,11 +239,6 @@ def place(offset: int) -> int:
 
 def _held(chunk: Chunk | None) -> Sequence[Chunk]:
     return () if chunk is None else (chunk,)
-
-
-def _taken_ms(messages: Sequence[Message]) -> Sequence[int | None]:
-    stamps = [message.timestamp() for message in messages]
-    return [None if kind == TIMESTAMP_NOT_AVAILABLE or at_ms < 0 else at_ms for kind, at_ms in stamps]
 
 
 def _text(key: bytes | str | None) -> str:
