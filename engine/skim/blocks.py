@@ -49,8 +49,13 @@ class Blocks(Struct, frozen=True):
         same words; None when something else may be borne, which counts each time (see match/screen)."""
         text, begins = self.lines.text, self.lines.starts[self.heads].tolist()
         for block, borne in screen.bearing(text.translate(ALIKE), begins):
-            at = begins[block]
-            yield block, None if borne.counts else tuple([text[at + start : at + end] for start, end in borne.named])
+            at, named = begins[block], borne.named
+            if borne.counts:
+                yield block, None
+            elif len(named) == 1:  # nearly always
+                yield block, (text[at + named[0][0] : at + named[0][1]],)
+            else:
+                yield block, tuple([text[at + start : at + end] for start, end in named])
 
     def lines_in(self, some: Flags) -> Flags:
         """Return which lines are in the blocks `some`, or before the first."""

@@ -149,21 +149,25 @@ class _Said:
 
     def __init__(self) -> None:
         self._heads: dict[tuple[bytes, ...], set[tuple[int, bytes]]] = {}
+        self._known: set[tuple[bytes, ...] | None] = set()
 
     def bearing(self, blocks: Blocks, screen: Screen) -> Flags:
         """Return which blocks may bear something that is not known yet."""
+        known = self._known
         bear = np.zeros(len(blocks.heads), np.bool_)
-        for block, said in blocks.said(screen):
-            bear[block] = said is None or self._counts(said, blocks, block)
+        bear[[block for block, said in blocks.said(screen) if said not in known and self._counts(said, blocks, block)]] = True
         return bear
 
-    def _counts(self, said: tuple[bytes, ...], blocks: Blocks, block: int) -> bool:
+    def _counts(self, said: tuple[bytes, ...] | None, blocks: Blocks, block: int) -> bool:
         """Tell whether an event in which this was said counts: until SIGHTINGS events that differ in time or head said so. What
         is said together with something else may be taken for that."""
+        if said is None:
+            return True
         heads = self._heads.setdefault(said, set())
-        if len(heads) >= SIGHTINGS:
-            return False
         heads.add((int(blocks.at_us[block]), blocks.lines.line(int(blocks.heads[block]))))
+        if len(heads) >= SIGHTINGS:
+            self._known.add(said)
+            del self._heads[said]
         return True
 
 
