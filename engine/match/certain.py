@@ -51,6 +51,18 @@ def certain_texts(regex: str, telling: Telling = most_telling) -> tuple[str, ...
     return found if reader.ended() else ()
 
 
+def all_certain_texts(regex: str) -> Sequence[tuple[str, ...]]:
+    """Return every set of texts of which at least one occurs in every match of `regex`, as far as it can be told."""
+    reader = _Reader(regex, most_telling)
+    try:
+        found = reader.choices()
+    except _Unreadable:
+        return ()
+    if reader.ended():
+        return found
+    return [texts] if (texts := certain_texts(regex)) else ()  # it has alternatives
+
+
 class Solid(Struct, frozen=True):
     """An expression that begins and ends in fixed characters, of which it has at least `weight`."""
 
@@ -138,6 +150,10 @@ class _Reader:
 
     def _sequence(self) -> tuple[str, ...]:
         """Read up to the end of a branch; return its most telling texts."""
+        return self._telling(self.choices())
+
+    def choices(self) -> Sequence[tuple[str, ...]]:
+        """Read up to the end of a branch; return the sets of texts of which one must occur, each."""
         found: list[tuple[str, ...]] = []
         text = ""
         while self._peek() not in ("", "|", ")"):
@@ -152,7 +168,7 @@ class _Reader:
             if not char or repeat is not None:
                 found += [(text,), inner if sure else ()]
                 text = ""
-        return self._telling([texts for texts in (*found, (text,)) if texts and min(map(len, texts)) >= SHORTEST])
+        return [texts for texts in (*found, (text,)) if texts and min(map(len, texts)) >= SHORTEST]
 
     def _run(self) -> str:
         """Read fixed characters that nothing repeats; return what they stand for, empty when there are none."""

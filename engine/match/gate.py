@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from engine.codec import dumps, loads
 from engine.match import certain
-from engine.match.certain import Telling, certain_texts, most_telling
+from engine.match.certain import Telling, all_certain_texts, certain_texts, most_telling
 from engine.match.checks import expression
 from engine.match.signs import Signs, kept_name
 from engine.ports import Kept
@@ -43,7 +43,7 @@ class Gate:
         kept: where its index may lie ready: to make it takes as long as to scan a small log.
     """
 
-    __slots__ = ("_always", "_bearers", "_plain", "_telling", "_unsure")
+    __slots__ = ("_always", "_bearers", "_needed", "_plain", "_telling", "_unsure")
 
     def __init__(self, signs: Sequence[Signs], kept: Kept | None = None) -> None:
         """Number the things as their signs stand in `signs`."""
@@ -57,17 +57,25 @@ class Gate:
         self._telling = _by_telling_bytes(texts, regexes)
         self._unsure = frozenset(regexes) - {regexes[at] for each in texts for at in each.signs}
         self._plain: dict[str, bytes | None] = {}
+        self._needed: dict[str, Sequence[tuple[bytes, ...]]] = {}
 
     def signs_in(self, text: bytes) -> frozenset[str]:
         """Return the signs that match in `text` (UTF-8)."""
         low = _lowered(text)
         numbers = self._telling.keys() & chain.from_iterable(_numbers(low))
         maybe = {sign for number in numbers for words, signs in self._telling[number] if words in low for sign in signs}
-        return frozenset(sign for sign in chain(self._unsure, maybe) if self._matches(sign, text))
+        return frozenset(sign for sign in chain(self._unsure, maybe) if self._bears(sign, low) and self._matches(sign, text))
 
     def possible(self, signs: Set[str]) -> frozenset[int]:
         """Return the numbers of what a text with these `signs` may bear."""
         return self._always.union(*(self._bearers[sign] for sign in signs)) if signs else self._always
+
+    def _bears(self, sign: str, low: bytes) -> bool:
+        """Tell whether all words of a sign are in a text in small letters: they cost far less to look for than the sign."""
+        needed = self._needed.get(sign)
+        if needed is None:
+            needed = self._needed[sign] = _needed(sign)
+        return all(any(words in low for words in either) for either in needed)
 
     def _matches(self, sign: str, text: bytes) -> bool:
         if sign not in self._plain:
@@ -161,9 +169,26 @@ def _fours(words: bytes) -> Iterator[bytes]:
 
 def _sure(regex: str, telling: Telling) -> Set[bytes]:
     """Return texts in small letters of which one stands wherever `regex` matches; none where not all are long enough."""
+    flags, bare = _apart(regex)
+    texts = certain_texts(bare, telling)
+    found = set(_small(texts, flags))
+    return found if all(len(each) >= WIDTH for each in found) else set()
+
+
+def _needed(regex: str) -> Sequence[tuple[bytes, ...]]:
+    """Return sets of texts in small letters, the longest first: wherever `regex` matches, one of each stands."""
+    flags, bare = _apart(regex)
+    found = (_small(texts, flags) for texts in all_certain_texts(bare))
+    return sorted(filter(None, found), key=lambda texts: -min(map(len, texts)))
+
+
+def _apart(regex: str) -> tuple[str, str]:
+    """Return the flags of `regex`, and what is behind them."""
     flags = _FLAGS.match(regex)
     start = flags.end() if flags else 0
-    texts = certain_texts(regex[start:], telling)
-    found = {_lowered(text.encode()) for text in texts}
-    known = all(len(each) >= WIDTH for each in found) and ("i" not in regex[:start] or "".join(texts).isascii())
-    return found if known else set()
+    return regex[:start], regex[start:]
+
+
+def _small(texts: Sequence[str], flags: str) -> tuple[bytes, ...]:
+    """Return `texts` in small letters; none where that is not sure to find them in any case."""
+    return tuple(_lowered(text.encode()) for text in texts) if "i" not in flags or "".join(texts).isascii() else ()

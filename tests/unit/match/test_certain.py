@@ -5,7 +5,7 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.match.certain import certain_texts, solid_part
+from engine.match.certain import all_certain_texts, certain_texts, solid_part
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,21 @@ def test_what_is_not_understood_or_too_short_is_not_certain(regex: str) -> None:
     assert certain_texts(regex) == ()
 
 
+@pytest.mark.parametrize(
+    ("regex", "texts"),
+    [
+        (
+            r"Quota\s+manager (?P<n>\d+) could not (?:commit|register)\b",
+            [("Quota",), ("manager ",), (" could not ",), ("commit", "register")],
+        ),
+        (r"rolled to|fell off", [("rolled to", "fell off")]),
+        (r"(?i)group", []),
+    ],
+)
+def test_all_that_is_certain_is_found(regex: str, texts: list[tuple[str, ...]]) -> None:
+    assert list(all_certain_texts(regex)) == texts
+
+
 COUNTS = ["{2}", "{0,12}", "{1,30}?", "{11}", "[{0,12}]"]
 PIECES = st.sampled_from(
     ["abc", "d", r"\.", r"\s", "[xy]", ".", "é", "(?P<n>", "(?:", "(", ")", "|", "?", "*", "+", "+?", "def", *COUNTS]
@@ -41,18 +56,18 @@ TEXTS = st.text(alphabet="abcdefxy. é", max_size=14)
 
 
 @given(st.lists(PIECES, max_size=9).map("".join), st.lists(TEXTS, max_size=8))
-def test_every_match_holds_one_of_the_texts(regex: str, texts: list[str]) -> None:
+def test_every_match_holds_one_of_each_set_of_texts(regex: str, texts: list[str]) -> None:
     options = re2.Options()
     options.log_errors = False
     try:
         compiled = re2.compile(regex, options)
     except re2.error:
         return
-    certain = certain_texts(regex)
+    certain = [*all_certain_texts(regex), *([some] if (some := certain_texts(regex)) else [])]
     for text in (*texts, *("abc" * 3 + x + "def" for x in texts)):
         found = compiled.search(text)
-        if found and certain:
-            assert any(each in found.group(0) for each in certain)
+        if found:
+            assert [some for some in certain if not any(each in found.group(0) for each in some)] == []
 
 
 @pytest.mark.parametrize(
