@@ -27,29 +27,35 @@ class Origin(Struct, frozen=True, eq=False):
 
 
 class Taken(Struct, frozen=True, dict=True):
-    """Records that follow each other in their stream: how many bytes of lines each has, and the positions they begin at."""
+    """Records that follow each other in their stream: how many bytes of lines each has, the positions they begin at, and their
+    times as `stamps` returns them. The records themselves are not held: what is done while they are in the cache is cheaper."""
 
-    messages: Sequence[Message]
     sizes: Sequence[int]
     starts: Sequence[int]
+    stamps: Sequence[int]
 
     def place(self, at: int) -> tuple[int, datetime | None]:
         """Return the position of byte `at` of their lines, and when it was taken if the record says so."""
         number = bisect_right(self._begins, at) - 1
-        return self.starts[number] + at - self._begins[number], _time(self.messages[number])
+        return self.starts[number] + at - self._begins[number], _time(self.stamps[number])
 
     @cached_property
     def _begins(self) -> Sequence[int]:
         return list(accumulate(self.sizes[:-1], initial=0))
 
 
-def _time(message: Message) -> datetime | None:
-    """Return the time of a record; none where its producer gave no time, or one that is none (microseconds, say)."""
-    kind, at_ms = message.timestamp()
-    if kind == TIMESTAMP_NOT_AVAILABLE or at_ms < 0:
-        return None
+def stamps(messages: Sequence[Message]) -> Sequence[int]:
+    """Return the times of records in milliseconds since 1970, -1 where there is none."""
+    kinds, found = zip(*map(Message.timestamp, messages), strict=True)
+    if TIMESTAMP_NOT_AVAILABLE not in kinds:
+        return found
+    return [-1 if kind == TIMESTAMP_NOT_AVAILABLE else at_ms for kind, at_ms in zip(kinds, found, strict=True)]
+
+
+def _time(at_ms: int) -> datetime | None:
+    """Return a time; none where a producer gave what is none (microseconds, say)."""
     with suppress(ValueError, OverflowError):
-        return datetime.fromtimestamp(at_ms / 1000, UTC)
+        return datetime.fromtimestamp(at_ms / 1000, UTC) if at_ms >= 0 else None
     return None
 
 

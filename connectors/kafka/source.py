@@ -20,7 +20,7 @@ from confluent_kafka import Message
 from msgspec.structs import replace
 
 from connectors.kafka.cluster import Cluster, Log
-from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken
+from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken, stamps
 from connectors.kafka.labels import filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
@@ -131,7 +131,7 @@ class KafkaSource:
         end = at + len(messages)
         starts = range(place(at), place(end), RECORD_POSITIONS)
         origin = self._origin(partition, messages[0].key(), run)
-        yield from _held(joining.add(origin, run.data, Taken(messages, run.sizes, starts), place(end)))
+        yield from _held(joining.add(origin, run.data, Taken(run.sizes, starts, stamps(messages)), place(end)))
         return end
 
     def _joined_singly(
@@ -147,7 +147,9 @@ class KafkaSource:
             said = content(value)
             origin = self._origin(partition, message.key(), said, value)
             at = offset + 1
-            yield from _held(joining.add(origin, said.data, Taken([message], [len(said.data)], [place(offset)]), place(at)))
+            yield from _held(
+                joining.add(origin, said.data, Taken([len(said.data)], [place(offset)], stamps([message])), place(at))
+            )
         return at
 
     def _run(self, messages: Sequence[Message], at: int) -> Run | None:

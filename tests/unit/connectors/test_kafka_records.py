@@ -5,12 +5,12 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Message
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_NOT_AVAILABLE, Message
 from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.kafka import check_label, check_option
-from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken
+from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken, stamps
 from connectors.kafka.labels import filled
 from connectors.kafka.options import resolved
 from connectors.kafka.records import Run, content, fields_of, run_of, stream_name
@@ -204,10 +204,6 @@ def test_a_document_says_what_it_says_to_python(text: str) -> None:
     assert repr(fields_of(text.encode())) == repr(by_python(text.encode()))
 
 
-def taken(at_ms: int | None) -> Message:
-    return Message(timestamp=(TIMESTAMP_NOT_AVAILABLE, 0) if at_ms is None else (TIMESTAMP_CREATE_TIME, at_ms))
-
-
 def _seconds(line: RawLine) -> float | None:
     return None if line.ingested_at is None else line.ingested_at.timestamp()
 
@@ -216,10 +212,10 @@ def test_records_of_one_origin_that_follow_each_other_are_one_chunk() -> None:
     one, other = Origin("t/a", "t-0", {}), Origin("t/b", "t-0", {})
     joining = Joining()
     added = [
-        joining.add(one, b"x\n", Taken([taken(1000)], [2], [0]), 10),
-        joining.add(one, b"y\nz\n", Taken([taken(None)], [4], [10]), 20),
-        joining.add(other, b"b\n", Taken([taken(2000)], [2], [20]), 30),
-        joining.add(other, b"c\nd\n", Taken([taken(2000), taken(2001)], [2, 2], [40, 50]), 60),
+        joining.add(one, b"x\n", Taken([2], [0], [1000]), 10),
+        joining.add(one, b"y\nz\n", Taken([4], [10], [-1]), 20),
+        joining.add(other, b"b\n", Taken([2], [20], [2000]), 30),
+        joining.add(other, b"c\nd\n", Taken([2, 2], [40, 50], [2000, 2001]), 60),
         joining.rest(),
         joining.rest(),
     ]
@@ -234,15 +230,26 @@ def test_records_of_one_origin_that_follow_each_other_are_one_chunk() -> None:
     assert [(line.offset, _seconds(line)) for line in chunks[2].lines()] == [(40, 2.0), (50, 2.001)]
 
 
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ([(TIMESTAMP_CREATE_TIME, 5), (TIMESTAMP_LOG_APPEND_TIME, 0)], [5, 0]),
+        ([(TIMESTAMP_NOT_AVAILABLE, 0), (TIMESTAMP_CREATE_TIME, 5)], [-1, 5]),
+    ],
+)
+def test_times_of_records(given: list[tuple[int, int]], found: list[int]) -> None:
+    assert list(stamps([Message(timestamp=each) for each in given])) == found
+
+
 @pytest.mark.parametrize("at_ms", [-1, 1_700_000_000_000_000, 2**63 - 1])
 def test_a_record_whose_time_is_none_is_read_without(at_ms: int) -> None:
-    assert Taken([taken(at_ms)], [2], [7]).place(1) == (8, None)
+    assert Taken([2], [7], [at_ms]).place(1) == (8, None)
 
 
 def test_a_chunk_of_joined_records_does_not_grow_without_end() -> None:
     joining, one = Joining(), Origin("t/a", "t-0", {})
     line = b"x" * (JOINED_BYTES // 3) + b"\n"
-    chunks = [joining.add(one, line, Taken([taken(None)], [len(line)], [at]), at + 1) for at in range(9)]
+    chunks = [joining.add(one, line, Taken([len(line)], [at], [-1]), at + 1) for at in range(9)]
     assert sum(chunk is not None for chunk in chunks) == 4
 
 
