@@ -99,7 +99,7 @@ class RangeReader:
             elif now - asked > ASK_AGAIN_S:
                 self._ask_again()
                 asked = now
-            for partition, failed, run in _runs(messages):
+            for partition, failed, run in runs(messages):
                 yield from (self._told if failed else self._taken)(partition, run)
 
     def _left(self) -> int:
@@ -218,10 +218,10 @@ class RangeReader:
         return SourceAway(f"the topic {self._topic} on {self._servers}", str(why))
 
 
-def _runs(messages: Sequence[Message]) -> Iterator[tuple[int, bool, Sequence[Message]]]:
+def runs(messages: Sequence[Message]) -> Iterator[tuple[int, bool, Sequence[Message]]]:
     """Yield messages that follow each other and are of one partition, errors apart: whose, whether errors, and they."""
     partitions, errors = list(map(Message.partition, messages)), list(map(Message.error, messages))
-    if len(set(partitions)) == 1 and errors.count(None) == len(errors):  # nearly always: grouping costs as much as fetching
+    if len(set(partitions)) == 1 and not any(errors):  # nearly always: grouping them costs as much as fetching them
         yield partitions[0], False, messages
         return
     kinds = zip(partitions, (error is not None for error in errors), strict=True)

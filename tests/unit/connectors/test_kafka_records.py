@@ -5,7 +5,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_NOT_AVAILABLE, Message
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from connectors.kafka import check_label, check_option
 from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken, stamps
 from connectors.kafka.labels import filled
 from connectors.kafka.options import resolved
+from connectors.kafka.reading import runs
 from connectors.kafka.records import Run, content, fields_of, run_of, stream_name
 from engine.errors import SourceError
 from engine.model.records import RawLine
@@ -263,3 +264,18 @@ def test_what_a_program_writes_is_read_together_whatever_its_levels(host: str) -
     run = run_of(values)
     assert run is not None
     assert (_parts(run), run.host) == ([value + b"\n" for value in values], host)
+
+
+def test_messages_are_told_apart_by_partition_and_errors() -> None:
+    messages = [
+        Message(partition=0, value=b"a"),
+        Message(partition=0, error=KafkaError(KafkaError._PARTITION_EOF)),
+        Message(partition=1, error=KafkaError(KafkaError._PARTITION_EOF)),
+        Message(partition=1, value=b"b"),
+        Message(partition=1, value=b"c"),
+    ]
+    found = [(partition, failed, [messages.index(each) for each in some]) for partition, failed, some in runs(messages)]
+    assert found == [(0, False, [0]), (0, True, [1]), (1, True, [2]), (1, False, [3, 4])]
+    assert [(partition, failed, len(some)) for partition, failed, some in runs(messages[3:])] == [(1, False, 2)]
+    assert [(partition, failed, len(some)) for partition, failed, some in runs(messages[:2])] == [(0, False, 1), (0, True, 1)]
+    assert list(runs([])) == []
