@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import accumulate
 
-from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 from msgspec import Struct
 
 from engine.model.records import Labels
@@ -27,35 +27,30 @@ class Origin(Struct, frozen=True, eq=False):
 
 
 class Taken(Struct, frozen=True, dict=True):
-    """Records that follow each other in their stream: how many bytes of lines each has, the positions they begin at, and their
-    times as `stamps` returns them. The records themselves are not held: what is done while they are in the cache is cheaper."""
+    """Records that follow each other in their stream: their lines, how many bytes each has of them (None: each is one line),
+    the positions they begin at, and their times as the client gives them. The records themselves are not held: what is done
+    while they are in the cache is cheaper."""
 
-    sizes: Sequence[int]
+    data: bytes
+    sizes: Sequence[int] | None
     starts: Sequence[int]
-    stamps: Sequence[int]
+    times: Sequence[tuple[int, int]]
 
     def place(self, at: int) -> tuple[int, datetime | None]:
         """Return the position of byte `at` of their lines, and when it was taken if the record says so."""
         number = bisect_right(self._begins, at) - 1
-        return self.starts[number] + at - self._begins[number], _time(self.stamps[number])
+        return self.starts[number] + at - self._begins[number], _time(*self.times[number])
 
     @cached_property
     def _begins(self) -> Sequence[int]:
-        return list(accumulate(self.sizes[:-1], initial=0))
+        sizes = self.sizes if self.sizes is not None else [len(line) + 1 for line in self.data.split(b"\n")]
+        return list(accumulate(sizes, initial=0))[: len(self.starts)]
 
 
-def stamps(messages: Sequence[Message]) -> Sequence[int]:
-    """Return the times of records in milliseconds since 1970, -1 where there is none."""
-    kinds, found = zip(*map(Message.timestamp, messages), strict=True)
-    if TIMESTAMP_NOT_AVAILABLE not in kinds:
-        return found
-    return [-1 if kind == TIMESTAMP_NOT_AVAILABLE else at_ms for kind, at_ms in zip(kinds, found, strict=True)]
-
-
-def _time(at_ms: int) -> datetime | None:
-    """Return a time; none where a producer gave what is none (microseconds, say)."""
+def _time(kind: int, at_ms: int) -> datetime | None:
+    """Return the time of a record; none where it has none, or what a producer gave is none (microseconds, say)."""
     with suppress(ValueError, OverflowError):
-        return datetime.fromtimestamp(at_ms / 1000, UTC) if at_ms >= 0 else None
+        return datetime.fromtimestamp(at_ms / 1000, UTC) if kind != TIMESTAMP_NOT_AVAILABLE and at_ms >= 0 else None
     return None
 
 
@@ -68,15 +63,15 @@ class Joining:
         self._pieces: list[Piece] = []
         self._start = self._bytes = self._end = 0
 
-    def add(self, origin: Origin, data: bytes, taken: Taken, end: int) -> Chunk | None:
-        """Take the lines of records; the next one begins at `end`. Return what was held if they do not join it."""
+    def add(self, origin: Origin, taken: Taken, end: int) -> Chunk | None:
+        """Take records; the next one begins at `end`. Return what was held if they do not join it."""
         done = None
-        if origin is not self._origin or taken.starts[0] != self._end or self._bytes + len(data) > JOINED_BYTES:
+        if origin is not self._origin or taken.starts[0] != self._end or self._bytes + len(taken.data) > JOINED_BYTES:
             done = self.rest()
             self._origin, self._start = origin, taken.starts[0]
         self._pieces.append((self._bytes, taken))
-        self._parts.append(data)
-        self._bytes += len(data)
+        self._parts.append(taken.data)
+        self._bytes += len(taken.data)
         self._end = end
         return done
 

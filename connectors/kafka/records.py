@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from connectors.kafka.shapes import Shapes, shape_around
 from engine.codec import foreign
 
 _MESSAGE = ("message", "log")
@@ -50,11 +51,11 @@ class Content(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """Records that are raw lines, or documents about one file: their lines, how many bytes each record has of them, and whose
-    they are."""
+    """Records that are raw lines, or documents about one file: their lines, how many bytes each record has of them (None: each
+    is one line), and whose they are."""
 
     data: bytes
-    sizes: Sequence[int]
+    sizes: Sequence[int] | None = None
     host: str = ""
     file: str = ""
 
@@ -77,14 +78,20 @@ def content(value: bytes) -> Content:
     return Content(_ended(data), whose.host, whose.file)
 
 
-def run_of(values: Sequence[bytes]) -> Run | None:
+def run_of(values: Sequence[bytes], shapes: Shapes) -> Run | None:
     """Return what records hold that say alike who they are from; None when each has to be asked by itself: then `content` does.
 
-    What a shipper writes one after the other is read together at less than half the cost.
+    What a shipper writes one after the other is read together at a fraction of the cost, once its shape is known.
     """
-    if values[0].startswith(b"{"):
-        return _documents_of(values)
-    return None if any(value.startswith(b"{") for value in values) else _run(values)
+    if not values[0].startswith(b"{"):
+        return None if any(value.startswith(b"{") for value in values) else _run(values)
+    shape = shapes.shape_of(values[0])
+    if shape is None:
+        return _documents_of(values, shapes)
+    if not shape.fits(values[-1]):  # what has changed on the way is found sooner in fewer
+        return None
+    lines = shape.lines_in(values)
+    return _documents_of(values, shapes) if lines is None else Run(*lines, shape.host, shape.file)
 
 
 def fields_of(value: bytes) -> Mapping[str, Any]:
@@ -92,20 +99,24 @@ def fields_of(value: bytes) -> Mapping[str, Any]:
     return (_document(value) if value.startswith(b"{") else None) or {}
 
 
-def _documents_of(values: Sequence[bytes]) -> Run | None:
+def _documents_of(values: Sequence[bytes], shapes: Shapes) -> Run | None:
     try:
         b"".join(values).decode()
         documents = list(map(_ASKED.decode, values))
     except (ValueError, RecursionError):
         return None
+    key = "log" if documents[0].message is None else "message"
     messages = [message for message in map(_taken_out, documents) if message is not None]
     whose = _whose(_ENCODER.encode(documents[0]))
     if len(messages) < len(values) or not _all_of(whose, documents):
         return None
     if not (whose.host or whose.file):
         return _run(values)
-    parts = [value.replace(b"\n", b" ") for value in values] if whose.by_program else list(map(str.encode, messages))
-    return _run(parts, whose.host, whose.file)
+    if whose.by_program:
+        return _run([value.replace(b"\n", b" ") for value in values], whose.host, whose.file)
+    for value in (values[0], values[-1]):
+        shapes.learn(shape_around(value, whose.host, whose.file, key))
+    return _run(list(map(str.encode, messages)), whose.host, whose.file)
 
 
 def _all_of(whose: _Whose, documents: Sequence[Any]) -> bool:
@@ -117,8 +128,8 @@ def _run(parts: Sequence[bytes], host: str = "", file: str = "") -> Run:
     data = b"\n".join(parts) + b"\n"
     if data.count(b"\n") > len(parts):  # some of them have more than one line, or a line end
         parts = [_ended(part) for part in parts]
-        return Run(b"".join(parts), [len(part) for part in parts], host, file)
-    return Run(data, [len(part) + 1 for part in parts], host, file)
+        return Run(b"".join(parts), list(map(len, parts)), host, file)
+    return Run(data, None, host, file)
 
 
 def _read(value: bytes) -> tuple[str | None, _Whose]:

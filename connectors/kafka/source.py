@@ -20,18 +20,21 @@ from confluent_kafka import Message
 from msgspec.structs import replace
 
 from connectors.kafka.cluster import Cluster, Log
-from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken, stamps
+from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken
 from connectors.kafka.labels import filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
 from connectors.kafka.records import Content, Run, content, fields_of, first, run_of, stream_name
+from connectors.kafka.shapes import Shapes
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceAway, SourceError, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 
 ORIGINS = 10_000  # that are remembered
-SINGLY = 10  # lists of records that are read one by one once a list could not be read together: to try costs something too
+FEW = 8  # records: fewer are not worth reading together
+SINGLY = 10  # lists of records that are read one by one once most of one were: to try costs something too
+_SHAPES = Shapes()  # of a process, for a source lives no longer than a batch there
 
 
 @dataclass
@@ -122,16 +125,33 @@ class KafkaSource:
             raise ExceptionGroup("lines are gone", [self._loss(each) for each in lost])
 
     def _joined(self, messages: Sequence[Message], partition: int, at: int, joining: Joining) -> Generator[Chunk, None, int]:
-        """Yield what is complete once `messages` are joined, of a partition that is read up to `at`; return where it is."""
-        singly = self._singly.get(partition, 0)
-        run = self._run(messages, at) if not singly else None
-        self._singly[partition] = 0 if run is not None else (singly or SINGLY) - 1
-        if run is None:
-            return (yield from self._joined_singly(messages, partition, at, joining))
+        """Yield what is complete once `messages` are joined, of a partition that is read up to `at`; return where it is.
+
+        What cannot be read together is halved: a partition goes from one source to another now and then. One that does so all
+        the time is read singly for a while.
+        """
+        together = not self._asks_for_fields and not self._singly.get(partition, 0)
+        todo, singly = [messages], 0
+        while todo:
+            some = todo.pop()
+            run = self._run(some, at) if together and len(some) > FEW else None
+            if run is not None:
+                at = yield from self._joined_run(run, some, at, joining)
+            elif together and len(some) > FEW:
+                todo += (some[len(some) // 2 :], some[: len(some) // 2])
+            else:
+                singly += len(some)
+                at = yield from self._joined_singly(some, partition, at, joining)
+        rest = self._singly.get(partition, 0) - 1
+        self._singly[partition] = SINGLY if together and len(messages) > FEW and singly * 2 > len(messages) else max(0, rest)
+        return at
+
+    def _joined_run(self, run: Run, messages: Sequence[Message], at: int, joining: Joining) -> Generator[Chunk, None, int]:
+        first = messages[0]
         end = at + len(messages)
         starts = range(place(at), place(end), RECORD_POSITIONS)
-        origin = self._origin(partition, messages[0].key(), run)
-        yield from _held(joining.add(origin, run.data, Taken(run.sizes, starts, stamps(messages)), place(end)))
+        taken = Taken(run.data, run.sizes, starts, list(map(Message.timestamp, messages)))
+        yield from _held(joining.add(self._origin(first.partition(), first.key(), run), taken, place(end)))
         return end
 
     def _joined_singly(
@@ -147,18 +167,18 @@ class KafkaSource:
             said = content(value)
             origin = self._origin(partition, message.key(), said, value)
             at = offset + 1
-            yield from _held(
-                joining.add(origin, said.data, Taken([len(said.data)], [place(offset)], stamps([message])), place(at))
-            )
+            taken = Taken(said.data, [len(said.data)], [place(offset)], [message.timestamp()])
+            yield from _held(joining.add(origin, taken, place(at)))
         return at
 
     def _run(self, messages: Sequence[Message], at: int) -> Run | None:
         """Return what `messages` hold if that is surely of one source without a gap."""
-        values, keys = list(map(Message.value, messages)), set(map(Message.key, messages))
+        values = list(map(Message.value, messages))
         whole = messages[0].offset() == at and messages[-1].offset() == at + len(messages) - 1 and None not in values
-        if not whole or len(keys) > 1 or self._asks_for_fields or sum(map(len, values)) > JOINED_BYTES:
+        if not whole or sum(map(len, values)) > JOINED_BYTES:
             return None
-        return run_of(values)
+        run = run_of(values, _SHAPES)
+        return run if run is None or not self._keyed(run) or len(set(map(Message.key, messages))) == 1 else None
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return, for every partition at `end`, how far it is read of what was there when `end` was decided."""
@@ -206,9 +226,17 @@ class KafkaSource:
     def _asks_for_fields(self) -> bool:
         return any("{field:" in label for label in self.labels.values())
 
+    @cached_property
+    def _asks_for_keys(self) -> bool:
+        return any("{key" in label for label in self.labels.values())
+
+    def _keyed(self, said: Content | Run) -> bool:
+        """Tell whether the key of a record has to do with where its lines are from."""
+        return self._asks_for_keys or not (said.host or said.file)
+
     def _origin(self, partition: int, key: bytes | str | None, said: Content | Run, value: bytes = b"") -> Origin:
         """Return where a record's lines are from; the same object for the same source, where its fields do not matter."""
-        about = partition, key, said.host, said.file
+        about = partition, key if self._keyed(said) else None, said.host, said.file
         known = self._origins.get(about)
         if known is None or self._asks_for_fields:
             known = self._made_origin(partition, _text(key), said, value)

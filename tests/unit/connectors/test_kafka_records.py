@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.kafka import check_label, check_option
-from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken, stamps
+from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken
 from connectors.kafka.labels import filled
 from connectors.kafka.options import resolved
 from connectors.kafka.reading import runs
 from connectors.kafka.records import Run, content, fields_of, run_of, stream_name
+from connectors.kafka.shapes import Shapes
 from engine.errors import SourceError
 from engine.model.records import RawLine
 
@@ -99,7 +100,7 @@ RAW = [
 
 @given(SHIPPED | st.lists(st.sampled_from(RAW), min_size=1))
 def test_records_read_together_say_what_each_says(values: list[bytes]) -> None:
-    run, each = run_of(values), [content(value) for value in values]
+    run, each = run_of(values, Shapes()), [content(value) for value in values]
     if run is not None:
         assert _parts(run) == [said.data for said in each]
         assert {(run.host, run.file)} == {(said.host, said.file) for said in each}
@@ -113,13 +114,14 @@ def test_half_a_surrogate_pair_in_a_name_leaves_it_text() -> None:
 
 def _parts(run: Run) -> list[bytes]:
     data = BytesIO(run.data)
-    return [*(data.read(size) for size in run.sizes), *([rest] if (rest := data.read()) else [])]
+    lines = list(data) if run.sizes is None else [data.read(size) for size in run.sizes]
+    return [*lines, *([rest] if (rest := data.read()) else [])]
 
 
 def test_what_a_shipper_writes_of_one_file_is_read_together() -> None:
     one, other = ({**FILEBEAT, "message": f"line {number}", "@timestamp": f"2022-10-05T17:05:0{number}Z"} for number in (1, 2))
     other = {**other, "log": {"offset": 18, "file": {"path": "/var/log/kafka/server.log"}}}
-    run = run_of([json.dumps(one).encode(), json.dumps(other).encode()])
+    run = run_of([json.dumps(one).encode(), json.dumps(other).encode()], Shapes())
     assert run is not None
     assert (_parts(run), run.host, run.file) == (
         [b"line 1\n", b"line 2\n"],
@@ -127,8 +129,8 @@ def test_what_a_shipper_writes_of_one_file_is_read_together() -> None:
         "/var/log/kafka/server.log",
     )
     for stranger in ({**FILEBEAT, "host": {"name": "kafka-2"}}, {**FILEBEAT, "level": "ERROR"}, {"message": "m", "file": "/a"}):
-        assert run_of([json.dumps(one).encode(), json.dumps(stranger).encode()]) is None
-    assert run_of([b"a line", json.dumps(one).encode()]) is None
+        assert run_of([json.dumps(one).encode(), json.dumps(stranger).encode()], Shapes()) is None
+    assert run_of([b"a line", json.dumps(one).encode()], Shapes()) is None
 
 
 def test_labels_are_fixed_text_or_parts_of_what_the_record_says() -> None:
@@ -209,14 +211,19 @@ def _seconds(line: RawLine) -> float | None:
     return None if line.ingested_at is None else line.ingested_at.timestamp()
 
 
+def _taken(data: bytes, sizes: list[int] | None, starts: list[int], times_ms: list[int | None]) -> Taken:
+    times = [(TIMESTAMP_NOT_AVAILABLE, 0) if each is None else (TIMESTAMP_LOG_APPEND_TIME, each) for each in times_ms]
+    return Taken(data, sizes, starts, times)
+
+
 def test_records_of_one_origin_that_follow_each_other_are_one_chunk() -> None:
     one, other = Origin("t/a", "t-0", {}), Origin("t/b", "t-0", {})
     joining = Joining()
     added = [
-        joining.add(one, b"x\n", Taken([2], [0], [1000]), 10),
-        joining.add(one, b"y\nz\n", Taken([4], [10], [-1]), 20),
-        joining.add(other, b"b\n", Taken([2], [20], [2000]), 30),
-        joining.add(other, b"c\nd\n", Taken([2, 2], [40, 50], [2000, 2001]), 60),
+        joining.add(one, _taken(b"x\n", [2], [0], [1000]), 10),
+        joining.add(one, _taken(b"y\nz\n", [4], [10], [None]), 20),
+        joining.add(other, _taken(b"b\n", None, [20], [2000]), 30),
+        joining.add(other, _taken(b"c\nd\n", None, [40, 50], [2000, 2001]), 60),
         joining.rest(),
         joining.rest(),
     ]
@@ -232,25 +239,22 @@ def test_records_of_one_origin_that_follow_each_other_are_one_chunk() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    "time",
     [
-        ([(TIMESTAMP_CREATE_TIME, 5), (TIMESTAMP_LOG_APPEND_TIME, 0)], [5, 0]),
-        ([(TIMESTAMP_NOT_AVAILABLE, 0), (TIMESTAMP_CREATE_TIME, 5)], [-1, 5]),
+        (TIMESTAMP_NOT_AVAILABLE, 0),
+        (TIMESTAMP_CREATE_TIME, -1),
+        (TIMESTAMP_CREATE_TIME, 1_700_000_000_000_000),
+        (TIMESTAMP_CREATE_TIME, 2**63 - 1),
     ],
 )
-def test_times_of_records(given: list[tuple[int, int]], found: list[int]) -> None:
-    assert list(stamps([Message(timestamp=each) for each in given])) == found
-
-
-@pytest.mark.parametrize("at_ms", [-1, 1_700_000_000_000_000, 2**63 - 1])
-def test_a_record_whose_time_is_none_is_read_without(at_ms: int) -> None:
-    assert Taken([2], [7], [at_ms]).place(1) == (8, None)
+def test_a_record_whose_time_is_none_is_read_without(time: tuple[int, int]) -> None:
+    assert Taken(b"x\n", [2], [7], [time]).place(1) == (8, None)
 
 
 def test_a_chunk_of_joined_records_does_not_grow_without_end() -> None:
     joining, one = Joining(), Origin("t/a", "t-0", {})
     line = b"x" * (JOINED_BYTES // 3) + b"\n"
-    chunks = [joining.add(one, line, Taken([len(line)], [at], [-1]), at + 1) for at in range(9)]
+    chunks = [joining.add(one, _taken(line, None, [at], [None]), at + 1) for at in range(9)]
     assert sum(chunk is not None for chunk in chunks) == 4
 
 
@@ -261,7 +265,7 @@ def test_what_a_program_writes_is_read_together_whatever_its_levels(host: str) -
         json.dumps({"log.level": level, "message": f"line {number}", "log.logger": f"a.B{number}", **where}).encode()
         for number, level in enumerate(["INFO", "WARN", "INFO"])
     ]
-    run = run_of(values)
+    run = run_of(values, Shapes())
     assert run is not None
     assert (_parts(run), run.host) == ([value + b"\n" for value in values], host)
 

@@ -1,0 +1,89 @@
+"""Records of a partition become chunks of lines, whoever they are from and however they come."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import pytest
+from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.kafka import source
+from connectors.kafka.offsets import Range
+from connectors.kafka.source import KafkaSource, place
+from engine.codec import plain
+from engine.ports import Chunk
+
+Given = tuple[int, bytes | None, bytes | None]  # offset, key, value
+
+
+def shipped(host: str, line: str) -> bytes:
+    """Return a document of a line of a host's file."""
+    return json.dumps({"host": host, "file": "/a.log", "message": line}).encode()
+
+
+def chunks_of(monkeypatch: pytest.MonkeyPatch, lists: Sequence[Sequence[Given]], end: int, **labels: str) -> list[Chunk]:
+    """Return the chunks of a partition whose consumer gives these lists of records."""
+
+    def reading(*_: object) -> Iterator[list[Message]]:
+        for some in lists:
+            yield [
+                Message("t", 0, offset, key=key, value=value, timestamp=(TIMESTAMP_CREATE_TIME, 1000 * offset))
+                for offset, key, value in some
+            ]
+
+    monkeypatch.setattr(source, "reading", reading)
+    return list(KafkaSource("b:1", "t", labels).chunks({"ranges": plain([Range(0, 0, end)]), "lost": []}))
+
+
+def read(chunks: Sequence[Chunk]) -> list[tuple[str, int, bytes, float | None]]:
+    """Return whose each line is, where it is, what it says, and when it was taken."""
+    return [
+        (line.source_id, line.offset, line.value, None if line.ingested_at is None else line.ingested_at.timestamp())
+        for chunk in chunks
+        for line in chunk.lines()
+    ]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([b"k", b"l", None]), st.sampled_from(["h", "g", "raw", "gap", "gone"]), st.integers(1, 30)),
+        min_size=1,
+        max_size=8,
+    ),
+    st.integers(1, 200),
+    st.booleans(),
+)
+def test_each_line_has_its_source_place_and_time(runs: list[tuple[bytes | None, str, int]], cut: int, by_key: bool) -> None:
+    given_: list[Given] = []
+    wanted: list[tuple[str, int, bytes, float | None]] = []
+    offset = 0
+    for key, kind, count in runs:
+        for _ in range(count):
+            line = f"line\t{offset}"
+            offset += 1
+            if kind == "gap":
+                continue
+            value = None if kind == "gone" else line.encode() if kind == "raw" else shipped(kind, line)
+            given_.append((offset - 1, key, value))
+            name = f"t/{kind}:/a.log" if kind != "raw" else f"t/{key.decode()}" if key else "t-0"
+            wanted += [(name, place(offset - 1), line.encode(), offset - 1.0)] if value is not None else []
+    lists = [given_[at : at + cut] for at in range(0, len(given_), cut)]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        chunks = chunks_of(monkeypatch, lists, offset, **({"who": "{key}"} if by_key else {}))
+    assert read(chunks) == wanted
+    ends = [(chunk.offset, chunk.next_offset) for chunk in chunks]
+    assert (ends[0][0], ends[-1][1]) == (0, place(offset))
+    assert all(before[1] == after[0] for before, after in pairwise(ends))
+    if by_key:
+        keys = {place(at): key.decode() if key else None for at, key, _ in given_}
+        lines = [(line.offset, line.labels.get("who")) for chunk in chunks for line in chunk.lines()]
+        assert lines == [(at, keys[at]) for at, _ in lines]
+
+
+def test_what_two_hosts_write_in_turn_is_one_chunk_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = [host for host in ("h", "g", "h", "g") for _ in range(150)]
+    lists = [[(at, None, shipped(hosts[at], f"line {at}")) for at in range(first, first + 200)] for first in range(0, 600, 200)]
+    found = [(chunk.source_id, chunk.data.count(b"\n")) for chunk in chunks_of(monkeypatch, lists, 600)]
+    assert found == [("t/h:/a.log", 150), ("t/g:/a.log", 150)] * 2
