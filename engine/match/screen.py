@@ -80,10 +80,13 @@ class Screen:
             self._unremembered -= len(begins)
             return list(self._borne(text, begins).items())
         events = [text[begin:end] for begin, end in pairwise((*begins, len(text)))]
-        if not all(map(self._known.__contains__, events)):
-            self._learn([event for event in dict.fromkeys(events) if event not in self._known])
         self._asked += len(events)
-        return [(number, borne) for number, borne in enumerate(map(self._known.__getitem__, events)) if borne is not None]
+        try:  # nearly always all are known
+            found = list(map(self._known.__getitem__, events))
+        except KeyError:
+            self._learn([event for event in dict.fromkeys(events) if event not in self._known])
+            found = list(map(self._known.__getitem__, events))
+        return [(number, borne) for number, borne in enumerate(found) if borne is not None]
 
     @cached_property
     def _find(self) -> _Find:

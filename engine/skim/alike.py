@@ -18,7 +18,7 @@ from msgspec import Struct
 from engine.match import Matcher
 from engine.match.digits import ALIKE, decide
 from engine.match.redact import cut, redact
-from engine.model.matches import Match, Value
+from engine.model.matches import Match, Seen, Value
 from engine.model.records import Labels, LogEvent, RawLine
 from engine.model.rules import Format
 from engine.parse import Assembler, decode_block, unwrap_line
@@ -43,7 +43,7 @@ _Read = tuple[LogEvent, list[Match]]
 
 class Told(Struct, frozen=True):
     """Of an event that needed no reading what LogEvent says of it (see AnyEvent), and its matches. What was open in its source
-    before ends in front of it."""
+    before ends in front of it; then comes the span of what was left out between the two, where there is one."""
 
     source_id: str
     timestamp: datetime
@@ -52,6 +52,7 @@ class Told(Struct, frozen=True):
     message: str
     text: str
     matches: list[Match]
+    left_out: Seen | None = None
 
 
 class _Reading(Struct, frozen=True):
@@ -77,8 +78,12 @@ class Alike:
         self._readings: dict[bytes, _Reading | None] = {}
         self._counts: dict[bytes, int] = {}
 
-    def tell(self, data: bytes, place: Place) -> Told | None:
-        """Return the event of `data`, whole lines of which the first is at `place`; None when it has to be read."""
+    def tell(self, data: bytes, place: Place, left_out: Seen | None = None) -> Told | None:
+        """Return the event of `data`, whole lines of which the first is at `place`; None when it has to be read.
+
+        Args:
+            left_out: the span of what was left out before it.
+        """
         if len(data) > LONGEST:
             return None
         alike = data.translate(ALIKE)
@@ -86,7 +91,7 @@ class Alike:
         if reading is None and alike in self._readings:
             head = len(self._layout.example)
             reading = self._reading(alike[:head] + data[head:], data, place, head)  # alike in all but the stamp
-        return None if reading is None else self._told(reading, data.decode("ascii"), place)
+        return None if reading is None else self._told(reading, data.decode("ascii"), place, left_out)
 
     def _reading(self, alike: bytes, data: bytes, place: Place, before: int) -> _Reading | None:
         """Return how to read texts that differ in digits before a place; None when that is not known, or not yet."""
@@ -130,7 +135,7 @@ class Alike:
             return None
         return events[0], self._matcher.match_event(events[0])
 
-    def _told(self, reading: _Reading, data: str, place: Place) -> Told | None:
+    def _told(self, reading: _Reading, data: str, place: Place, left_out: Seen | None = None) -> Told | None:
         at = self._layout.time_in(data, self._zone)
         if at is None:
             return None
@@ -138,7 +143,7 @@ class Alike:
         labels = _taken(like.labels, reading.labels, text)
         matches = self._matches(reading, at, data.partition("\n")[0], place, labels, text) if like.matches else []
         message = _taken_one(like.message, reading.message, text)
-        return Told(self._source_id, at, labels, like.level, message, text, matches)
+        return Told(self._source_id, at, labels, like.level, message, text, matches, left_out)
 
     def _matches(self, reading: _Reading, at: datetime, line: str, place: Place, labels: Labels, text: str) -> list[Match]:
         source_id, (offset, number) = self._source_id, place

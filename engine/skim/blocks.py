@@ -7,7 +7,7 @@ are read, or a span says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from datetime import datetime
 
 import numpy as np
@@ -20,6 +20,7 @@ from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.skim.lines import Flags, Lines, Numbers
 
 _GAP_US = int(SEEN_GAP_S * 1_000_000)
+Words = bytes | tuple[bytes, ...]  # what is said, in several places together where it is several things
 _WIDEST = 4  # bytes of UTF-8 that one byte of a searched text may stand for
 
 
@@ -44,18 +45,23 @@ class Blocks(Struct, frozen=True):
         kept[:-1] |= self.strange[1:]  # what is strange may go on with the event before
         return kept
 
-    def said(self, screen: Screen) -> Iterator[tuple[int, tuple[bytes, ...] | None]]:
-        """Yield which blocks may bear something, and what they say of that which is known once it was said a few times in the
-        same words; None when something else may be borne, which counts each time (see match/screen)."""
+    def said(self, screen: Screen, known: Set[Words]) -> Iterator[tuple[int, Words | None]]:
+        """Yield which blocks may bear something, and the words that are known once they were said a few times; None when
+        something else may be borne, which counts each time (see match/screen). What only says what is `known` is left out.
+        """
         text, begins = self.lines.text, self.lines.starts[self.heads].tolist()
         for block, borne in screen.bearing(text.translate(ALIKE), begins):
             at, named = begins[block], borne.named
             if borne.counts:
                 yield block, None
-            elif len(named) == 1:  # nearly always
-                yield block, (text[at + named[0][0] : at + named[0][1]],)
+                continue
+            if len(named) == 1:  # nearly always
+                ((start, end),) = named
+                words: Words = text[at + start : at + end]
             else:
-                yield block, tuple([text[at + start : at + end] for start, end in named])
+                words = tuple([text[at + start : at + end] for start, end in named])
+            if words not in known:
+                yield block, words
 
     def lines_in(self, some: Flags) -> Flags:
         """Return which lines are in the blocks `some`, or before the first."""

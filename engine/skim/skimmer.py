@@ -18,7 +18,7 @@ from engine.model.records import RawLine, Record
 from engine.parse import unwrap_line
 from engine.ports import Chunk
 from engine.skim.alike import Told
-from engine.skim.blocks import Blocks
+from engine.skim.blocks import Blocks, Words
 from engine.skim.layouts import Layout
 from engine.skim.lines import Flags, Numbers
 from engine.skim.plain import Text, plain_blocks
@@ -52,8 +52,8 @@ class Skimmer:
     def read(self, chunks: Sequence[Chunk]) -> Iterator[Record | Told | Seen]:
         """Yield what has to be read of `chunks`, of the one source and in order, with its wrappers off.
 
-        A span stands for events that are left out. It comes behind the record that ends the event before them, and joins on to
-        that event: it is never the first that is heard of a source.
+        A span stands for events that are left out. It comes behind the record that ends the event before them, or with the
+        event that does, and joins on to that event before: it is never the first that is heard of a source.
         """
         text = Text(chunks)
         self.lines += len(text.lines)
@@ -82,8 +82,8 @@ class Skimmer:
         places = text.places(heads)
         for place, head, end, alike, which in zip(places, *(column.tolist() for column in columns), strict=True):
             span = worth.spans.get(head)
-            if alike and span is None and which >= 0:
-                told = known[which].tell(bare.lines.data(head, end), place)
+            if alike and which >= 0:
+                told = known[which].tell(bare.lines.data(head, end), place, span)
                 if told is not None:
                     yield told
                     continue
@@ -148,21 +148,22 @@ class _Said:
     """What a source has said in the same words as often as it counts."""
 
     def __init__(self) -> None:
-        self._heads: dict[tuple[bytes, ...], set[tuple[int, bytes]]] = {}
-        self._known: set[tuple[bytes, ...] | None] = set()
+        self._heads: dict[Words, set[tuple[int, bytes]]] = {}
+        self._known: set[Words] = set()
 
     def bearing(self, blocks: Blocks, screen: Screen) -> Flags:
         """Return which blocks may bear something that is not known yet."""
-        known = self._known
         bear = np.zeros(len(blocks.heads), np.bool_)
-        bear[[block for block, said in blocks.said(screen) if said not in known and self._counts(said, blocks, block)]] = True
+        bear[[block for block, said in blocks.said(screen, self._known) if self._counts(said, blocks, block)]] = True
         return bear
 
-    def _counts(self, said: tuple[bytes, ...] | None, blocks: Blocks, block: int) -> bool:
+    def _counts(self, said: Words | None, blocks: Blocks, block: int) -> bool:
         """Tell whether an event in which this was said counts: until SIGHTINGS events that differ in time or head said so. What
         is said together with something else may be taken for that."""
         if said is None:
             return True
+        if said in self._known:  # since it was asked what is said
+            return False
         heads = self._heads.setdefault(said, set())
         heads.add((int(blocks.at_us[block]), blocks.lines.line(int(blocks.heads[block]))))
         if len(heads) >= SIGHTINGS:

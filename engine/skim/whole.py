@@ -83,6 +83,8 @@ class Whole:
             self._heard.joined(piece)
             return ()
         before = self._events(closed) if (closed := self._assembler.close(piece.source_id)) else ()
+        if piece.left_out is not None:
+            self._heard.joined(piece.left_out)
         said = self._event(piece, piece.matches)
         return (*before, *said) if before else said
 

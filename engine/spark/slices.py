@@ -157,6 +157,8 @@ class _Stream:
                     yield from self._blocks(self._assembler.push(item))
                 else:
                     yield from self._blocks(self._assembler.close(item.source_id))
+                    if item.left_out is not None:
+                        self._heard.joined(item.left_out)
                     self._moved_on.add(item.source_id)
                     yield from self._heard.event(item)
                     yield from item.matches
