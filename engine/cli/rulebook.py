@@ -8,8 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.dsl import builtin_rules, load, load_cached
-from engine.dsl.files import collect
+from engine.dsl import builtin_rules, load_cached
 from engine.errors import RulesError, UsageError
 from engine.model.diagnostics import Diagnostic
 from engine.model.rules import Plan
@@ -64,7 +63,7 @@ def _without_wrong_files(paths: Sequence[Path], error: RulesError) -> Rulebook:
     first, left_out = error.diagnostics, dict.fromkeys(found.path for found in error.diagnostics)
     while True:
         try:
-            plan = load([source.path for source in collect(paths) if str(source.path) not in left_out])
+            plan = load_cached(paths, without=left_out)
         except RulesError as more:
             left_out |= dict.fromkeys(found.path for found in more.diagnostics)
         else:

@@ -6,12 +6,12 @@ plan is read. Imports no other stage.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.dsl.cache import cached, cached_tests, store
-from engine.dsl.files import collect, fingerprint
+from engine.dsl.files import RuleSource, collect, fingerprint
 from engine.dsl.overrides import Override, apply
 from engine.dsl.rule_test import Tests
 from engine.errors import RulesError
@@ -38,31 +38,59 @@ def load(paths: Sequence[Path], overrides: Mapping[str, Override] | None = None)
     return apply(sound(paths).plan, overrides or {})
 
 
-def load_cached(paths: Sequence[Path], cache_dir: Path | None = None, overrides: Mapping[str, Override] | None = None) -> Plan:
+def load_cached(
+    paths: Sequence[Path],
+    cache_dir: Path | None = None,
+    overrides: Mapping[str, Override] | None = None,
+    without: Collection[str] = (),
+) -> Plan:
     """Return what `load` returns, from a file of `cache_dir` when the same contents were compiled before.
 
     A cache that is missing, unreadable, damaged or cannot be written is no error. `cache_dir` defaults to `tocsin` in the
-    user's cache folder. Raises RulesError as `load` does.
+    user's cache folder. Files beside the shipped ones are compiled alone: the shipped ones are kept. Raises RulesError as
+    `load` does.
+
+    Args:
+        without: files that are left out, as `Diagnostic.path` names them.
     """
-    digest = fingerprint(collect(paths))
-    plan = cached(digest, cache_dir) or _stored(paths, cache_dir).plan
+    sources = [source for source in collect(paths) if str(source.path) not in without]
+    plan = cached(fingerprint(sources), cache_dir) or _stored(sources, cache_dir).plan
     return apply(plan, overrides or {})
 
 
 def load_tests(paths: Sequence[Path], cache_dir: Path | None = None) -> Tests:
     """Return the tests of the rules at or under `paths`, kept as `load_cached` keeps the plan. Raises RulesError as `load`."""
-    return cached_tests(fingerprint(collect(paths)), cache_dir) or _stored(paths, cache_dir).tests
+    sources = collect(paths)
+    return cached_tests(fingerprint(sources), cache_dir) or _stored(sources, cache_dir).tests
 
 
-def _stored(paths: Sequence[Path], cache_dir: Path | None) -> Pack:
-    pack = sound(paths)
+def _stored(sources: Sequence[RuleSource], cache_dir: Path | None) -> Pack:
+    from engine.dsl.pack import compile_sources  # noqa: PLC0415  (keeps the cached start free of the compiler)
+
+    pack = _sound(_beside_shipped(sources, cache_dir) or compile_sources(sources))
     store(pack.plan, pack.tests, cache_dir)
     return pack
 
 
+def _beside_shipped(sources: Sequence[RuleSource], cache_dir: Path | None) -> Pack | None:
+    """Return the shipped rules, which need no compiling again, with those beside them; None where they are not among `sources`,
+    alone, or not the same with the others."""
+    from engine.dsl.pack import compile_beside  # noqa: PLC0415
+
+    shipped = collect([builtin_rules()])
+    others = [source for source in sources if source not in shipped]
+    if not others or len(others) + len(shipped) != len(sources):
+        return None
+    paths = [builtin_rules()]
+    return compile_beside(load_cached(paths, cache_dir), load_tests(paths, cache_dir), shipped, others)
+
+
 def sound(paths: Sequence[Path]) -> Pack:
     """Return everything at or under `paths`. Raises RulesError with every error of every file."""
-    pack = load_pack(paths)
+    return _sound(load_pack(paths))
+
+
+def _sound(pack: Pack) -> Pack:
     if pack.errors():
         raise RulesError(pack.errors())
     return pack

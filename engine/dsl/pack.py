@@ -20,13 +20,14 @@ from engine.dsl.reader import read
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.rule_test import Tests
 from engine.dsl.terms import Terms, terms_of
-from engine.dsl.world import World, world
+from engine.dsl.world import outlines, world
 from engine.model.diagnostics import Diagnostic, Level
-from engine.model.rules import Component, Correlation, Format, Plan, Signature
+from engine.model.rules import Component, Format, Plan
 
 T = TypeVar("T")
 _Made = Draft | Component | Format | Terms
 
+_NO_RULES = Plan((), (), (), ())
 REMEMBERED = 1000  # files: some more than the built-in rules have
 
 
@@ -62,16 +63,41 @@ def load_pack(paths: Sequence[Path]) -> Pack:
 
 def compile_sources(sources: Sequence[RuleSource]) -> Pack:
     """Return everything in files already read; never raises for what they hold."""
+    found = _reading(sources)
+    return _pack(_compiled(found, _NO_RULES, fingerprint(sources)), found, {})
+
+
+def compile_beside(plan: Plan, tests: Tests, its: Sequence[RuleSource], others: Sequence[RuleSource]) -> Pack | None:
+    """Return what `compile_sources` makes of the files of a plan and others, but for the drafts and findings of the plan's own.
+
+    The plan's rules stay as they are: they were sound alone, and no rule of another file is part of what they say. None where
+    a name is taken: then all have to be compiled together, for that to be told where it is said.
+
+    Args:
+        tests: those of the plan.
+        its: the files that the plan was made of; their terms may be used.
+    """
+    found = _reading([*(source for source in its if source.kind == TERMS), *others])
+    taken = {*plan.rules(), *(id_ for rule in plan.rules().values() for id_ in rule.replaces)}
+    named = {*found.drafts, *(id_ for draft in found.drafts.values() for id_ in draft.file.replaces)}
+    layouts = {*found.components} & {each.name for each in plan.components} | {*found.formats} & {e.name for e in plan.formats}
+    if named & taken or layouts:
+        return None
+    pack = _pack(_compiled(found, plan, fingerprint((*its, *others))), found, tests)
+    return None if any(each.code == Code.DUPLICATE_ID.id for each in pack.diagnostics) else pack
+
+
+def _pack(plan: Plan, found: _Reading, tests: Tests) -> Pack:
+    every = {**tests, **{draft.id: draft.tests for draft in found.drafts.values()}}
+    findings = tuple(each for report in found.reports for each in report.all())
+    return Pack(plan, dict(sorted(every.items())), findings, found.drafts)
+
+
+def _reading(sources: Sequence[RuleSource]) -> _Reading:
     found = _Reading()
     for source in sorted(sources, key=lambda each: each.kind != TERMS):  # rules are read with the terms at hand
         _read(source, found)
-    known = world(found.drafts, found.components, tuple(found.formats.values()))
-    check_links(known)
-    _check_giving_way(found)
-    plan = _plan(known, fingerprint(sources))
-    tests = {draft.id: draft.tests for draft in plan_order(found.drafts)}
-    findings = tuple(each for report in found.reports for each in report.all())
-    return Pack(plan, tests, findings, found.drafts)
+    return found
 
 
 class _Understood(Struct, frozen=True):
@@ -145,9 +171,14 @@ def _keep(id_: str, made: T, into: dict[str, T], at: Node, report: Report) -> No
     into[id_] = made
 
 
-def _plan(known: World, digest: str) -> Plan:
-    signatures: list[Signature] = []
-    correlations: list[Correlation] = []
+def _compiled(found: _Reading, beside: Plan, digest: str) -> Plan:
+    """Return the plan of what was found and of what was compiled before; what is wrong goes to the reports."""
+    found.components |= {each.name: each for each in beside.components}
+    found.formats |= {each.name: each for each in beside.formats}
+    known = world(found.drafts, found.components, tuple(found.formats.values()), outlines(beside))
+    check_links(known)
+    _check_giving_way(found)
+    signatures, correlations = list(beside.signatures), list(beside.correlations)
     for draft in plan_order(known.drafts):
         if draft.file.correlation is None:
             signatures.append(signature(draft, known))
@@ -156,7 +187,7 @@ def _plan(known: World, digest: str) -> Plan:
     return Plan(
         formats=tuple(sorted(known.formats, key=lambda each: (each.rank, each.name))),
         components=tuple(sorted(known.components.values(), key=lambda each: each.name)),
-        signatures=tuple(signatures),
-        correlations=tuple(correlations),
+        signatures=tuple(sorted(signatures, key=lambda each: each.rule.id)),
+        correlations=tuple(sorted(correlations, key=lambda each: each.rule.id)),
         hash=digest,
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from msgspec import Struct, field
 
 from engine.dsl.drafts import Draft
-from engine.model.rules import Component, Format
+from engine.model.rules import Component, Format, Plan, Rule
 
 # labels that layouts, wrappers and configurations give; components and formats add theirs
 LABELS = (
@@ -17,50 +17,98 @@ LABELS = (
 _EVENT_GROUPS = ("time", "level", "logger", "thread", "message")
 
 
+class Outline(Struct, frozen=True):
+    """What other rules may know of one: what its matches carry, what its entity is read from, which rules it is over.
+
+    `members` are the rules whose captures it carries besides its own; `counts`: it is a correlation.
+    """
+
+    captures: Mapping[str, str]
+    entity: Mapping[str, str]
+    labels: Mapping[str, str]
+    below: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    counts: bool = False
+
+
 class World(Struct, frozen=True):
-    """Everything that was read, before rules refer to each other. `drafts` is by id."""
+    """Everything that was read, before rules refer to each other. `drafts`, by id, are still to be compiled; `compiled` are
+    the outlines of rules that are."""
 
     drafts: Mapping[str, Draft]
     components: Mapping[str, Component]
     formats: Sequence[Format]
     labels: frozenset[str] = field(default_factory=frozenset)
+    compiled: Mapping[str, Outline] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> Set[str]:
+        """The ids of all rules."""
+        return self.drafts.keys() | self.compiled.keys()
+
+    def outline(self, id_: str) -> Outline | None:
+        """Return what is known of a rule; None where there is none."""
+        return _outline(self.drafts[id_]) if id_ in self.drafts else self.compiled.get(id_)
 
     def captures(self, id_: str) -> Mapping[str, str]:
         """Return name -> type of what matches or alerts of `id_` carry; a correlation carries what its members do."""
         return self._captures(id_, frozenset())
 
     def _captures(self, id_: str, above: frozenset[str]) -> Mapping[str, str]:
-        draft = self.drafts.get(id_)
-        if draft is None or id_ in above:
+        found = self.outline(id_)
+        if found is None or id_ in above:
             return {}
-        if draft.file.correlation is None:
-            return draft.detection.captures
-        return _first_wins(self._captures(member, above | {id_}) for member in members(draft))
+        return _first_wins((found.captures, *(self._captures(member, above | {id_}) for member in found.members)))
 
     def visible(self, id_: str) -> Mapping[str, str]:
         """Return name -> type of what a template of `id_` may use: its own captures, those of the rules that it explains
         (an incident takes missing values from its symptoms) or continues, entity and labels."""
         related = [id_, *self._below(id_)]
         named = _first_wins(self.captures(other) for other in related)
-        entity = {name: "word" for other in related if other in self.drafts for name in entity_of(self.drafts[other])}
-        static = dict.fromkeys(self.drafts[id_].file.labels, "word") if id_ in self.drafts else {}
+        outlines = [found for other in related if (found := self.outline(other)) is not None]
+        entity = {name: "word" for found in outlines for name in found.entity}
+        static = dict.fromkeys(outlines[0].labels, "word") if outlines else {}
         return {**dict.fromkeys(self.labels, "word"), **static, **entity, **named}
 
     def _below(self, id_: str) -> Iterable[str]:
         """Yield the rules that `id_` explains or continues, and theirs, each once."""
         seen, waiting = {id_}, [id_]
         while waiting:
-            draft = self.drafts.get(waiting.pop())
-            for other in _named_below(draft) if draft else ():
+            found = self.outline(waiting.pop())
+            for other in found.below if found else ():
                 if other not in seen:
                     seen.add(other)
                     waiting.append(other)
                     yield other
 
 
-def world(drafts: Mapping[str, Draft], components: Mapping[str, Component], formats: Sequence[Format]) -> World:
+def world(
+    drafts: Mapping[str, Draft],
+    components: Mapping[str, Component],
+    formats: Sequence[Format],
+    compiled: Mapping[str, Outline] | None = None,
+) -> World:
     """Return the world of these files, with every label name they give."""
-    return World(drafts, components, formats, frozenset(LABELS) | given_labels(components.values(), formats))
+    return World(drafts, components, formats, frozenset(LABELS) | given_labels(components.values(), formats), compiled or {})
+
+
+def outlines(plan: Plan) -> Mapping[str, Outline]:
+    """Return the outlines of the rules of a plan, by id: what a correlation carries is known by then."""
+    counting = {each.rule.id for each in plan.correlations}
+    return {id_: _outline_of_rule(rule, id_ in counting) for id_, rule in plan.rules().items()}
+
+
+def _outline_of_rule(rule: Rule, counts: bool) -> Outline:
+    explained = (other for each in rule.explains for other in each.rules)
+    return Outline(
+        rule.captures, rule.entity, rule.labels, (*explained, *(each.rule for each in rule.continues)), counts=counts
+    )
+
+
+def _outline(draft: Draft) -> Outline:
+    captures, labels = draft.detection.captures, draft.file.labels
+    counts = draft.file.correlation is not None
+    return Outline(captures, entity_of(draft), labels, _named_below(draft), members(draft), counts)
 
 
 def given_labels(components: Iterable[Component], formats: Iterable[Format]) -> frozenset[str]:

@@ -129,8 +129,8 @@ def _check_keys(draft: Draft, known: World, report: Report) -> None:
 
 
 def _missing(draft: Draft, id_: str, known: World) -> Sequence[str]:
-    if id_ not in known.drafts:
+    other = known.outline(id_)
+    if other is None:
         return ()
-    other = known.drafts[id_]
-    has = {*known.captures(id_), *known.labels, *other.file.labels, *entity_of(other)}
+    has = {*known.captures(id_), *known.labels, *other.labels, *other.entity}
     return [name for name in entity_of(draft).values() if name not in has]
