@@ -121,7 +121,7 @@ def shape_around(value: bytes, host: str, file: str, key: str) -> Shape | None:
 def _any_digits(before: bytes, in_text: bool) -> bytes:
     """Return the expression of digits behind `before`: a number's first is no 0, unless it is the only one."""
     fraction = before.endswith((b".", b"e", b"E", b"+", b"e-", b"E-"))
-    return rb"\d+" if in_text or fraction else rb"(?:0|[1-9]\d*)"
+    return rb"\d++" if in_text or fraction else rb"(?:0|[1-9]\d*+)"
 
 
 def _is_utf8(text: bytes) -> bool:
