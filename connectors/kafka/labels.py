@@ -37,6 +37,12 @@ def check_label(template: str) -> str | None:
     return f"{template!r} has a brace that is not closed" if re.search(r"\{\w+[:}]", rest) else None
 
 
+def fields_asked(templates: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the fields of a shipper's document that `templates` ask for, each once."""
+    holes = (hole for template in templates.values() for hole in _HOLE.finditer(template))
+    return tuple(dict.fromkeys(hole[2] for hole in holes if hole[1] == "field"))
+
+
 def filled(templates: Mapping[str, str], ask: Ask) -> Labels:
     """Return the labels that `templates` make of one record; one that asks for what the record does not have is left out."""
     made = {name: _filled(template, ask) for name, template in templates.items()}

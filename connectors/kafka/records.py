@@ -52,12 +52,14 @@ class Content(Struct, frozen=True):
 
 class Run(Struct, frozen=True):
     """Records that are raw lines, or documents about one file: their lines, how many bytes each record has of them (None: each
-    is one line), and whose they are."""
+    is one line), and whose they are. `examples`: what two documents say alike, all of them say; none where that is not known.
+    """
 
     data: bytes
     sizes: Sequence[int] | None = None
     host: str = ""
     file: str = ""
+    examples: tuple[bytes, ...] = ()
 
 
 class _Whose(Struct, frozen=True):
@@ -91,7 +93,7 @@ def run_of(values: Sequence[bytes], shapes: Shapes) -> Run | None:
     if not shape.fits(values[-1]):  # what has changed on the way is found sooner in fewer
         return None
     lines = shape.lines_in(values)
-    return _documents_of(values, shapes) if lines is None else Run(*lines, shape.host, shape.file)
+    return _documents_of(values, shapes) if lines is None else Run(*lines, shape.host, shape.file, shape.examples)
 
 
 def fields_of(value: bytes) -> Mapping[str, Any]:

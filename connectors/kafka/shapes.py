@@ -57,6 +57,16 @@ class Shape(Struct, frozen=True, dict=True):
         return self if varying == self.varying else Shape(self.host, self.file, self.between, varying)
 
     @cached_property
+    def examples(self) -> tuple[bytes, bytes]:
+        """Two documents of this shape that differ wherever some do: what they say alike, all of them say."""
+        return self._example(b"1"), self._example(b"2")
+
+    def _example(self, digit: bytes) -> bytes:
+        parts = [digit if place in self.varying else part for place, part in enumerate(self.between)]
+        behind, _, before = b"".join(parts).partition(b"\n")
+        return before + digit + behind
+
+    @cached_property
     def _between(self) -> re.Pattern[bytes]:
         return re.compile(b"\n".join(self._expressions))
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from connectors.kafka.cluster import Cluster, Log
 from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken
-from connectors.kafka.labels import filled
+from connectors.kafka.labels import fields_asked, filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
 from connectors.kafka.records import Content, Run, content, fields_of, first, run_of, stream_name
@@ -130,7 +130,7 @@ class KafkaSource:
         What cannot be read together is halved: a partition goes from one source to another now and then. One that does so all
         the time is read singly for a while.
         """
-        together = not self._asks_for_fields and not self._singly.get(partition, 0)
+        together = not self._singly.get(partition, 0)
         todo, singly = [messages], 0
         while todo:
             some = todo.pop()
@@ -178,7 +178,9 @@ class KafkaSource:
         if not whole or sum(map(len, values)) > JOINED_BYTES:
             return None
         run = run_of(values, _SHAPES)
-        return run if run is None or not self._keyed(run) or len(set(map(Message.key, messages))) == 1 else None
+        if run is None or (self._fields and not self._tells_fields(run.examples)):
+            return None
+        return run if not self._keyed(run) or len(set(map(Message.key, messages))) == 1 else None
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return, for every partition at `end`, how far it is read of what was there when `end` was decided."""
@@ -223,8 +225,9 @@ class KafkaSource:
         return Chunk(stream, place(start), b"", stream=stream, end=place(end))
 
     @cached_property
-    def _asks_for_fields(self) -> bool:
-        return any("{field:" in label for label in self.labels.values())
+    def _fields(self) -> tuple[str, ...]:
+        """The fields that labels ask for."""
+        return fields_asked(self.labels)
 
     @cached_property
     def _asks_for_keys(self) -> bool:
@@ -234,12 +237,19 @@ class KafkaSource:
         """Tell whether the key of a record has to do with where its lines are from."""
         return self._asks_for_keys or not (said.host or said.file)
 
+    def _tells_fields(self, examples: tuple[bytes, ...]) -> bool:
+        """Tell whether all documents like these have the same fields, as far as labels ask for them."""
+        said = [[first(fields_of(example), (name,)) for name in self._fields] for example in examples]
+        return bool(said) and said.count(said[0]) == len(said)
+
     def _origin(self, partition: int, key: bytes | str | None, said: Content | Run, value: bytes = b"") -> Origin:
-        """Return where a record's lines are from; the same object for the same source, where its fields do not matter."""
-        about = partition, key if self._keyed(said) else None, said.host, said.file
+        """Return where a record's lines are from; the same object for the same source, where its fields do not matter or those
+        of many are told by an example."""
+        example = said.examples[0] if self._fields and isinstance(said, Run) else b""
+        about = partition, key if self._keyed(said) else None, said.host, said.file, example
         known = self._origins.get(about)
-        if known is None or self._asks_for_fields:
-            known = self._made_origin(partition, _text(key), said, value)
+        if known is None or (self._fields and not example):
+            known = self._made_origin(partition, _text(key), said, value or example)
             if len(self._origins) < ORIGINS:
                 self._origins[about] = known
         return known

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from connectors.kafka import source
 from connectors.kafka.offsets import Range
+from connectors.kafka.shapes import Shapes
 from connectors.kafka.source import KafkaSource, place
 from engine.codec import plain
 from engine.ports import Chunk
@@ -80,6 +81,51 @@ def test_each_line_has_its_source_place_and_time(runs: list[tuple[bytes | None, 
         keys = {place(at): key.decode() if key else None for at, key, _ in given_}
         lines = [(line.offset, line.labels.get("who")) for chunk in chunks for line in chunk.lines()]
         assert lines == [(at, keys[at]) for at, _ in lines]
+
+
+FIELDS = {"n": "{field:k8s.pod}", "app": "{field:app}"}
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["p-1", "p-2"]), st.sampled_from(["a", "b", None]), st.integers(1, 40)),
+        min_size=1,
+        max_size=6,
+    ),
+    st.integers(10, 100),
+)
+def test_labels_of_fields_are_those_of_each_record(runs: list[tuple[str, str | None, int]], cut: int) -> None:
+    asked = [(pod, app) for pod, app, count in runs for _ in range(count)]
+    documents: list[dict[str, object]] = [
+        {
+            "at": f"2022-10-05T17:05:{at % 60:02d}Z",
+            "host": "h",
+            "message": f"{at}",
+            "k8s": {"pod": pod},
+            **({"app": app} if app else {}),
+        }
+        for at, (pod, app) in enumerate(asked)
+    ]
+    given_ = [(at, None, json.dumps(document).encode()) for at, document in enumerate(documents)]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        lists = [given_[at : at + cut] for at in range(0, len(given_), cut)]
+        chunks = chunks_of(monkeypatch, lists, len(given_), **FIELDS)
+    lines = [(line.labels.get("n"), line.labels.get("app")) for chunk in chunks for line in chunk.lines()]
+    assert lines == asked
+
+
+def test_lines_with_the_same_fields_are_one_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_: list[Given] = [
+        (at, None, json.dumps({"n": at, "host": "h", "app": "a" if at < 200 else "b", "message": "m"}).encode())
+        for at in range(300)
+    ]
+    monkeypatch.setattr(source, "_SHAPES", Shapes())
+    chunks_of(monkeypatch, [given_[:200], given_[200:]], 300, app="{field:app}")
+    again = chunks_of(monkeypatch, [given_[:200], given_[200:]], 300, app="{field:app}")
+    assert [(chunk.labels, chunk.data.count(b"\n")) for chunk in again] == [
+        ({"host": "h", "app": "a"}, 200),
+        ({"host": "h", "app": "b"}, 100),
+    ]
 
 
 def test_what_two_hosts_write_in_turn_is_one_chunk_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
