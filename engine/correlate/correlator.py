@@ -163,7 +163,7 @@ class Correlator:
         for finding in logic.findings(self._facts):
             if rule_id in self._wiring.counted_on and isinstance(finding, Verdict):
                 self._pass_on(finding)
-            yield finding
+            yield logic.told.only_news(finding) if isinstance(finding, Verdict) else finding
         self._head.deadlines[rule_id] = logic.next_deadline()
         self._head.unjudged[rule_id] = sorted(logic.unjudged(self._facts))
 

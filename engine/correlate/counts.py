@@ -120,7 +120,7 @@ class Counts:
         self._series: dict[Place, Series] = {}
         self._entity_of: dict[Place, Entity] = {}
         self._places: dict[Entity, set[Place]] = {}
-        self._told = Told()
+        self.told = Told()
         self._over: dict[Entity, Mapping[datetime, _Judged]] = {}  # by when it began to hold
         self._due: dict[Entity, datetime | None] = {}  # entities whose last episode goes on
         self._outside: dict[Place, str] = {}
@@ -182,7 +182,7 @@ class Counts:
         """Yield the verdicts of the entities whose alerts have changed."""
         for entity in sorted(self._asked):
             alerts = self._alerts(entity, facts)
-            if not self._told.is_news(entity, alerts, facts):
+            if not self.told.is_news(entity, alerts, facts):
                 continue
             self.dirty = True
             yield Verdict((facts.scope, self.rule_id, entity), alerts, self._final_before)
@@ -205,7 +205,7 @@ class Counts:
         return dumps(
             _State(
                 rows,
-                told=self._told.stored(),
+                told=self.told.stored(),
                 due=list(self._due.items()),
                 final_before=self._final_before,
                 swept=self._swept,
@@ -222,7 +222,7 @@ class Counts:
         self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
         for row in state.rows:
             self._keep(row.place, row.entity)
-        self._told, self._due = Told(state.told), dict(state.due)
+        self.told, self._due = Told(state.told), dict(state.due)
         self._final_before, self._swept, self._refused = state.final_before, state.swept, state.refused
 
     def _place(self, match: Match, scope: str) -> Place:
@@ -346,4 +346,4 @@ class Counts:
             self._outside.pop(place, None)
         del self._places[entity]
         self._over.pop(entity, None)
-        self._told.forget(entity)
+        self.told.forget(entity)

@@ -49,6 +49,7 @@ class Logic(Protocol):
     rule_id: str
     listens: frozenset[str]  # ids of the rules whose matches it is told of
     follows_clocks: bool  # whether it has to be asked whenever any source has moved
+    told: Told
     dirty: bool  # whether `snapshot` differs from what was restored or snapshotted last
 
     @property
@@ -121,22 +122,41 @@ def known_labels(entity: Entity) -> Labels:
 class Told:
     """What was said last of each entity; it is said again when the alerts differ, or an event that proves them has grown.
 
-    An entity whose alerts are all gone is as good as new.
+    An entity whose alerts are all gone is as good as new. What another one goes on with are digests; the alerts themselves are
+    known only to who has said them, and spare it to say those again that have not changed.
     """
 
     def __init__(self, said: Iterable[tuple[Entity, str]] = ()) -> None:
         self._said = dict(said)
+        self._alerts: dict[Entity, tuple[Alert, ...]] = {}
+        self._digests: dict[Entity, tuple[str, ...]] = {}  # of these alerts, one by one
+        self._changed_from: dict[Entity, datetime] = {}
 
     def is_news(self, entity: Entity, alerts: tuple[Alert, ...], facts: Facts) -> bool:
         """Return whether `alerts` have to be said now, and remember that they were."""
-        said = _fingerprint(alerts) if alerts else ""
-        if self._said.get(entity, "") == said and not _grown(alerts, facts):
+        before = self._alerts.get(entity)
+        same = _alike(before or (), alerts, facts)
+        if before is not None and len(before) == same == len(alerts):
             return False
-        if said:
-            self._said[entity] = said
+        digests = (*self._digests.get(entity, ())[:same], *map(_digest, alerts[same:]))
+        digest = _digest(digests) if alerts else ""
+        if self._said.get(entity, "") == digest and not any(_grown(alert, facts) for alert in alerts):
+            self._remember(entity, alerts, digests)
+            return False
+        self._changed_from.pop(entity, None)
+        if before is not None:
+            self._changed_from[entity] = min(alert.starts_at for alert in (*before[same:], *alerts[same:]))
+        if digest:
+            self._said[entity] = digest
+            self._remember(entity, alerts, digests)
         else:
             self.forget(entity)
         return True
+
+    def only_news(self, verdict: Verdict) -> Verdict:
+        """Return `verdict`, which `is_news`, without the alerts before the first that differs from what was said."""
+        since = self._changed_from.pop(verdict.key[2], None)
+        return verdict if since is None else verdict.since(since)
 
     def entities(self) -> Set[Entity]:
         """Return the entities of which something was said."""
@@ -144,17 +164,29 @@ class Told:
 
     def forget(self, entity: Entity) -> None:
         """Forget what was said of `entity`."""
-        self._said.pop(entity, None)
+        for known in (self._said, self._alerts, self._digests):
+            known.pop(entity, None)
 
     def stored(self) -> list[tuple[Entity, str]]:
         """Return what another one goes on with."""
         return list(self._said.items())
 
+    def _remember(self, entity: Entity, alerts: tuple[Alert, ...], digests: tuple[str, ...]) -> None:
+        if alerts:
+            self._alerts[entity], self._digests[entity] = alerts, digests
 
-def _fingerprint(alerts: tuple[Alert, ...]) -> str:
-    """Return a short text that differs when `alerts` do."""
-    return hashlib.sha256(repr(alerts).encode("utf-8", "replace")).hexdigest()[:16]
+
+def _digest(said: Alert | tuple[str, ...]) -> str:
+    """Return a short text that differs when what is said does."""
+    return hashlib.sha256(repr(said).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _grown(alerts: tuple[Alert, ...], facts: Facts) -> bool:
-    return bool(facts.grown) and any(event in facts.grown for alert in alerts for event in alert.evidence)
+def _alike(before: tuple[Alert, ...], now: tuple[Alert, ...], facts: Facts) -> int:
+    """Return how many alerts are the same from the first one on, with what proves them."""
+    pairs = enumerate(zip(before, now, strict=False))
+    differ = (n for n, (old, new) in pairs if (old is not new and old != new) or _grown(new, facts))
+    return next(differ, min(len(before), len(now)))
+
+
+def _grown(alert: Alert, facts: Facts) -> bool:
+    return bool(facts.grown) and not facts.grown.isdisjoint(alert.evidence)

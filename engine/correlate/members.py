@@ -63,7 +63,7 @@ class MemberSilence:
         self.dirty = False
         self._beats: dict[Beat, Runs[Evidence]] = {}
         self._said: dict[Said, Moments] = {}
-        self._told = Told()
+        self.told = Told()
         self._open: set[tuple[str, datetime]] = set()  # silences told of that last: member, since when
 
     def on_match(self, match: Match, facts: Facts) -> None:
@@ -96,9 +96,9 @@ class MemberSilence:
         members = self._members(facts)
         judged = {self._entity(member.name, facts): self._alerts(member, members, facts) for member in members}
         judged |= {self._entity(name, facts): (alert,) for name, alert in self._never_heard(members, facts)}
-        for entity in sorted({*judged, *self._told.entities()}):
+        for entity in sorted({*judged, *self.told.entities()}):
             alerts = judged.get(entity, ())
-            if self._told.is_news(entity, alerts, facts):
+            if self.told.is_news(entity, alerts, facts):
                 self.dirty = True
                 yield from self._proofs(alerts)
                 yield Verdict((facts.scope, self.rule_id, entity), alerts)
@@ -126,14 +126,14 @@ class MemberSilence:
         self.dirty = False
         beats = [(beat, list(runs)) for beat, runs in self._beats.items()]
         said = [(said, moments.stamps()) for said, moments in self._said.items()]
-        return dumps(_State(beats, said, self._told.stored(), sorted(self._open)))
+        return dumps(_State(beats, said, self.told.stored(), sorted(self._open)))
 
     def restore(self, text: str) -> None:
         """Continue from a snapshot."""
         state = loads(text, _State)
         self._beats = {beat: Runs(self._steady(beat[1]), runs) for beat, runs in state.beats}
         self._said = {said: Moments(stamps) for said, stamps in state.said}
-        self._told, self._open = Told(state.told), set(state.open)
+        self.told, self._open = Told(state.told), set(state.open)
 
     def _beat(self, match: Match) -> None:
         number = int(match.captures.get("beat", 0))

@@ -76,7 +76,7 @@ class Pairs:
         self._words = sorted(rule.entity.items())
         self._opened: dict[Place, list[Occurrence]] = {}
         self._answers: dict[Place, Answers] = {}
-        self._told = Told()
+        self.told = Told()
         self._due: dict[Entity, datetime] = {}
         self._touched: dict[Place, datetime] = {}  # the newest tick at which something was added
         self._final_before: datetime | None = None
@@ -139,10 +139,10 @@ class Pairs:
         if not asked:
             return
         places = self._places(facts)
-        for entity in sorted({self._entity(place, facts) for place in asked} | (self._told.entities() - places.keys())):
+        for entity in sorted({self._entity(place, facts) for place in asked} | (self.told.entities() - places.keys())):
             found = self._answered(places.get(entity, []))
             alerts = self._alerts(entity, *found, facts)
-            if self._told.is_news(entity, alerts, facts):
+            if self.told.is_news(entity, alerts, facts):
                 self.dirty = True
                 yield Verdict((facts.scope, self.rule_id, entity), alerts, self._settled(found[1]))
 
@@ -159,7 +159,7 @@ class Pairs:
             _State(
                 opened,
                 answers,
-                self._told.stored(),
+                self.told.stored(),
                 due=list(self._due.items()),
                 touched=list(self._touched.items()),
                 final_before=self._final_before,
@@ -175,7 +175,7 @@ class Pairs:
         state = loads(text, _State)
         self._opened = dict(state.opened)
         self._answers = {place: self._no_answers(runs) for place, runs in state.answers}
-        self._told, self._due, self._refused = Told(state.told), dict(state.due), state.refused
+        self.told, self._due, self._refused = Told(state.told), dict(state.due), state.refused
         self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
         self._touched, self._final_before, self._swept = dict(state.touched), state.final_before, state.swept
 
@@ -268,4 +268,4 @@ class Pairs:
         if last is not None:
             self._final_before = max(self._final_before or last, last + _INSTANT)
         self._touched.pop(place, None)
-        self._told.forget(self._entity(place, facts))
+        self.told.forget(self._entity(place, facts))

@@ -38,7 +38,7 @@ class Pauses:
         self._words = sorted(correlation.rule.entity.items())
         self._gap = timedelta(seconds=timespan_s)
         self._runs: dict[Place, Runs[Occurrence]] = {}
-        self._told = Told()
+        self.told = Told()
 
     def on_match(self, match: Match, facts: Facts) -> None:
         """Take a match; one without a stamp says nothing."""
@@ -58,11 +58,11 @@ class Pauses:
     def findings(self, facts: Facts) -> Iterator[Verdict]:
         """Yield the verdicts of the entities whose pauses have changed."""
         by_entity = self._by_entity(facts)
-        for entity in sorted({*by_entity, *self._told.entities()}):
+        for entity in sorted({*by_entity, *self.told.entities()}):
             key = (facts.scope, self.rule_id, entity)
             pauses = by_entity[entity].pauses() if entity in by_entity else ()
             alerts = tuple(self._alert(key, pause) for pause in pauses)
-            if self._told.is_news(entity, alerts, facts):
+            if self.told.is_news(entity, alerts, facts):
                 self.dirty = True
                 yield Verdict(key, alerts)
 
@@ -73,13 +73,13 @@ class Pauses:
     def snapshot(self) -> str:
         """Return everything as JSON."""
         self.dirty = False
-        return dumps(_State([(place, list(runs)) for place, runs in self._runs.items()], self._told.stored()))
+        return dumps(_State([(place, list(runs)) for place, runs in self._runs.items()], self.told.stored()))
 
     def restore(self, text: str) -> None:
         """Continue from a snapshot."""
         state = loads(text, _State)
         self._runs = {place: Runs(self._gap, runs) for place, runs in state.runs}
-        self._told = Told(state.told)
+        self.told = Told(state.told)
 
     def _place(self, match: Match, facts: Facts) -> Place:
         values = tuple(word_value(match, label, word, facts.scope) for label, word in self._words)

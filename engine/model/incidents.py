@@ -72,20 +72,25 @@ def sight(alert: Alert) -> Sight:
 
 
 class Verdict(Struct, frozen=True):
-    """Everything a rule says now of one entity, ordered by time: replaces what it said before, except alerts that started
-    before `final_before` and are not repeated here."""
+    """What a rule says now of one entity, ordered by time: replaces what it said before, except alerts that started before
+    `final_before` and are not repeated here: they are final, or have not changed."""
 
     key: Key
     alerts: tuple[Alert, ...]
     final_before: datetime | None = None
 
     def over(self, earlier: tuple[Alert, ...]) -> tuple[Alert, ...]:
-        """Return what the key's alerts are once this verdict replaces `earlier`: its own, and the final ones it leaves out."""
+        """Return what the key's alerts are once this verdict replaces `earlier`: its own, and those it leaves standing."""
         if self.final_before is None:
             return self.alerts
         repeated = {alert.starts_at for alert in self.alerts}
         final = [a for a in earlier if a.starts_at < self.final_before and a.starts_at not in repeated]
         return tuple(sorted((*final, *self.alerts), key=lambda alert: alert.starts_at))
+
+    def since(self, at: datetime) -> Verdict:
+        """Return what this verdict says of alerts that start at `at` or later; what was said of earlier ones stands."""
+        kept = tuple(alert for alert in self.alerts if alert.starts_at >= at)
+        return Verdict(self.key, kept, at if self.final_before is None else max(at, self.final_before))
 
 
 class Evidence(Struct, frozen=True):
