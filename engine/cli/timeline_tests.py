@@ -75,8 +75,9 @@ class _Run:
         for batch in batches:
             for item in batch:
                 correlator.observe(item)
-            verdicts = [each for each in correlator.flush() if isinstance(each, Verdict)]
-            said |= {each.key: each.over(said.get(each.key, ())) for each in verdicts if each.key[1] == self._test.rule_id}
+            for each in correlator.flush():
+                if isinstance(each, Verdict) and each.key[1] == self._test.rule_id:
+                    said[each.key] = each.over(said.get(each.key, ()))
         return said
 
     def _items(self, steps: Iterable[Step], at_s: float) -> Items:

@@ -1,7 +1,8 @@
 """The correlator of one scope: gives every item to the clocks, the bindings and the logics that listen, and says what changed.
 
-Its state is a mapping of text to text: the key "head" for what all logics share, one key for each rule that has seen
-something. A logic is made and restored when it is first needed, and stored only when it has changed.
+Its state is a mapping of text to text: the key "head" for what all logics share, and some for each rule that has seen
+something (engine/correlate/stored.py). A logic is made and restored when it is first needed, and stored only when it has
+changed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, MutableMapping
 from datetime import datetime
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -18,6 +20,7 @@ from engine.correlate.clocks import Clocks, ClockState
 from engine.correlate.logic import Facts, Logic, Unjudged
 from engine.correlate.nested import Nested
 from engine.correlate.resting import Resting
+from engine.correlate.stored import Stored, read, write
 from engine.correlate.wiring import wiring_of
 from engine.model.incidents import Blind, Evidence, Finding, Roster, Verdict
 from engine.model.matches import Match, Seen
@@ -30,8 +33,10 @@ UNBOUND = "not known whose log it is: its silence is not judged"
 
 
 class _Head(Struct):
-    """What is stored for the scope as a whole. `deadlines`: when a stored logic must be asked though no match came."""
+    """What is stored for the scope as a whole. `deadlines`: when a stored logic must be asked though no match came. State of
+    another `layout` cannot be read."""
 
+    layout: Literal[2]
     clocks: dict[str, ClockState] = field(default_factory=dict)
     tick: datetime | None = None
     identities: dict[str, Identity] = field(default_factory=dict)
@@ -39,6 +44,7 @@ class _Head(Struct):
     complete_until: datetime | None = None
     deadlines: dict[str, datetime | None] = field(default_factory=dict)
     unjudged: dict[str, list[Unjudged]] = field(default_factory=dict)
+    stored: dict[str, Stored] = field(default_factory=dict)
     told_roster: str = ""
     told_blinds: str = ""
 
@@ -56,14 +62,13 @@ class Correlator:
     ) -> None:
         self._state, self._resting = state, resting
         head = state.get(HEAD) if state is not None else None
-        self._head = loads(head, _Head) if head else _Head()
+        self._head = loads(head, _Head) if head else _Head(2)
         clocks = Clocks(self._head.clocks, self._head.tick)
         bindings = Bindings(plan.components, self._head.identities)
         bindings.revision = self._head.bindings_revision
         self._facts = Facts(scope, clocks, bindings, plan.context)
         self._wiring = wiring_of(plan)
         self._logics: dict[str, Logic] = {}
-        self._read: dict[str, str] = {}  # their state as it is stored
         self._nested = Nested(state)
         self._touched: set[str] = set()
         self._texts: dict[str, Match] = {}
@@ -129,18 +134,17 @@ class Correlator:
         """Return a logic to change or ask, made when it is first needed, and restored if it was stored."""
         logic = self._logics.get(rule_id)
         if logic is None:
-            stored = self._state.get(rule_id) if self._state is not None and rule_id in self._head.deadlines else None
-            logic = self._logics[rule_id] = self._restored(rule_id, stored or "")
-            self._read[rule_id] = stored or ""
+            logic = self._logics[rule_id] = self._restored(rule_id, self._head.stored.get(rule_id))
         self._touched.add(rule_id)
         return logic
 
-    def _restored(self, rule_id: str, stored: str) -> Logic:
-        logic = self._resting.take(self._facts.scope, rule_id, stored) if self._resting is not None and stored else None
+    def _restored(self, rule_id: str, stored: Stored | None) -> Logic:
+        if stored is None or self._state is None:
+            return self._wiring.makers[rule_id]()
+        logic = self._resting.take(self._facts.scope, rule_id, stored) if self._resting is not None else None
         if logic is None:
             logic = self._wiring.makers[rule_id]()
-            if stored:
-                logic.restore(stored)
+            read(self._state, logic, stored)
         return logic
 
     def _due(self) -> set[str]:
@@ -209,15 +213,16 @@ class Correlator:
         head, facts = self._head, self._facts
         head.clocks, head.tick = facts.clocks.states(), facts.clocks.tick
         head.identities, head.bindings_revision = facts.bindings.identities, facts.bindings.revision
-        self._state[HEAD] = dumps(head)
         self._nested.store()
         for rule_id, logic in sorted(self._logics.items()):
             if logic.dirty:
-                self._state[rule_id] = self._read[rule_id] = logic.snapshot()
+                head.stored[rule_id] = write(self._state, logic, head.stored.get(rule_id))
+        self._state[HEAD] = dumps(head)
         if self._resting is not None:
-            for rule_id, stored in self._read.items():
-                self._resting.leave(facts.scope, self._logics[rule_id], stored)
-            self._logics, self._read = {}, {}
+            for rule_id, logic in self._logics.items():
+                if rule_id in head.stored:
+                    self._resting.leave(facts.scope, logic, head.stored[rule_id])
+            self._logics = {}
 
 
 def _digest(value: Roster | list[Blind]) -> str:

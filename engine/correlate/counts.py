@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
@@ -92,6 +92,26 @@ class _State(Struct, frozen=True):
     complete_seen: datetime | None = None
 
 
+class _Added(Struct, frozen=True, array_like=True):
+    """What came for a place, in the order in which it came; `touched`: see Series."""
+
+    place: Place
+    entity: Entity
+    touched: datetime | None
+    occurrences: list[Occurrence]
+
+
+class _Changes(Struct, frozen=True):
+    """`due`: of entities whose last episode goes on; `over`: of which that is no longer so."""
+
+    added: list[_Added]
+    told: list[tuple[Entity, str]]
+    due: list[tuple[Entity, datetime | None]]
+    over: list[Entity]
+    refused: int
+    complete_seen: datetime | None
+
+
 class _Judged(Struct, frozen=True):
     """An episode and its alert. Once it is over that is the same as long as the episode is: whatever is in it is not changed in
     place."""
@@ -123,6 +143,9 @@ class Counts:
         self.told = Told()
         self._over: dict[Entity, Mapping[datetime, _Judged]] = {}  # by when it began to hold
         self._due: dict[Entity, datetime | None] = {}  # entities whose last episode goes on
+        self._added: dict[Place, list[Occurrence]] = {}  # since the state was stored
+        self._due_moved: set[Entity] = set()
+        self._rewritten = False  # whether more has changed since then than what was added, told and due
         self._outside: dict[Place, str] = {}
         self._final_before: datetime | None = None
         self._swept: datetime | None = None
@@ -145,13 +168,13 @@ class Counts:
             if len(self._series) >= MAX_SERIES:
                 self._refused += 1
                 return
-            counted = self._counted.get(match.rule_id)
-            timed = counted is not None and self._measure.timed
-            series = self._series[place] = Series(counted.distinct if counted else (), timed)
+            series = self._series[place] = self._empty(match.rule_id)
             self._keep(place, self._entity(place, facts))
         series.touched = facts.clocks.tick
         self.dirty = True
-        if series.add(occurrence(match)):
+        added, one = self._added.setdefault(place, []), occurrence(match)
+        if series.add(one):
+            added.append(one)
             self._asked.add(self._entity_of[place])
 
     def on_retract(self, match: Match, facts: Facts) -> None:
@@ -159,7 +182,7 @@ class Counts:
         place = self._place(match, facts.scope)
         if place in self._series and self._series[place].retract(match.event_id):
             self._asked.add(self._entity_of[place])
-            self.dirty = True
+            self.dirty = self._rewritten = True
 
     def on_progress(self, facts: Facts) -> None:
         """Take note of new bindings, and of ends that have come."""
@@ -200,7 +223,7 @@ class Counts:
 
     def snapshot(self) -> str:
         """Return everything as JSON."""
-        self.dirty = False
+        self._is_stored()
         rows = [_Row(place, self._entity_of[place], series) for place, series in self._series.items()]
         return dumps(
             _State(
@@ -215,8 +238,19 @@ class Counts:
             )
         )
 
-    def restore(self, text: str) -> None:
-        """Continue from a snapshot."""
+    def changes(self) -> str | None:
+        """Return as JSON what has come since the state was stored; None when that is not all that has changed."""
+        if self._rewritten:
+            return None
+        added = [_Added(place, self._entity_of[place], self._series[place].touched, a) for place, a in self._added.items()]
+        moved = sorted(self._due_moved)
+        due = [(entity, self._due[entity]) for entity in moved if entity in self._due]
+        over = [entity for entity in moved if entity not in self._due]
+        self._is_stored()
+        return dumps(_Changes(added, self.told.changes(), due, over, self._refused, self._complete_seen))
+
+    def restore(self, text: str, *since: str) -> None:
+        """Continue from a snapshot and the changes after it."""
         state = loads(text, _State)
         self._series = {row.place: row.series for row in state.rows}
         self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
@@ -224,6 +258,33 @@ class Counts:
             self._keep(row.place, row.entity)
         self.told, self._due = Told(state.told), dict(state.due)
         self._final_before, self._swept, self._refused = state.final_before, state.swept, state.refused
+        for changes in since:
+            self._go_on(loads(changes, _Changes))
+
+    def _go_on(self, changes: _Changes) -> None:
+        for place, entity, touched, occurrences in map(astuple, changes.added):
+            if place not in self._series:
+                self._series[place] = self._empty(place.rule_id)
+                self._keep(place, entity)
+            series = self._series[place]
+            series.touched = touched
+            for each in occurrences:
+                series.add(each)
+            series.fold()  # as it was when it was asked for
+        self.told.restore(changes.told)
+        self._due.update(changes.due)
+        for entity in changes.over:
+            self._due.pop(entity, None)
+        self._refused, self._complete_seen = changes.refused, changes.complete_seen
+
+    def _is_stored(self) -> None:
+        self.dirty = self._rewritten = False
+        self._added = {}
+        self._due_moved = set()
+
+    def _empty(self, rule_id: str) -> Series:
+        counted = self._counted.get(rule_id)
+        return Series(counted.distinct if counted else (), counted is not None and self._measure.timed)
 
     def _place(self, match: Match, scope: str) -> Place:
         values = tuple(word_value(match, label, word, scope) for label, word in self._words)
@@ -240,7 +301,7 @@ class Counts:
 
     def _rebind(self, facts: Facts) -> None:
         """Find the entity of every place anew, and ask again for those whose sources may have become known."""
-        before = self._entity_of
+        before, self._rewritten = self._entity_of, True
         self._entity_of, self._places, self._over = {}, {}, {}
         for place in self._series:
             self._keep(place, self._entity(place, facts))
@@ -317,6 +378,7 @@ class Counts:
 
     def _note_due(self, entity: Entity, found: Sequence[Episode], complete_until: datetime | None) -> None:
         """Remember when the last episode of `entity` has to be looked at again though no match came."""
+        self._due_moved.add(entity)
         self._due.pop(entity, None)
         if not found or found[-1].ending is not None:
             return
@@ -329,7 +391,7 @@ class Counts:
         looks back; their alerts are final."""
         if tick is None or (self._swept is not None and tick - self._swept < _SWEPT_EVERY):
             return
-        self._swept, self.dirty = tick, True
+        self._swept, self.dirty, self._rewritten = tick, True, True
         for entity, places in list(self._places.items()):
             for place in places:
                 self._series[place].touched = self._series[place].touched or tick

@@ -77,8 +77,11 @@ class Logic(Protocol):
     def snapshot(self) -> str:
         """Return everything it knows as JSON."""
 
-    def restore(self, text: str) -> None:
-        """Continue from a snapshot; called at most once, before anything else."""
+    def changes(self) -> str | None:
+        """Return as JSON what is new since `snapshot`, `changes` or `restore` was called last; None: take a snapshot."""
+
+    def restore(self, text: str, *since: str) -> None:
+        """Continue from a snapshot and the changes after it, in order; called at most once, before anything else."""
 
 
 class CorrelationType(Protocol):
@@ -128,6 +131,7 @@ class Told:
 
     def __init__(self, said: Iterable[tuple[Entity, str]] = ()) -> None:
         self._said = dict(said)
+        self._moved: set[Entity] = set()  # of which something else was said since that was stored
         self._alerts: dict[Entity, tuple[Alert, ...]] = {}
         self._digests: dict[Entity, tuple[str, ...]] = {}  # of these alerts, one by one
         self._changed_from: dict[Entity, datetime] = {}
@@ -143,6 +147,7 @@ class Told:
         if self._said.get(entity, "") == digest and not any(_grown(alert, facts) for alert in alerts):
             self._remember(entity, alerts, digests)
             return False
+        self._moved.add(entity)
         self._changed_from.pop(entity, None)
         if before is not None:
             self._changed_from[entity] = min(alert.starts_at for alert in (*before[same:], *alerts[same:]))
@@ -164,12 +169,24 @@ class Told:
 
     def forget(self, entity: Entity) -> None:
         """Forget what was said of `entity`."""
+        self._moved.add(entity)
         for known in (self._said, self._alerts, self._digests):
             known.pop(entity, None)
 
     def stored(self) -> list[tuple[Entity, str]]:
         """Return what another one goes on with."""
+        self._moved.clear()
         return list(self._said.items())
+
+    def changes(self) -> list[tuple[Entity, str]]:
+        """Return what has changed of that since it was asked for last; "" where nothing is said any more."""
+        moved, self._moved = sorted(self._moved), set()
+        return [(entity, self._said.get(entity, "")) for entity in moved]
+
+    def restore(self, changes: Iterable[tuple[Entity, str]]) -> None:
+        """Continue from changes; called before anything is said."""
+        self._said.update(changes)
+        self._said = {entity: said for entity, said in self._said.items() if said}
 
     def _remember(self, entity: Entity, alerts: tuple[Alert, ...], digests: tuple[str, ...]) -> None:
         if alerts:

@@ -35,6 +35,15 @@ class _State(Struct, frozen=True):
     open: list[tuple[str, datetime]] = field(default_factory=list)
 
 
+class _Changes(Struct, frozen=True):
+    """What has come since, and the silences that last now."""
+
+    beats: list[tuple[Beat, list[Evidence]]]
+    said: list[tuple[Said, list[Stamped]]]
+    told: list[tuple[Entity, str]]
+    open: list[tuple[str, datetime]]
+
+
 class _Member(Struct, frozen=True):
     name: str
     sources: tuple[str, ...]
@@ -63,6 +72,8 @@ class MemberSilence:
         self.dirty = False
         self._beats: dict[Beat, Runs[Evidence]] = {}
         self._said: dict[Said, Moments] = {}
+        self._new_beats: dict[Beat, list[Evidence]] = {}  # since the state was stored
+        self._new_said: dict[Said, list[Stamped]] = {}
         self.told = Told()
         self._open: set[tuple[str, datetime]] = set()  # silences told of that last: member, since when
 
@@ -72,15 +83,14 @@ class MemberSilence:
             return
         self.dirty = True
         if match.rule_id == self._heartbeat:
-            self._beat(match)
+            proof = Evidence(match.event_id, match.source_id, match.number, match.at, match.text)
+            self._beat((match.source_id, int(match.captures.get("beat", 0))), proof)
             return
         for role in self._roles[match.rule_id]:
             named = self._named(match, role, facts)
             if named is None and role == "complaint":
                 continue  # whoever prints it is not complained of
-            self._said.setdefault((role, named or "", "" if named else match.source_id), Moments()).add(
-                match.at, match.event_id
-            )
+            self._say((role, named or "", "" if named else match.source_id), match.at, match.event_id)
 
     def on_retract(self, match: Match, facts: Facts) -> None:
         """Leave the match: its event is matched again at the same time."""
@@ -123,23 +133,45 @@ class MemberSilence:
 
     def snapshot(self) -> str:
         """Return everything as JSON."""
-        self.dirty = False
+        self._is_stored()
         beats = [(beat, list(runs)) for beat, runs in self._beats.items()]
         said = [(said, moments.stamps()) for said, moments in self._said.items()]
         return dumps(_State(beats, said, self.told.stored(), sorted(self._open)))
 
-    def restore(self, text: str) -> None:
-        """Continue from a snapshot."""
+    def changes(self) -> str:
+        """Return what has come since the state was stored as JSON."""
+        new = _Changes(list(self._new_beats.items()), list(self._new_said.items()), self.told.changes(), sorted(self._open))
+        self._is_stored()
+        return dumps(new)
+
+    def restore(self, text: str, *since: str) -> None:
+        """Continue from a snapshot and the changes after it."""
         state = loads(text, _State)
         self._beats = {beat: Runs(self._steady(beat[1]), runs) for beat, runs in state.beats}
         self._said = {said: Moments(stamps) for said, stamps in state.said}
         self.told, self._open = Told(state.told), set(state.open)
+        for changes in (loads(each, _Changes) for each in since):
+            for beat, proofs in changes.beats:
+                for proof in proofs:
+                    self._beat(beat, proof)
+            for said, stamps in changes.said:
+                for at, event_id in stamps:
+                    self._say(said, at, event_id)
+            self.told.restore(changes.told)
+            self._open = set(changes.open)
+        self._is_stored()
 
-    def _beat(self, match: Match) -> None:
-        number = int(match.captures.get("beat", 0))
-        proof = Evidence(match.event_id, match.source_id, match.number, match.at, match.text)
-        beat = (match.source_id, number)
-        self._beats.setdefault(beat, Runs(self._steady(number))).add(proof)
+    def _is_stored(self) -> None:
+        self.dirty = False
+        self._new_beats, self._new_said = {}, {}
+
+    def _say(self, said: Said, at: datetime, event_id: str) -> None:
+        self._said.setdefault(said, Moments()).add(at, event_id)
+        self._new_said.setdefault(said, []).append((at, event_id))
+
+    def _beat(self, beat: Beat, proof: Evidence) -> None:
+        self._beats.setdefault(beat, Runs(self._steady(beat[1]))).add(proof)
+        self._new_beats.setdefault(beat, []).append(proof)
 
     def _steady(self, number: int) -> timedelta:
         return timedelta(seconds=_STEADY * self._component.heartbeats[number].every_s)

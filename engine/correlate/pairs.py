@@ -170,8 +170,11 @@ class Pairs:
             )
         )
 
-    def restore(self, text: str) -> None:
-        """Continue from a snapshot."""
+    def changes(self) -> None:
+        """Return None: it is little, and much of it changes."""
+
+    def restore(self, text: str, *since: str) -> None:
+        """Continue from a snapshot; there are no changes after it."""
         state = loads(text, _State)
         self._opened = dict(state.opened)
         self._answers = {place: self._no_answers(runs) for place, runs in state.answers}

@@ -75,8 +75,11 @@ class Pauses:
         self.dirty = False
         return dumps(_State([(place, list(runs)) for place, runs in self._runs.items()], self.told.stored()))
 
-    def restore(self, text: str) -> None:
-        """Continue from a snapshot."""
+    def changes(self) -> None:
+        """Return None: it is little, and much of it changes."""
+
+    def restore(self, text: str, *since: str) -> None:
+        """Continue from a snapshot; there are no changes after it."""
         state = loads(text, _State)
         self._runs = {place: Runs(self._gap, runs) for place, runs in state.runs}
         self.told = Told(state.told)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.correlate.stored import SMALL
 from engine.model.matches import Match
 from engine.model.rules import Clear, Correlation, Plan
 from tests.building import at_least, correlation, counting, match, plan, seen, signature
@@ -59,13 +61,14 @@ def said(tested: Correlation, batches: list[list[object]], restart: bool) -> Sai
 
 @pytest.mark.parametrize("tested", RULES, ids=lambda tested: tested.rule.id)
 @settings(max_examples=20, deadline=None)
-@given(random=st.randoms(use_true_random=False), restart=st.booleans())
-def test_what_is_said_depends_on_the_set_of_lines(tested: Correlation, random: Random, restart: bool) -> None:
+@given(random=st.randoms(use_true_random=False), restart=st.booleans(), pieces=st.booleans())
+def test_what_is_said_depends_on_the_set_of_lines(tested: Correlation, random: Random, restart: bool, pieces: bool) -> None:
     lines: list[object] = [*history(random), end(random)]
     again = [*lines, *random.choices(lines, k=5)]
     random.shuffle(again)
     cuts = [0, *sorted(random.randrange(len(again)) for _ in range(4)), len(again)]
-    assert said(tested, [again[low:high] for low, high in pairwise(cuts)], restart) == said(tested, [lines], False)
+    with patch("engine.correlate.stored.SMALL", 0 if pieces else SMALL):
+        assert said(tested, [again[low:high] for low, high in pairwise(cuts)], restart) == said(tested, [lines], False)
 
 
 @pytest.mark.parametrize("tested", RULES, ids=lambda tested: tested.rule.id)

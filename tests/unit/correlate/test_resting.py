@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from engine.correlate import Resting
 from engine.correlate.logic import Logic
+from engine.correlate.stored import Stored
 from engine.correlate.wiring import wiring_of
 from tests.rulepack.playing import plan
 
@@ -15,21 +16,23 @@ ISR, SILENT = logic("broker-isr-shrink"), logic("broker-silent")
 
 def test_a_logic_is_taken_by_who_has_the_state_that_it_left() -> None:
     resting = Resting()
-    resting.leave("a", ISR, "new")
-    assert resting.take("b", ISR.rule_id, "new") is None
-    assert resting.take("a", ISR.rule_id, "new") is ISR
-    assert resting.take("a", ISR.rule_id, "new") is None, "somebody uses it already"
+    resting.leave("a", ISR, Stored("new", 3))
+    assert resting.take("b", ISR.rule_id, Stored("new", 3)) is None
+    assert resting.take("a", ISR.rule_id, Stored("new", 3)) is ISR
+    assert resting.take("a", ISR.rule_id, Stored("new", 3)) is None, "somebody uses it already"
 
 
 def test_a_batch_that_is_done_again_finds_none() -> None:
     resting = Resting()
-    resting.leave("a", ISR, "after the batch")
-    assert resting.take("a", ISR.rule_id, "before the batch") is None
-    assert resting.take("a", ISR.rule_id, "after the batch") is None, "it knows of a batch that may be another one now"
+    resting.leave("a", ISR, Stored("after the batch", 9))
+    assert resting.take("a", ISR.rule_id, Stored("before the batch", 9)) is None
+    assert resting.take("a", ISR.rule_id, Stored("after the batch", 9)) is None, (
+        "it knows of a batch that may be another one now"
+    )
 
 
 def test_what_has_rested_longest_is_dropped_when_it_is_too_much() -> None:
     resting = Resting(most_chars=10)
     for scope in "abc":
-        resting.leave(scope, SILENT, "12345")
-    assert [resting.take(scope, SILENT.rule_id, "12345") for scope in "abc"] == [None, SILENT, SILENT]
+        resting.leave(scope, SILENT, Stored("of which", 3, 2, 2))
+    assert [resting.take(scope, SILENT.rule_id, Stored("of which", 3, 2, 2)) for scope in "abc"] == [None, SILENT, SILENT]

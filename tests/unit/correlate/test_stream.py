@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from engine.correlate import Correlator, correlate
+from engine.correlate import Correlator, Resting, correlate
 from engine.correlate.logic import correlation_types
 from engine.correlate.stream import FLUSH_EVERY
 from engine.dsl.schema import CORRELATION_TYPES
@@ -94,7 +94,7 @@ def test_only_what_changed_is_stored() -> None:
     correlator = Correlator(made, "default", state)
     correlator.observe(match("seen", 0))
     correlator.flush()
-    assert writes == ["head", "loop", "seen"]
+    assert writes == ["loop", "seen", "head"]
     writes.clear()
     correlator.observe(seen("a.log", 5, 5))
     correlator.flush()
@@ -109,6 +109,10 @@ def test_what_is_stored_is_read_only_when_it_is_needed() -> None:
             reads.append(key)
             return super().get(key, default)  # type: ignore[arg-type]
 
+        def __getitem__(self, key: str) -> str:
+            reads.append(key)
+            return super().__getitem__(key)
+
     state = Noting()
     made = plan(signature("seen", clear=Clear(0, 3600.0)), signature("other"))
     first = Correlator(made, "default", state)
@@ -120,6 +124,13 @@ def test_what_is_stored_is_read_only_when_it_is_needed() -> None:
     second.observe(match("other", 9))
     second.flush()
     assert reads == ["head", "other"]
+    resting = Resting()
+    for second_s in (10, 11):
+        reads.clear()
+        again = Correlator(made, "default", state, resting)
+        again.observe(match("other", second_s))
+        again.flush()
+    assert reads == ["head"], "what rests in this process is not read"
     third = Correlator(made, "default", state)
     third.observe(seen("a.log", 3630, 3630))
     assert [f.alerts[0].status for f in third.flush() if isinstance(f, Verdict) and f.key[1] == "seen"] == ["resolved"]
