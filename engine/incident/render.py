@@ -80,10 +80,12 @@ def fitting(steps: Sequence[Step], environment: Environment) -> Sequence[Step]:
 
 
 def _may_hold(condition: Expression, environment: Environment) -> bool:
-    asked = sorted(names(condition))
-    values = [environment.get(f"{name}.all") or [environment.get(name, UNKNOWN)] for name in asked]
-    chosen = islice(product(*values), MOST_CHOICES)
-    return any(evaluate(condition, {**environment, **dict(zip(asked, each, strict=True))}) is not False for each in chosen)
+    values = {name: environment.get(f"{name}.all") for name in sorted(names(condition))}
+    several = {name: each for name, each in values.items() if each and each != [environment.get(name, UNKNOWN)]}
+    if not several:
+        return evaluate(condition, environment) is not False
+    chosen = islice(product(*several.values()), MOST_CHOICES)
+    return any(evaluate(condition, {**environment, **dict(zip(several, each, strict=True))}) is not False for each in chosen)
 
 
 def step(given: Step, environment: Environment, settings: Mapping[str, str] | None = None) -> RenderedStep:

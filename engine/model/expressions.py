@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -151,6 +152,7 @@ def evaluate(expression: Expression, environment: Environment) -> Result:
             return _apply(FUNCTIONS[function], [evaluate(a, environment) for a in arguments])
 
 
+@lru_cache(maxsize=4096)
 def names(expression: Expression) -> frozenset[str]:
     """Return every name that `expression` refers to."""
     match expression:

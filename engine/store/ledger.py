@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, or_, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.dialects.sqlite import Insert, insert
 
 from engine.codec import dumps, loads
 from engine.errors import DataLoss
@@ -18,6 +18,14 @@ from engine.store import schema
 
 REMOVED = ""  # the body of an alert that was removed for its age
 _AT_ONCE = 500  # bound parameters of one statement
+
+# statements are made once: that takes longer than SQLite takes to do what they say
+_LAST_NUMBER = select(func.max(schema.incidents.c.number))
+_OF_ENTITY = [schema.alerts.c[name] == bindparam(name) for name in ("scope", "rule", "entity")]
+_ALERTS_SINCE = select(schema.alerts.c.starts_at, schema.alerts.c.until, schema.alerts.c.body).where(
+    *_OF_ENTITY, schema.alerts.c.starts_at >= bindparam("start")
+)
+_ALERT_GONE = delete(schema.alerts).where(*_OF_ENTITY, schema.alerts.c.starts_at == bindparam("start"))
 
 
 class StoreLedger:
@@ -112,14 +120,14 @@ class StoreLedger:
 
     def put_incidents(self, incidents: Iterable[Incident]) -> None:
         """Store new revisions; the first one of an id gives it its place in the order of opening."""
-        for incident in incidents:
-            row = _incident_row(incident)
-            self._put(schema.revisions, [{"id": incident.id, "revision": incident.revision, "body": row["body"]}])
-            opening = {"id": incident.id, "number": self._next_number(), **row}
-            statement = insert(schema.incidents).values(opening).on_conflict_do_update(index_elements=["id"], set_=row)
-            self._connection.execute(statement)
-            told = [{"scope": key[0], "key": key_text(key), "incident": incident.id} for key in incident.alerts]
-            self._put(schema.told, told)
+        every = [(incident, _incident_row(incident)) for incident in incidents]
+        if not every:
+            return
+        self._put(schema.revisions, [{"id": each.id, "revision": each.revision, "body": row["body"]} for each, row in every])
+        places = enumerate(every, self._next_number())
+        self._put(schema.incidents, [{"id": each.id, "number": number, **row} for number, (each, row) in places])
+        told = [{"scope": key[0], "key": key_text(key), "incident": each.id} for each, _ in every for key in each.alerts]
+        self._put(schema.told, told)
 
     def put_losses(self, losses: Iterable[DataLoss]) -> None:
         """Remember lines that were gone before they were read; a loss told again is the same loss."""
@@ -127,24 +135,22 @@ class StoreLedger:
         self._put(schema.losses, [{column: getattr(loss, name) for column, name in names.items()} for loss in losses])
 
     def _next_number(self) -> int:
-        return 1 + (self._connection.scalar(select(func.max(schema.incidents.c.number))) or 0)
+        return 1 + (self._connection.scalar(_LAST_NUMBER) or 0)
 
     def _put_verdict(self, verdict: Verdict) -> Iterator[Sight]:
         """Replace what a rule said of an entity (see Verdict.over), and yield when the alerts were and are that differ; what
         was removed for its age stays so."""
         scope, rule, entity = verdict.key
-        place, table = {"scope": scope, "rule": rule, "entity": entity_text(entity)}, schema.alerts
+        place = {"scope": scope, "rule": rule, "entity": entity_text(entity)}
         final = schema.text(verdict.final_before or DAWN)
         now = {schema.text(alert.starts_at): (sight(alert), dumps(alert)) for alert in verdict.alerts}
-        columns = (table.c.starts_at, table.c.until, table.c.body)
-        earlier = select(*columns).filter_by(**place).where(table.c.starts_at >= min((final, *now)))
-        before = {row.starts_at: row for row in self._connection.execute(earlier)}
+        earlier = self._connection.execute(_ALERTS_SINCE, {**place, "start": min((final, *now))})
+        before = {row.starts_at: row for row in earlier}
         gone = [start for start, row in before.items() if start >= final and start not in now and row.body != REMOVED]
         told = [start for start, (_, body) in now.items() if start not in before or before[start].body not in (body, REMOVED)]
         if gone:
-            of_start = table.c.starts_at == bindparam("start")
-            self._connection.execute(delete(table).filter_by(**place).where(of_start), [{"start": start} for start in gone])
-        self._put(table, [{**place, **_alert_row(*now[start])} for start in told])
+            self._connection.execute(_ALERT_GONE, [{**place, "start": start} for start in gone])
+        self._put(schema.alerts, [{**place, **_alert_row(*now[start])} for start in told])
         yield from (_sight(verdict.key, start, before[start].until) for start in (*gone, *told) if start in before)
         yield from (now[start][0] for start in told)
 
@@ -159,15 +165,19 @@ class StoreLedger:
         self._put(schema.blinds, [{"scope": b.scope, "what": b.what, "why": b.why} for b in said])
 
     def _put(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        if not rows:
-            return
-        statement = insert(table)
-        values = {c.name: statement.excluded[c.name] for c in table.columns if not c.primary_key}
-        keys = [c.name for c in table.primary_key]
-        if values:
-            self._connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=values), rows)
-        else:
-            self._connection.execute(statement.on_conflict_do_nothing(index_elements=keys), rows)
+        if rows:
+            self._connection.execute(_upsert(table), rows)
+
+
+@cache
+def _upsert(table: Table) -> Insert:
+    """Return the statement that puts rows into `table` or replaces those of the same key; a unique column stays as it was."""
+    statement = insert(table)
+    values = {c.name: statement.excluded[c.name] for c in table.columns if not (c.primary_key or c.unique)}
+    keys = [c.name for c in table.primary_key]
+    if values:
+        return statement.on_conflict_do_update(index_elements=keys, set_=values)
+    return statement.on_conflict_do_nothing(index_elements=keys)
 
 
 def _incident_row(incident: Incident) -> dict[str, str | None]:
@@ -197,6 +207,7 @@ def key_text(key: Key) -> str:
     return f"{key[1]} {entity_text(key[2])}"
 
 
+@lru_cache(maxsize=10_000)  # a batch writes of the same ones again and again
 def entity_text(entity: tuple[tuple[str, str], ...]) -> str:
     """Return the entity of a key as it is kept in the column `entity`."""
     return json.dumps(entity, ensure_ascii=False, separators=(",", ":"))
