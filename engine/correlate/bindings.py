@@ -96,6 +96,10 @@ class Bindings:
         members = (self.member(source_id, name) for name, component in self._components.items() if component.label == label)
         return next((member for member in members if member is not None), None)
 
+    def knows_version(self, source_id: str) -> bool:
+        """Return whether anything behind `source_id` has printed its version."""
+        return source_id in self.identities and bool(self.identities[source_id].versions)
+
     def version(self, source_id: str, component: str, at: datetime) -> str | None:
         """Return the version of `component` that ran behind `source_id` at `at`: the last one printed before, or the first."""
         identity = self.identities.get(source_id)

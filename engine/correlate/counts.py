@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
+from operator import attrgetter
 
 from msgspec import Struct, field
 from msgspec.structs import astuple, replace
@@ -25,6 +26,7 @@ from engine.model.rules import Rule
 MAX_SERIES = 20_000  # of one rule in one scope
 FORGOTTEN_AFTER = timedelta(hours=24)
 _SWEPT_EVERY = timedelta(hours=1)
+_in_time = attrgetter("at", "first")
 
 
 class Counted(Struct, frozen=True):
@@ -342,7 +344,7 @@ class Counts:
             parts = [*dated.get(kind, ()), *placed(undated.get(kind, ()), last)]
             of = self._counted[kind[0]]
             counted += entries(parts, of.collapse_s, *kind, distinct=of.distinct)
-        counted.sort(key=lambda entry: (entry.at, entry.first))
+        counted.sort(key=_in_time)
         return counted, self._signals(dated)
 
     def _signals(self, dated: dict[Kind, list[Part]]) -> list[Signal]:
@@ -353,7 +355,7 @@ class Counts:
     def _applicable(self, place: Place, facts: Facts) -> list[Part]:
         """Return what is kept at `place`, without matches of versions that its rule is not for."""
         parts = list(self._series[place].parts())
-        if place.rule_id not in self._by_source:
+        if place.rule_id not in self._by_source or not facts.bindings.knows_version(place.source_id):
             return parts
         kept = [part for part in parts if not self._outside_version(place, part, facts)]
         if len(kept) == len(parts):

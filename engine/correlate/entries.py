@@ -13,7 +13,6 @@ from engine.correlate.tally import Occurrence, Tally, name_of, when
 
 Part = Occurrence | Tally
 Kind = tuple[str, str]  # the rule that was matched, and the value that a value_count tells its entries apart by
-_INSTANT = timedelta(microseconds=1)
 
 
 class Entry(Struct, frozen=True):
@@ -82,9 +81,8 @@ def _of_sum(part: Tally, collapse: timedelta, kind: Kind) -> Entry:
 
 def _pieces(part: Tally, kind: Kind) -> Iterator[Entry]:
     """Yield an entry for each cell of a sum that knows them."""
-    for begin, end, count in part.cells.spans() if part.cells is not None else ():
-        at = max(begin, part.first)
-        yield Entry(at, at, min(end - _INSTANT, part.last), count, (part,), *kind)
+    for at, last, count in part.moments:
+        yield Entry(at, at, last, count, (part,), *kind)
 
 
 def _collapsed(some: Iterable[Entry], collapse: timedelta) -> Iterator[list[Entry]]:
@@ -99,6 +97,8 @@ def _collapsed(some: Iterable[Entry], collapse: timedelta) -> Iterator[list[Entr
 
 
 def _joined(group: list[Entry]) -> Entry:
-    parts = {id(part): part for entry in group for part in entry.parts}
     first = group[0]
+    if len(group) == 1 and first.weight == 1 and first.first == first.at:
+        return first
+    parts = {id(part): part for entry in group for part in entry.parts}
     return Entry(first.at, first.at, max(entry.last for entry in group), 1, tuple(parts.values()), first.rule_id, first.value)

@@ -44,20 +44,17 @@ class Ending(Struct, frozen=True):
 
 
 class Episode(Struct, frozen=True):
-    """The entries from the first one counted on; `since`: when the condition began to hold.
+    """The entries from the first one counted on, `last` the time of the last of its matches; `since`: when the condition began
+    to hold.
 
     `ending` is set when the episode is over; `due` is when it has to be looked at again though nothing more comes.
     """
 
     entries: tuple[Entry, ...]
     since: datetime
+    last: datetime
     ending: Ending | None
     due: datetime | None
-
-    @property
-    def last(self) -> datetime:
-        """Return the time of the last of its matches."""
-        return max(entry.last for entry in self.entries)
 
     def held_until(self, complete_until: datetime | None) -> datetime:
         """Return until when the condition is known to have held."""
@@ -106,7 +103,7 @@ def _run(
         if over or following is None:
             members = tuple(entries[begin : position + 1])
             due = undecided or (ending.known if ending else None)
-            return Episode(members, entries[opening].at, ending if over else None, due), position + 1
+            return Episode(members, entries[opening].at, last, ending if over else None, due), position + 1
         if undisturbed and ending is not None:
             undecided = undecided or ending.known
     raise IndexError(opening)

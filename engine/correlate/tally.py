@@ -6,7 +6,8 @@ A tally is a commutative sum: adding the same matches in any order, in any group
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 
@@ -20,6 +21,7 @@ from engine.model.records import NO_LABELS, Labels
 MAX_VALUES = 10
 MAX_SOURCES = 10
 MAX_EVENTS = 25  # of the earliest, and of the latest
+_INSTANT = timedelta(microseconds=1)
 
 # they tell where a line was read, not what it is about
 _NOT_OF_THE_EMITTER = frozenset(("source", "timezone"))
@@ -101,8 +103,11 @@ class Gathered(Struct):
         del self.values[MAX_VALUES:]
 
 
-class Tally(Struct):
-    """The sum of matches: how many, from when to when, labels on which all agree, captures, sources, outermost events."""
+class Tally(Struct, dict=True):
+    """The sum of matches: how many, from when to when, labels on which all agree, captures, sources, outermost events.
+
+    Nothing is added any more once it has been asked for its `moments`.
+    """
 
     count: int
     first: datetime
@@ -129,6 +134,12 @@ class Tally(Struct):
         if self.cells is not None and other.cells is not None:
             self.cells.merge(other.cells)
 
+    @cached_property
+    def moments(self) -> Sequence[tuple[datetime, datetime, int]]:
+        """When they happened, as far as that is known: first, last and count of each cell, in order of time."""
+        spans = self.cells.spans() if self.cells is not None else ()
+        return [(max(begin, self.first), min(end - _INSTANT, self.last), count) for begin, end, count in spans]
+
     def events(self) -> tuple[str, ...]:
         """Return the ids of the outermost events, by time."""
         return tuple(event_id for _, event_id in self.outer)
@@ -154,17 +165,26 @@ class Tally(Struct):
 
 def gathered(stamped: Sequence[tuple[datetime, Value]]) -> Gathered:
     """Return what was captured under one name, given in order of time."""
-    made = Gathered()
-    for at, value in stamped:
-        if made._is_full(at):
-            break
-        made._note(at, value)
+    made = Gathered(_earliest(stamped))
     figures = [(at, value) for at, value in stamped if not isinstance(value, str)]
     if figures:
         numbers = [number for _, number in figures]
         made.first, made.last = min(figures), max(figures)
         made.low, made.high, made.total = min(numbers), max(numbers), sum(numbers)
     return made
+
+
+def _earliest(stamped: Iterable[tuple[datetime, Value]]) -> list[tuple[datetime, Value]]:
+    """Return each value when it came first, the MAX_VALUES earliest; given in order of time."""
+    first: dict[Value, datetime] = {}
+    newest = None
+    for at, value in stamped:
+        if value in first:
+            continue
+        if newest is not None and newest < at and len(first) >= MAX_VALUES:
+            break
+        first[value] = newest = at
+    return sorted(((at, value) for value, at in first.items()), key=lambda each: (each[0], str(each[1])))[:MAX_VALUES]
 
 
 def tally(occurrences: Iterable[Occurrence], timed: bool = False) -> Tally:
