@@ -16,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 
 
-class Cells(Struct):
+class Cells(Struct, array_like=True):
     """Counts by number of a cell of `grain` seconds."""
 
     grain: int = 1

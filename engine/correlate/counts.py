@@ -145,7 +145,8 @@ class Counts:
         self.told = Told()
         self._over: dict[Entity, Mapping[datetime, _Judged]] = {}  # by when it began to hold
         self._due: dict[Entity, datetime | None] = {}  # entities whose last episode goes on
-        self._added: dict[Place, list[Occurrence]] = {}  # since the state was stored
+        self._is_kept = False  # whether its state is stored now and then
+        self._added: dict[Place, list[Occurrence]] = {}  # since that was done
         self._due_moved: set[Entity] = set()
         self._rewritten = False  # whether more has changed since then than what was added, told and due
         self._outside: dict[Place, str] = {}
@@ -174,9 +175,11 @@ class Counts:
             self._keep(place, self._entity(place, facts))
         series.touched = facts.clocks.tick
         self.dirty = True
-        added, one = self._added.setdefault(place, []), occurrence(match)
-        if series.add(one):
-            added.append(one)
+        one = occurrence(match)
+        is_new = series.add(one)
+        if self._is_kept:
+            self._added.setdefault(place, []).extend([one] if is_new else ())
+        if is_new:
             self._asked.add(self._entity_of[place])
 
     def on_retract(self, match: Match, facts: Facts) -> None:
@@ -262,6 +265,7 @@ class Counts:
         self._final_before, self._swept, self._refused = state.final_before, state.swept, state.refused
         for changes in since:
             self._go_on(loads(changes, _Changes))
+        self._is_stored()
 
     def _go_on(self, changes: _Changes) -> None:
         for place, entity, touched, occurrences in map(astuple, changes.added):
@@ -281,7 +285,7 @@ class Counts:
 
     def _is_stored(self) -> None:
         self.dirty = self._rewritten = False
-        self._added = {}
+        self._is_kept, self._added = True, {}
         self._due_moved = set()
 
     def _empty(self, rule_id: str) -> Series:

@@ -36,9 +36,9 @@ class _State(Struct, frozen=True):
 
 
 class _Changes(Struct, frozen=True):
-    """What has come since, and the silences that last now."""
+    """What has been said since, the runs of heartbeats that are others now, and the silences that last now."""
 
-    beats: list[tuple[Beat, list[Evidence]]]
+    beats: list[tuple[Beat, list[tuple[Evidence, Evidence]]]]
     said: list[tuple[Said, list[Stamped]]]
     told: list[tuple[Entity, str]]
     open: list[tuple[str, datetime]]
@@ -72,7 +72,8 @@ class MemberSilence:
         self.dirty = False
         self._beats: dict[Beat, Runs[Evidence]] = {}
         self._said: dict[Said, Moments] = {}
-        self._new_beats: dict[Beat, list[Evidence]] = {}  # since the state was stored
+        self._is_kept = False  # whether its state is stored now and then
+        self._new_beats: set[Beat] = set()  # since that was done
         self._new_said: dict[Said, list[Stamped]] = {}
         self.told = Told()
         self._open: set[tuple[str, datetime]] = set()  # silences told of that last: member, since when
@@ -83,8 +84,7 @@ class MemberSilence:
             return
         self.dirty = True
         if match.rule_id == self._heartbeat:
-            proof = Evidence(match.event_id, match.source_id, match.number, match.at, match.text)
-            self._beat((match.source_id, int(match.captures.get("beat", 0))), proof)
+            self._beat(match)
             return
         for role in self._roles[match.rule_id]:
             named = self._named(match, role, facts)
@@ -140,7 +140,8 @@ class MemberSilence:
 
     def changes(self) -> str:
         """Return what has come since the state was stored as JSON."""
-        new = _Changes(list(self._new_beats.items()), list(self._new_said.items()), self.told.changes(), sorted(self._open))
+        beats = [(beat, list(self._beats[beat])) for beat in sorted(self._new_beats)]
+        new = _Changes(beats, list(self._new_said.items()), self.told.changes(), sorted(self._open))
         self._is_stored()
         return dumps(new)
 
@@ -151,9 +152,7 @@ class MemberSilence:
         self._said = {said: Moments(stamps) for said, stamps in state.said}
         self.told, self._open = Told(state.told), set(state.open)
         for changes in (loads(each, _Changes) for each in since):
-            for beat, proofs in changes.beats:
-                for proof in proofs:
-                    self._beat(beat, proof)
+            self._beats |= {beat: Runs(self._steady(beat[1]), runs) for beat, runs in changes.beats}
             for said, stamps in changes.said:
                 for at, event_id in stamps:
                     self._say(said, at, event_id)
@@ -162,16 +161,20 @@ class MemberSilence:
         self._is_stored()
 
     def _is_stored(self) -> None:
-        self.dirty = False
-        self._new_beats, self._new_said = {}, {}
+        self.dirty, self._is_kept = False, True
+        self._new_beats, self._new_said = set(), {}
 
     def _say(self, said: Said, at: datetime, event_id: str) -> None:
         self._said.setdefault(said, Moments()).add(at, event_id)
-        self._new_said.setdefault(said, []).append((at, event_id))
+        if self._is_kept:
+            self._new_said.setdefault(said, []).append((at, event_id))
 
-    def _beat(self, beat: Beat, proof: Evidence) -> None:
-        self._beats.setdefault(beat, Runs(self._steady(beat[1]))).add(proof)
-        self._new_beats.setdefault(beat, []).append(proof)
+    def _beat(self, match: Match) -> None:
+        number = int(match.captures.get("beat", 0))
+        proof = Evidence(match.event_id, match.source_id, match.number, match.at, match.text)
+        beat = (match.source_id, number)
+        self._beats.setdefault(beat, Runs(self._steady(number))).add(proof)
+        self._new_beats.add(beat)
 
     def _steady(self, number: int) -> timedelta:
         return timedelta(seconds=_STEADY * self._component.heartbeats[number].every_s)

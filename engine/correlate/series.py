@@ -97,16 +97,16 @@ class Series:
         if self.horizon is None or not self.kept or self.kept[0].at >= self.horizon:
             return
         border = bisect_left(self.kept, (self.horizon, ""), key=when)
-        known = set(self.known)
         by_stretch: dict[int, list[Occurrence]] = {}
         for each in self.kept[:border]:
             name = self._name(each)
             del self._names[name]
-            if name not in known:
-                known.add(name)
+            place = bisect_left(self.known, name)
+            if self.known[place : place + 1] != [name]:
+                self.known.insert(place, name)
                 by_stretch.setdefault((each.at - _EPOCH) // (_GRID * self.width), []).append(each)
         del self.kept[:border]
-        self.known = sorted(known)[:KNOWN]
+        del self.known[KNOWN:]
         for stretch, some in by_stretch.items():
             self._sum(stretch, tally(some, self.timed))
 

@@ -55,7 +55,7 @@ def name_of(occurrence: Occurrence, distinct: Sequence[str]) -> str:
     return occurrence.event_id if None in values else repr(values)
 
 
-class Gathered(Struct):
+class Gathered(Struct, array_like=True):
     """The values captured under one name: the distinct ones by their earliest time, and figures of those that are numbers."""
 
     values: list[tuple[datetime, Value]] = field(default_factory=list)
@@ -103,7 +103,7 @@ class Gathered(Struct):
         del self.values[MAX_VALUES:]
 
 
-class Tally(Struct, dict=True):
+class Tally(Struct, array_like=True, dict=True):
     """The sum of matches: how many, from when to when, labels on which all agree, captures, sources, outermost events.
 
     Nothing is added any more once it has been asked for its `moments`.

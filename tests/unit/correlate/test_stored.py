@@ -148,6 +148,21 @@ def test_a_silence_is_told_by_who_knows_the_members_from_pieces(monkeypatch: pyt
     assert [alert.status for key, alerts in whole.items() for alert in alerts if key[1] == "silent"] == ["resolved"]
 
 
+def test_what_came_is_not_kept_twice_where_nothing_is_stored() -> None:
+    correlator = Correlator(PLAN, "default")
+    for item in (*cluster(), *(complaint(second) for second in range(500))):
+        correlator.observe(item)  # type: ignore[arg-type]
+    correlator.flush()
+    kept: Any = correlator._logic("silent")
+    assert (kept._new_said, len(kept._said)) == ({}, 1)
+    hot = Correlator(HOT, "default")
+    for item in storm(0, 500):
+        hot.observe(item)  # type: ignore[arg-type]
+    hot.flush()
+    counted: Any = hot._logic("seen")
+    assert (counted._added, len(counted._series)) == ({}, 3)
+
+
 def test_state_of_another_layout_cannot_be_read() -> None:
     state: dict[str, str] = {}
     take(state, storm(0, 9))
