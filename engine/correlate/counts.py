@@ -342,7 +342,8 @@ class Counts:
         for place in sorted(self._places.get(entity, ()), key=repr):
             by_kind = dated if place.dated else undated
             by_kind.setdefault((place.rule_id, place.value), []).extend(self._applicable(place, facts))
-        last = newest(part for (rule_id, _), parts in dated.items() if rule_id in self._counted for part in parts)
+        of_dated = (part for (rule_id, _), parts in dated.items() if rule_id in self._counted for part in parts)
+        last = newest(of_dated) if undated else None
         counted: list[Entry] = []
         for kind in sorted(kind for kind in {**dated, **undated} if kind[0] in self._counted):
             parts = [*dated.get(kind, ()), *placed(undated.get(kind, ()), last)]

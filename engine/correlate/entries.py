@@ -43,7 +43,7 @@ def entries(
     sums = [part for part in every if isinstance(part, Tally)]
     singles = sorted((part for part in every if isinstance(part, Occurrence)), key=when)
     whole = [_of_sum(part, collapse, kind) for part in sums if part.cells is None]
-    some = [piece for part in sums for piece in _pieces(part, kind)]
+    some = [Entry(at, at, last, count, (part,), *kind) for part in sums for at, last, count in part.moments]
     some += [Entry(part.at, part.at, part.at, 1, (part,), *kind) for part in singles]
     some.sort(key=attrgetter("at"))
     return whole + [_joined(group) for group in _collapsed(some, collapse)] if collapse else whole + some
@@ -77,12 +77,6 @@ def _once(parts: Iterable[Part], distinct: Sequence[str]) -> Iterator[Part]:
 def _of_sum(part: Tally, collapse: timedelta, kind: Kind) -> Entry:
     weight = min(part.count, 1 + (part.last - part.first) // collapse) if collapse else part.count
     return Entry(part.first, part.last, part.last, weight, (part,), *kind)
-
-
-def _pieces(part: Tally, kind: Kind) -> Iterator[Entry]:
-    """Yield an entry for each cell of a sum that knows them."""
-    for at, last, count in part.moments:
-        yield Entry(at, at, last, count, (part,), *kind)
 
 
 def _collapsed(some: Iterable[Entry], collapse: timedelta) -> Iterator[list[Entry]]:

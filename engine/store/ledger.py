@@ -60,7 +60,7 @@ class StoreLedger:
             earliest = min((starts_at for *_, starts_at in wanted), default="")
             chosen = chosen.where(table.c.rule.in_({rule for rule, *_ in wanted}), table.c.starts_at >= earliest)
         found: dict[Key, list[Alert]] = {}
-        for rule, entity, starts_at, body in self._connection.execute(chosen.order_by(*table.primary_key)):
+        for rule, entity, starts_at, body in self._connection.execute(chosen.order_by(*table.primary_key)).all():
             if wanted is None or (rule, entity, starts_at) in wanted:
                 found.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
         return {key: tuple(alerts) for key, alerts in sorted(found.items())}
@@ -73,7 +73,7 @@ class StoreLedger:
             table.c.body != REMOVED,
             or_(table.c.until.is_(None), table.c.until >= schema.text(since)),
         )
-        rows = self._connection.execute(chosen)
+        rows = self._connection.execute(chosen).all()
         return [_sight(_key(scope, rule, entity), start, until) for rule, entity, start, until in rows]
 
     def incidents(self, scope: str, told_of: Collection[Key] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
