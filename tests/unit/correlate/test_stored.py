@@ -11,14 +11,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.correlate import Correlator
+from engine.correlate import Correlator, Resting
 from engine.correlate.stored import SMALL
+from engine.model.incidents import Finding
 from engine.model.matches import Match
 from engine.model.records import Progress
 from engine.model.rules import Clear, Plan
 from tests.building import counting, match, plan, seen, signature, tick
 from tests.unit.correlate.brokers import DIES, PLAN, beats, cluster, complaint, read
-from tests.unit.correlate.saying import in_batches
+from tests.unit.correlate.saying import in_batches, together
 
 HOT = plan(
     signature("seen", entity=("topic",), clear=Clear(0, 60.0)),
@@ -136,6 +137,27 @@ def test_what_is_said_and_known_is_the_same_for_who_reads_it_in_pieces(seed: int
             each["told"].sort()
             each["rows"].sort(key=str)
         assert pieced == whole
+
+
+@pytest.mark.usefixtures("folding_early")
+@pytest.mark.parametrize("seed", range(5))
+def test_batches_done_by_either_of_two_workers_and_done_again_say_the_same_in_the_end(seed: int) -> None:
+    random, every = Random(seed), list(batches(Random(seed)))
+    workers = [Resting(), Resting()]
+    state: dict[str, str] = {}
+    said: list[Finding] = []
+    for batch in every:
+        before = dict(state)
+        for again in range(random.choice((1, 1, 2))):
+            if again:
+                state = before
+            if random.random() < 0.1:
+                workers[0] = Resting()
+            correlator = Correlator(HOT, "default", state, random.choice(workers))
+            for item in batch:
+                correlator.observe(item)  # type: ignore[arg-type]
+            said += correlator.flush()
+    assert together(said) == in_batches(every, HOT, False)
 
 
 def test_a_silence_is_told_by_who_knows_the_members_from_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
