@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import accumulate
 
+import numpy as np
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 from msgspec import Struct
 
@@ -43,8 +44,10 @@ class Taken(Struct, frozen=True, dict=True):
 
     @cached_property
     def _begins(self) -> Sequence[int]:
-        sizes = self.sizes if self.sizes is not None else [len(line) + 1 for line in self.data.split(b"\n")]
-        return list(accumulate(sizes, initial=0))[: len(self.starts)]
+        if self.sizes is not None:
+            return list(accumulate(self.sizes[:-1], initial=0))
+        ends = np.flatnonzero(np.frombuffer(self.data, np.uint8) == ord("\n"))
+        return [0, *(ends[:-1] + 1).tolist()]
 
 
 def _time(kind: int, at_ms: int) -> datetime | None:
