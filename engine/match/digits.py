@@ -24,8 +24,7 @@ ALIKE = bytes.maketrans(DIGITS.encode(), b"0" * len(DIGITS))  # what texts that 
 
 _PARTS = re.compile(
     r"(?P<keeps>\(\?(?:P?<\w+>|[a-zA-Z-]*:|[a-zA-Z-]+\))|\{\d+(?:,\d*)?\})"  # a group's beginning, a count: their digits stay
-    r"|(?P<one>\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\\(?:x[0-9a-fA-F]{2}|x\{[0-9a-fA-F]+\}|[pP](?:\{\^?\w+\}|\w)|.)|[0-9])"
-    r"|(?P<other>.)",
+    r"|(?P<one>\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\\(?:x[0-9a-fA-F]{2}|x\{[0-9a-fA-F]+\}|[pP](?:\{\^?\w+\}|\w)|.)|[0-9])",
     re.DOTALL,
 )
 _STRANGE = ("\\Q", "\\C")  # quoted stretches, bytes
