@@ -29,7 +29,7 @@ RULES = (20, 100, 1000)
 LINES, STORM_LINES, SMALL_LINES = 1_000_000, 100_000, 200
 SLOW = {"sec": 10_000, "python re": 10_000, "grep -E": 100_000}  # lines: these take minutes or hours for all
 TICK_S = 0.01  # what the system counts CPU in
-RUNS, SHORT_RUNS = 3, 10
+RUNS, SHORT_RUNS = 5, 10
 WRAPPED = (("compose",), ("kubectl",), ("cri",), ("journal",), ("docker json",), ("ecs",), ("logstash",))
 WRAPPED_LINES = 100_000
 MEMORY_LINES = (60_000, 600_000, 6_000_000)
@@ -38,11 +38,11 @@ MEMORY_LINES = (60_000, 600_000, 6_000_000)
 def measure(folder: Path) -> None:
     """Measure speed and print."""
     log = corpus(folder, LINES, QUIET_RATE)
-    costs = {}
-    for count in RULES:
-        plan = plan_of(count, folder)
-        costs[count] = _compared(folder, log, plan, count)
-    say("result", f"1,000 rules take {costs[1000] / costs[20]:.2f} times what 20 take")
+    plans = [plan_of(count, folder) for count in RULES]
+    costs = in_turn([(plan, log) for plan in plans], RUNS)
+    for count, plan, cost in zip(RULES, plans, costs, strict=True):
+        _compare(folder, log, plan, count, cost)
+    say("result", f"1,000 rules take {costs[-1] / costs[0]:.2f} times what 20 take (in turn)")
     _hits(folder, plan_of(1000, folder))
     measure_wrapped(folder)
     path = corpus(folder, SMALL_LINES, QUIET_RATE)
@@ -73,11 +73,17 @@ def measure_memory(folder: Path) -> None:
 
 
 def bare(plan: Plan, *logs: Path, runs: int = RUNS) -> list[float]:
-    """Return the CPU seconds per million lines that it costs to read each of `logs` and match it: the cheapest of `runs`,
-    which take turns, as the machine is not always equally fast."""
-    matcher = Matcher(plan, Cache())
-    sights = [sight_of(matcher, plan.formats) for _ in logs]
-    turns = [[_once(plan, matcher, log, sight) for log, sight in zip(logs, sights, strict=True)] for _ in range(runs)]
+    """Return the CPU seconds per million lines that it costs to read each of `logs` and match it (see in_turn)."""
+    return in_turn([(plan, log) for log in logs], runs)
+
+
+def in_turn(scans: Sequence[tuple[Plan, Path]], runs: int) -> list[float]:
+    """Return the CPU seconds per million lines of each scan: the cheapest of `runs`, which take turns, as the machine is not
+    always equally fast."""
+    matchers = {id(plan): Matcher(plan, Cache()) for plan, _ in scans}
+    ready = [(plan, matchers[id(plan)], log) for plan, log in scans]
+    sights = [sight_of(matcher, plan.formats) for plan, matcher, _ in ready]
+    turns = [[_once(*each, sight) for each, sight in zip(ready, sights, strict=True)] for _ in range(runs)]
     return [min(costs) for costs in zip(*turns, strict=True)]
 
 
@@ -97,9 +103,8 @@ def _wrapped(log: Path, chain: Sequence[str], folder: Path) -> Path:
     return path
 
 
-def _compared(folder: Path, log: Path, plan: Plan, count: int) -> float:
-    """Print and return what a scan costs with `plan`, and print what other tools do."""
-    [ours] = bare(plan, log)
+def _compare(folder: Path, log: Path, plan: Plan, count: int, ours: float) -> None:
+    """Print what a scan costs with `plan`, and what other tools do."""
     say("measured", f"{count:>5} rules: tocsin {ours:.2f} s of CPU per million lines")
     regexes = Matcher(plan).screen().regexes
     for name, cpu_of in tools().items():
@@ -108,7 +113,6 @@ def _compared(folder: Path, log: Path, plan: Plan, count: int) -> float:
         theirs = max(whole - start, TICK_S) / lines * 1e6
         spent = f"{name} {theirs:.2f} s (from {lines:,} lines) and {start:.2f} s to start"
         say("result", f"{count:>5} rules: {spent}; tocsin has {theirs / ours:.2f} times its speed")
-    return ours
 
 
 def _hits(folder: Path, plan: Plan) -> None:
