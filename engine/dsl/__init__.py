@@ -64,6 +64,15 @@ def load_tests(paths: Sequence[Path], cache_dir: Path | None = None) -> Tests:
     return cached_tests(fingerprint(sources), cache_dir) or _stored(sources, cache_dir).tests
 
 
+def _plan_and_tests(sources: Sequence[RuleSource], cache_dir: Path | None) -> tuple[Plan, Tests]:
+    digest = fingerprint(sources)
+    plan, tests = cached(digest, cache_dir), cached_tests(digest, cache_dir)
+    if plan is not None and tests is not None:
+        return plan, tests
+    pack = _stored(sources, cache_dir)
+    return pack.plan, pack.tests
+
+
 def _stored(sources: Sequence[RuleSource], cache_dir: Path | None) -> Pack:
     from engine.dsl.pack import compile_sources  # noqa: PLC0415  (keeps the cached start free of the compiler)
 
@@ -78,11 +87,11 @@ def _beside_shipped(sources: Sequence[RuleSource], cache_dir: Path | None) -> Pa
     from engine.dsl.pack import compile_beside  # noqa: PLC0415
 
     shipped = collect([builtin_rules()])
-    others = [source for source in sources if source not in shipped]
+    known = frozenset(shipped)
+    others = [source for source in sources if source not in known]
     if not others or len(others) + len(shipped) != len(sources):
         return None
-    paths = [builtin_rules()]
-    return compile_beside(load_cached(paths, cache_dir), load_tests(paths, cache_dir), shipped, others)
+    return compile_beside(*_plan_and_tests(shipped, cache_dir), shipped, others)
 
 
 def sound(paths: Sequence[Path]) -> Pack:

@@ -120,7 +120,7 @@ def _check_field(draft: Draft, kind: str, name: str, world: World) -> None:
     at = draft.document.find(["correlation", "condition", FIELD])
     for id_ in draft.file.correlation.rules if draft.file.correlation else ():
         known = {*world.captures(id_), *(world.labels if kind == "value_count" else ())}
-        if id_ in world.ids and name not in known:
+        if id_ in world.outlines and name not in known:
             draft.report.add(Code.UNKNOWN_ENTITY, at, f"`{id_}` captures no `{name}`", did_you_mean(name, known))
 
 

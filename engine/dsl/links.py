@@ -82,7 +82,7 @@ def _check_replaced(draft: Draft, world: World) -> None:
 def _check_ids(draft: Draft, world: World) -> None:
     for loc, id_ in (*needed(draft), *_listed(["related"], draft.file.related)):
         either = loc == _OF  # a component or a rule
-        known = world.ids | world.components.keys() if either else world.ids
+        known = world.outlines.keys() | world.components.keys() if either else world.outlines.keys()
         if id_ not in known:
             _unknown(draft, loc, id_, known, "component or rule" if either else "rule")
     _check_signatures(draft, world)
@@ -94,7 +94,7 @@ def _check_signatures(draft: Draft, world: World) -> None:
     named: list[tuple[Loc, str]] = [(_OF, given.of)] if given and given.of else []
     named += _listed(["correlation", "expect"], given.expect if given else ())
     for loc, id_ in named:
-        found = world.outline(id_)
+        found = world.outlines.get(id_)
         if found is not None and found.counts:
             message = f"`{id_}` is a correlation, and only lines can be expected"
             draft.report.add(Code.CORRELATION_SHAPE, draft.document.find(loc), message, "name a rule with a detection")
@@ -170,6 +170,6 @@ def _check_join(draft: Draft, by: Mapping[str, str], others: Iterable[str], loc:
     for mine, theirs in by.items():
         _check_key(draft, mine, [*loc, mine], world, dict.fromkeys(own, ""))
         for other in others:
-            if (found := world.outline(other)) is not None:
+            if (found := world.outlines.get(other)) is not None:
                 known = {*world.captures(other), *found.entity}
                 _check_key(draft, theirs, [*loc, mine], world, dict.fromkeys(known, ""))

@@ -20,7 +20,7 @@ from engine.dsl.reader import read
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.rule_test import Tests
 from engine.dsl.terms import Terms, terms_of
-from engine.dsl.world import outlines, world
+from engine.dsl.world import outlines_of, world
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Component, Format, Plan
 
@@ -175,7 +175,7 @@ def _compiled(found: _Reading, beside: Plan, digest: str) -> Plan:
     """Return the plan of what was found and of what was compiled before; what is wrong goes to the reports."""
     found.components |= {each.name: each for each in beside.components}
     found.formats |= {each.name: each for each in beside.formats}
-    known = world(found.drafts, found.components, tuple(found.formats.values()), outlines(beside))
+    known = world(found.drafts, found.components, tuple(found.formats.values()), outlines_of(beside))
     check_links(known)
     _check_giving_way(found)
     signatures, correlations = list(beside.signatures), list(beside.correlations)

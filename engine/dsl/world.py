@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 from msgspec import Struct, field
 
@@ -31,7 +32,7 @@ class Outline(Struct, frozen=True):
     counts: bool = False
 
 
-class World(Struct, frozen=True):
+class World(Struct, frozen=True, dict=True):
     """Everything that was read, before rules refer to each other. `drafts`, by id, are still to be compiled; `compiled` are
     the outlines of rules that are."""
 
@@ -41,21 +42,17 @@ class World(Struct, frozen=True):
     labels: frozenset[str] = field(default_factory=frozenset)
     compiled: Mapping[str, Outline] = field(default_factory=dict)
 
-    @property
-    def ids(self) -> Set[str]:
-        """The ids of all rules."""
-        return self.drafts.keys() | self.compiled.keys()
-
-    def outline(self, id_: str) -> Outline | None:
-        """Return what is known of a rule; None where there is none."""
-        return _outline(self.drafts[id_]) if id_ in self.drafts else self.compiled.get(id_)
+    @cached_property
+    def outlines(self) -> Mapping[str, Outline]:
+        """What is known of every rule, by id."""
+        return {**self.compiled, **{id_: _outline(draft) for id_, draft in self.drafts.items()}}
 
     def captures(self, id_: str) -> Mapping[str, str]:
         """Return name -> type of what matches or alerts of `id_` carry; a correlation carries what its members do."""
         return self._captures(id_, frozenset())
 
     def _captures(self, id_: str, above: frozenset[str]) -> Mapping[str, str]:
-        found = self.outline(id_)
+        found = self.outlines.get(id_)
         if found is None or id_ in above:
             return {}
         return _first_wins((found.captures, *(self._captures(member, above | {id_}) for member in found.members)))
@@ -65,7 +62,7 @@ class World(Struct, frozen=True):
         (an incident takes missing values from its symptoms) or continues, entity and labels."""
         related = [id_, *self._below(id_)]
         named = _first_wins(self.captures(other) for other in related)
-        outlines = [found for other in related if (found := self.outline(other)) is not None]
+        outlines = [found for other in related if (found := self.outlines.get(other)) is not None]
         entity = {name: "word" for found in outlines for name in found.entity}
         static = dict.fromkeys(outlines[0].labels, "word") if outlines else {}
         return {**dict.fromkeys(self.labels, "word"), **static, **entity, **named}
@@ -74,7 +71,7 @@ class World(Struct, frozen=True):
         """Yield the rules that `id_` explains or continues, and theirs, each once."""
         seen, waiting = {id_}, [id_]
         while waiting:
-            found = self.outline(waiting.pop())
+            found = self.outlines.get(waiting.pop())
             for other in found.below if found else ():
                 if other not in seen:
                     seen.add(other)
@@ -92,7 +89,7 @@ def world(
     return World(drafts, components, formats, frozenset(LABELS) | given_labels(components.values(), formats), compiled or {})
 
 
-def outlines(plan: Plan) -> Mapping[str, Outline]:
+def outlines_of(plan: Plan) -> Mapping[str, Outline]:
     """Return the outlines of the rules of a plan, by id: what a correlation carries is known by then."""
     counting = {each.rule.id for each in plan.correlations}
     return {id_: _outline_of_rule(rule, id_ in counting) for id_, rule in plan.rules().items()}

@@ -13,6 +13,7 @@ from engine.dsl.templates import CONTEXT
 from engine.dsl.world import World, given_labels
 from engine.model.expressions import names
 from engine.model.rules import Hole, Step, Template
+from engine.remembered import remembered
 
 _EVERYWHERE = frozenset(("cluster", "source", "container", "connector", "task", "worker"))  # of wrappers and status documents
 
@@ -41,9 +42,14 @@ def _names(template: Template) -> Iterator[tuple[Hole, str]]:
 
 
 def _filled(draft: Draft, pack: Pack) -> frozenset[str]:
+    return frozenset((*CONTEXT, *_world(pack).visible(draft.id)))
+
+
+@remembered
+def _world(pack: Pack) -> World:
     components = {each.name: each for each in pack.plan.components}
     labels = given_labels(components.values(), pack.plan.formats) | _EVERYWHERE
-    return frozenset((*CONTEXT, *World(pack.drafts, components, pack.plan.formats, labels).visible(draft.id)))
+    return World(pack.drafts, components, pack.plan.formats, labels)
 
 
 def _texts(steps: Sequence[Step], verify: Sequence[Template]) -> Iterator[tuple[Loc, Template]]:

@@ -14,6 +14,7 @@ from engine.dsl.report import Report
 from engine.dsl.world import World, entity_of, world
 from engine.model.expressions import Binary, Call, Expression, Literal, Unary, evaluate
 from engine.model.rules import Absence, Correlation, Plan
+from engine.remembered import remembered
 
 _CONDITION: Loc = ["correlation", "condition"]
 
@@ -31,8 +32,12 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
         _check_order(draft, found, pack.plan, report)
     elif found.condition is not None:
         _check_condition(draft, found, found.condition, pack.plan, report)
-    known = world(pack.drafts, {each.name: each for each in pack.plan.components}, pack.plan.formats)
-    _check_keys(draft, known, report)
+    _check_keys(draft, _world(pack), report)
+
+
+@remembered
+def _world(pack: Pack) -> World:
+    return world(pack.drafts, {each.name: each for each in pack.plan.components}, pack.plan.formats)
 
 
 def _check_absence(draft: Draft, given: Absence, plan: Plan, report: Report) -> None:
@@ -129,7 +134,7 @@ def _check_keys(draft: Draft, known: World, report: Report) -> None:
 
 
 def _missing(draft: Draft, id_: str, known: World) -> Sequence[str]:
-    other = known.outline(id_)
+    other = known.outlines.get(id_)
     if other is None:
         return ()
     has = {*known.captures(id_), *known.labels, *other.labels, *other.entity}
