@@ -33,10 +33,11 @@ class Chunk(Struct, frozen=True):
     line number of the first line (0: unknown).
 
     `stream` is what the source is read out of, when it is not a stream of its own: a Kafka partition that many sources are
-    interleaved in. Chunks of one stream are in order and contiguous: each begins where the one before ended, at `end` when its
-    positions are not counted in bytes. `data` may be empty: nothing stands between `offset` and `end`.
+    interleaved in. Chunks of one stream are contiguous: each begins where the one before ended, at `end` when its positions are
+    not counted in bytes, and those of one source are in order. `data` may be empty: nothing stands between `offset` and `end`.
 
-    `records`, where positions do not count bytes: what was joined into `data`, in order.
+    `records`, where positions do not count bytes: what was joined into `data`, in order. It may lie mixed with what others
+    have in the same part of the stream: then all of their chunks but the last end where they begin.
     """
 
     source_id: str

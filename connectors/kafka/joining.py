@@ -1,41 +1,53 @@
-"""Records of one source that follow each other, as one chunk: what is done for a chunk is done once for hundreds of lines."""
+"""Records of a partition joined to chunks, one of each source: what is done for a chunk is done once for hundreds of lines."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import itemgetter
+from typing import Self
 
 import numpy as np
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 from msgspec import Struct
 
 from engine.model.records import Labels
-from engine.ports import Chunk, Piece
+from engine.ports import Chunk
 
 JOINED_BYTES = 256 * 1024
 
+Time = tuple[int, int]  # of a record: what it is the time of, and milliseconds since 1970
+
 
 class Origin(Struct, frozen=True, eq=False):
-    """A source, the stream it is read out of, and its labels. Two are one origin when they are one object."""
+    """A source and its labels. Two are one origin when they are one object."""
 
     source_id: str
-    stream: str
     labels: Labels
 
 
 class Taken(Struct, frozen=True, dict=True):
-    """Records that follow each other in their stream: their lines, how many bytes each has of them (None: each is one line),
-    the positions they begin at, and their times as the client gives them. The records themselves are not held: what is done
-    while they are in the cache is cheaper."""
+    """Records of one origin, in order: their lines, each with its line end; how many bytes each record has of them (None: each
+    is one line); the positions they begin at, and their times as the client gives them. The records themselves are not held:
+    what is done while they are in the cache is cheaper."""
 
     data: bytes
     sizes: Sequence[int] | None
     starts: Sequence[int]
-    times: Sequence[tuple[int, int]]
+    times: Sequence[Time]
+
+    @classmethod
+    def of(cls, parts: Sequence[bytes], starts: Sequence[int], times: Sequence[Time]) -> Self:
+        """Make it of what each record holds: a line or several, without a line end or with one."""
+        data = b"\n".join(parts) + b"\n"
+        if data.count(b"\n") == len(parts):
+            return cls(data, None, starts, times)
+        ended = [part if part.endswith(b"\n") else part + b"\n" for part in parts]
+        return cls(b"".join(ended), list(map(len, ended)), starts, times)
 
     def place(self, at: int) -> tuple[int, datetime | None]:
         """Return the position of byte `at` of their lines, and when it was taken if the record says so."""
@@ -57,32 +69,102 @@ def _time(kind: int, at_ms: int) -> datetime | None:
     return None
 
 
+class _Held:
+    """What is held of one origin: what was taken together, and behind that single records."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+        self.records: list[tuple[bytes, int, Time]] = []
+        self._taken: list[Taken] = []
+
+    def add(self, taken: Taken) -> None:
+        self._taken = [*self.taken(), taken]
+
+    def taken(self) -> list[Taken]:
+        """Return all that is held, in order."""
+        if self.records:
+            self._taken.append(Taken.of(*zip(*self.records, strict=True)))
+            self.records = []
+        return self._taken
+
+
 class Joining:
-    """The records that the next one may join."""
+    """What was read of a partition and is not given on yet: of each source, the records that follow each other in it.
 
-    def __init__(self) -> None:
-        self._origin: Origin | None = None
-        self._parts: list[bytes] = []
-        self._pieces: list[Piece] = []
-        self._start = self._bytes = self._end = 0
+    Args:
+        stream: the name of the partition.
+        start: the position that reading begins at.
+    """
 
-    def add(self, origin: Origin, taken: Taken, end: int) -> Chunk | None:
-        """Take records; the next one begins at `end`. Return what was held if they do not join it."""
-        done = None
-        if origin is not self._origin or taken.starts[0] != self._end or self._bytes + len(taken.data) > JOINED_BYTES:
-            done = self.rest()
-            self._origin, self._start = origin, taken.starts[0]
-        self._pieces.append((self._bytes, taken))
-        self._parts.append(taken.data)
+    def __init__(self, stream: str, start: int) -> None:
+        self._stream = stream
+        self._start = self._end = start
+        self._sources: dict[str, _Held] = {}
+        self._bytes = 0
+
+    def add(self, origin: Origin, taken: Taken) -> Iterator[Chunk]:
+        """Take records of one origin; yield what is held first if their source has other labels there."""
+        if self._is_other(origin):
+            yield from self.rest()
+        self._held(origin).add(taken)
         self._bytes += len(taken.data)
-        self._end = end
-        return done
 
-    def rest(self) -> Chunk | None:
-        """Return what is held, if anything, and hold nothing."""
-        done, origin = None, self._origin
-        if origin is not None:
-            data = b"".join(self._parts)
-            done = Chunk(origin.source_id, self._start, data, 0, None, origin.labels, origin.stream, self._end, self._pieces)
-        self._origin, self._parts, self._pieces, self._bytes = None, [], [], 0
-        return done
+    def add_each(
+        self, origins: Sequence[Origin], parts: Sequence[bytes], starts: Sequence[int], times: Sequence[Time]
+    ) -> Iterator[Chunk]:
+        """Take records of several origins: what each holds, where it begins, and its time. Yields as `add`."""
+        records = zip(parts, starts, times, strict=True)
+        some = dict.fromkeys(origins)
+        if len({origin.source_id for origin in some}) < len(
+            some
+        ):  # a source goes from one to another: they are to stay in order
+            for origin, run in groupby(zip(origins, records, strict=True), itemgetter(0)):
+                yield from self.add(origin, Taken.of(*zip(*(record for _, record in run), strict=True)))
+            return
+        if any(map(self._is_other, some)):
+            yield from self.rest()
+        held = {origin: self._held(origin).records for origin in some}
+        for origin, record in zip(origins, records, strict=True):
+            held[origin].append(record)
+        self._bytes += sum(map(len, parts))
+
+    def reached(self, end: int) -> Iterator[Chunk]:
+        """Take it that the partition is read up to `end`; yield what is held if that is enough."""
+        self._end = end
+        if self._bytes >= JOINED_BYTES:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[Chunk]:
+        """Yield what is held, and hold nothing: a chunk of each source; the last ends where the partition is read to."""
+        sources = list(self._sources.values())
+        if not sources and self._start < self._end:
+            sources = [_Held(Origin(self._stream, {}))]
+        for number, held in enumerate(sources, 1):
+            end = self._end if number == len(sources) else self._start
+            yield self._chunk(held.origin, held.taken(), end)
+        self._sources, self._start, self._bytes = {}, self._end, 0
+
+    def _is_other(self, origin: Origin) -> bool:
+        held = self._sources.get(origin.source_id)
+        return held is not None and held.origin is not origin
+
+    def _held(self, origin: Origin) -> _Held:
+        held = self._sources.get(origin.source_id)
+        if held is None:
+            held = self._sources[origin.source_id] = _Held(origin)
+        return held
+
+    def _chunk(self, origin: Origin, taken: Sequence[Taken], end: int) -> Chunk:
+        begins = accumulate((len(each.data) for each in taken), initial=0)
+        data = b"".join([each.data for each in taken])
+        return Chunk(
+            origin.source_id,
+            self._start,
+            data,
+            0,
+            None,
+            origin.labels,
+            self._stream,
+            end,
+            list(zip(begins, taken, strict=False)),
+        )

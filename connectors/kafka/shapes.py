@@ -1,7 +1,7 @@
 """Shapes of shippers' documents: all that is equal in those about one file, but for the digits in some places. Pure.
 
-A shipper writes the same document around every line, with another offset or time in it. Once some were read, the lines of those
-of their shape are cut out of hundreds at once; that they are of it proves that whoever reads them finds the same in them.
+Most shippers write the same document around every line, with another offset or time in it. Once some were read, the lines of
+those of their shape are cut out of hundreds at once; that they are of it proves that whoever reads them finds the same in them.
 """
 
 from __future__ import annotations
@@ -9,13 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
+A = TypeVar("A")
+
 MOST = 64  # shapes that are known at once
 LONGEST = 4096  # bytes of what stands around a line
+VAIN, SELDOM = 20, 20  # lists that nothing learnt was of use to, behind which only each so many-th is learnt from
 
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _DIGITS = re.compile(rb"(\d+)")
@@ -24,14 +28,13 @@ _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b'"': b'"', b"/": b"/"}
 Lines = tuple[bytes, Sequence[int] | None]  # and how many bytes each document has of them, None where each has one line
 
 
-class Shape(Struct, frozen=True, dict=True):
-    """What stands between the lines of two documents about a file of a host: texts and, at the odd places, digits.
+class Shape(Struct, Generic[A], frozen=True, dict=True):
+    """What stands between the lines of two documents that say the same `about` them: texts and, at the odd places, digits.
 
     It is what is behind a line, a line end, and what is before a line. At the places `varying` the digits may be any.
     """
 
-    host: str
-    file: str
+    about: A
     between: tuple[bytes, ...]
     varying: frozenset[int] = frozenset()
 
@@ -48,23 +51,13 @@ class Shape(Struct, frozen=True, dict=True):
             return None
         return _lines(cut[1:]) if _is_utf8(cut) else None
 
-    def widened(self, other: Shape) -> Shape | None:
+    def widened(self, other: Shape[A]) -> Shape[A] | None:
         """Return the shape of the documents of both; None when they differ in more than digits."""
-        if (self.host, self.file, self.between[::2]) != (other.host, other.file, other.between[::2]):
+        if self.about != other.about or self.between[::2] != other.between[::2]:
             return None
         both = enumerate(zip(self.between, other.between, strict=True))
         varying = self.varying | other.varying | {place for place, (this, that) in both if this != that}
-        return self if varying == self.varying else Shape(self.host, self.file, self.between, varying)
-
-    @cached_property
-    def examples(self) -> tuple[bytes, bytes]:
-        """Two documents of this shape that differ wherever some do: what they say alike, all of them say."""
-        return self._example(b"1"), self._example(b"2")
-
-    def _example(self, digit: bytes) -> bytes:
-        parts = [digit if place in self.varying else part for place, part in enumerate(self.between)]
-        behind, _, before = b"".join(parts).partition(b"\n")
-        return before + digit + behind
+        return self if varying == self.varying else Shape(self.about, self.between, varying)
 
     @cached_property
     def _between(self) -> re.Pattern[bytes]:
@@ -91,22 +84,32 @@ class Shape(Struct, frozen=True, dict=True):
                 yield _any_digits(self.between[place - 1], in_text) if place in self.varying else part
 
 
-class Shapes:
+class Shapes(Generic[A]):
     """The shapes that were learnt lately."""
 
     def __init__(self) -> None:
-        self._known: list[Shape] = []
+        self._known: list[Shape[A]] = []
+        self._vain = 0  # lists of documents since a shape was of use
 
-    def shape_of(self, value: bytes) -> Shape | None:
-        """Return the shape that a document seems to be of; None when it is not known."""
-        return next((shape for shape in self._known if shape.fits(value)), None)
+    def cut(self, values: Sequence[bytes]) -> tuple[Lines, A] | None:
+        """Return the lines of documents and what all say about them; None where they are not all of one known shape."""
+        shape = next((shape for shape in self._known if shape.fits(values[0])), None)
+        # what has changed on the way is found sooner in fewer
+        fits = shape is not None and shape.fits(values[-1]) and shape.fits(values[len(values) // 2])
+        lines = shape.lines_in(values) if shape is not None and fits else None
+        self._vain = 0 if lines is not None else self._vain + 1
+        return None if shape is None or lines is None else (lines, shape.about)
 
-    def learn(self, shape: Shape | None) -> None:
-        """Learn a shape; those that were learnt longest ago are forgotten when they are too many."""
-        if shape is not None:
-            self._known = [self._taken_out(shape), *self._known][:MOST]
+    def learn(self, values: Sequence[bytes], about: A) -> None:
+        """Learn the shapes of documents that all say `about` their lines; those learnt longest ago are forgotten when they are
+        too many. Where that has been in vain for long it is tried now and then only."""
+        if self._vain <= VAIN or self._vain % SELDOM == 0:
+            for value in {values[0], values[-1]}:
+                shape = shape_around(value, about)
+                if shape is not None:
+                    self._known = [self._taken_out(shape), *self._known][:MOST]
 
-    def _taken_out(self, shape: Shape) -> Shape:
+    def _taken_out(self, shape: Shape[A]) -> Shape[A]:
         """Return the known shape that is also this one, which is known no more; else this one."""
         for at, known in enumerate(self._known):
             if (widened := known.widened(shape)) is not None:
@@ -115,17 +118,18 @@ class Shapes:
         return shape
 
 
-def shape_around(value: bytes, host: str, file: str, key: str) -> Shape | None:
-    """Return the shape of a document about `file` of `host` whose line stands under `key`; None where nobody can be sure where
-    in it that is, or what is around it is no plain text. Raises msgspec's DecodeError for what is no document."""
-    line = bytes(_RAW.decode(value).get(key, b""))
+def shape_around(value: bytes, about: A) -> Shape[A] | None:
+    """Return the shape of a document; None where nobody can be sure where in it the line is, or what is around that is no plain
+    text. Raises msgspec's DecodeError for what is no document."""
+    raw = _RAW.decode(value)
+    line = bytes(raw.get("message", raw.get("log", b"")))
     before, found, behind = value.partition(line or b"\n")
     around = b'"%b\n%b"' % (behind, before)
     if not found.startswith(b'"') or line in before + behind or len(around) > LONGEST:
         return None
     if around.count(b"\n") > 1 or b"\\" in around:
         return None
-    return Shape(host, file, tuple(_DIGITS.split(around)))
+    return Shape(about, tuple(_DIGITS.split(around)))
 
 
 def _any_digits(before: bytes, in_text: bool) -> bytes:

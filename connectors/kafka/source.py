@@ -10,31 +10,29 @@ record are spanned by empty chunks; a range that is lost is not, so that nothing
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from confluent_kafka import Message
 from msgspec.structs import replace
 
 from connectors.kafka.cluster import Cluster, Log
+from connectors.kafka.documents import Documents, Whose, stream_name
 from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken
 from connectors.kafka.labels import fields_asked, filled
 from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
-from connectors.kafka.records import Content, Run, content, fields_of, first, run_of, stream_name
-from connectors.kafka.shapes import Shapes
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceAway, SourceError, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 
 ORIGINS = 10_000  # that are remembered
-FEW = 8  # records: fewer are not worth reading together
-SINGLY = 10  # lists of records that are read one by one once most of one were: to try costs something too
-_SHAPES = Shapes()  # of a process, for a source lives no longer than a batch there
+
+_documents = lru_cache(16)(Documents)  # of a process, for a source lives no longer than a batch there
 
 
 @dataclass
@@ -63,7 +61,6 @@ class KafkaSource:
     options: Mapping[str, str] = field(default_factory=dict)
     _bounds: Mapping[int, int] | None = field(default=None, repr=False)
     _origins: dict[object, Origin] = field(default_factory=dict, repr=False)
-    _singly: dict[int, int] = field(default_factory=dict, repr=False)  # by partition: how many lists more are read singly
 
     def initial(self) -> Offset:
         """Return where a first run starts; a topic that is not there yet is read from its beginning once it is."""
@@ -105,82 +102,60 @@ class KafkaSource:
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
         """Yield the lines of a slice; what is gone raises after everything that is left was yielded.
 
-        Records of a source that follow each other are one chunk.
+        Records of a source that are read at about the same time are one chunk.
         """
         lost = made(slice_["lost"], list[Lost])
         wanted = made(slice_["ranges"], list[Range])
-        at = {each.partition: each.start for each in wanted}
-        joining = Joining()
+        joinings = {each.partition: self._joining(each.partition, each.start) for each in wanted}
         patience_s = PATIENCE_S if self.final else LIVE_PATIENCE_S
         for item in reading(self.bootstrap_servers, self.options, self.topic, wanted, patience_s):
             if isinstance(item, Lost):
                 lost.append(item)
-                at[item.partition] = item.end
+                yield from joinings[item.partition].rest()
+                joinings[item.partition] = self._joining(item.partition, item.end)
             else:
                 partition = item[0].partition()
-                at[partition] = yield from self._joined(item, partition, at[partition], joining)
-        yield from _held(joining.rest())
-        yield from (self._gap(each.partition, at[each.partition], each.end) for each in wanted if at[each.partition] < each.end)
+                yield from self._joined(item, partition, joinings[partition])
+        for each in wanted:
+            joining = joinings[each.partition]
+            yield from joining.reached(place(each.end))
+            yield from joining.rest()
         if lost:
             raise ExceptionGroup("lines are gone", [self._loss(each) for each in lost])
 
-    def _joined(self, messages: Sequence[Message], partition: int, at: int, joining: Joining) -> Generator[Chunk, None, int]:
-        """Yield what is complete once `messages` are joined, of a partition that is read up to `at`; return where it is.
+    def _joining(self, partition: int, start: int) -> Joining:
+        return Joining(self._stream(partition), place(start))
 
-        What cannot be read together is halved: a partition goes from one source to another now and then. One that does so all
-        the time is read singly for a while.
-        """
-        together = not self._singly.get(partition, 0)
-        todo, singly = [messages], 0
-        while todo:
-            some = todo.pop()
-            run = self._run(some, at) if together and len(some) > FEW else None
-            if run is not None:
-                at = yield from self._joined_run(run, some, at, joining)
-            elif together and len(some) > FEW:
-                todo += (some[len(some) // 2 :], some[: len(some) // 2])
-            else:
-                singly += len(some)
-                at = yield from self._joined_singly(some, partition, at, joining)
-        rest = self._singly.get(partition, 0) - 1
-        self._singly[partition] = SINGLY if together and len(messages) > FEW and singly * 2 > len(messages) else max(0, rest)
-        return at
-
-    def _joined_run(self, run: Run, messages: Sequence[Message], at: int, joining: Joining) -> Generator[Chunk, None, int]:
-        first = messages[0]
-        end = at + len(messages)
-        starts = range(place(at), place(end), RECORD_POSITIONS)
-        taken = Taken(run.data, run.sizes, starts, list(map(Message.timestamp, messages)))
-        yield from _held(joining.add(self._origin(first.partition(), first.key(), run), taken, place(end)))
-        return end
-
-    def _joined_singly(
-        self, messages: Sequence[Message], partition: int, at: int, joining: Joining
-    ) -> Generator[Chunk, None, int]:
-        for message in messages:
-            offset, value = message.offset(), message.value()
-            if value is None:  # a deletion in a compacted topic: as if there were nothing
-                continue
-            if at < offset:
-                yield from _held(joining.rest())
-                yield self._gap(partition, at, offset)
-            said = content(value)
-            origin = self._origin(partition, message.key(), said, value)
-            at = offset + 1
-            taken = Taken(said.data, [len(said.data)], [place(offset)], [message.timestamp()])
-            yield from _held(joining.add(origin, taken, place(at)))
-        return at
-
-    def _run(self, messages: Sequence[Message], at: int) -> Run | None:
-        """Return what `messages` hold if that is surely of one source without a gap."""
+    def _joined(self, messages: Sequence[Message], partition: int, joining: Joining) -> Iterator[Chunk]:
+        """Yield what is enough for a chunk once `messages` are joined, which are of one partition."""
+        end = place(messages[-1].offset() + 1)
         values = list(map(Message.value, messages))
-        whole = messages[0].offset() == at and messages[-1].offset() == at + len(messages) - 1 and None not in values
-        if not whole or sum(map(len, values)) > JOINED_BYTES:
-            return None
-        run = run_of(values, _SHAPES)
-        if run is None or (self._fields and not self._tells_fields(run.examples)):
-            return None
-        return run if not self._keyed(run) or len(set(map(Message.key, messages))) == 1 else None
+        if None in values:  # deletions in a compacted topic: as if there were nothing
+            messages = [message for message, value in zip(messages, values, strict=True) if value is not None]
+            values = list(map(Message.value, messages))
+        if len(values) > 1 and sum(map(len, values)) > JOINED_BYTES:
+            for some in (messages[: len(values) // 2], messages[len(values) // 2 :]):
+                yield from self._joined(some, partition, joining)
+        elif values:
+            yield from self._added(values, messages, partition, joining)
+        yield from joining.reached(end)
+
+    def _added(self, values: Sequence[bytes], messages: Sequence[Message], partition: int, joining: Joining) -> Iterator[Chunk]:
+        starts, times, keys = _places(messages), list(map(Message.timestamp, messages)), list(map(Message.key, messages))
+        cut = None if self._by_key and keys.count(keys[0]) < len(keys) else self._documents.cut(values)
+        if cut is not None:
+            (data, sizes), who = cut
+            yield from joining.add(self._origin(partition, who, keys[0]), Taken(data, sizes, starts, times))
+            return
+        parts, whose = self._documents.told(values)
+        if not self._by_key and all(who.named for who in set(whose)):
+            keys = [None] * len(keys)  # they do not matter
+        about = list(zip(whose, keys, strict=True))
+        origins = {each: self._origin(partition, *each) for each in dict.fromkeys(about)}
+        if len(origins) == 1:
+            yield from joining.add(origins[about[0]], Taken.of(parts, starts, times))
+        else:
+            yield from joining.add_each([origins[each] for each in about], parts, starts, times)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return, for every partition at `end`, how far it is read of what was there when `end` was decided."""
@@ -220,50 +195,32 @@ class KafkaSource:
 
     # --- lines -----------------------------------------------------------------------------------------------------------
 
-    def _gap(self, partition: int, start: int, end: int) -> Chunk:
-        stream = self._stream(partition)
-        return Chunk(stream, place(start), b"", stream=stream, end=place(end))
+    @cached_property
+    def _documents(self) -> Documents:
+        return _documents(fields_asked(self.labels))
 
     @cached_property
-    def _fields(self) -> tuple[str, ...]:
-        """The fields that labels ask for."""
-        return fields_asked(self.labels)
-
-    @cached_property
-    def _asks_for_keys(self) -> bool:
+    def _by_key(self) -> bool:
         return any("{key" in label for label in self.labels.values())
 
-    def _keyed(self, said: Content | Run) -> bool:
-        """Tell whether the key of a record has to do with where its lines are from."""
-        return self._asks_for_keys or not (said.host or said.file)
-
-    def _tells_fields(self, examples: tuple[bytes, ...]) -> bool:
-        """Tell whether all documents like these have the same fields, as far as labels ask for them."""
-        said = [[first(fields_of(example), (name,)) for name in self._fields] for example in examples]
-        return bool(said) and said.count(said[0]) == len(said)
-
-    def _origin(self, partition: int, key: bytes | str | None, said: Content | Run, value: bytes = b"") -> Origin:
-        """Return where a record's lines are from; the same object for the same source, where its fields do not matter or those
-        of many are told by an example."""
-        example = said.examples[0] if self._fields and isinstance(said, Run) else b""
-        about = partition, key if self._keyed(said) else None, said.host, said.file, example
+    def _origin(self, partition: int, whose: Whose, key: bytes | str | None) -> Origin:
+        """Return where the lines of a record are from; the same object for the same source and labels."""
+        about = partition, whose.host, whose.file, whose.asked, None if whose.named and not self._by_key else key
         known = self._origins.get(about)
-        if known is None or (self._fields and not example):
-            known = self._made_origin(partition, _text(key), said, value or example)
+        if known is None:
+            text = key.decode("utf-8", "replace") if isinstance(key, bytes) else key or ""
+            labels = filled(self.labels, partial(self._ask, text, whose))
+            if whose.host:
+                labels = {"host": whose.host, **labels}
+            known = Origin(stream_name(self.topic, partition, text, whose), labels)
             if len(self._origins) < ORIGINS:
                 self._origins[about] = known
         return known
 
-    def _made_origin(self, partition: int, key: str, said: Content | Run, value: bytes) -> Origin:
-        labels = filled(self.labels, partial(self._ask, key, said, value))
-        if said.host:
-            labels = {"host": said.host, **labels}
-        return Origin(stream_name(self.topic, partition, key, said), self._stream(partition), labels)
-
-    def _ask(self, key: str, said: Content | Run, value: bytes, name: str, argument: str) -> str | None:
+    def _ask(self, key: str, whose: Whose, name: str, argument: str) -> str | None:
         if name == "field":
-            return first(fields_of(value), (argument,))
-        return {"topic": self.topic, "key": key, "host": said.host, "file": said.file}[name] or None
+            return dict(zip(fields_asked(self.labels), whose.asked, strict=True))[argument]
+        return {"topic": self.topic, "key": key, "host": whose.host, "file": whose.file}[name] or None
 
     def _stream(self, partition: int) -> str:
         return f"{self.topic}-{partition}"
@@ -277,12 +234,12 @@ def place(offset: int) -> int:
     return offset * RECORD_POSITIONS
 
 
-def _held(chunk: Chunk | None) -> Sequence[Chunk]:
-    return () if chunk is None else (chunk,)
-
-
-def _text(key: bytes | str | None) -> str:
-    return key.decode("utf-8", "replace") if isinstance(key, bytes) else key or ""
+def _places(messages: Sequence[Message]) -> Sequence[int]:
+    """Return the positions that records of a partition begin at."""
+    first, last = messages[0].offset(), messages[-1].offset()
+    if last - first == len(messages) - 1:
+        return range(place(first), place(last + 1), RECORD_POSITIONS)
+    return [place(message.offset()) for message in messages]
 
 
 def _offset(positions: Positions) -> Offset:

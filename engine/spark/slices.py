@@ -7,7 +7,9 @@ which joins them with the slices before and after.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -30,7 +32,8 @@ from engine.ports import Chunk
 from engine.skim.sight import Sight, sight_of
 from engine.skim.skimmer import Skimmer
 
-PIECE_BYTES = 1 << 20  # of a stream that are skimmed together
+PIECE_BYTES = 1 << 20  # of a source that are skimmed together
+HELD_BYTES = 16 << 20  # of all sources that wait for it
 
 
 class Edges(Struct, frozen=True):
@@ -102,14 +105,30 @@ def stages_of(plan_file: str) -> Stages:
 def scan(chunks: Iterable[Chunk], stages: Stages) -> Iterator[Match | Seen | Edges | Scanned]:
     """Yield every match of the events that lie wholly within the slice, and for each stream its spans and its edges."""
     streams: dict[str, _Stream] = {}
+    waiting = 0
     for chunk in chunks:
         stream = streams.get(chunk.parent_id)
         if stream is None or not stream.goes_on_with(chunk):
+            waiting -= stream.waiting if stream else 0
             yield from stream.finish() if stream else ()
             stream = streams[chunk.parent_id] = _Stream(stages, chunk)
+        waiting -= stream.waiting
         yield from stream.take(chunk)
+        waiting += stream.waiting
+        if waiting >= HELD_BYTES:
+            for stream in streams.values():
+                yield from stream.read()
+            waiting = 0
     for stream in streams.values():
         yield from stream.finish()
+
+
+@dataclass
+class _Waiting:
+    """What waits to be skimmed of a source."""
+
+    chunks: list[Chunk] = dataclasses.field(default_factory=list)
+    bytes: int = 0
 
 
 class _Stream:
@@ -126,8 +145,8 @@ class _Stream:
         self._heads: list[Block] = []
         self._moved_on: set[str] = set()
         self._skimmers: dict[str, Skimmer] = {}
-        self._waiting: dict[str, list[Chunk]] = {}
-        self._waiting_bytes = 0
+        self._waiting: dict[str, _Waiting] = {}
+        self.waiting = 0  # bytes
         self._labelled: set[str] = set()  # sources whose carried labels are known in this slice
 
     def goes_on_with(self, chunk: Chunk) -> bool:
@@ -136,33 +155,39 @@ class _Stream:
     def take(self, chunk: Chunk) -> Iterator[Match | Seen]:
         self._end = chunk.next_offset
         self._bytes += len(chunk.data)
-        self._waiting.setdefault(chunk.source_id, []).append(chunk)
-        self._waiting_bytes += len(chunk.data)
-        if self._waiting_bytes >= PIECE_BYTES:
-            yield from self._read()
+        waiting = self._waiting.setdefault(chunk.source_id, _Waiting())
+        waiting.chunks.append(chunk)
+        waiting.bytes += len(chunk.data)
+        self.waiting += len(chunk.data)
+        if waiting.bytes >= PIECE_BYTES:
+            yield from self._read(chunk.source_id)
+
+    def read(self) -> Iterator[Match | Seen]:
+        """Read what waits, source by source: they do not concern each other."""
+        for source_id in list(self._waiting):
+            yield from self._read(source_id)
 
     def finish(self) -> Iterator[Match | Seen | Edges | Scanned]:
-        yield from self._read()
+        yield from self.read()
         yield from self._heard.close()
         yield self._edges()
         yield Scanned(self._parent_id, sum(skimmer.lines for skimmer in self._skimmers.values()), self._bytes)
 
-    def _read(self) -> Iterator[Match | Seen]:
-        """Read what has come since the last time, source by source: they do not concern each other."""
-        for source_id, chunks in self._waiting.items():
-            for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight)).read(chunks):
-                if isinstance(item, Seen):
-                    self._heard.joined(item)
-                elif isinstance(item, Record):
-                    yield from self._blocks(self._assembler.push(item))
-                else:
-                    yield from self._blocks(self._assembler.close(item.source_id))
-                    if item.left_out is not None:
-                        self._heard.joined(item.left_out)
-                    self._moved_on.add(item.source_id)
-                    yield from self._heard.event(item)
-                    yield from item.matches
-        self._waiting, self._waiting_bytes = {}, 0
+    def _read(self, source_id: str) -> Iterator[Match | Seen]:
+        waiting = self._waiting.pop(source_id)
+        self.waiting -= waiting.bytes
+        for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight)).read(waiting.chunks):
+            if isinstance(item, Seen):
+                self._heard.joined(item)
+            elif isinstance(item, Record):
+                yield from self._blocks(self._assembler.push(item))
+            else:
+                yield from self._blocks(self._assembler.close(item.source_id))
+                if item.left_out is not None:
+                    self._heard.joined(item.left_out)
+                self._moved_on.add(item.source_id)
+                yield from self._heard.event(item)
+                yield from item.matches
 
     def _blocks(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
         for block in blocks:

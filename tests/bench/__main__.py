@@ -1,6 +1,6 @@
 """`python -m tests.bench`, or some of it: `python -m tests.bench scan job latency`. It prints; there are no limits.
 
-Without a name it measures what takes minutes; memory, state, hostile input and the higher rates are measured when named.
+Without a name it measures what takes minutes; the rest (memory, state, hostile input, shippers, higher rates) when named.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from tests.bench import hostile, job, latency, scan, state
+from tests.bench import hostile, job, latency, scan, shipped, state
 from tests.bench.machine import commit, load, machine, say
 from tests.servers.broker import brokers
 from tests.servers.jars import kafka_jars
@@ -24,7 +24,7 @@ ALONE = {
     "state": state.measure,
     "hostile": lambda folder: hostile.measure(),
 }
-ON_KAFKA = {"job": job.measure, "latency": latency.measure} | {
+ON_KAFKA = {"job": job.measure, "shipped": shipped.measure, "latency": latency.measure} | {
     f"latency-{rate}": partial(latency.measure, rate=rate) for rate in latency.RATES[1:]
 }
 USUAL = ("scan", "job", "latency")

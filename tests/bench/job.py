@@ -17,7 +17,7 @@ from msgspec import Struct
 from connectors.kafka import open_source
 from engine.dsl import builtin_rules, load
 from engine.spark.combining import combined
-from engine.spark.slices import Scanned, scan, stages
+from engine.spark.slices import Scanned, Stages, scan, stages
 from tests.bench.corpus import JOB_RATE
 from tests.bench.machine import corpus, say
 from tests.bench.processes import running
@@ -27,6 +27,7 @@ from tests.bench.rulesets import made_rules
 RULES = 1000
 SIZES = (5_000, 65_000)  # lines of a batch: far enough apart that noise does not make the slope
 BATCHES, WARMING = 40, 25  # of a run, and how many of them are not counted
+READINGS = 3
 _BATCH = re.compile(r"(?:tocsin: )?batch \d+: ([\d,]+) lines?")
 
 
@@ -44,7 +45,8 @@ def measure(folder: Path, address: str) -> None:
     fitted("files", [spent(folder, f"files-{path.stem}", _files(path), size) for path, size in zip(logs, SIZES, strict=True)])
     topics = [_shipped(path, address) for path in logs]
     sources = [topic.source("earliest") for topic in topics]
-    say("result", f"the same topic read and scanned without Spark: {_bare(topics[-1], folder):.1f} s of CPU per million lines")
+    known = stages(load([builtin_rules(), made_rules(RULES, folder)]))
+    say("result", f"the same topic read and scanned without Spark: {bare(topics[-1], known):.1f} s of CPU per million lines")
     ours = fitted("kafka", [spent(folder, f"kafka-{size}", source, size) for source, size in zip(sources, SIZES, strict=True)])
     counted = [_counted(address, topic.name, size) for topic, size in zip(topics, SIZES, strict=True)]
     floor = fitted("Spark's Kafka source and mapInArrow that counts", counted)
@@ -104,11 +106,10 @@ def _shipped(path: Path, address: str) -> Producing:
     return topic
 
 
-def _bare(topic: Producing, folder: Path) -> float:
+def bare(topic: Producing, known: Stages) -> float:
     """Return the CPU seconds per million lines of what the job's worker does, in this process, from its second reading on."""
-    known = stages(load([builtin_rules(), made_rules(RULES, folder)]))
     costs = []
-    for _ in range(2):
+    for _ in range(READINGS):
         source = open_source(topic.settings("earliest"))
         (slice_,) = source.partitions(source.initial(), source.latest(source.initial()))
         began = time.process_time()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +23,50 @@ _PERIOD = re.compile(r"\.\d{4}(-\d\d){2,3}$")  # what a rotated file has behind 
 def record(host: str, file: str, line: str) -> bytes:
     """Return the value of the record of one line."""
     return json.dumps({"host": {"name": host}, "file": file, "message": line}, ensure_ascii=False).encode()
+
+
+def _filebeat(host: str, file: str, line: str, number: int) -> Mapping[str, object]:
+    # its fields come in another order each time, these begin at another
+    fields = {
+        "message": line,
+        "log": _from({"offset": number * 163, "file": {"path": file, "device_id": "64512", "inode": "1312"}}, number // 7),
+        "input": {"type": "filestream"},
+        "ecs": {"version": "8.0.0"},
+        "host": _from(
+            {"name": host, "hostname": host, "os": {"name": "Ubuntu", "version": "22.04"}, "id": "c0ffee"}, number // 3
+        ),
+        "agent": {"name": host, "type": "filebeat", "version": "8.15.3", "id": "5d2f0c1a-0000-4000-8000-000000000000"},
+    }
+    about = {"@timestamp": _stamp(number, 3), "@metadata": {"beat": "filebeat", "type": "_doc", "version": "8.15.3"}}
+    return about | _from(fields, number)
+
+
+def _fluent_bit(host: str, _file: str, line: str, number: int) -> Mapping[str, object]:
+    kubernetes = {"pod_name": host, "namespace_name": "kafka", "labels": {"app": "kafka"}, "container_name": "kafka"}
+    return {"@timestamp": number / 1000, "log": line, "stream": "stdout", "time": _stamp(number, 9), "kubernetes": kubernetes}
+
+
+def _vector(host: str, file: str, line: str, number: int) -> Mapping[str, object]:
+    return {"file": file, "host": host, "message": line, "source_type": "file", "timestamp": _stamp(number, 9)}
+
+
+SHIPPERS = {"Filebeat": _filebeat, "Fluent Bit": _fluent_bit, "Vector": _vector}
+
+
+def document(shipper: str, host: str, file: str, line: str, number: int) -> bytes:
+    """Return the value of a record as one of SHIPPERS writes it, around the line of this number."""
+    return json.dumps(SHIPPERS[shipper](host, file, line, number), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _stamp(number: int, digits: int) -> str:
+    at = datetime.fromtimestamp(STAMP_MS / 1000 + number, UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{number % 1000 * 1001 * 1000:09d}"[: 20 + digits] + "Z"
+
+
+def _from(fields: dict[str, object], first: int) -> dict[str, object]:
+    """Return the fields in an order that begins with another."""
+    names = list(fields)
+    return {name: fields[name] for name in (*names[first % len(names) :], *names[: first % len(names)])}
 
 
 def make_topic(address: str, topic: str, partitions: int) -> None:

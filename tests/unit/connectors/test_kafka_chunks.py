@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from operator import itemgetter
 
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
@@ -10,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.kafka import source
+from connectors.kafka.joining import JOINED_BYTES
 from connectors.kafka.offsets import Range
-from connectors.kafka.shapes import Shapes
 from connectors.kafka.source import KafkaSource, place
 from engine.codec import plain
 from engine.ports import Chunk
+from tests.servers.shipping import SHIPPERS, document
 
 Given = tuple[int, bytes | None, bytes | None]  # offset, key, value
 
@@ -47,6 +49,12 @@ def read(chunks: Sequence[Chunk]) -> list[tuple[str, int, bytes, float | None]]:
     ]
 
 
+def in_order(lines: Sequence[tuple[str, int, bytes, float | None]], name: str) -> bool:
+    """Tell whether the lines of a source come in order."""
+    places = [place for source_id, place, *_ in lines if source_id == name]
+    return places == sorted(places)
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from([b"k", b"l", None]), st.sampled_from(["h", "g", "raw", "gap", "gone"]), st.integers(1, 30)),
@@ -73,7 +81,8 @@ def test_each_line_has_its_source_place_and_time(runs: list[tuple[bytes | None, 
     lists = [given_[at : at + cut] for at in range(0, len(given_), cut)]
     with pytest.MonkeyPatch.context() as monkeypatch:
         chunks = chunks_of(monkeypatch, lists, offset, **({"who": "{key}"} if by_key else {}))
-    assert read(chunks) == wanted
+    assert sorted(read(chunks)) == sorted(wanted)
+    assert all(in_order(read(chunks), name) for name, *_ in wanted)
     ends = [(chunk.offset, chunk.next_offset) for chunk in chunks]
     assert (ends[0][0], ends[-1][1]) == (0, place(offset))
     assert all(before[1] == after[0] for before, after in pairwise(ends))
@@ -81,6 +90,7 @@ def test_each_line_has_its_source_place_and_time(runs: list[tuple[bytes | None, 
         keys = {place(at): key.decode() if key else None for at, key, _ in given_}
         lines = [(line.offset, line.labels.get("who")) for chunk in chunks for line in chunk.lines()]
         assert lines == [(at, keys[at]) for at, _ in lines]
+        assert len(lines) == len(wanted)
 
 
 FIELDS = {"n": "{field:k8s.pod}", "app": "{field:app}"}
@@ -114,22 +124,47 @@ def test_labels_of_fields_are_those_of_each_record(runs: list[tuple[str, str | N
     assert lines == asked
 
 
+def chunked(chunks: Sequence[Chunk]) -> list[tuple[str, dict[str, str], int]]:
+    """Return whose each chunk is, its labels, and how many lines it has."""
+    return [(chunk.source_id, dict(chunk.labels), chunk.data.count(b"\n")) for chunk in chunks]
+
+
 def test_lines_with_the_same_fields_are_one_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     given_: list[Given] = [
         (at, None, json.dumps({"n": at, "host": "h", "app": "a" if at < 200 else "b", "message": "m"}).encode())
         for at in range(300)
     ]
-    monkeypatch.setattr(source, "_SHAPES", Shapes())
-    chunks_of(monkeypatch, [given_[:200], given_[200:]], 300, app="{field:app}")
-    again = chunks_of(monkeypatch, [given_[:200], given_[200:]], 300, app="{field:app}")
-    assert [(chunk.labels, chunk.data.count(b"\n")) for chunk in again] == [
-        ({"host": "h", "app": "a"}, 200),
-        ({"host": "h", "app": "b"}, 100),
+    for _ in range(2):  # at first nothing is learnt
+        chunks = chunks_of(monkeypatch, [given_[:150], given_[150:]], 300, app="{field:app}")
+        assert chunked(chunks) == [("t/h", {"host": "h", "app": "a"}, 200), ("t/h", {"host": "h", "app": "b"}, 100)]
+
+
+@pytest.mark.parametrize("in_turn", [1, 150])
+def test_what_two_hosts_write_in_turn_is_one_chunk_each(monkeypatch: pytest.MonkeyPatch, in_turn: int) -> None:
+    hosts = ["hg"[at // in_turn % 2] for at in range(600)]
+    lists = [[(at, None, shipped(hosts[at], f"line {at}")) for at in range(first, first + 200)] for first in range(0, 600, 200)]
+    chunks = chunks_of(monkeypatch, lists, 600)
+    assert chunked(chunks) == [("t/h:/a.log", {"host": "h"}, 300), ("t/g:/a.log", {"host": "g"}, 300)]
+    assert [(chunk.offset, chunk.next_offset) for chunk in chunks] == [(0, 0), (0, place(600))]
+
+
+@pytest.mark.parametrize("shipper", SHIPPERS)
+@pytest.mark.parametrize("hosts", [1, 3])
+def test_lines_come_as_they_were_shipped(monkeypatch: pytest.MonkeyPatch, shipper: str, hosts: int) -> None:
+    lines = [f'[2022-10-05 17:05:00,000] INFO said "{at}" (kafka)' if at % 3 else f"\tat a.b({at})" for at in range(1000)]
+    given_: list[Given] = [
+        (at, None, document(shipper, f"kafka-{at % hosts}", "/a.log", line, at)) for at, line in enumerate(lines)
+    ]
+    chunks = chunks_of(monkeypatch, [given_[at : at + 100] for at in range(0, 1000, 100)], 1000)
+    assert [chunk.labels for chunk in chunks] == [{"host": f"kafka-{host}"} for host in range(hosts)]
+    assert [(at, text) for _, at, text, _ in sorted(read(chunks), key=itemgetter(1))] == [
+        (place(at), line.encode()) for at, line in enumerate(lines)
     ]
 
 
-def test_what_two_hosts_write_in_turn_is_one_chunk_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    hosts = [host for host in ("h", "g", "h", "g") for _ in range(150)]
-    lists = [[(at, None, shipped(hosts[at], f"line {at}")) for at in range(first, first + 200)] for first in range(0, 600, 200)]
-    found = [(chunk.source_id, chunk.data.count(b"\n")) for chunk in chunks_of(monkeypatch, lists, 600)]
-    assert found == [("t/h:/a.log", 150), ("t/g:/a.log", 150)] * 2
+def test_records_larger_than_a_chunk_are_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = b"x" * JOINED_BYTES
+    chunks = chunks_of(monkeypatch, [[(at, None, line) for at in range(5)]], 5)
+    assert [(chunk.offset, chunk.next_offset, len(chunk.data)) for chunk in chunks] == [
+        (place(at), place(at + 1), len(line) + 1) for at in range(5)
+    ]

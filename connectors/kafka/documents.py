@@ -1,0 +1,166 @@
+"""What records hold: lines as they are, or shippers' JSON documents around them. Pure.
+
+A shipper (Filebeat, Fluent Bit, Vector, kafka-python in a script) names the host and the file that a line is from; those name
+the stream. A document that also names a level or a logger was written by the program itself: it says more than its message, so
+it stays as it is, for engine/parse to read. Source of the field names: ECS field reference; Fluent Bit, Kubernetes filter.
+
+Records are read hundreds at a time. What several hosts write lies mixed in a partition, and Filebeat writes the fields of every
+document in another order: its encoder walks a Go map (go-structform, gotype/fold_map).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import force_setattr
+
+from connectors.kafka.shapes import Lines, Shapes
+from engine.codec import foreign
+
+_MESSAGE = ("message", "log")
+_HOST = ("host.name", "host.hostname", "host", "hostname", "agent.hostname", "kubernetes.pod.name", "kubernetes.pod_name")
+_FILE = ("file", "log.file.path", "file.path", "filename", "path", "source")
+_PROGRAM = ("level", "log.level", "logger", "log.logger", "logger_name", "stack_trace", "error.stack_trace")
+_MOST = 4096  # of whom it is remembered what documents said
+
+
+class Whose(Struct, frozen=True, eq=False):
+    """Whose the lines of a record are; the same object for the same, as long as it is remembered.
+
+    `host` and `file` are "" where the record names none, which only a document with a message does. `asked` is what it says in
+    the fields that were asked for.
+    """
+
+    host: str
+    file: str
+    by_program: bool
+    asked: tuple[str | None, ...]
+
+    @property
+    def named(self) -> bool:
+        """Whether the record names its source."""
+        return bool(self.host or self.file)
+
+
+class Documents:
+    """Reads records, hundreds at a time.
+
+    Args:
+        fields: names of what is asked of each besides; a dotted name is also looked for step by step.
+    """
+
+    def __init__(self, fields: Sequence[str] = ()) -> None:
+        self._fields = fields
+        self._nobody = _known("", "", False, (None,) * len(fields))
+        self._decoder = msgspec.json.Decoder(_asked((*_MESSAGE, *_HOST, *_FILE, *_PROGRAM, *fields)))
+        self._alone = any(name in fields for name in _MESSAGE)  # they are taken out before anything is asked
+        self._whose = lru_cache(_MOST)(lambda document: self._whose_of(msgspec.to_builtins(document)))
+        self._shapes: Shapes[Whose] = Shapes()
+
+    def cut(self, values: Sequence[bytes]) -> tuple[Lines, Whose] | None:
+        """Return what `told` would tell of records, if these are documents of a shape that was told before."""
+        return self._shapes.cut(values) if values[0].startswith(b"{") else None
+
+    def told(self, values: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[Whose]]:
+        """Return what each record holds, as it is or without what is around it, and whose it is. Never fails: what is no
+        shipper's document is lines."""
+        if b"{" not in [value[:1] for value in values]:
+            return values, [self._nobody] * len(values)
+        try:
+            b"".join(values).decode()  # what the decoder skips may be no UTF-8
+            documents = [] if self._alone else list(map(self._decoder.decode, values))
+        except (ValueError, RecursionError):
+            documents = []
+        if not documents:
+            each = [self._told_alone(value) for value in values]
+            return [held for held, _ in each], [whose for _, whose in each]
+        messages = list(map(_taken_out, documents))
+        whose = list(map(self._whose, documents))
+        if None in messages or any(who.by_program or not who.named for who in set(whose)):
+            each = list(map(_held, values, messages, whose))
+            return [held for held, _ in each], [who for _, who in each]
+        if whose.count(whose[0]) == len(whose):
+            self._shapes.learn(values, whose[0])
+        return [message.encode() for message in messages if message is not None], whose
+
+    def _told_alone(self, value: bytes) -> tuple[bytes, Whose]:
+        """Return what is told of a record that may be no document, or hold what is seldom there."""
+        document = _document(value) if value.startswith(b"{") else None
+        if document is None:
+            return value, self._nobody
+        return _held(value, _first(document, _MESSAGE), self._whose_of(document))
+
+    def _whose_of(self, document: Mapping[str, Any]) -> Whose:
+        host, file = _first(document, _HOST) or "", _first(document, _FILE) or ""
+        by_program = any(isinstance(value := _at(document, name), str) and value for name in _PROGRAM)
+        asked = tuple(_first(document, (name,)) for name in self._fields)
+        return _known(host, file, by_program, asked)
+
+
+_known = lru_cache(_MOST)(Whose)
+
+
+def stream_name(topic: str, partition: int, key: str, whose: Whose) -> str:
+    """Return the source_id of a record's lines; `#` is escaped because it names containers inside a stream (model/records)."""
+    if whose.named:
+        name = f"{topic}/{whose.host}:{whose.file}" if whose.host and whose.file else f"{topic}/{whose.host or whose.file}"
+    else:
+        name = f"{topic}/{key}" if key else f"{topic}-{partition}"
+    return name.replace("#", "%23")
+
+
+def _held(value: bytes, message: str | None, whose: Whose) -> tuple[bytes, Whose]:
+    """Return what a document holds, and whose it is."""
+    if message is None or not whose.named:
+        return value, _known("", "", False, whose.asked)
+    return value.replace(b"\n", b" ") if whose.by_program else message.encode(), whose
+
+
+def _taken_out(document: Any) -> str | None:
+    """Return the message of a document, which is then without it; None where there is none."""
+    for name in _MESSAGE:
+        message = getattr(document, name)
+        if isinstance(message, str):
+            force_setattr(document, name, UNSET)
+            return message
+    return None
+
+
+def _first(document: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    """Return the first of `names` that holds text. Half a surrogate pair, which no text can hold, is a question mark."""
+    for name in names:
+        if isinstance(value := _at(document, name), str):
+            return value.encode("utf-8", "replace").decode()
+    return None
+
+
+def _at(document: Mapping[str, Any], name: str) -> Any:
+    if name in document or "." not in name:
+        return document.get(name)
+    head, _, rest = name.partition(".")
+    inner = document.get(head)
+    return _at(inner, rest) if isinstance(inner, dict) else None
+
+
+def _document(value: bytes) -> Mapping[str, Any] | None:
+    try:
+        loaded = foreign(value)
+    except (ValueError, RecursionError):
+        return None
+    return loaded if isinstance(loaded, dict) else None
+
+
+def _asked(names: Iterable[str]) -> Any:
+    """Return a type of documents that has the fields which these dotted names may mean, and no others."""
+    inner: dict[str, list[str]] = {}
+    for name in names:
+        head, _, rest = name.partition(".")
+        inner.setdefault(head, []).extend([rest] if rest else [])
+        inner.setdefault(name, [])
+    keys = {key if key in _MESSAGE else f"at_{number}": key for number, key in enumerate(inner)}
+    fields = [(name, _asked(inner[key]) | str | int | float | bool | UnsetType | None, UNSET) for name, key in keys.items()]
+    return msgspec.defstruct("_Asked", fields, rename=keys, frozen=True, omit_defaults=True, gc=False)
