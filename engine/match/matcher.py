@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import starmap
 
@@ -20,7 +20,7 @@ from engine.match.signs import Signs, signs_in, test_signs
 from engine.model.configs import settings_of_plan
 from engine.model.expressions import Expression, evaluate, names
 from engine.model.matches import Match
-from engine.model.records import LogEvent
+from engine.model.records import Labels, LogEvent
 from engine.model.rules import Component, Heartbeat, Plan, Signature, Test
 from engine.ports import Kept
 from engine.remembered import remembered
@@ -52,7 +52,7 @@ class Matcher:
     """
 
     def __init__(self, plan: Plan, kept: Kept | None = None) -> None:
-        self._kept = kept
+        self._plan, self._kept = plan, kept
         self._sought = tuple(_sought(plan, signs_in(plan, kept)))
         self._gate = Gate([each.signs for each in self._sought], kept)
         self._known = frozenset(regex for each in self._sought for regex in each.signs.regexes)
@@ -88,6 +88,15 @@ class Matcher:
     def _numerals(self) -> Numerals:
         return Numerals((numeric for each in self._sought for numeric in each.numeric()), self._kept)
 
+    def labels_asked(self, labels: Labels) -> tuple[tuple[str, str], ...]:
+        """Return those of an event's labels that a test looks at: whatever the others are, the matches are the same."""
+        return tuple(each for each in labels.items() if not self._tested.isdisjoint(("labels", f"labels.{each[0]}")))
+
+    @cached_property
+    def _tested(self) -> frozenset[str]:
+        """The fields that tests look at."""
+        return frozenset(test.field for test in tests_in(self._plan))
+
     def _check(self, number: int) -> Check:
         check = self._checks.get(number)
         if check is None:
@@ -118,6 +127,16 @@ def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Matc
         )
         for rule_id, captures in hits
     ]
+
+
+def tests_in(plan: Plan) -> Iterator[Test]:
+    """Yield every test that `plan` makes of events."""
+    for component in plan.components:
+        yield from (*component.names, *component.version, *(beat.test for beat in component.heartbeats))
+    for signature in plan.signatures:
+        for item in (*signature.items, *([signature.exceptions] if signature.exceptions is not None else ())):
+            for tests in item.any_of:
+                yield from tests
 
 
 def _sought(plan: Plan, signs: Mapping[str, Signs]) -> list[_Sought]:

@@ -103,7 +103,7 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
         logger=fields["logger"],
         thread=fields["thread"],
         exception=exception_chain(message + text[len(head) :]),
-        labels=_labels(first, header, about),
+        labels=labels_of(first.labels, {**({} if header is None else header.labels), **about}, first.source_id),
         cut=block.cut or any(record.cut for record in block.records),
     )
 
@@ -143,11 +143,10 @@ def _stamp(first: Record, header: Header | None) -> _Stamp:
     return _Stamp(first.at, first.at is not None and first.at.microsecond != 0)
 
 
-def _labels(first: Record, header: Header | None, about: Labels) -> Labels:
-    """Return the emitter's labels: what the layout and the text know, then what the source is configured with, which wins."""
-    known = {} if header is None else header.labels
-    given = {name: value for name, value in first.labels.items() if name != "timezone"}
-    return {"cluster": DEFAULT_CLUSTER, **known, **about, **given, "source": first.source_id}
+def labels_of(given: Labels, known: Labels, source_id: str) -> Labels:
+    """Return the labels of an event: what the layout and the text know, then what its source was given, which wins."""
+    own = {name: value for name, value in given.items() if name != "timezone"}
+    return {"cluster": DEFAULT_CLUSTER, **known, **own, "source": source_id}
 
 
 def _event_id(first: Record, stamp: _Stamp, about: Labels) -> str:

@@ -22,7 +22,7 @@ from engine.model.matches import Match, Seen, Value
 from engine.model.records import Labels, LogEvent, RawLine
 from engine.model.rules import Format
 from engine.parse import Assembler, decode_block, unwrap_line
-from engine.parse.decoding import event_id
+from engine.parse.decoding import event_id, labels_of
 from engine.parse.times import zone_of
 from engine.skim.layouts import Layout
 from engine.skim.lines import Place
@@ -36,6 +36,7 @@ _DIGIT = re.compile(rb"[0-9]")
 _STAMPS = (b"20110112031425678", b"20240928194306152", b"20371123205817943", b"20991231235959999")
 _BASE = 9  # of digits that tell a place: without a zero, which a number would lose in front
 
+_Key = TypeVar("_Key")
 _Some = TypeVar("_Some")
 _Stretch = tuple[str, Callable[[str], Any], int, int]  # what is written there, and as which type; from where to where
 _Read = tuple[LogEvent, list[Match]]
@@ -55,7 +56,7 @@ class Told(Struct, frozen=True):
     left_out: Seen | None = None
 
 
-class _Reading(Struct, frozen=True):
+class _Reading(Struct, frozen=True, eq=False):
     """One of several events alike, and where in their texts that stands in which they differ; of captures, for each match.
 
     `differing` are the fields, as tests name them, in which the events differ, besides their texts.
@@ -68,15 +69,25 @@ class _Reading(Struct, frozen=True):
     differing: frozenset[str]
 
 
-class Alike:
-    """What is known of the texts in one layout of one source, whose lines have these labels."""
+class Known:
+    """What is known of the texts in one layout, of whatever sources it does not matter which they are from."""
 
-    def __init__(self, source_id: str, labels: Labels, layout: Layout, matcher: Matcher, formats: Sequence[Format]) -> None:
+    def __init__(self) -> None:
+        self.readings: dict[bytes, _Reading | None] = {}
+        self.counts: dict[bytes, int] = {}
+
+
+class Alike:
+    """Tells events of one source, whose lines have these labels, in one layout."""
+
+    def __init__(
+        self, source_id: str, labels: Labels, layout: Layout, matcher: Matcher, formats: Sequence[Format], known: Known
+    ) -> None:
         self._source_id, self._labels = source_id, labels
         self._layout, self._matcher, self._formats = layout, matcher, formats
         self._zone = zone_of(labels.get("timezone", ""))
-        self._readings: dict[bytes, _Reading | None] = {}
-        self._counts: dict[bytes, int] = {}
+        self._readings, self._counts = known.readings, known.counts
+        self._own: dict[_Reading, Labels] = {}  # the labels of an event like that of a reading
 
     def tell(self, data: bytes, place: Place, left_out: Seen | None = None) -> Told | None:
         """Return the event of `data`, whole lines of which the first is at `place`; None when it has to be read.
@@ -140,10 +151,17 @@ class Alike:
         if at is None:
             return None
         like, text = reading.like, data.rstrip()
-        labels = _taken(like.labels, reading.labels, text)
+        labels = _taken(self._labels_like(reading), reading.labels, text)
         matches = self._matches(reading, at, data.partition("\n")[0], place, labels, text) if like.matches else []
         message = _taken_one(like.message, reading.message, text)
         return Told(self._source_id, at, labels, like.level, message, text, matches, left_out)
+
+    def _labels_like(self, reading: _Reading) -> Labels:
+        own = self._own.get(reading)
+        if own is None:
+            own = labels_of(self._labels, reading.like.labels, self._source_id)
+            _put(self._own, reading, own)
+        return own
 
     def _matches(self, reading: _Reading, at: datetime, line: str, place: Place, labels: Labels, text: str) -> list[Match]:
         source_id, (offset, number) = self._source_id, place
@@ -176,7 +194,7 @@ def _taken_one(like: str, places: Sequence[_Stretch], text: str) -> str:
     return like
 
 
-def _put(known: dict[bytes, _Some], alike: bytes, value: _Some) -> None:
+def _put(known: dict[_Key, _Some], alike: _Key, value: _Some) -> None:
     if len(known) >= KEPT:
         known.clear()
     known[alike] = value

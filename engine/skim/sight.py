@@ -14,7 +14,7 @@ from engine.model.rules import Format
 from engine.parse.continuation import opens_document
 from engine.parse.decoding import unescape
 from engine.parse.headers import header_book
-from engine.skim.alike import Alike
+from engine.skim.alike import Alike, Known
 from engine.skim.documents import Kinds
 from engine.skim.layouts import Layout, example_of, layout_of
 from engine.skim.lines import searched
@@ -22,7 +22,7 @@ from engine.skim.wrappings import BARE, Wrapping, goes_on, is_certain, wrapping_
 
 # the parser changes a text that holds one of these, so that more may match in it than in the bytes; looked for as signs are
 CHANGED = (r"[\x00\x0b\x0c\r\x1b]", r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ", r"\*\*[^\s*/]", r"<span", r"</span>")
-SOURCES = 64  # whose texts are known
+SOURCES = 1024  # that are remembered: of them little more is kept than their labels
 WRAPPINGS = 256  # of which it is known how certain they are
 REMEMBERED = 20_000  # lines whose verdict is kept
 REMEMBERED_BYTES = 400  # of a line; longer ones are judged each time
@@ -41,6 +41,7 @@ class Sight:
     matcher: Matcher
     formats: Sequence[Format]
     _alike: dict[object, Alike] = field(default_factory=dict)
+    _known: dict[object, Known] = field(default_factory=dict)
     _layouts: dict[bytes, Layout | None] = field(default_factory=dict)  # by example
     _goes_on: dict[_Line, bool] = field(default_factory=dict)
     _kinds: Kinds | None = None
@@ -56,12 +57,18 @@ class Sight:
         return self._layouts[example]
 
     def alike(self, layout: Layout, source_id: str, labels: Labels) -> Alike:
-        """Return what is known of the texts of a source in one layout."""
+        """Return what tells events of a source in one layout. What it learns serves others too, whose lines have labels of
+        the same names, and the same values where any rule asks for these."""
         key = layout.example, source_id, tuple(labels.items())
         if key not in self._alike:
             if len(self._alike) >= SOURCES:
                 self._alike.clear()
-            self._alike[key] = Alike(source_id, labels, layout, self.matcher, self.formats)
+                self._known.clear()
+            asked = self.matcher.labels_asked({**labels, "source": source_id})
+            # the parser takes no container off a line of one
+            alike = layout.example, tuple(labels), labels.get("timezone"), asked, "#" in source_id
+            known = self._known.setdefault(alike, Known())
+            self._alike[key] = Alike(source_id, labels, layout, self.matcher, self.formats, known)
         return self._alike[key]
 
     @property

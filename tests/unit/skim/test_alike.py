@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from connectors.files import read_path
 from engine.match import Matcher
@@ -23,6 +24,8 @@ from engine.skim import alike, skimmer, whole
 from engine.skim.layouts import example_of
 from engine.skim.sight import Sight, sight_of
 from engine.skim.whole import Whole
+from tests import building
+from tests.building import contains, pattern, signature
 from tests.rulepack.playing import SAMPLES, plan
 from tests.wrapping import ROWS, wrapped
 
@@ -52,6 +55,7 @@ def small_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skimmer, "ENOUGH_LINES", 2)
     monkeypatch.setattr(alike, "LEARNT_AFTER", 2)
     sight()._alike.clear()
+    sight()._known.clear()
 
 
 def log(events: Sequence[str], layout: str = "[{}] ") -> bytes:
@@ -64,18 +68,18 @@ def log(events: Sequence[str], layout: str = "[{}] ") -> bytes:
     ).encode()
 
 
-def skimmed(data: bytes, labels: dict[str, str] | None = None) -> Read:
+def skimmed(data: bytes, labels: dict[str, str] | None = None, source_id: str = "a.log") -> Read:
     """Return the events with matches of rules that a scan reads or tells."""
     read: list[tuple[AnyEvent, list[Match]]] = []
     scan = Whole(plan(), matcher(), sight, lambda event, found: read.append((event, found)))
-    list(scan.read([Chunk("a.log", 0, data, 1, None, labels or {})]))
+    list(scan.read([Chunk(source_id, 0, data, 1, None, labels or {})]))
     return telling(read)
 
 
-def reference(data: bytes, labels: dict[str, str] | None = None) -> Read:
+def reference(data: bytes, labels: dict[str, str] | None = None, source_id: str = "a.log") -> Read:
     """Return the same from the stages of the pipeline."""
     formats = plan().formats
-    lines = Chunk("a.log", 0, data, 1, None, labels or {}).lines()
+    lines = Chunk(source_id, 0, data, 1, None, labels or {}).lines()
     events = decode(assemble(unwrap(lines, formats), formats), formats)
     return telling((event, matcher().match_event(event)) for event in events if isinstance(event, LogEvent))
 
@@ -149,6 +153,35 @@ def test_other_zones_and_labels_are_others(monkeypatch: pytest.MonkeyPatch) -> N
     data = log([DENIED.format(number, 200 + number) for number in range(10, 14)])
     for labels in ({}, {"timezone": "Asia/Seoul"}, {"timezone": "Asia/Seoul", "cluster": "b"}):
         assert skimmed(data, labels) == reference(data, labels)
+
+
+def test_what_is_learnt_of_a_source_serves_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = told(monkeypatch)
+    data = log([DENIED.format(number, 200 + number) for number in range(10, 40)])
+    # the first of a log is always read; other labels than those of a.log and b.log have to be learnt with
+    for source_id, labels, count in (
+        ("a.log", {"host": "h"}, 28),
+        ("b.log", {"host": "g"}, 57),
+        ("a.log", {"cluster": "g"}, 85),
+    ):
+        assert skimmed(data, labels, source_id) == reference(data, labels, source_id)
+        assert len(events) == count
+
+
+@pytest.mark.parametrize("field", ["labels.team", "labels", "labels.source"])
+def test_what_rules_ask_of_a_source_is_not_taken_from_another(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = told(monkeypatch)
+    denied = signature("denied", pattern("Principal = (User:.*?) is", "principal"), contains("orders", field))
+    ours = replace(building.plan(denied), formats=plan().formats)
+    matching = Matcher(ours)
+    skimming = sight_of(matching, ours.formats)
+    data = log([DENIED.format(number, 200 + number) for number in range(10, 40)])
+    for source_id, team in (("orders.log", "orders"), ("b.log", "billing"), ("orders-2.log", "orders")):
+        labels, read = {"team": team}, list[tuple[AnyEvent, list[Match]]]()
+        scan = Whole(ours, matching, lambda: skimming, lambda event, found: read.append((event, found)))  # noqa: B023
+        list(scan.read([Chunk(source_id, 0, data, 1, None, labels)]))
+        assert len([found for _, found in read if found]) == (30 if team == "orders" else 0)
+    assert events
 
 
 @pytest.mark.parametrize(
