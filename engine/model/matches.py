@@ -12,7 +12,7 @@ from engine.model.records import NO_LABELS, Labels
 Value = str | int | float
 
 
-class Match(Struct, frozen=True, array_like=True):
+class Match(Struct, frozen=True, array_like=True, gc=False):
     """A signature seen in one event; text and captures are already redacted.
 
     At most one per (signature, event). `at` is event time, or ingest time when not `dated`. `text` is the evidence, at most
@@ -30,7 +30,7 @@ class Match(Struct, frozen=True, array_like=True):
     text: str = ""
 
 
-class Seen(Struct, frozen=True):
+class Seen(Struct, frozen=True, gc=False):
     """`source_id` printed something at `first`, at `last`, and never paused for as long as SEEN_GAP_S between the two.
 
     Unions of these spans do not depend on how the input was cut into batches. Only dated events count.

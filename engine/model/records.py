@@ -17,7 +17,7 @@ Labels = Mapping[str, str]
 NO_LABELS: Labels = {}
 
 
-class RawLine(Struct, frozen=True, array_like=True):
+class RawLine(Struct, frozen=True, array_like=True, gc=False):
     """One physical line as it arrived, without its line end.
 
     `offset` is the position of its first byte in the source, `number` its 1-based line number (0: unknown). `ingested_at` is
@@ -47,7 +47,7 @@ class Progress(Struct, frozen=True):
     covers_until: datetime | None = None
 
 
-class Record(Struct, frozen=True, array_like=True):
+class Record(Struct, frozen=True, array_like=True, gc=False):
     """One line with its wrappers off.
 
     `starts`: the wrapper itself says that a logical record starts here (a Kibana row, a JSON document); then the lines of
@@ -69,7 +69,7 @@ class Record(Struct, frozen=True, array_like=True):
     cut: bool = False
 
 
-class Block(Struct, frozen=True):
+class Block(Struct, frozen=True, gc=False):
     """The records of one logical event, in order and contiguous within one source; never empty.
 
     `headed`: its first record begins an event (a header, or a wrapper that says so). A headless block is bare text, or the
@@ -83,7 +83,7 @@ class Block(Struct, frozen=True):
     unsettled: bool = False
 
 
-class LogEvent(Struct, frozen=True, array_like=True):
+class LogEvent(Struct, frozen=True, array_like=True, gc=False):
     """One logical log record: wrappers off, stack trace and next-line reason joined.
 
     `text` is the whole event as printed, lines joined by newlines; `message` the first line without its header; `exception`

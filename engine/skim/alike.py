@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
+from itertools import repeat
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -40,9 +41,10 @@ _Key = TypeVar("_Key")
 _Some = TypeVar("_Some")
 _Stretch = tuple[str, Callable[[str], Any], int, int]  # what is written there, and as which type; from where to where
 _Read = tuple[LogEvent, list[Match]]
+_Teller = Callable[[str, Place, "Seen | None"], "Told | None"]  # of a text, its place, and the span that was left out before it
 
 
-class Told(Struct, frozen=True):
+class Told(Struct, frozen=True, gc=False):
     """Of an event that needed no reading what LogEvent says of it (see AnyEvent), and its matches. What was open in its source
     before ends in front of it; then comes the span of what was left out between the two, where there is one."""
 
@@ -56,7 +58,7 @@ class Told(Struct, frozen=True):
     left_out: Seen | None = None
 
 
-class _Reading(Struct, frozen=True, eq=False):
+class _Reading(Struct, frozen=True):
     """One of several events alike, and where in their texts that stands in which they differ; of captures, for each match.
 
     `differing` are the fields, as tests name them, in which the events differ, besides their texts.
@@ -87,22 +89,32 @@ class Alike:
         self._layout, self._matcher, self._formats = layout, matcher, formats
         self._zone = zone_of(labels.get("timezone", ""))
         self._readings, self._counts = known.readings, known.counts
-        self._own: dict[_Reading, Labels] = {}  # the labels of an event like that of a reading
+        self._tellers: dict[bytes, _Teller] = {}  # by what texts are alike by
 
-    def tell(self, data: bytes, place: Place, left_out: Seen | None = None) -> Told | None:
+    def tell(self, data: bytes, alike: bytes, place: Place, left_out: Seen | None = None) -> Told | None:
         """Return the event of `data`, whole lines of which the first is at `place`; None when it has to be read.
 
         Args:
+            alike: the data with every digit a 0.
             left_out: the span of what was left out before it.
         """
         if len(data) > LONGEST:
             return None
-        alike = data.translate(ALIKE)
-        reading = self._readings.get(alike) or self._reading(alike, data, place, len(data))
-        if reading is None and alike in self._readings:
+        teller = self._tellers.get(alike) or self._made(alike, data, place, len(data))
+        if teller is None and alike in self._readings:
             head = len(self._layout.example)
-            reading = self._reading(alike[:head] + data[head:], data, place, head)  # alike in all but the stamp
-        return None if reading is None else self._told(reading, data.decode("ascii"), place, left_out)
+            alike = alike[:head] + data[head:]  # alike in all but the stamp
+            teller = self._tellers.get(alike) or self._made(alike, data, place, head)
+        return None if teller is None else teller(data.decode("ascii"), place, left_out)
+
+    def _made(self, alike: bytes, data: bytes, place: Place, before: int) -> _Teller | None:
+        """Return what tells texts that differ in digits before a place; None when that is not known, or not yet."""
+        reading = self._reading(alike, data, place, before)
+        if reading is None:
+            return None
+        teller = self._teller(reading)
+        _put(self._tellers, alike, teller)
+        return teller
 
     def _reading(self, alike: bytes, data: bytes, place: Place, before: int) -> _Reading | None:
         """Return how to read texts that differ in digits before a place; None when that is not known, or not yet."""
@@ -122,7 +134,9 @@ class Alike:
         texts = [each.decode("ascii") for each in (*_variants(data, self._layout, before), data)]
         read = [each for text in texts if (each := self._read(text, place)) is not None]
         reading = _reading_of(texts[:-1], read[:-1]) if len(read) == len(texts) else None
-        if reading is None or [self._told(reading, text, place) for text in texts] != [_said(*each) for each in read]:
+        if reading is None or list(map(self._teller(reading), texts, repeat(place), repeat(None))) != [
+            _said(*each) for each in read
+        ]:
             return None
         return None if self._digits_matter(data.translate(ALIKE).rstrip(), before, reading.differing) else reading
 
@@ -146,31 +160,30 @@ class Alike:
             return None
         return events[0], self._matcher.match_event(events[0])
 
-    def _told(self, reading: _Reading, data: str, place: Place, left_out: Seen | None = None) -> Told | None:
-        at = self._layout.time_in(data, self._zone)
-        if at is None:
-            return None
-        like, text = reading.like, data.rstrip()
-        labels = _taken(self._labels_like(reading), reading.labels, text)
-        matches = self._matches(reading, at, data.partition("\n")[0], place, labels, text) if like.matches else []
-        message = _taken_one(like.message, reading.message, text)
-        return Told(self._source_id, at, labels, like.level, message, text, matches, left_out)
+    def _teller(self, reading: _Reading) -> _Teller:
+        """Return what makes an event like that of a reading of a text; None of one whose stamp is no time."""
+        source_id, like, layout, zone = self._source_id, reading.like, self._layout, self._zone
+        size, line = len(like.text), len(like.text.partition("\n")[0])  # of all texts alike
+        given = labels_of(self._labels, like.labels, source_id)
+        matches = [(each.rule_id, each.captures, where) for each, where in zip(like.matches, reading.captures, strict=True)]
 
-    def _labels_like(self, reading: _Reading) -> Labels:
-        own = self._own.get(reading)
-        if own is None:
-            own = labels_of(self._labels, reading.like.labels, self._source_id)
-            _put(self._own, reading, own)
-        return own
+        def told(data: str, place: Place, left_out: Seen | None = None) -> Told | None:
+            at = layout.time_in(data, zone)
+            if at is None:
+                return None
+            text, found = data[:size], []
+            labels = _taken(given, reading.labels, text) if reading.labels else given
+            message = _taken_one(like.message, reading.message, text) if reading.message else like.message
+            if matches:
+                offset, number = place
+                identity = event_id(source_id, at, text[:line], None if layout.fraction else offset)
+                evidence = cut(text)
+                for rule_id, captures, where in matches:
+                    own = _taken(captures, where, text) if where else captures
+                    found.append(Match(rule_id, identity, source_id, number, at, True, own, labels, evidence))
+            return Told(source_id, at, labels, like.level, message, text, found, left_out)
 
-    def _matches(self, reading: _Reading, at: datetime, line: str, place: Place, labels: Labels, text: str) -> list[Match]:
-        source_id, (offset, number) = self._source_id, place
-        identity = event_id(source_id, at, line, None if self._layout.fraction else offset)
-        evidence = cut(text)
-        return [
-            Match(match.rule_id, identity, source_id, number, at, True, _taken(match.captures, places, text), labels, evidence)
-            for match, places in zip(reading.like.matches, reading.captures, strict=True)
-        ]
+        return told
 
 
 def _said(event: LogEvent, matches: list[Match]) -> Told:
@@ -179,8 +192,6 @@ def _said(event: LogEvent, matches: list[Match]) -> Told:
 
 def _taken(like: Mapping[str, _Some], places: Sequence[_Stretch], text: str) -> Mapping[str, _Some]:
     """Return values like these, those that differ from text to text from where they stand in `text`."""
-    if not places:
-        return like
     taken = dict(like)
     for name, make, start, end in places:
         taken[name] = make(text[start:end])

@@ -13,7 +13,6 @@ from datetime import datetime
 import numpy as np
 from msgspec import Struct
 
-from engine.match.digits import ALIKE
 from engine.match.screen import Screen
 from engine.model.matches import SEEN_GAP_S, Seen
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
@@ -50,7 +49,7 @@ class Blocks(Struct, frozen=True):
         something else may be borne, which counts each time (see match/screen). What only says what is `known` is left out.
         """
         text, begins = self.lines.text, self.lines.starts[self.heads].tolist()
-        for block, borne in screen.bearing(text.translate(ALIKE), begins):
+        for block, borne in screen.bearing(self.lines.alike, begins):
             at, named = begins[block], borne.named
             if borne.counts:
                 yield block, None

@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from engine.match.digits import ALIKE
 from engine.model.records import Record
 from engine.parse.headers import level_of
 
@@ -39,6 +40,15 @@ class Lines(Struct, frozen=True, dict=True):
     def data(self, start: int, end: int) -> bytes:
         """Return the bytes of the lines from `start` to `end`, with their line ends."""
         return self.text[self.begins[start] : self.begins[end]]
+
+    def data_alike(self, start: int, end: int) -> bytes:
+        """Return what `data` would if every digit were 0."""
+        return self.alike[self.begins[start] : self.begins[end]]
+
+    @cached_property
+    def alike(self) -> bytes:
+        """The text with every digit a 0."""
+        return self.text.translate(ALIKE)
 
     @cached_property
     def begins(self) -> list[int]:

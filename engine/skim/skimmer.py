@@ -83,7 +83,7 @@ class Skimmer:
         for place, head, end, alike, which in zip(places, *(column.tolist() for column in columns), strict=True):
             span = worth.spans.get(head)
             if alike and which >= 0:
-                told = known[which].tell(bare.lines.data(head, end), place, span)
+                told = known[which].tell(bare.lines.data(head, end), bare.lines.data_alike(head, end), place, span)
                 if told is not None:
                     yield told
                     continue
