@@ -31,7 +31,7 @@ _MOST = 4096  # of whom it is remembered what documents said
 class Whose(Struct, frozen=True, eq=False):
     """Whose the lines of a record are; the same object for the same, as long as it is remembered.
 
-    `host` and `file` are "" where the record names none, which only a document with a message does. `asked` is what it says in
+    `host` and `file` are "" where it names none; what is no document with a message names neither. `asked` is what it says in
     the fields that were asked for.
     """
 
@@ -71,13 +71,10 @@ class Documents:
         if b"{" not in [value[:1] for value in values]:
             return values, [self._nobody] * len(values)
         try:
-            b"".join(values).decode()  # what the decoder skips may be no UTF-8
-            documents = [] if self._alone else list(map(self._decoder.decode, values))
+            documents = self._decoded(values)
         except (ValueError, RecursionError):
-            documents = []
-        if not documents:
-            each = [self._told_alone(value) for value in values]
-            return [held for held, _ in each], [whose for _, whose in each]
+            each = list(map(self._told_alone, values))
+            return [held for held, _ in each], [who for _, who in each]
         messages = list(map(_taken_out, documents))
         whose = list(map(self._whose, documents))
         if None in messages or any(who.by_program or not who.named for who in set(whose)):
@@ -89,10 +86,22 @@ class Documents:
 
     def _told_alone(self, value: bytes) -> tuple[bytes, Whose]:
         """Return what is told of a record that may be no document, or hold what is seldom there."""
-        document = _document(value) if value.startswith(b"{") else None
-        if document is None:
+        if not value.startswith(b"{"):
             return value, self._nobody
-        return _held(value, _first(document, _MESSAGE), self._whose_of(document))
+        try:
+            (document,) = self._decoded([value])
+        except (ValueError, RecursionError):
+            whole = _document(value)
+            return (value, self._nobody) if whole is None else _held(value, _first(whole, _MESSAGE), self._whose_of(whole))
+        return _held(value, _taken_out(document), self._whose(document))
+
+    def _decoded(self, values: Sequence[bytes]) -> Sequence[Any]:
+        """Return what documents hold of what may matter. Raises ValueError or RecursionError where one is none, or holds there
+        what is seldom there."""
+        if self._alone:
+            raise ValueError("a message that was asked for cannot be taken out")
+        b"".join(values).decode()  # what the decoder skips may be no UTF-8
+        return list(map(self._decoder.decode, values))
 
     def _whose_of(self, document: Mapping[str, Any]) -> Whose:
         host, file = _first(document, _HOST) or "", _first(document, _FILE) or ""

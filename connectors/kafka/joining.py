@@ -77,9 +77,6 @@ class _Held:
         self.records: list[tuple[bytes, int, Time]] = []
         self._taken: list[Taken] = []
 
-    def add(self, taken: Taken) -> None:
-        self._taken = [*self.taken(), taken]
-
     def taken(self) -> list[Taken]:
         """Return all that is held, in order."""
         if self.records:
@@ -106,18 +103,15 @@ class Joining:
         """Take records of one origin; yield what is held first if their source has other labels there."""
         if self._is_other(origin):
             yield from self.rest()
-        self._held(origin).add(taken)
+        self._held(origin).taken().append(taken)
         self._bytes += len(taken.data)
 
     def add_each(
         self, origins: Sequence[Origin], parts: Sequence[bytes], starts: Sequence[int], times: Sequence[Time]
     ) -> Iterator[Chunk]:
         """Take records of several origins: what each holds, where it begins, and its time. Yields as `add`."""
-        records = zip(parts, starts, times, strict=True)
-        some = dict.fromkeys(origins)
-        if len({origin.source_id for origin in some}) < len(
-            some
-        ):  # a source goes from one to another: they are to stay in order
+        some, records = dict.fromkeys(origins), zip(parts, starts, times, strict=True)
+        if len({origin.source_id for origin in some}) < len(some):  # one goes from labels to others: it is to stay in order
             for origin, run in groupby(zip(origins, records, strict=True), itemgetter(0)):
                 yield from self.add(origin, Taken.of(*zip(*(record for _, record in run), strict=True)))
             return
@@ -156,15 +150,5 @@ class Joining:
 
     def _chunk(self, origin: Origin, taken: Sequence[Taken], end: int) -> Chunk:
         begins = accumulate((len(each.data) for each in taken), initial=0)
-        data = b"".join([each.data for each in taken])
-        return Chunk(
-            origin.source_id,
-            self._start,
-            data,
-            0,
-            None,
-            origin.labels,
-            self._stream,
-            end,
-            list(zip(begins, taken, strict=False)),
-        )
+        data, pieces = b"".join([each.data for each in taken]), list(zip(begins, taken, strict=False))
+        return Chunk(origin.source_id, self._start, data, 0, None, origin.labels, self._stream, end, pieces)
