@@ -2,7 +2,8 @@
 
 A shipper (Filebeat, Fluent Bit, Vector, kafka-python in a script) names the host and the file that a line is from; those name
 the stream. A document that also names a level or a logger was written by the program itself: it says more than its message, so
-it stays as it is, for engine/parse to read. Source of the field names: ECS field reference; Fluent Bit, Kubernetes filter.
+it stays as it is, for engine/parse to read. Source of the field names: ECS field reference; Fluent Bit, Kubernetes filter;
+Docker, fluentd logging driver (whose `source` is stdout or stderr); Vector, docker_logs and journald.
 
 Records are read hundreds at a time. What several hosts write lies mixed in a partition, and Filebeat writes the fields of every
 document in another order: its encoder walks a Go map (go-structform, gotype/fold_map).
@@ -23,7 +24,11 @@ from engine.codec import foreign
 
 _MESSAGE = ("message", "log")
 _HOST = ("host.name", "host.hostname", "host", "hostname", "agent.hostname", "kubernetes.pod.name", "kubernetes.pod_name")
-_FILE = ("file", "log.file.path", "file.path", "filename", "path", "source")
+_FILE = (
+    *("file", "log.file.path", "file.path", "filename", "path"),
+    *("kubernetes.container_name", "kubernetes.container.name", "container_name", "container.name"),  # what it is printed by
+    *("_SYSTEMD_UNIT", "systemd.unit", "source"),
+)
 _PROGRAM = ("level", "log.level", "logger", "log.logger", "logger_name", "stack_trace", "error.stack_trace")
 _MOST = 4096  # of whom it is remembered what documents said
 

@@ -49,6 +49,10 @@ def name_of(value: bytes, key: str = "k") -> str:
         (b'{"host": "h", "source": "/a#1.log", "message": "x\\ny"}', "logs/h:/a%231.log", b"x\ny"),
         (b'{"file": "/a.log", "message": ""}', "logs//a.log", b""),
         (b'{"kubernetes": {"pod_name": "p-0"}, "log": "x"}', "logs/p-0", b"x"),
+        (b'{"kubernetes": {"pod_name": "p-0", "container_name": "kafka"}, "log": "x\\n"}', "logs/p-0:kafka", b"x\n"),
+        (b'{"container_id": "6d1e", "container_name": "/kafka-1", "source": "stdout", "log": "x"}', "logs//kafka-1", b"x"),
+        (b'{"host": "h", "container_name": "kafka", "message": "x", "source_type": "docker_logs"}', "logs/h:kafka", b"x"),
+        (b'{"host": "h", "_SYSTEMD_UNIT": "kafka.service", "message": "x"}', "logs/h:kafka.service", b"x"),
         (json.dumps(FILEBEAT).encode(), "logs/kafka-1:/var/log/kafka/server.log", LINE.encode()),
     ],
 )
@@ -75,11 +79,17 @@ def test_no_record_fails(value: bytes) -> None:
     assert "#" not in name_of(value, "a#b")
 
 
+CONTAINERS = ["kubernetes.container_name", "kubernetes.container.name", "container_name", "container.name"]
 _PODS = ["kubernetes.pod.name", "kubernetes.pod_name"]
 NAMED = st.fixed_dictionaries({}, optional={"name": st.sampled_from(["h", "p"])})
 TEXTS = st.sampled_from(["", "h", "x\n", "é", "#", LINE])
-NESTED = st.fixed_dictionaries({}, optional={"name": TEXTS, "file": st.just({"path": "/a"}), "level": TEXTS, "pod": NAMED})
-KEYS = st.lists(st.sampled_from(["message", "log", "host", "file", "level", "host.name", "kubernetes", "app"]), unique=True)
+NESTED = st.fixed_dictionaries(
+    {}, optional={"name": TEXTS, "file": st.just({"path": "/a"}), "level": TEXTS, "pod": NAMED, "container": NAMED}
+)
+KEYS = st.lists(
+    st.sampled_from(["message", "log", "host", "file", "level", "host.name", "kubernetes", "app", "container_name"]),
+    unique=True,
+)
 ANYTHING = (
     TEXTS | st.just("h") | st.none() | st.integers(0, 1) | st.floats() | st.booleans() | st.lists(TEXTS, max_size=1) | NESTED
 )
@@ -118,7 +128,7 @@ def by_reading_all(value: bytes, fields: Sequence[str]) -> tuple[bytes, str, str
     asked = tuple(_said(document, [field]) for field in fields)
     message = _said(document, ["message", "log"])
     host = _said(document, ["host.name", "host.hostname", "host", "hostname", "agent.hostname", *_PODS])
-    file = _said(document, ["file", "log.file.path", "file.path", "filename", "path", "source"])
+    file = _said(document, ["file", "log.file.path", "file.path", "filename", "path", *CONTAINERS, "source"])
     if message is None or not (host or file):
         return value, "", "", asked
     program = [_said(document, [name]) for name in ("level", "log.level", "logger", "log.logger", "stack_trace")]
