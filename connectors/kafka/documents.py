@@ -31,6 +31,7 @@ _FILE = (
 )
 _PROGRAM = ("level", "log.level", "logger", "log.logger", "logger_name", "stack_trace", "error.stack_trace")
 _MOST = 4096  # of whom it is remembered what documents said
+_LONGEST = 4096  # bytes of a document that is remembered, and of a name
 
 
 class Whose(Struct, frozen=True, eq=False):
@@ -63,7 +64,7 @@ class Documents:
         self._nobody = _known("", "", False, (None,) * len(fields))
         self._decoder = msgspec.json.Decoder(_asked((*_MESSAGE, *_HOST, *_FILE, *_PROGRAM, *fields)))
         self._alone = any(name in fields for name in _MESSAGE)  # they are taken out before anything is asked
-        self._whose = lru_cache(_MOST)(lambda document: self._whose_of(msgspec.to_builtins(document)))
+        self._remembered = lru_cache(_MOST)(lambda document: self._whose_of(msgspec.to_builtins(document)))
         self._shapes: Shapes[Whose] = Shapes()
 
     def cut(self, values: Sequence[bytes]) -> tuple[Lines, Whose] | None:
@@ -81,7 +82,8 @@ class Documents:
             each = list(map(self._told_alone, values))
             return [held for held, _ in each], [who for _, who in each]
         messages = list(map(_taken_out, documents))
-        whose = list(map(self._whose, documents))
+        short = max(map(len, values)) <= _LONGEST  # nearly always
+        whose = list(map(self._remembered, documents) if short else map(self._whose, documents, map(len, values)))
         if None in messages or any(who.by_program or not who.named for who in set(whose)):
             each = list(map(_held, values, messages, whose))
             return [held for held, _ in each], [who for _, who in each]
@@ -98,7 +100,7 @@ class Documents:
         except (ValueError, RecursionError):
             whole = _document(value)
             return (value, self._nobody) if whole is None else _held(value, _first(whole, _MESSAGE), self._whose_of(whole))
-        return _held(value, _taken_out(document), self._whose(document))
+        return _held(value, _taken_out(document), self._whose(document, len(value)))
 
     def _decoded(self, values: Sequence[bytes]) -> Sequence[Any]:
         """Return what documents hold of what may matter. Raises ValueError or RecursionError where one is none, or holds there
@@ -108,8 +110,11 @@ class Documents:
         b"".join(values).decode()  # what the decoder skips may be no UTF-8
         return list(map(self._decoder.decode, values))
 
+    def _whose(self, document: Any, size: int) -> Whose:
+        return self._remembered(document) if size <= _LONGEST else self._whose_of(msgspec.to_builtins(document))
+
     def _whose_of(self, document: Mapping[str, Any]) -> Whose:
-        host, file = _first(document, _HOST) or "", _first(document, _FILE) or ""
+        host, file = _name(document, _HOST), _name(document, _FILE)
         by_program = any(isinstance(value := _at(document, name), str) and value for name in _PROGRAM)
         asked = tuple(_first(document, (name,)) for name in self._fields)
         return _known(host, file, by_program, asked)
@@ -142,6 +147,12 @@ def _taken_out(document: Any) -> str | None:
             force_setattr(document, name, UNSET)
             return message
     return None
+
+
+def _name(document: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """Return the first of `names` that holds text; "" for none, or what is too long for a name."""
+    name = _first(document, names) or ""
+    return name if len(name) <= _LONGEST else ""
 
 
 def _first(document: Mapping[str, Any], names: tuple[str, ...]) -> str | None:

@@ -162,6 +162,21 @@ def test_the_order_of_the_fields_of_a_document_says_nothing(shuffled: list[str])
     assert (held, whose[0] is whose[1]) == ([LINE.encode()] * 2, True)
 
 
+def test_large_documents_are_told_as_small_ones_are_and_not_remembered() -> None:
+    documents = Documents()
+    small = {"host": "h", "file": "/a", "message": "m", "level": "ERROR"}
+    large = [json.dumps({**small, "stack_trace": f"{number}" * 5000}).encode() for number in range(3)]
+    held, whose = documents.told([json.dumps(small).encode(), *large])
+    assert list(held[1:]) == large
+    assert len(set(whose)) == 1
+    assert documents._remembered.cache_info().currsize == 1
+
+
+def test_what_is_too_long_for_a_name_is_none() -> None:
+    value = json.dumps({"host": "h", "source": "x" * 5000, "message": "m"}).encode()
+    assert name_of(value) == "logs/h"
+
+
 def test_half_a_surrogate_pair_in_a_name_leaves_it_text() -> None:
     value = b'{"message": "m", "host": "h\\ud800", "file": "/a\\udfff", "app": "\\ud800"}'
     assert name_of(value) == "logs/h?:/a?"
