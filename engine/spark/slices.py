@@ -109,18 +109,19 @@ def scan(chunks: Iterable[Chunk], stages: Stages) -> Iterator[Match | Seen | Edg
     for chunk in chunks:
         stream = streams.get(chunk.parent_id)
         if stream is None or not stream.goes_on_with(chunk):
-            waiting -= stream.waiting if stream else 0
-            yield from stream.finish() if stream else ()
+            if stream is not None:
+                waiting -= stream.waiting
+                yield from stream.finish()
             stream = streams[chunk.parent_id] = _Stream(stages, chunk)
         waiting -= stream.waiting
         yield from stream.take(chunk)
         waiting += stream.waiting
         if waiting >= HELD_BYTES:
-            for stream in streams.values():
-                yield from stream.read()
+            for each in streams.values():
+                yield from each.read()
             waiting = 0
-    for stream in streams.values():
-        yield from stream.finish()
+    for each in streams.values():
+        yield from each.finish()
 
 
 @dataclass

@@ -21,6 +21,7 @@ from engine.model.records import Block, Progress, RawLine
 from engine.parse import assemble, unwrap
 from engine.ports import Chunk
 from engine.skim import alike, skimmer
+from engine.spark import slices
 from engine.spark.scope import carried
 from engine.spark.slices import Edges, Scanned, Stages, matched, scan, stages
 from engine.spark.streams import Streams, StreamState, TakenBack
@@ -259,8 +260,12 @@ def interleaved(rounds: Sequence[tuple[str, bytes]], start: int = 0) -> list[Chu
 TRACES = [(source, line.encode() + b"\n") for line in (ERROR.replace("@@@", "000"), *LINES[2:5]) for source in ("t/a", "t/b")]
 
 
+@pytest.mark.parametrize("held", [1, slices.HELD_BYTES])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
-def test_sources_interleaved_in_one_stream_are_joined_each_for_itself(size: int) -> None:
+def test_sources_interleaved_in_one_stream_are_joined_each_for_itself(
+    size: int, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "HELD_BYTES", held)
     streams, said = Streams(shipped(), {}), list[Match | Seen]()
     for at in range(0, len(TRACES), size):
         items = list(scan(interleaved(TRACES[at : at + size], at), shipped()))
@@ -274,6 +279,14 @@ def test_sources_interleaved_in_one_stream_are_joined_each_for_itself(size: int)
     assert {match.source_id for match in found} == {"t/a", "t/b"}
     assert all("Caused by: java.lang.IllegalStateException: no" in match.text for match in found)
     assert carriers == {"t/a": frozenset({"t-0"}), "t/b": frozenset({"t-0"})}
+
+
+def test_sources_mixed_in_one_part_of_a_stream_are_one_slice_of_it() -> None:
+    mixed = [Chunk(each, 0, b"x\ny\n", 0, INGESTED, stream="t-0", end=end) for each, end in (("t/a", 0), ("t/b", 40))]
+    items = list(scan([*mixed, Chunk("t/a", 40, b"z\n", 0, INGESTED, stream="t-0", end=50)], shipped()))
+    (edge,) = edges(iter(items))
+    assert (edge.start, edge.end, edge.tail.open[0].records[0].source_id) == (0, 50, "t/a")
+    assert [item for item in items if isinstance(item, Scanned)] == [Scanned("t-0", 5, 10)]
 
 
 def test_streams_of_a_slice_may_interleave_and_each_has_its_edges() -> None:
