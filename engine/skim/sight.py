@@ -22,7 +22,8 @@ from engine.skim.wrappings import BARE, Wrapping, goes_on, is_certain, wrapping_
 
 # the parser changes a text that holds one of these, so that more may match in it than in the bytes; looked for as signs are
 CHANGED = (r"[\x00\x0b\x0c\r\x1b]", r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ", r"\*\*[^\s*/]", r"<span", r"</span>")
-SOURCES = 1024  # that are remembered: of them little more is kept than their labels
+SOURCES = 1024  # that are remembered: little more is kept of each than its labels
+LAYOUTS = 64  # of whose texts it is remembered what was learnt
 WRAPPINGS = 256  # of which it is known how certain they are
 REMEMBERED = 20_000  # lines whose verdict is kept
 REMEMBERED_BYTES = 400  # of a line; longer ones are judged each time
@@ -63,6 +64,7 @@ class Sight:
         if key not in self._alike:
             if len(self._alike) >= SOURCES:
                 self._alike.clear()
+            if len(self._known) >= LAYOUTS:
                 self._known.clear()
             asked = self.matcher.labels_asked({**labels, "source": source_id})
             # the parser takes no container off a line of one
