@@ -79,14 +79,12 @@ class Documents:
         try:
             documents = self._decoded(values)
         except (ValueError, RecursionError):
-            each = list(map(self._told_alone, values))
-            return [held for held, _ in each], [who for _, who in each]
+            return _unpaired(map(self._told_alone, values))
         messages = list(map(_taken_out, documents))
         short = max(map(len, values)) <= _LONGEST  # nearly always
         whose = list(map(self._remembered, documents) if short else map(self._whose, documents, map(len, values)))
         if None in messages or any(who.by_program or not who.named for who in set(whose)):
-            each = list(map(_held, values, messages, whose))
-            return [held for held, _ in each], [who for _, who in each]
+            return _unpaired(map(_held, values, messages, whose))
         if whose.count(whose[0]) == len(whose):
             self._shapes.learn(values, whose[0])
         return [message.encode() for message in messages if message is not None], whose
@@ -137,6 +135,11 @@ def _held(value: bytes, message: str | None, whose: Whose) -> tuple[bytes, Whose
     if message is None or not whose.named:
         return value, _known("", "", False, whose.asked)
     return value.replace(b"\n", b" ") if whose.by_program else message.encode(), whose
+
+
+def _unpaired(told: Iterable[tuple[bytes, Whose]]) -> tuple[list[bytes], list[Whose]]:
+    held, whose = zip(*told, strict=True)
+    return list(held), list(whose)
 
 
 def _taken_out(document: Any) -> str | None:

@@ -93,12 +93,14 @@ class Shapes(Generic[A]):
 
     def cut(self, values: Sequence[bytes]) -> tuple[Lines, A] | None:
         """Return the lines of documents and what all say about them; None where they are not all of one known shape."""
-        shape = next((shape for shape in self._known if shape.fits(values[0])), None)
-        # what has changed on the way is found sooner in fewer
-        fits = shape is not None and shape.fits(values[-1]) and shape.fits(values[len(values) // 2])
-        lines = shape.lines_in(values) if shape is not None and fits else None
-        self._vain = 0 if lines is not None else self._vain + 1
-        return None if shape is None or lines is None else (lines, shape.about)
+        some = values[0], values[-1], values[len(values) // 2]  # what has changed on the way is found sooner in fewer
+        shape = next((shape for shape in self._known if all(map(shape.fits, some))), None)
+        lines = shape.lines_in(values) if shape is not None else None
+        if shape is None or lines is None:
+            self._vain += 1
+            return None
+        self._vain = 0
+        return lines, shape.about
 
     def learn(self, values: Sequence[bytes], about: A) -> None:
         """Learn the shapes of documents that all say `about` their lines; those learnt longest ago are forgotten when they are

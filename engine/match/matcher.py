@@ -21,7 +21,7 @@ from engine.model.configs import settings_of_plan
 from engine.model.expressions import Expression, evaluate, names
 from engine.model.matches import Match
 from engine.model.records import Labels, LogEvent
-from engine.model.rules import Component, Heartbeat, Plan, Signature, Test
+from engine.model.rules import Component, Heartbeat, Item, Plan, Signature, Test
 from engine.ports import Kept
 from engine.remembered import remembered
 
@@ -95,7 +95,7 @@ class Matcher:
     @cached_property
     def _tested(self) -> frozenset[str]:
         """The fields that tests look at."""
-        return frozenset(test.field for test in tests_in(self._plan))
+        return frozenset(test.field for test in _tests_in(self._plan))
 
     def _check(self, number: int) -> Check:
         check = self._checks.get(number)
@@ -129,14 +129,12 @@ def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Matc
     ]
 
 
-def tests_in(plan: Plan) -> Iterator[Test]:
+def _tests_in(plan: Plan) -> Iterator[Test]:
     """Yield every test that `plan` makes of events."""
     for component in plan.components:
         yield from (*component.names, *component.version, *(beat.test for beat in component.heartbeats))
     for signature in plan.signatures:
-        for item in (*signature.items, *([signature.exceptions] if signature.exceptions is not None else ())):
-            for tests in item.any_of:
-                yield from tests
+        yield from (test for item in _items(signature) for tests in item.any_of for test in tests)
 
 
 def _sought(plan: Plan, signs: Mapping[str, Signs]) -> list[_Sought]:
@@ -159,10 +157,14 @@ def _signature(signature: Signature, signs: Signs) -> _Sought:
     )
 
 
+def _items(signature: Signature) -> Sequence[Item]:
+    """Return what a signature looks for, and what it leaves out."""
+    return signature.items if signature.exceptions is None else (*signature.items, signature.exceptions)
+
+
 def _numeric(signature: Signature, signs: Signs) -> Iterable[Numeric]:
     """Return what of a signature digits matter to: `signs` are those of all of it."""
-    items = signature.items if signature.exceptions is None else (*signature.items, signature.exceptions)
-    groups = [tests for item in items for tests in item.any_of]
+    groups = [tests for item in _items(signature) for tests in item.any_of]
     compares = not names(signature.condition) <= {item.name for item in signature.items}
     if compares or signature.unless is not None:  # what was captured
         telling = [[test for test in tests if test.captures or not blind(test)] for tests in groups]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
-from itertools import repeat
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -134,9 +133,10 @@ class Alike:
         texts = [each.decode("ascii") for each in (*_variants(data, self._layout, before), data)]
         read = [each for text in texts if (each := self._read(text, place)) is not None]
         reading = _reading_of(texts[:-1], read[:-1]) if len(read) == len(texts) else None
-        if reading is None or list(map(self._teller(reading), texts, repeat(place), repeat(None))) != [
-            _said(*each) for each in read
-        ]:
+        if reading is None:
+            return None
+        teller = self._teller(reading)
+        if [teller(text, place, None) for text in texts] != [_said(*each) for each in read]:
             return None
         return None if self._digits_matter(data.translate(ALIKE).rstrip(), before, reading.differing) else reading
 

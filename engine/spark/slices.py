@@ -7,9 +7,7 @@ which joins them with the slices before and after.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -33,7 +31,7 @@ from engine.skim.sight import Sight, sight_of
 from engine.skim.skimmer import Skimmer
 
 PIECE_BYTES = 1 << 20  # of a source that are skimmed together
-HELD_BYTES = 16 << 20  # of all sources that wait for it
+HELD_BYTES = 16 << 20  # of a slice that wait for it at most, of all sources together
 
 
 class Edges(Struct, frozen=True):
@@ -105,30 +103,26 @@ def stages_of(plan_file: str) -> Stages:
 def scan(chunks: Iterable[Chunk], stages: Stages) -> Iterator[Match | Seen | Edges | Scanned]:
     """Yield every match of the events that lie wholly within the slice, and for each stream its spans and its edges."""
     streams: dict[str, _Stream] = {}
-    waiting = 0
+    taken = 0  # bytes, since nothing was waiting
     for chunk in chunks:
         stream = streams.get(chunk.parent_id)
         if stream is None or not stream.goes_on_with(chunk):
-            if stream is not None:
-                waiting -= stream.waiting
-                yield from stream.finish()
+            yield from stream.finish() if stream else ()
             stream = streams[chunk.parent_id] = _Stream(stages, chunk)
-        waiting -= stream.waiting
         yield from stream.take(chunk)
-        waiting += stream.waiting
-        if waiting >= HELD_BYTES:
+        taken += len(chunk.data)
+        if taken >= HELD_BYTES:
             for each in streams.values():
                 yield from each.read()
-            waiting = 0
+            taken = 0
     for each in streams.values():
         yield from each.finish()
 
 
-@dataclass
-class _Waiting:
+class _Waiting(Struct):
     """What waits to be skimmed of a source."""
 
-    chunks: list[Chunk] = dataclasses.field(default_factory=list)
+    chunks: list[Chunk] = field(default_factory=list)
     bytes: int = 0
 
 
@@ -147,7 +141,6 @@ class _Stream:
         self._moved_on: set[str] = set()
         self._skimmers: dict[str, Skimmer] = {}
         self._waiting: dict[str, _Waiting] = {}
-        self.waiting = 0  # bytes
         self._labelled: set[str] = set()  # sources whose carried labels are known in this slice
 
     def goes_on_with(self, chunk: Chunk) -> bool:
@@ -159,7 +152,6 @@ class _Stream:
         waiting = self._waiting.setdefault(chunk.source_id, _Waiting())
         waiting.chunks.append(chunk)
         waiting.bytes += len(chunk.data)
-        self.waiting += len(chunk.data)
         if waiting.bytes >= PIECE_BYTES:
             yield from self._read(chunk.source_id)
 
@@ -176,7 +168,6 @@ class _Stream:
 
     def _read(self, source_id: str) -> Iterator[Match | Seen]:
         waiting = self._waiting.pop(source_id)
-        self.waiting -= waiting.bytes
         for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight)).read(waiting.chunks):
             if isinstance(item, Seen):
                 self._heard.joined(item)
