@@ -7,6 +7,7 @@ through a little more of what bears nothing, and holds back nothing that bears s
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
@@ -14,15 +15,19 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any
 
+import re2
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.match.checks import expression
+from engine.match.checks import EXPRESSION_MEMORY, expression
 from engine.match.digits import widened
 from engine.match.signs import Signs, kept_name
 from engine.ports import Kept
 
 KNOWN_BYTES = 8 << 20  # of events that are remembered
+AUDIT_EVERY = 256  # batches of new events: one of them is searched by RE2 too
+AUDIT_BYTES = 16 << 10  # of that batch; RE2 takes some 20 us a byte for the signs of all rules
+LOG = logging.getLogger("tocsin.match")
 PAUSE = 16  # as many times as many events are not remembered where it does not pay
 
 
@@ -48,7 +53,9 @@ class Screen:
         kept: where its database may lie ready.
         database: use Hyperscan where it is installed.
 
-    `complete` tells whether every sign is known; if not, it finds nothing. `regexes` are the signs as they were given.
+    `complete` tells whether every sign is known; if not, it finds nothing. `regexes` are the signs as they were given. `lost`
+    counts the events in which RE2 finds a sign that Hyperscan does not: one batch in AUDIT_EVERY is compared. From the first
+    such event on RE2 searches alone, and the log says so.
     """
 
     def __init__(
@@ -67,6 +74,7 @@ class Screen:
         self._kept, self._database = kept, database
         self._known: dict[bytes, Borne | None] = {}
         self._known_bytes = self._asked = 0
+        self._batches = self.lost = 0
         self._unremembered = 0  # events that are not worth remembering, still to come
 
     def bearing(self, text: bytes, begins: Sequence[int]) -> Sequence[tuple[int, Borne]]:
@@ -81,12 +89,13 @@ class Screen:
             return list(self._borne(text, begins).items())
         events = [text[begin:end] for begin, end in pairwise((*begins, len(text)))]
         self._asked += len(events)
-        try:  # nearly always all are known
-            found = list(map(self._known.__getitem__, events))
-        except KeyError:
-            self._learn([event for event in dict.fromkeys(events) if event not in self._known])
-            found = list(map(self._known.__getitem__, events))
-        return [(number, borne) for number, borne in enumerate(found) if borne is not None]
+        while True:  # once, nearly always: all are known
+            try:
+                found = list(map(self._known.__getitem__, events))
+            except KeyError:
+                self._learn([event for event in dict.fromkeys(events) if event not in self._known])
+            else:
+                return [(number, borne) for number, borne in enumerate(found) if borne is not None]
 
     @cached_property
     def _find(self) -> _Find:
@@ -94,7 +103,23 @@ class Screen:
         if not self._sought:
             return lambda text: ()
         made = _hyperscan(self._sought, self._alike, self._kept) if self._database else None
-        return made or _re2(self._sought)
+        return made or self._slow
+
+    @cached_property
+    def _slow(self) -> _Find:
+        return _re2(self._sought)
+
+    @cached_property
+    def by_re2(self) -> Any:
+        """All signs as one RE2 set: Match(event) tells whether any of them stands in the event."""
+        options = re2.Options()
+        options.max_mem, options.never_capture = 8 * EXPRESSION_MEMORY, True
+        options.encoding = re2.Options.Encoding.LATIN1
+        signs = re2.Set.SearchSet(options)
+        for regex in self._sought:
+            signs.Add(f"(?m){regex}")
+        signs.Compile()
+        return signs
 
     def _learn(self, events: Sequence[bytes]) -> None:
         """Search all at once: one by one costs three times as much."""
@@ -103,6 +128,24 @@ class Screen:
         begins = list(accumulate(map(len, events[:-1]), initial=0))
         self._known.update((events[number], borne) for number, borne in self._borne(text, begins).items())
         self._known_bytes += len(text)
+        self._batches += 1
+        if self._batches % AUDIT_EVERY == 0:
+            self._audit(events)
+
+    def _audit(self, events: Sequence[bytes]) -> None:
+        """Compare Hyperscan with RE2 on the first AUDIT_BYTES of `events`."""
+        if self._find is self._slow:
+            return
+        ends = accumulate(map(len, events))
+        sample = [event for event, end in zip(events, ends, strict=True) if end <= AUDIT_BYTES]
+        lost = [event for event in sample if self._known[event] is None and self.by_re2.Match(event)]
+        if lost:
+            self.lost += len(lost)
+            LOG.error(
+                "Hyperscan loses matches, RE2 takes its place: %r holds a sign of a rule, and Hyperscan finds none", lost[0]
+            )
+            self._find = self._slow
+            self._known, self._known_bytes = {}, 0
 
     def _forget(self) -> None:
         """Begin anew; where most events were new, remembering cost more than it saved: it is tried again later."""

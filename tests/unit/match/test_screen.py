@@ -124,6 +124,24 @@ def test_another_version_has_a_database_of_its_own(monkeypatch: pytest.MonkeyPat
     assert len(kept.files) == 2
 
 
+def test_the_hyperscan_that_is_installed_finds_what_newer_ones_lose() -> None:
+    """0.7.23 to 0.9.1 find nothing here when both expressions are in one database."""
+    signs = Signs(("/[0-9]+ brokers are down", "/[0-9]+: Receive failed: (?:Disconnected|Connection reset by peer)"))
+    line = "%4|1646|ERROR|rdkafka#producer-0| [thrd:app]: rdkafka#producer-0| 0/0 brokers are down"
+    assert bearing(Screen([signs]), line) == [0]
+
+
+def test_matches_that_hyperscan_loses_are_noticed_and_re2_takes_its_place(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("engine.match.screen.AUDIT_EVERY", 3)
+    monkeypatch.setattr("engine.match.screen._hyperscan", lambda *_: lambda text: [])
+    screen = Screen([COUNTED])
+    assert [bearing(screen, f"disk full {name}", "quiet") for name in "abcd"] == [[], [], [0], [0]]
+    assert screen.lost == 1
+    assert "Hyperscan loses matches" in caplog.text
+
+
 def hashed(*ids: str) -> Plan:
     return replace(plan(*(signature(id_) for id_ in ids)), hash="h")
 
