@@ -8,8 +8,8 @@ import pytest
 
 from engine.match.digits import ALIKE
 from engine.match.matcher import matcher_of
+from tests.corpus.cases import cases
 from tests.rulepack.playing import plan
-from tests.rulepack.test_wild import cases
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ BATCH = 200
 
 def test_hyperscan_loses_no_line_of_the_corpus() -> None:
     screen = matcher_of(plan()).screen()
-    lines = {line: None for case in cases().values() for line in str(case["log"]).encode("ascii", "replace").splitlines()}
+    lines = {line: None for case in cases().values() for line in case.log.encode("ascii", "replace").splitlines()}
     lost = []
     distinct = [line.translate(ALIKE) + b"\n" for line in lines]
     for start in range(0, len(distinct), BATCH):
