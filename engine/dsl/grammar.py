@@ -1,4 +1,4 @@
-"""The expression language of conditions, escalations and `{= }` holes: text to engine.model.expressions, by lark.
+"""The expression language of conditions, escalations and `{= }` holes: text to engine.model.expressions, by pyparsing.
 
     or  and  not  == != < <= > >=  + -  * / %  -x  ( )  name  name.max  12  3.5  10m  1MiB  'text'  true  f(x, y)
     1 of x_*   any of them   all of x_*        (quantifiers over detection items)
@@ -10,13 +10,24 @@ attribute access.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from typing import Any
 
-from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken, v_args
 from msgspec import Struct
+from pyparsing import (
+    Forward,
+    Opt,
+    ParseBaseException,
+    ParserElement,
+    ParseResults,
+    Regex,
+    StringEnd,
+    Suppress,
+    ZeroOrMore,
+)
 
 from engine.dsl.codes import Code
 from engine.dsl.quantities import MAX_DIGITS, UNIT_S
@@ -25,6 +36,7 @@ from engine.model.expressions import FUNCTIONS, Binary, Call, Expression, Litera
 
 MAX_DEPTH = 32
 MAX_LENGTH = 4096
+MAX_FRAMES = 64 * MAX_DEPTH  # of pyparsing's, which calls itself some 45 times for each level of parentheses
 SIZES = {unit: 1024**power for power, unit in enumerate(("KiB", "MiB", "GiB", "TiB"), 1)}
 ARITY = {
     "ceil_pow2": (1, 1),
@@ -62,8 +74,8 @@ def parse(text: str, items: Sequence[str] = ()) -> Expression:
     _check_size(text)
     try:
         spelled = _spelled(text)
-    except UnexpectedInput as error:
-        raise _syntax_error(text, error) from None
+    except ParseBaseException as error:
+        raise _syntax_error(text, error.loc) from None
     if _depth(spelled) > MAX_DEPTH:
         raise ExpressionError(
             Code.EXPRESSION_TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels", help="split it into several items"
@@ -74,7 +86,12 @@ def parse(text: str, items: Sequence[str] = ()) -> Expression:
 @lru_cache(maxsize=4096)
 def _spelled(text: str) -> Any:
     """Return what `text` spells before the items are known; steps and cases of a rule ask the same again and again."""
-    return _grammar().parse(text)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + MAX_FRAMES)
+    try:
+        return _grammar().parse_string(text)[0]
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def offset_of(text: str, name: str) -> int:
@@ -99,85 +116,74 @@ def _check_size(text: str) -> None:
             raise ExpressionError(Code.NUMBER_TOO_LONG, message, number.start(), len(number[0]))
 
 
-def _syntax_error(text: str, error: UnexpectedInput) -> ExpressionError:
-    loc = error.pos_in_stream or 0
-    rest = re.match(r"\w+|\S", text[loc:])
-    if rest is None or (isinstance(error, UnexpectedToken) and error.token.type == "$END"):
+def _syntax_error(text: str, offset: int) -> ExpressionError:
+    token = re.compile(r"\s*(\w+|\S)").match(text, offset)
+    if token is None:
         return ExpressionError(
             Code.EXPRESSION_SYNTAX, "the expression ends too early", max(0, len(text.rstrip()) - 1), help=_SYNTAX
         )
-    return ExpressionError(Code.EXPRESSION_SYNTAX, f"`{rest[0]}` is not expected here", loc, len(rest[0]), _SYNTAX)
+    message = f"`{token[1]}` is not expected here"
+    return ExpressionError(Code.EXPRESSION_SYNTAX, message, token.start(1), len(token[1]), _SYNTAX)
 
 
 _SYNTAX = "write for example `too_large and not retried`, `size > 1048576`, `1 of sent_*`"
 
 
 _WORD = r"(?!(?:and|or|not|of|true|false)\b)[a-z_][a-z0-9_]*"
-_GRAMMAR = rf"""
-?either: both | both (OR both)+ -> balanced
-?both: negated | negated (AND negated)+ -> balanced
-?negated: NOT negated -> prefixed | QUANTIFIER -> quantifier | compared
-?compared: total | total COMPARISON total -> binary
-?total: product | total (PLUS | MINUS) product -> binary
-?product: negative | product TIMES negative -> binary
-?negative: MINUS negative -> prefixed | atom
-?atom: CALLED "(" (either ("," either)*)? ")" -> call
-     | NAME -> name | NUMBER -> number | STRING -> string | BOOLEAN -> boolean | "(" either ")"
-
-OR: /or(?!\w)/
-AND: /and(?!\w)/
-NOT: /not(?!\w)/
-QUANTIFIER.1: /(1|any|all)\s+of\s+(them\b|[a-z_][a-z0-9_]*\*?)/
-COMPARISON: /[=!<>]=|[<>]/
-PLUS: "+"
-MINUS: "-"
-TIMES: /[*\/%]/
-CALLED.1: /{_WORD}(?=\s*\()/
-NAME: /{_WORD}(?:\.(?:all|min|max|first|last|sum)\b)?(?![\w.])/
-NUMBER: /[0-9]+(?:\.[0-9]+)?(?:(?:ms|[smhd]|[KMGT]iB)\b)?(?![\w.])/
-STRING: /'[^'\n]*'|"[^"\n]*"/
-BOOLEAN: /(?:true|false)\b(?!\s*\()/
-%ignore /\s+/
-"""
-
-
-@v_args(inline=True)
-class _Expressions(Transformer[Token, Any]):
-    """What the alternatives of _GRAMMAR make of their parts."""
-
-    def number(self, text: Token) -> Literal:
-        return _number(text)
-
-    def string(self, text: Token) -> Literal:
-        return Literal(text[1:-1])
-
-    def boolean(self, text: Token) -> Literal:
-        return Literal(text == "true")
-
-    def name(self, text: Token) -> Name:
-        return Name(str(text))
-
-    def call(self, function: Token, *arguments: Any) -> Call:
-        return Call(str(function), arguments)
-
-    def quantifier(self, text: Token) -> _Quantifier:
-        how, _, glob = text.split()
-        return _Quantifier(how == "all", glob, text.start_pos or 0)
-
-    def prefixed(self, operator: Token, operand: Any) -> Unary:
-        return Unary(str(operator), operand)
-
-    def binary(self, left: Any, operator: Token, right: Any) -> Binary:
-        return Binary(str(operator), left, right)
-
-    def balanced(self, *parts: Any) -> Any:
-        return join(str(parts[1]), parts[0::2])
+_OR, _AND, _NOT = (Regex(rf"{word}(?!\w)") for word in ("or", "and", "not"))
+_QUANTIFIER = Regex(r"(?P<how>1|any|all)\s+of\s+(?P<glob>them\b|[a-z_][a-z0-9_]*\*?)")
+_COMPARISON = Regex(r"[=!<>]=|[<>]")
+_SUM, _PRODUCT, _MINUS = Regex(r"[+-]"), Regex(r"[*/%]"), Regex("-")
+_CALLED = Regex(rf"{_WORD}(?=\s*\()")
+_NAME = Regex(rf"{_WORD}(?:\.(?:all|min|max|first|last|sum)\b)?(?![\w.])")
+_NUMBER = Regex(r"[0-9]+(?:\.[0-9]+)?(?:(?:ms|[smhd]|[KMGT]iB)\b)?(?![\w.])")
+_STRING = Regex(r"'[^'\n]*'|\"[^\"\n]*\"")
+_BOOLEAN = Regex(r"(?:true|false)\b(?!\s*\()")
+_OPEN, _CLOSE, _COMMA = (Suppress(char) for char in "(),")
 
 
 @cache
-def _grammar() -> Lark:
-    """Return the parser: LALR, so that its time is linear in the text and no nesting fills the stack."""
-    return Lark(_GRAMMAR, start="either", parser="lalr", transformer=_Expressions())
+def _grammar() -> ParserElement:
+    """Return the parser. Behind an operator or a parenthesis there is no way back (`-`), so its time is linear in the text and
+    a mistake is told at its own place."""
+    either = Forward()
+    arguments = _OPEN - (_CLOSE | (either - ZeroOrMore(_COMMA - either) - _CLOSE))
+    call = (_CALLED - arguments).set_parse_action(lambda parts: Call(parts[0], tuple(parts[1:])))
+    atom = (
+        call
+        | _NUMBER.copy().set_parse_action(lambda parts: _number(parts[0]))
+        | _STRING.copy().set_parse_action(lambda parts: Literal(parts[0][1:-1]))
+        | _BOOLEAN.copy().set_parse_action(lambda parts: Literal(parts[0] == "true"))
+        | _NAME.copy().set_parse_action(lambda parts: Name(parts[0]))
+        | (_OPEN - either - _CLOSE)
+    )
+    negative = (ZeroOrMore(_MINUS) + atom).set_parse_action(_prefixed)
+    product = (negative + ZeroOrMore(_PRODUCT - negative)).set_parse_action(_left_to_right)
+    total = (product + ZeroOrMore(_SUM - product)).set_parse_action(_left_to_right)
+    compared = (total + Opt(_COMPARISON - total)).set_parse_action(_left_to_right)
+    quantifier = _QUANTIFIER.copy().set_parse_action(_quantifier)
+    negated = (ZeroOrMore(_NOT) + (quantifier | compared)).set_parse_action(_prefixed)
+    both = (negated + ZeroOrMore(_AND - negated)).set_parse_action(_balanced)
+    either <<= (both + ZeroOrMore(_OR - both)).set_parse_action(_balanced)
+    return either + StringEnd()
+
+
+def _quantifier(_text: str, offset: int, parts: ParseResults) -> _Quantifier:
+    return _Quantifier(parts["how"] == "all", str(parts["glob"]), offset)
+
+
+def _prefixed(parts: ParseResults) -> Any:
+    *operators, operand = parts
+    return reduce(lambda inner, operator: Unary(operator, inner), reversed(operators), operand)
+
+
+def _left_to_right(parts: ParseResults) -> Any:
+    first, *rest = parts
+    return reduce(lambda left, pair: Binary(pair[0], left, pair[1]), zip(rest[0::2], rest[1::2], strict=True), first)
+
+
+def _balanced(parts: ParseResults) -> Any:
+    return join(parts[1], parts[0::2]) if len(parts) > 1 else parts[0]
 
 
 def _number(text: str) -> Literal:

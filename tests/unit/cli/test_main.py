@@ -150,4 +150,4 @@ def test_help_loads_nothing_it_does_not_need() -> None:
     probe = "import sys; from engine.cli.main import main; main(['--help']); print(' '.join(sys.modules), file=sys.stderr)"
     loaded = set(python("-c", probe).stderr.split())
     assert "typer" in loaded
-    assert not loaded & {"rich", "pydantic", "yaml", "lark", "re2", "msgspec", "drain3", "pyspark", "connectors"}
+    assert not loaded & {"rich", "pydantic", "yaml", "pyparsing", "re2", "msgspec", "drain3", "pyspark", "connectors"}

@@ -55,6 +55,7 @@ def test_expressions_mean_what_they_say(text: str, environment: dict[str, Any], 
         ("A or b", "TOC401", 0),
         ("10mm", "TOC401", 0),
         ("a + open(b)", "TOC404", 4),
+        ("max(a, -not b)", "TOC401", 8),
         ("a and min()", "TOC405", 6),
         ("ceil_pow2(1, 2)", "TOC405", 0),
         ("a > 12345678901234567890", "TOC406", 4),
@@ -73,6 +74,11 @@ def test_a_wrong_expression_says_what_and_where(text: str, code: str, offset: in
 
 def test_parentheses_may_go_as_deep_as_the_limit() -> None:
     assert evaluate(parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH), {"a": 7}) == 7
+
+
+def test_calls_may_go_as_deep_as_the_limit() -> None:
+    depth = MAX_DEPTH - 1
+    assert evaluate(parse("max(1, " * depth + "a" + ")" * depth), {"a": 7}) == 7
 
 
 def test_a_long_chain_of_items_is_no_deep_expression() -> None:

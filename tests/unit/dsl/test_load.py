@@ -174,7 +174,7 @@ def test_a_cached_plan_needs_no_compiler(folder: Path, tmp_path_factory: pytest.
     script = (
         "import sys; from pathlib import Path; from engine.dsl import load_cached; "
         f"load_cached([Path({str(folder)!r})], Path({str(cache)!r})); "
-        "sys.exit(bool({'yaml', 'pydantic', 'lark', 're2'} & set(sys.modules)))"
+        "sys.exit(bool({'yaml', 'pydantic', 'pyparsing', 're2'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False, cwd=Path(__file__).parents[3]).returncode == 0
 
