@@ -10,6 +10,7 @@
     |   |-- SourceAway          it cannot be read now, and may be again in a moment
     |   `-- DataLoss            lines between two offsets are gone; carries the gap
     |-- StoreError              the incident store cannot be read or written
+    |   `-- StoreAway           not now, and it may be again in a moment
     |-- ListenError         an address that the pages cannot be served on
     `-- RuntimeMissing          Java, a package or a server that this command needs is absent; says what to install
 
@@ -79,6 +80,14 @@ class DataLoss(SourceError):
 
 class StoreError(TocsinError):
     """The incident store cannot be read or written."""
+
+
+class StoreAway(StoreError):
+    """The incident store cannot be used now, and may be again in a moment; `locked`: because another process is writing."""
+
+    def __init__(self, sentence: str, *, locked: bool = False) -> None:
+        self.locked = locked
+        super().__init__(sentence)
 
 
 class ListenError(TocsinError):

@@ -13,17 +13,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import gettempdir
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from engine.clock import SteadyClock
 from engine.codec import dumps
-from engine.errors import DataLoss, SourceError, TocsinError
+from engine.errors import DataLoss, SourceError, StoreAway, TocsinError
 from engine.incident import group
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
 from engine.model.rules import Plan
@@ -33,11 +34,14 @@ from engine.spark.rows import SCHEMA, Item, Loss, Notice, item
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
 from engine.store import Store
+from engine.store.patience import until_back
 from engine.store.store import BatchId
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
+
+T = TypeVar("T")
 
 _DISK = re.compile("No space left on device|Disk quota exceeded|Read-only file system|File too large")
 _AWAY = re.compile(r"^engine\.errors\.SourceAway: (.+)$", re.MULTILINE)
@@ -208,28 +212,33 @@ def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
 
 
 class _Batches:
-    """Puts batches into the store; keeps the error of one that failed, which Spark would only quote. `done` is the last one."""
+    """Puts batches into the store; keeps the error of one that failed, which Spark would only quote. `done` is the last one.
+
+    A store that is locked or away is waited for: nothing of the batch is in it then, so it is put in again.
+    """
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self.failure: TocsinError | None = None
         self.done = -1
         self._pruned_at = float("-inf")
+        self._clock = SteadyClock()
         self._at_work: AtWork | None = None
 
     def take(self, frame: DataFrame, batch: int) -> None:
         items = [item(row.kind, row.body) for row in frame.collect()]
         try:
-            self._job.on_batch(self._put(items, batch))
+            self._job.on_batch(self._patiently(batch, lambda: self._put(items, batch)))
             self._prune()
         except TocsinError as error:
-            self.failure = error
+            if not (self._job.stop.is_set() and isinstance(error, StoreAway)):  # a stop ended the wait: no failure
+                self.failure = error
             raise
         self.done = batch
 
     def give_back(self, why: str) -> None:
         """Forget the plan of the batch that could not be read, so that Spark makes another; say so."""
-        batch = forget_plan(_offsets(self._job), lambda batch: self._job.store.has(self._id(batch)))
+        batch = forget_plan(_offsets(self._job), self._is_stored)
         said = f"batch {batch} could not be read and is planned anew: {why}"
         self._job.on_batch(BatchReport(batch, 0, 0, (said,)))
 
@@ -253,10 +262,22 @@ class _Batches:
             ledger.put_losses(DataLoss(each.source_id, each.lost_from, each.lost_to, each.why) for each in losses)
         return BatchReport(batch, lines, len({incident.id for incident in revisions}), said)
 
+    def _is_stored(self, batch: int) -> bool:
+        return self._patiently(batch, lambda: self._job.store.has(self._id(batch)))
+
+    def _patiently(self, batch: int, work: Callable[[], T]) -> T:
+        """Return what `work` in the store returns; it is done again while the store is away, until a stop is asked for."""
+        return until_back(work, self._job.stop.wait, lambda text: self._job.on_batch(BatchReport(batch, 0, 0, (text,))))
+
     def _prune(self) -> None:
-        """Remove what is too old, a little now and then: no batch waits for much of it."""
+        """Remove what is too old, a little now and then: no batch waits for much of it, nor for a store that is locked.
+
+        A clock that has just jumped makes nothing old.
+        """
+        self._clock.check()
         if self._job.retention_s > 0 and time.monotonic() - self._pruned_at > PRUNE_EVERY_S:
-            self._job.store.prune(datetime.now(UTC) - timedelta(seconds=self._job.retention_s))
+            with suppress(StoreAway):
+                self._job.store.prune(self._clock.now() - timedelta(seconds=self._job.retention_s))
             self._pruned_at = time.monotonic()
 
     def _id(self, batch: int) -> BatchId:

@@ -1,10 +1,12 @@
 """Opening the store, its transactions, and what readers of it ask.
 
-SQLite in WAL mode: the job writes while others read. One writer at a time; it waits up to BUSY_S for another to finish.
+SQLite in WAL mode: the job writes while others read. One writer at a time; it waits up to BUSY_S for another to finish, and
+whoever must not fail waits on from there (patience.py).
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,7 +20,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from engine.codec import loads
-from engine.errors import DataLoss, StoreError
+from engine.errors import DataLoss, StoreAway, StoreError
 from engine.model.incidents import Blind, Incident
 from engine.store import schema
 from engine.store.ledger import StoreLedger
@@ -27,9 +29,13 @@ from engine.store.outbox import Outbox
 from engine.store.retention import prune
 from engine.store.search import Search, counted, found
 
-BUSY_S = 30
+BUSY_S = 30.0
 PRUNED_AT_ONCE = 100
 
+_LOCKED = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL))
+# a disk that is full or was taken away, a folder that is mounted again
+_AWAY = frozenset((sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL))
+_PRIMARY_CODE = 0xFF  # the rest of SQLite's codes says which kind of it
 _READING = "tocsin_reading"  # the execution option of a transaction that only reads
 
 
@@ -41,14 +47,20 @@ class BatchId(Struct, frozen=True):
 
 
 class Store:
-    """The incident store at one address. Every method that fails raises StoreError."""
+    """The incident store at one address. Every method that fails raises StoreError: StoreAway for what may pass by itself."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @classmethod
-    def open(cls, url: str) -> Store:
-        """Open the store at `url` (`sqlite:///path`), creating its folder, file and tables when they are not there."""
+    def open(cls, url: str, busy_s: float = BUSY_S) -> Store:
+        """Open the store at `url` (`sqlite:///path`), creating its folder, file and tables when they are not there.
+
+        Args:
+            busy_s: how long each transaction waits for another writer before it fails.
+
+        Raises StoreError; StoreAway only when another process holds the store, for a store that is not there yet is a mistake.
+        """
         try:
             address = make_url(url)
         except ArgumentError:
@@ -58,8 +70,12 @@ class Store:
         with _explained(url):
             if address.database and address.database != ":memory:":
                 Path(address.database).parent.mkdir(parents=True, exist_ok=True)
-            store = cls(_sqlite(url))
-            store._create()
+            store = cls(_sqlite(url, busy_s))
+            try:
+                store._create()
+            except SQLAlchemyError as error:
+                store.close()
+                raise _located(url, error, is_new=True) from error
         return store
 
     def close(self) -> None:
@@ -183,8 +199,8 @@ def _has(connection: Connection, batch: BatchId) -> bool:
     return connection.scalar(known) is not None
 
 
-def _sqlite(url: str) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": BUSY_S})
+def _sqlite(url: str, busy_s: float) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": busy_s})
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
@@ -204,5 +220,14 @@ def _explained(url: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, OSError) as error:
-        cause = getattr(error, "orig", None) or error
-        raise StoreError(f"{url}: the incident store cannot be used ({cause})") from error
+        raise _located(url, error) from error
+
+
+def _located(url: str, error: Exception, *, is_new: bool = False) -> StoreError:
+    """Return the StoreError for `error`; one of a store that `is_new` may pass by itself only when the store is locked."""
+    cause = getattr(error, "orig", None) or error
+    code = getattr(cause, "sqlite_errorcode", 0) & _PRIMARY_CODE
+    if code in _LOCKED:
+        return StoreAway(f"{url}: another process is writing to the incident store ({cause})", locked=True)
+    sentence = f"{url}: the incident store cannot be used ({cause})"
+    return StoreAway(sentence) if code in _AWAY and not is_new else StoreError(sentence)

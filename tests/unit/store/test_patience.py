@@ -1,0 +1,104 @@
+"""A store that another process holds is waited for; what cannot pass by itself is not."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StoreAway, StoreError
+from engine.store import Store
+from engine.store.patience import SAID_AFTER_S, SAID_AGAIN_S, Absence, until_back
+from engine.store.store import BatchId
+
+LOCKED = StoreAway("it is locked", locked=True)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[sqlite3.Connection]:
+    """Keep everybody else from writing, as another process would, for as long as the body runs or until it commits."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield other
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "tocsin.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{path}", busy_s=0.01)
+    yield opened
+    opened.close()
+
+
+def put(store: Store) -> bool:
+    with store.batch(BatchId("query", 0)):
+        return True
+
+
+def test_a_store_that_is_written_to_is_away_and_can_be_read(store: Store, path: Path) -> None:
+    with held(path):
+        with pytest.raises(StoreAway, match="another process is writing to the incident store") as failure:
+            put(store)
+        assert failure.value.locked
+        assert store.incidents() == []
+    assert put(store)
+
+
+def test_work_is_done_again_until_the_store_is_back(store: Store, path: Path) -> None:
+    sentences: list[str] = []
+    clock = iter(range(0, 1000, 7))
+    with held(path) as other:
+        pauses: list[float] = []
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 5:
+                other.execute("COMMIT")
+
+        assert until_back(lambda: put(store), pause, sentences.append, lambda: next(clock))
+    assert store.batches() == 1
+    assert sentences[0].startswith("waiting for the incident store for 14 s now, nothing is lost: sqlite:///")
+    assert sentences[1:] == ["the incident store is back after 35 s"]
+
+
+def test_a_stop_ends_the_wait(store: Store, path: Path) -> None:
+    with held(path), pytest.raises(StoreAway):
+        until_back(lambda: put(store), lambda seconds: True, pytest.fail)
+
+
+def test_what_does_not_pass_by_itself_is_not_waited_for() -> None:
+    def broken() -> None:
+        raise StoreError("no such table")
+
+    with pytest.raises(StoreError, match="no such table"):
+        until_back(broken, pytest.fail, pytest.fail)
+
+
+def test_a_long_absence_is_said_now_and_then_and_a_short_one_never() -> None:
+    now = [0.0]
+    absence = Absence(lambda: now[0])
+    times = []
+    for now[0] in range(int(SAID_AGAIN_S + SAID_AFTER_S) + 1):
+        times += [now[0]] if absence.goes_on(LOCKED) else []
+    assert times == [SAID_AFTER_S, SAID_AFTER_S + SAID_AGAIN_S]
+    assert absence.ends() is not None
+    assert absence.goes_on(LOCKED) is None
+    assert absence.ends() is None
+
+
+def test_opening_a_store_that_is_held_can_be_waited_for_and_a_wrong_place_cannot(path: Path, tmp_path: Path) -> None:
+    Store.open(f"sqlite:///{path}").close()
+    with held(path), pytest.raises(StoreAway):
+        Store.open(f"sqlite:///{path}", busy_s=0.01)
+    folder = tmp_path / "folder.db"
+    folder.mkdir()
+    with pytest.raises(StoreError) as failure:
+        Store.open(f"sqlite:///{folder}")
+    assert not isinstance(failure.value, StoreAway)
