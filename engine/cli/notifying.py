@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
+from engine.clock import SteadyClock
 from engine.config import Settings
 from engine.deliver import Notice, Notifier, Policy, on_a_thread
 from engine.model.notifications import State
@@ -30,7 +30,7 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
     def report(notice: Notice) -> None:
         _report(notice, say)
 
-    return Notifier(store, policy, receivers, lambda: datetime.now(UTC), report, begin=on_a_thread)
+    return Notifier(store, policy, receivers, SteadyClock(), report, begin=on_a_thread)
 
 
 def explained(plan: Plan) -> frozenset[str]:
@@ -61,7 +61,7 @@ def running(notifier: Notifier, say: Say) -> Iterator[None]:
 
 def drain(notifier: Notifier, say: Say) -> int:
     """Tell everything that there is to tell; return how many were told, and say what had to be left for the next run."""
-    told = notifier.drain(time.sleep)
+    told = notifier.drain(time.sleep, say)
     if left := notifier.backlog():
         say(f"{left} could not be delivered yet; they stay in the outbox, and the next run goes on with them")
     return told

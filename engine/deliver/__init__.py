@@ -1,8 +1,10 @@
 """The notifier: fills the outbox from the store on its own clock, and sends. No network call happens inside a batch."""
 
+from engine.deliver.dispatch import Notice
 from engine.deliver.flights import on_a_thread
-from engine.deliver.notifier import Notice, Notifier
+from engine.deliver.notifier import Notifier
 from engine.deliver.pacing import Pace
 from engine.deliver.planning import Policy, plan_delivery
+from engine.deliver.receipts import presentable
 
-__all__ = ["Notice", "Notifier", "Pace", "Policy", "on_a_thread", "plan_delivery"]
+__all__ = ["Notice", "Notifier", "Pace", "Policy", "on_a_thread", "plan_delivery", "presentable"]

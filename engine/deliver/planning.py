@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from math import isnan
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from engine.route import (
     Target,
     hours_change_at,
     is_backfill,
+    is_minor,
     mute_reason,
     muted_by,
     needs_telling,
@@ -26,6 +28,7 @@ from engine.route import (
 )
 
 RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
+RETRY_AT_LEAST_S, RETRY_AT_MOST_S = 1.0, 3600.0  # whatever a receiver asks for
 WAITING = frozenset((State.QUEUED, State.RETRY_LATER))
 _ENDED = frozenset(("resolved", "retracted", "merged"))
 
@@ -35,7 +38,8 @@ class Policy(Struct, frozen=True):
 
     `edits`: receivers that keep one message true. `explained`: rules that others may turn out to be the cause of.
     `hurry`: waits count as elapsed (a run that ends); repetitions keep their interval. `links`: what leads on.
-    `max_age_s`: what is older when it is first seen is told in a digest only; 0: nothing is too old.
+    `max_age_s`: what is older when it is first seen is told in a digest only; 0: nothing is too old. `fallbacks`: who is told
+    instead of a receiver that refuses; they lead to no circle.
     """
 
     tree: Route
@@ -44,12 +48,24 @@ class Policy(Struct, frozen=True):
     hurry: bool = False
     links: Links = NO_LINKS
     max_age_s: float = 0.0
+    fallbacks: Mapping[str, str] = field(default_factory=dict)
 
-    def targets(self, incident: Incident, informed: Iterable[str]) -> tuple[Target, ...]:
-        """Return who is told of `incident`: those it is routed to, and those who were told of it or of a part before."""
-        routed = route(routing_labels(incident), self.tree)
-        known = {target.receiver for target in routed}
-        return (*routed, *(Target(name, self.tree.timings) for name in sorted(set(informed) - known)))
+    def targets(
+        self, incident: Incident, informed: Iterable[str], refuses: Callable[[str], bool] = lambda receiver: False
+    ) -> tuple[Target, ...]:
+        """Return who is told of `incident`, each receiver once: those it is routed to, instead of one that `refuses` it its
+        fallback as well, and those who were told of it or of a part before."""
+        routed = {target.receiver: target for target in route(routing_labels(incident), self.tree)}
+        for target in list(routed.values()):
+            for name in self._instead_of(target.receiver, refuses):
+                routed.setdefault(name, replace(target, receiver=name, instead_of=target.receiver))
+        others = (Target(name, self.tree.timings) for name in sorted(set(informed) - routed.keys()))
+        return (*routed.values(), *others)
+
+    def _instead_of(self, receiver: str, refuses: Callable[[str], bool]) -> Iterator[str]:
+        while refuses(receiver) and receiver in self.fallbacks:
+            receiver = self.fallbacks[receiver]
+            yield receiver
 
 
 class Planned(Struct, frozen=True):
@@ -87,13 +103,16 @@ def plan_delivery(
         return muted
     if told is None and (held := _held_for_good(policy, incident, entry, known_at)):
         return Planned(replace(wanted, state=held[0], why=held[1], attempt_at=entry.attempt_at if entry else None))
-    return Planned(wanted, hours_change_at(target.hours, now) if target.hours and wanted.state in WAITING else None)
+    may_be_muted = target.hours and (wanted.state in WAITING or wanted.state is State.FOLDED)
+    return Planned(wanted, hours_change_at(target.hours, now) if may_be_muted else None)
 
 
 def retried(entry: Delivery, after_s: float | None, now: datetime) -> datetime:
-    """Return when a failed entry is tried again: when the receiver said, else after 5 s, doubling up to 5 min."""
+    """Return when a failed entry is tried again: when the receiver said, within bounds, else after 5 s, doubling up to 5 min."""
     doubling = min(RETRY_LONGEST_S, RETRY_FIRST_S * 2.0 ** min(10, max(0, entry.attempts - 1)))
-    return now + timedelta(seconds=doubling if after_s is None else after_s)
+    if after_s is None or isnan(after_s):
+        return now + timedelta(seconds=doubling)
+    return now + timedelta(seconds=min(RETRY_AT_MOST_S, max(RETRY_AT_LEAST_S, after_s)))
 
 
 def _known_at(policy: Policy, incident: Incident, told: Told | None, entry: Delivery | None, now: datetime) -> datetime:
@@ -108,7 +127,13 @@ def _decision(policy: Policy, target: Target, incident: Incident, told: Told | N
     timings, explained = target.timings, incident.rule in policy.explained
     if policy.hurry:
         timings, explained = Timings(0.0, 0.0, target.timings.repeat_interval_s), False
-    return needs_telling(told, incident, timings, known_at, explained=explained, edits=target.receiver in policy.edits)
+    if target.instead_of:  # the wait is over: another receiver was to be told already
+        timings, explained = replace(timings, group_wait_s=0.0), False
+    edits = target.receiver in policy.edits and not (told is not None and told.digest)
+    decision = needs_telling(told, incident, timings, known_at, explained=explained, edits=edits)
+    if target.instead_of and told is None and decision.reason is not None:
+        return replace(decision, news=f"told here because {target.instead_of} refuses it")
+    return decision
 
 
 def _muted(target: Target, incident: Incident, wanted: Delivery, silences: Iterable[Silence], now: datetime) -> Planned | None:
@@ -144,6 +169,9 @@ def _entry(
     )
     if entry is None or entry.state in (State.DELIVERED, State.MUTED, State.BACKFILL):
         return fresh
+    if entry.state is State.FOLDED:
+        changes = {"revision": fresh.revision, "reason": fresh.reason, "news": fresh.news}
+        return replace(entry, **changes) if is_minor(incident) else fresh
     if entry.state is State.REJECTED:
         return _after_rejection(fresh, entry, target.timings)
     due_at = max(decision.at, entry.due_at) if entry.state is State.RETRY_LATER else decision.at

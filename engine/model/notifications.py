@@ -12,6 +12,7 @@ from engine.model.incidents import Incident
 from engine.model.links import Link
 
 DIGEST_RULE = "backfill"  # the rule of the incident that stands for many old ones, told to a receiver at once
+FLOOD_RULE = "flood"  # of the one that stands for many that came at once
 
 
 class Reason(str, Enum):
@@ -26,6 +27,7 @@ class Reason(str, Enum):
     MERGED = "merged"
     REPEATED = "repeated"
     BACKFILL = "backfill"
+    DIGEST = "digest"
     TEST = "test"
 
 
@@ -33,7 +35,7 @@ class State(str, Enum):
     """Where a delivery stands. Found `sending` at the start: the process ended during the attempt, its outcome is unknown.
 
     `muted` waits for the end of a silence or a time interval; `backfill` was old when it was first seen, and is told in a
-    digest only (`attempt_at` says when).
+    digest only (`attempt_at` says when); `folded` waits for the digest of a flood.
     """
 
     QUEUED = "queued"
@@ -43,10 +45,14 @@ class State(str, Enum):
     REJECTED = "rejected"
     MUTED = "muted"
     BACKFILL = "backfill"
+    FOLDED = "folded"
 
 
 class Told(Struct, frozen=True):
-    """What a receiver knows of an incident since `at`. `marks` are the receiver's own (a Slack channel and message)."""
+    """What a receiver knows of an incident since `at`. `marks` are the receiver's own (a Slack channel and message).
+
+    `digest`: the digest it was told in; empty when it has a message of its own.
+    """
 
     rule: str
     status: str
@@ -55,6 +61,7 @@ class Told(Struct, frozen=True):
     stage: str = ""
     revision: int = 0
     marks: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
 
 
 class Notification(Struct, frozen=True):
@@ -92,7 +99,8 @@ class Delivery(Struct, frozen=True):
     """The outbox's one entry for a receiver and an incident: always about the newest revision.
 
     `known_at`: when the notifier first saw that there is something to tell. `due_at`: not sent before. `attempts` counts
-    those since the last success, the last one begun at `attempt_at`. `unsure_since` and `marks`: see Notification.
+    those since the last success, the last one begun at `attempt_at`. `unsure_since` and `marks`: see Notification. `digest`:
+    of a folded one, the id of the digest that tells of it.
     """
 
     receiver: str
@@ -108,6 +116,19 @@ class Delivery(Struct, frozen=True):
     unsure_since: datetime | None = None
     marks: Mapping[str, str] = field(default_factory=dict)
     why: str = ""
+    digest: str = ""
+
+
+class Settlement(Struct, frozen=True):
+    """How an attempt that was over at `at` leaves an entry, and what the receiver knows by it (None: nothing new).
+
+    `is_attempt`: the entry was sent itself, or in a digest; else it only changes with one that was.
+    """
+
+    entry: Delivery
+    at: datetime
+    told: Told | None = None
+    is_attempt: bool = True
 
 
 class Attempt(Struct, frozen=True):

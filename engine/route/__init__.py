@@ -1,6 +1,7 @@
 """Who is told of an incident, when and why: pure decisions over the incident, the routes and what was told before."""
 
 from engine.route.backfill import digest, is_backfill
+from engine.route.floods import Candidate, flood_digest, is_minor, overflow, urgency
 from engine.route.hours import hours_change_at, in_interval, mute_reason, muted_by_hours
 from engine.route.matchers import MatcherError, holds, parse_matcher
 from engine.route.muting import muted_by
@@ -8,20 +9,25 @@ from engine.route.telling import Decision, knows, needs_telling
 from engine.route.tree import Target, route, routing_labels
 
 __all__ = [
+    "Candidate",
     "Decision",
     "MatcherError",
     "Target",
     "digest",
+    "flood_digest",
     "holds",
     "hours_change_at",
     "in_interval",
     "is_backfill",
+    "is_minor",
     "knows",
     "mute_reason",
     "muted_by",
     "muted_by_hours",
     "needs_telling",
+    "overflow",
     "parse_matcher",
     "route",
     "routing_labels",
+    "urgency",
 ]

@@ -33,9 +33,9 @@ class Decision(Struct, frozen=True):
 NOTHING = Decision()
 
 
-def knows(incident: Incident, at: datetime, marks: Mapping[str, str]) -> Told:
-    """Return what a receiver knows that was told of `incident` at `at`."""
-    return Told(incident.rule, incident.status, incident.severity, at, incident.stage, incident.revision, marks)
+def knows(incident: Incident, at: datetime, marks: Mapping[str, str], digest: str = "") -> Told:
+    """Return what a receiver knows that was told of `incident` at `at`, by itself or in the `digest` of this id."""
+    return Told(incident.rule, incident.status, incident.severity, at, incident.stage, incident.revision, marks, digest)
 
 
 def needs_telling(

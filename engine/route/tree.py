@@ -14,11 +14,15 @@ from engine.route.matchers import holds
 
 
 class Target(Struct, frozen=True):
-    """A receiver to be told, and when. `hours` are those of every route that leads to it: it is told if one of them tells."""
+    """A receiver to be told, and when. `hours` are those of every route that leads to it: it is told if one of them tells.
+
+    `instead_of`: the receiver that refused, when it is told in the place of another.
+    """
 
     receiver: str
     timings: Timings
     hours: tuple[Hours, ...] = ()
+    instead_of: str = ""
 
 
 def routing_labels(incident: Incident) -> Labels:

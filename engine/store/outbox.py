@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.codec import dumps, loads
-from engine.model.notifications import Attempt, Delivery, Reason, Standing, State, Told
+from engine.model.notifications import Attempt, Delivery, Reason, Settlement, Standing, State, Told
 from engine.model.routes import Silence
 from engine.store import schema
 
@@ -46,24 +46,23 @@ class Outbox:
 
     def put(self, entry: Delivery) -> None:
         """Store the entry; it replaces the one of the same receiver and incident."""
-        with self._begin() as connection:
-            _put(connection, entry)
+        self.change((entry,))
 
-    def drop(self, entry: Delivery) -> None:
-        """Take an entry out: there is nothing to tell any more."""
+    def change(self, put: Iterable[Delivery], drop: Iterable[Delivery] = ()) -> None:
+        """Store entries, each in the place of the one of its receiver and incident, and take out those of which there is
+        nothing to tell any more: all of it or nothing."""
         with self._begin() as connection:
-            connection.execute(delete(schema.outbox).filter_by(receiver=entry.receiver, incident=entry.incident))
+            for entry in put:
+                _put(connection, entry)
+            for entry in drop:
+                connection.execute(delete(schema.outbox).filter_by(receiver=entry.receiver, incident=entry.incident))
 
-    def settle(self, entry: Delivery, at: datetime, told: Told | None = None) -> None:
-        """Record how an attempt went: the entry as it is now, its place in the list of attempts, and what is known by it."""
-        attempt = {"receiver": entry.receiver, "incident": entry.incident, "revision": entry.revision}
-        how = {"reason": entry.reason.value, "at": schema.text(at), "outcome": entry.state.value, "why": entry.why}
+    def settle(self, settlements: Iterable[Settlement]) -> None:
+        """Record how attempts went: each entry as it is now, its place in the list of attempts, and what is known by it; all
+        of them or none."""
         with self._begin() as connection:
-            _put(connection, entry)
-            connection.execute(insert(schema.attempts).values(**attempt, **how))
-            if told is not None:
-                key = {"receiver": entry.receiver, "incident": entry.incident}
-                _replace(connection, schema.deliveries, key, {"body": dumps(told)})
+            for settlement in settlements:
+                _settle(connection, settlement)
 
     def attempts(self, incident: str) -> Sequence[Attempt]:
         """Return every attempt to tell of `incident`, oldest first."""
@@ -100,6 +99,18 @@ class Outbox:
 def _attempt(row: Any) -> Attempt:
     at = datetime.fromisoformat(row.at)
     return Attempt(row.receiver, row.revision, Reason(row.reason), at, State(row.outcome), row.why)
+
+
+def _settle(connection: Connection, settlement: Settlement) -> None:
+    entry, told = settlement.entry, settlement.told
+    key = {"receiver": entry.receiver, "incident": entry.incident}
+    _put(connection, entry)
+    if settlement.is_attempt:
+        how = {"reason": entry.reason.value, "outcome": entry.state.value, "why": entry.why}
+        row = {**key, **how, "revision": entry.revision, "at": schema.text(settlement.at)}
+        connection.execute(insert(schema.attempts).values(**row))
+    if told is not None:
+        _replace(connection, schema.deliveries, key, {"body": dumps(told)})
 
 
 def _put(connection: Connection, entry: Delivery) -> None:

@@ -21,7 +21,7 @@ from engine.store.ledger import REMOVED, entity_text
 
 NEAR = timedelta(days=1)
 _OVER = ("resolved", "retracted")
-_UNTOLD = (State.QUEUED.value, State.SENDING.value, State.RETRY_LATER.value)
+_UNTOLD = (State.QUEUED.value, State.SENDING.value, State.RETRY_LATER.value, State.FOLDED.value)
 _OF_INCIDENTS = (schema.told, schema.deliveries, schema.outbox, schema.attempts)
 _AT_ONCE = 500  # bound parameters of one statement
 _ALWAYS = (datetime.min.replace(tzinfo=UTC) + NEAR, datetime.max.replace(tzinfo=UTC) - NEAR)

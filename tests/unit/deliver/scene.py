@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from engine.clock import SteadyClock
 from engine.deliver import Notifier, Policy
 from engine.model.incidents import Incident
 from engine.model.notifications import Delivery
@@ -30,6 +31,7 @@ class Scene:
     receivers: Mapping[str, Receiver]
     policy: Policy = field(default_factory=lambda: Policy(Route("ops")))
     now: datetime = START
+    off: timedelta = timedelta(0)  # of the machine's wall clock
     batches: Any = field(default_factory=count)
 
     def __post_init__(self) -> None:
@@ -37,7 +39,11 @@ class Scene:
 
     def restart(self) -> None:
         edits = frozenset(name for name, receiver in self.receivers.items() if receiver.edits)
-        self.notifier = Notifier(self.store, replace(self.policy, edits=edits), self.receivers, lambda: self.now)
+        clock = SteadyClock(lambda: self.now + self.off, self._elapsed_s)
+        self.notifier = Notifier(self.store, replace(self.policy, edits=edits), self.receivers, clock)
+
+    def _elapsed_s(self) -> float:
+        return (self.now - START).total_seconds()
 
     def put(self, **changes: Any) -> Incident:
         """Let the job store a revision."""

@@ -188,6 +188,7 @@ def test_an_attempt_cut_short_is_tried_again_as_unsure(scene: Scene, ops: Memory
     scene.at(0)
     entry = replace(scene.entry(), state=State.SENDING, attempts=1, attempt_at=START + timedelta(seconds=30))
     scene.store.outbox().put(entry)
+    scene.wait(40)
     scene.restart()
     assert scene.at(40) == 1
     assert ops.told[0].unsure_since == START + timedelta(seconds=30)

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from connectors import slack
-from engine.model.notifications import State
+from engine.model.notifications import Settlement, State
 from engine.store import Store
 from tests.standins.slack import TOKEN, SlackStandIn
 from tests.unit.deliver.scene import START, Scene
@@ -86,7 +86,7 @@ def test_a_process_that_dies_between_sending_and_marking_leaves_one_message(scen
     scene.at(30)
     outbox = scene.store.outbox()
     died = replace(scene.entry(), state=State.SENDING, marks={}, attempt_at=START + timedelta(seconds=30))
-    outbox.settle(died, scene.now)
+    outbox.settle([Settlement(died, scene.now)])
     forget(scene)
     scene.restart()
     assert scene.at(40) == 1

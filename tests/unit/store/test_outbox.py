@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from engine.model.notifications import Attempt, Delivery, Reason, Standing, State, Told
+from engine.model.notifications import Attempt, Delivery, Reason, Settlement, Standing, State, Told
 from engine.model.routes import Matcher, Silence
 from engine.store import Outbox, Store
 
@@ -28,14 +28,14 @@ def test_an_entry_replaces_the_one_of_its_receiver_and_incident(outbox: Outbox) 
     later = replace(ENTRY, revision=4, state=State.RETRY_LATER, marks={"ts": "1"}, unsure_since=NOON)
     outbox.put(later)
     assert outbox.entries() == {("ops", "inc-1"): later}
-    outbox.drop(later)
+    outbox.change((), (later,))
     assert outbox.entries() == {}
 
 
 def test_an_attempt_is_recorded_with_what_is_known_by_it(outbox: Outbox) -> None:
-    outbox.settle(replace(ENTRY, state=State.RETRY_LATER, why="wait"), NOON)
+    outbox.settle([Settlement(replace(ENTRY, state=State.RETRY_LATER, why="wait"), NOON)])
     assert outbox.told() == {}
-    outbox.settle(replace(ENTRY, state=State.DELIVERED), NOON, TOLD)
+    outbox.settle([Settlement(replace(ENTRY, state=State.DELIVERED), NOON, TOLD)])
     assert outbox.told() == {("ops", "inc-1"): TOLD}
     assert outbox.attempts("inc-1") == [
         Attempt("ops", 3, Reason.OPENED, NOON, State.RETRY_LATER, "wait"),
@@ -47,8 +47,8 @@ def test_how_it_stands_is_told_by_receiver(outbox: Outbox) -> None:
     assert outbox.standings("inc-1") == []
     waiting, done = replace(ENTRY, receiver="data"), replace(ENTRY, state=State.DELIVERED)
     outbox.put(waiting)
-    outbox.settle(replace(ENTRY, state=State.RETRY_LATER, why="wait"), NOON)
-    outbox.settle(done, NOON, TOLD)
+    outbox.settle([Settlement(replace(ENTRY, state=State.RETRY_LATER, why="wait"), NOON)])
+    outbox.settle([Settlement(done, NOON, TOLD)])
     outbox.put(replace(ENTRY, incident="inc-2"))
     assert outbox.standings("inc-1") == [Standing("data", waiting, None, 0), Standing("ops", done, TOLD, 1)]
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sqlalchemy import func, select
 
 from engine.model.incidents import Alert, Evidence, Incident, Key, Verdict
-from engine.model.notifications import Delivery, Reason, State, Told
+from engine.model.notifications import Delivery, Reason, Settlement, State, Told
 from engine.model.routes import Silence
 from engine.store import Store, schema
 from engine.store.retention import removable
@@ -78,7 +78,7 @@ def test_what_is_over_and_old_goes_with_all_that_is_only_its(store: Store) -> No
     put(store, old, replace(old, revision=2), alerts=(alert("a", NOON),))
     outbox = store.outbox()
     entry = Delivery("ops", "inc-old", 1, Reason.OPENED, NOON, NOON, State.DELIVERED)
-    outbox.settle(entry, NOON, Told("rule", "open", "high", NOON))
+    outbox.settle([Settlement(entry, NOON, Told("rule", "open", "high", NOON))])
     outbox.put_silence(Silence("s", (), NOON, NOON + DAY))
     put(store, last, alerts=(alert("z", NOON),), batch=1)
     assert store.prune(NOW - DAY) == 0

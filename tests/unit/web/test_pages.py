@@ -17,7 +17,7 @@ from engine.cli.triage import Triage
 from engine.errors import DataLoss
 from engine.model.incidents import Blind, Evidence, Incident, RenderedStep, Symptom
 from engine.model.links import Kibana, Links
-from engine.model.notifications import Delivery, Reason, State, Told
+from engine.model.notifications import Delivery, Reason, Settlement, State, Told
 from engine.store import Store
 from engine.store.store import BatchId
 from engine.web import application
@@ -54,7 +54,7 @@ class Tags(HTMLParser):
 def told(store: Store, receiver: str) -> None:
     """Let the notifier have told `receiver` of the incident as it is."""
     known = Told(TOO_LARGE.rule, "open", "critical", revision=2, at=AT + timedelta(minutes=1))
-    store.outbox().settle(replace(DELIVERY, receiver=receiver, state=State.DELIVERED), known.at or AT, known)
+    store.outbox().settle([Settlement(replace(DELIVERY, receiver=receiver, state=State.DELIVERED), known.at or AT, known)])
 
 
 def hostile() -> Incident:
