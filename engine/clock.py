@@ -1,4 +1,4 @@
-"""A clock for waits: wall time that goes on by a monotonic clock, so that setting the machine's clock neither ends nor prolongs them."""
+"""A clock for waits: wall time that a monotonic clock moves on. Setting the machine's clock neither ends nor prolongs them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PREEMPTED_S = 0.5  # a comparison that took longer says nothing
 
 
 class Jump(Struct, frozen=True):
-    """The wall clock is off by `by` against the monotonic one. `adopted`: it stayed so for SETTLED_S, and `now` has moved by it."""
+    """The wall clock is off by `by` against the monotonic one. `adopted`: it stayed so for SETTLED_S; `now` has moved by it."""
 
     by: timedelta
     adopted: bool = False

@@ -1,4 +1,4 @@
-"""Digests: what was old when it was first seen, and what came in a flood. Which entries belong into one, when it is due, and what
+"""Digests of what was old when it was first seen, and of floods: which entries belong into one, when it is due, and what
 becomes of them when it was told. Decisions only.
 """
 
@@ -80,7 +80,7 @@ def folded(entry: Delivery, id: str) -> Delivery:
 
 
 def told_in_digest(members: Iterable[Delivery], told: Told, now: datetime) -> Sequence[Delivery]:
-    """Return the entries of old `members` that a digest has told of which `told` is all that is known, as they are from then on.
+    """Return those of old `members` that the digest has told of which `told` is all that is known, as they are from then on.
 
     One that is said to have joined after `now` was there all the same.
     """

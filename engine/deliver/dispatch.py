@@ -1,4 +1,4 @@
-"""Sends what is due: the most severe first, one thing after the other for a lane, floods in a digest; and takes up how it went."""
+"""Sends what is due: the most severe first, one thing after the other for a lane, floods in a digest. Takes up how it went."""
 
 from __future__ import annotations
 

@@ -70,8 +70,10 @@ class Notifier:
             )
 
     def step(self) -> int:
-        """Do what is to be done now; return how many were told since the last step. Raises StoreError, and is to be called again
-        then: nothing is lost by it."""
+        """Do what is to be done now; return how many were told since the last step.
+
+        Raises StoreError, and is to be called again then: nothing is lost by it.
+        """
         self._check_clock()
         self._land()
         self._dispatch.give_up(self._planner)

@@ -108,7 +108,7 @@ def plan_delivery(
 
 
 def retried(entry: Delivery, after_s: float | None, now: datetime) -> datetime:
-    """Return when a failed entry is tried again: when the receiver said, within bounds, else after 5 s, doubling up to 5 min."""
+    """Return when a failed entry is tried again: when the receiver said, in bounds, else after 5 s, doubling up to 5 min."""
     doubling = min(RETRY_LONGEST_S, RETRY_FIRST_S * 2.0 ** min(10, max(0, entry.attempts - 1)))
     if after_s is None or isnan(after_s):
         return now + timedelta(seconds=doubling)

@@ -25,7 +25,7 @@ def presentable(text: str) -> str:
 
 
 def delivered(receiver: Receiver, what: Notification) -> Receipt:
-    """Return the receipt of `receiver` for `what`. Never raises: one that breaks its contract must not keep the others from being
+    """Return the receipt of `receiver` for `what`. Never raises: one that breaks its contract must not keep others from being
     told."""
     try:
         receipt = receiver.deliver(what)

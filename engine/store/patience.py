@@ -1,4 +1,4 @@
-"""Waiting for a store that is locked or away: what must not be lost is done again until it is done, and the operator is told."""
+"""Waiting for a store that is locked or away: what must not be lost is done again until it is done; the operator is told."""
 
 from __future__ import annotations
 
