@@ -15,7 +15,7 @@ from msgspec import Struct
 from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_LINK, MOST_TEXT, Block, cut, fitted
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 from engine.model.links import Link
-from engine.model.notifications import DIGEST_RULE, Notification, Reason
+from engine.model.notifications import DIGEST_HEADINGS, Notification, Reason
 from engine.model.phrases import lasting, moment, named
 from engine.model.visible import visible
 
@@ -86,7 +86,7 @@ def _body(incident: Incident) -> Iterator[Block]:
         yield from _paragraph("Verify", " ")
         yield _code(incident.verify)
     yield from _proof(incident.evidence, _EVENTS, _LINES)
-    yield from _explains("Older" if incident.rule == DIGEST_RULE else "Explains", incident.symptoms)
+    yield from _explains(DIGEST_HEADINGS.get(incident.rule, "Explains"), incident.symptoms)
     yield from _paragraph("Or", ", ".join(incident.also_possible))
     yield from _references(incident.references)
 

@@ -15,7 +15,7 @@ from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
 from engine.model.notifications import Notification, Reason, Receipt, State
 
-_WHOLE = frozenset((Reason.OPENED, Reason.REOPENED, Reason.ROOT_CHANGED, Reason.BACKFILL, Reason.TEST))
+_WHOLE = frozenset((Reason.OPENED, Reason.REOPENED, Reason.ROOT_CHANGED, Reason.BACKFILL, Reason.DIGEST, Reason.TEST))
 
 
 class SlackWebhookReceiver(Struct, frozen=True):

@@ -25,7 +25,7 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
     """Return the notifier of a run; `once` counts waits as elapsed. Every failed attempt is told by `say`."""
     edits = frozenset(name for name, receiver in receivers.items() if receiver.edits)
     max_age_s = _max_age_s(settings, once)
-    policy = Policy(settings.route, edits, explained(plan), hurry=once, links=settings.links, max_age_s=max_age_s)
+    policy = Policy(settings.route, edits, explained(plan), once, settings.links, max_age_s, settings.fallbacks)
 
     def report(notice: Notice) -> None:
         _report(notice, say)

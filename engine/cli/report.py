@@ -16,7 +16,7 @@ from rich.text import Text
 
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 from engine.model.links import Link
-from engine.model.notifications import DIGEST_RULE
+from engine.model.notifications import DIGEST_HEADINGS
 from engine.model.phrases import lasting, moment, named
 from engine.model.visible import visible
 
@@ -48,7 +48,7 @@ def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] =
     _block(page, "Verify", _command_lines(incident.verify, width - MARGIN), "green")
     for number, event in enumerate(telling(incident.evidence)):
         _proof(page, "Proof" if number == 0 else "", event, width)
-    heading = "Older" if incident.rule == DIGEST_RULE else "Explains"
+    heading = DIGEST_HEADINGS.get(incident.rule, "Explains")
     for number, symptom in enumerate(incident.symptoms):
         _prose(page, heading if number == 0 else "", _symptom(symptom), width)
     _prose(page, "Or", ", ".join(incident.also_possible), width)

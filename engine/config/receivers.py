@@ -108,6 +108,7 @@ class ReceiverEntry(Strict):
     """a receiver"""
 
     name: Text
+    fallback: Text | None = None
     terminal: TerminalEntry | None = None
     slack: SlackEntry | None = None
     webhook: WebhookEntry | None = None
@@ -120,7 +121,7 @@ class ReceiverEntry(Strict):
         if coming := [key for key in COMING_RECEIVERS if key in value]:
             raise unavailable(f"receivers of type {coming[0]} are", f"use one of: {', '.join(RECEIVER_TYPES)}")
         known = [key for key in RECEIVER_TYPES if key in value]
-        others = sorted(value.keys() - {"name", *RECEIVER_TYPES})
+        others = sorted(value.keys() - {"name", "fallback", *RECEIVER_TYPES})
         if not known and others:
             raise wrong(Code.NOT_ONE_OF, f"`{others[0]}` is no type of receiver", did_you_mean(others[0], RECEIVER_TYPES))
         if len(known) != 1:

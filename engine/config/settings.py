@@ -80,6 +80,7 @@ class Settings(Struct, frozen=True):
     route: Route
     notify_max_age_s: float | None  # None: as the command decides; 0: nothing is too old to be told
     receivers: tuple[ReceiverSettings, ...]
+    fallbacks: Mapping[str, str]  # receiver: who is told instead when it refuses; no circles
     store: str
     retention_s: float  # how long incidents that are over are kept; 0: for ever
     checkpoint: Path
@@ -144,6 +145,32 @@ def _relate_receivers(found: ConfigFile, document: Document, report: Report) -> 
             report.add(
                 Code.UNKNOWN_RECEIVER, document.find(loc), f"there is no receiver `{name}`", f"known: {', '.join(names)}"
             )
+    if whole:
+        _relate_fallbacks(found, document, report)
+
+
+def _relate_fallbacks(found: ConfigFile, document: Document, report: Report) -> None:
+    names, fallbacks = [receiver.name for receiver in found.receivers], _fallbacks(found)
+    for index, receiver in enumerate(found.receivers):
+        place = document.find(("receivers", index, "fallback"))
+        if receiver.fallback is not None and receiver.fallback not in names:
+            sentence = f"there is no receiver `{receiver.fallback}`"
+            report.add(Code.UNKNOWN_RECEIVER, place, sentence, f"known: {', '.join(names)}")
+        elif (circle := _circle(receiver.name, fallbacks)) and min(circle, key=names.index) == receiver.name:
+            sentence = f"what it refuses comes back to it: {' -> '.join((*circle, receiver.name))}"
+            report.add(Code.FALLBACK_CYCLE, place, sentence, "leave out one of these fallbacks")
+
+
+def _fallbacks(found: ConfigFile) -> Mapping[str, str]:
+    return {receiver.name: receiver.fallback for receiver in found.receivers if receiver.fallback is not None}
+
+
+def _circle(name: str, fallbacks: Mapping[str, str]) -> list[str]:
+    """Return the receivers from `name` back to it, empty when they do not lead back."""
+    chain = [name]
+    while (following := fallbacks.get(chain[-1])) is not None and following not in chain:
+        chain.append(following)
+    return chain if following == name else []
 
 
 def _relate_intervals(found: ConfigFile, document: Document, report: Report) -> None:
@@ -179,6 +206,7 @@ def _settings(found: ConfigFile, folder: Path, overrides: Mapping[str, Override]
         route=route_tree(found.route, found.route.receiver, intervals) if found.route else Route(receivers[0].name),
         notify_max_age_s=found.notify_max_age,
         receivers=receivers,
+        fallbacks=_fallbacks(found),
         store=store,
         retention_s=found.retention,
         checkpoint=folder / spark.checkpoint if spark.checkpoint else _beside(store),

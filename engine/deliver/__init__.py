@@ -5,6 +5,6 @@ from engine.deliver.flights import on_a_thread
 from engine.deliver.notifier import Notifier
 from engine.deliver.pacing import Pace
 from engine.deliver.planning import Policy, plan_delivery
-from engine.deliver.receipts import presentable
+from engine.deliver.receipts import delivered, presentable
 
-__all__ = ["Notice", "Notifier", "Pace", "Policy", "on_a_thread", "plan_delivery", "presentable"]
+__all__ = ["Notice", "Notifier", "Pace", "Policy", "delivered", "on_a_thread", "plan_delivery", "presentable"]

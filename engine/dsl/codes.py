@@ -85,7 +85,7 @@ class Code(Enum):
     NO_STEP_FITS = ("TOC615", "Each step of a fix asks for something, and where it was not captured none fits.")
 
     NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
-    UNKNOWN_RECEIVER = ("TOC702", "A route names a receiver that does not exist.")
+    UNKNOWN_RECEIVER = ("TOC702", "A route or a fallback names a receiver that does not exist.")
     BAD_LABEL = ("TOC703", "A label of a source cannot be used.")
     BAD_START = ("TOC704", "The start of a source is no time that it could start at.")
     BAD_TIMEZONE = ("TOC705", "The time zone is not one of the IANA names.")
@@ -102,6 +102,7 @@ class Code(Enum):
     BAD_HOURS = ("TOC716", "A part of a time interval is no time, or a range that ends before it begins.")
     UNKNOWN_INTERVAL = ("TOC717", "A route names a time interval that does not exist.")
     DUPLICATE_INTERVAL = ("TOC718", "Two time intervals have the same name.")
+    FALLBACK_CYCLE = ("TOC719", "Receivers are each other's fallback in a circle.")
 
     @property
     def id(self) -> str:

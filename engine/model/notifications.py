@@ -13,6 +13,7 @@ from engine.model.links import Link
 
 DIGEST_RULE = "backfill"  # the rule of the incident that stands for many old ones, told to a receiver at once
 FLOOD_RULE = "flood"  # of the one that stands for many that came at once
+DIGEST_HEADINGS = {DIGEST_RULE: "Older", FLOOD_RULE: "Among them"}  # of the symptoms, which are the incidents it stands for
 
 
 class Reason(str, Enum):

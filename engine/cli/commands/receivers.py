@@ -14,6 +14,7 @@ from engine.cli.receiving import open_receiver
 from engine.cli.report import render_incident
 from engine.cli.terminal import show
 from engine.config import ReceiverSettings, SlackSettings, WebhookSettings, load
+from engine.deliver import delivered
 from engine.errors import UsageError
 from engine.model.incidents import Incident
 from engine.model.notifications import Notification, Reason, State
@@ -55,7 +56,7 @@ def test_receiver(
     known = {each.name: each for each in load(config).receivers}
     if name not in known:
         raise UsageError(f"there is no receiver `{name}`; known: {', '.join(known)}")
-    receipt = open_receiver(known[name], _show).deliver(Notification(_test_incident(datetime.now(UTC)), Reason.TEST))
+    receipt = delivered(open_receiver(known[name], _show), Notification(_test_incident(datetime.now(UTC)), Reason.TEST))
     print(f"{name}: {receipt.state.value.replace('_', ' ')}" + (f" ({receipt.why})" if receipt.why else ""))
     if receipt.state is not State.DELIVERED:
         raise typer.Exit(FAILURE)

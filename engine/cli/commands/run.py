@@ -33,8 +33,11 @@ from engine.spark.job import BatchReport, Job, log_of, plan_file
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start, stop
 from engine.store import Store
+from engine.store.patience import until_back
 
 app = typer.Typer()
+
+BUSY_S = 5.0  # how long one try to write waits for another process: it is tried again, and said after a while
 
 HELP = """\
 Watch the logs that a configuration names and tell each incident once, and again only when its status, cause or severity
@@ -77,7 +80,8 @@ def run(
 def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -> int:
     """Run the job, and the notifier beside it; return how many incidents a run that ends has told."""
     receivers = open_receivers(settings.receivers, _show)
-    store, began = Store.open(settings.store), time.perf_counter()
+    began = time.perf_counter()
+    store = until_back(lambda: Store.open(settings.store, BUSY_S), time.sleep, _say)
     notifier = build(store, settings, plan, receivers, _say, once)
     files = Renewing(_rule_paths(settings), plan, lambda: _plan(settings), _say)
     job = Job(
@@ -158,7 +162,7 @@ def _report(report: BatchReport, notifier: Notifier) -> None:
 
 
 def _show(notification: Notification) -> None:
-    if notification.reason not in (Reason.OPENED, Reason.BACKFILL):
+    if notification.reason not in (Reason.OPENED, Reason.BACKFILL, Reason.DIGEST):
         _say(f"{notification.incident.id} {notification.reason.value.replace('_', ' ')}: {notification.news}")
     show(lambda width: render_incident(notification.incident, width, notification.links).append("\n"))
     sys.stdout.flush()

@@ -39,8 +39,11 @@ class Scene:
 
     def restart(self) -> None:
         edits = frozenset(name for name, receiver in self.receivers.items() if receiver.edits)
-        clock = SteadyClock(lambda: self.now + self.off, self._elapsed_s)
-        self.notifier = Notifier(self.store, replace(self.policy, edits=edits), self.receivers, clock)
+        self.notifier = Notifier(self.store, replace(self.policy, edits=edits), self.receivers, self.clock())
+
+    def clock(self) -> SteadyClock:
+        """Return a clock that a new process would have."""
+        return SteadyClock(lambda: self.now + self.off, self._elapsed_s)
 
     def _elapsed_s(self) -> float:
         return (self.now - START).total_seconds()

@@ -44,7 +44,9 @@ def reasons(receiver: MemoryReceiver) -> list[str]:
 
 
 @JUMPS
-def test_what_is_new_when_the_clock_has_jumped_is_told_as_new_and_in_time(scene: Scene, ops: MemoryReceiver, by: timedelta) -> None:
+def test_what_is_new_when_the_clock_has_jumped_is_told_as_new_and_in_time(
+    scene: Scene, ops: MemoryReceiver, by: timedelta
+) -> None:
     scene.at(0)
     scene.off = by
     scene.put(last_seen=START)
@@ -121,7 +123,11 @@ def test_times_from_the_future_put_nothing_off_after_a_restart(scene: Scene, ops
     scene.restart()
     for number in range(3):
         scene.put(id=f"inc-{number}", last_seen=None, first_seen=None)
-    ops.answers = [Receipt(State.DELIVERED), Receipt(State.RETRY_LATER, "who knows", unsure=True), Receipt(State.REJECTED, "no")]
+    ops.answers = [
+        Receipt(State.DELIVERED),
+        Receipt(State.RETRY_LATER, "who knows", unsure=True),
+        Receipt(State.REJECTED, "no"),
+    ]
     scene.at(0)
     scene.at(30)
     scene.off = timedelta(0)

@@ -190,7 +190,9 @@ def test_a_digest_cut_short_is_told_as_the_same_one_by_the_next_process(scene: S
     assert len(ops.told) == 1
 
 
-def test_what_is_over_before_its_digest_is_told_as_over_and_what_was_merged_not_at_all(scene: Scene, ops: MemoryReceiver) -> None:
+def test_what_is_over_before_its_digest_is_told_as_over_and_what_was_merged_not_at_all(
+    scene: Scene, ops: MemoryReceiver
+) -> None:
     flood(scene, MANY)
     scene.at(0)
     flood(scene, 3, revision=2, status="merged", merged_into="inc-00009")

@@ -180,8 +180,7 @@ def test_the_loop_waits_for_the_store_says_so_after_a_while_and_writes_before_it
 def hanging(store: Store) -> Iterator[tuple[Scene, Hanging]]:
     slow = Hanging(lane="channel")
     scene = Scene(store, {"ops": slow}, Policy(Route("ops", timings=Timings(0, 0, 0))))
-    clock = SteadyClock(lambda: scene.now, lambda: (scene.now - START).total_seconds())
-    scene.notifier = Notifier(store, scene.policy, scene.receivers, clock, begin=on_a_thread)
+    scene.notifier = Notifier(store, scene.policy, scene.receivers, scene.clock(), begin=on_a_thread)
     scene.put()
     scene.at(0)
     assert slow.entered.wait(WITHIN_S)
