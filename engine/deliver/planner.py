@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from engine.deliver.agenda import Agenda
-from engine.deliver.book import Book, entries_by_digest
+from engine.deliver.book import Book, entries_by_digest, is_held
 from engine.deliver.digests import (
     FLOOD_INTERVAL,
     GATHER,
@@ -51,7 +51,8 @@ class Planner:
         self._mark = 0
         self._agenda = Agenda()
         self._changed: dict[str, None] = {}  # incidents, in order
-        self._regrouped: set[str] = set(book.held)  # receivers whose digests may have changed
+        # receivers whose digests may have changed
+        self._regrouped: set[str] = {*book.held, *(receiver for receiver, _ in book.waiting)}
 
     @property
     def policy(self) -> Policy:
@@ -106,8 +107,8 @@ class Planner:
     def fold(self, receiver: str, candidates: Iterable[Candidate], now: datetime) -> None:
         """Let a digest tell of `candidates` of one receiver: the one that waits, or a new one. Raises StoreError."""
         id_ = self._open_flood(receiver) or flood_id(now)
-        self._book.change([folded(each.entry, id_) for each in candidates])
         self._regrouped.add(receiver)
+        self._book.change([folded(each.entry, id_) for each in candidates])
         self._plan_digests(now)
 
     def _open_flood(self, receiver: str) -> str | None:
@@ -147,9 +148,9 @@ class Planner:
             wanted, again[id_] = self._plan_incident(incident, put, drop, now)
             if incident.status in _ENDED and not wanted:
                 over.append(id_)  # and everybody knows
+        self._regrouped.update(entry.receiver for entry in (*put, *drop) if is_held(entry) or self._is_held(entry))
         self._book.change(put, drop)
         self._changed.clear()
-        self._regrouped.update(entry.receiver for entry in (*put, *drop))
         for id_, at in again.items():
             self._agenda.put(id_, at)
         for id_ in over:
@@ -177,6 +178,10 @@ class Planner:
                 put.append(planned.entry)
             is_wanted = is_wanted or planned.again_at is not None or _is_to_be_told(planned.entry)
         return is_wanted, min(times, default=None)
+
+    def _is_held(self, entry: Delivery) -> bool:
+        before = self._book.entry((entry.receiver, entry.incident))
+        return before is not None and is_held(before)
 
     def _refuses(self, receiver: str, incident: str) -> bool:
         entry = self._book.entry((receiver, incident))
@@ -229,6 +234,4 @@ class Planner:
 
 
 def _is_to_be_told(entry: Delivery | None) -> bool:
-    if entry is None:
-        return False
-    return entry.state in WAITING or entry.state is State.FOLDED or (entry.state is State.BACKFILL and entry.attempt_at is None)
+    return entry is not None and (entry.state in WAITING or is_held(entry))

@@ -52,17 +52,21 @@ class Outbox:
         """Store entries, each in the place of the one of its receiver and incident, and take out those of which there is
         nothing to tell any more: all of it or nothing."""
         with self._begin() as connection:
-            for entry in put:
-                _put(connection, entry)
+            _put(connection, put)
             for entry in drop:
                 connection.execute(delete(schema.outbox).filter_by(receiver=entry.receiver, incident=entry.incident))
 
     def settle(self, settlements: Iterable[Settlement]) -> None:
         """Record how attempts went: each entry as it is now, its place in the list of attempts, and what is known by it; all
         of them or none."""
+        outcomes = list(settlements)
+        attempts = [_attempt_row(each) for each in outcomes if each.is_attempt]
+        knowledge = [{**_key(each.entry), "body": dumps(each.told)} for each in outcomes if each.told is not None]
         with self._begin() as connection:
-            for settlement in settlements:
-                _settle(connection, settlement)
+            _put(connection, [each.entry for each in outcomes])
+            if attempts:
+                connection.execute(insert(schema.attempts), attempts)
+            _replace(connection, schema.deliveries, knowledge)
 
     def attempts(self, incident: str) -> Sequence[Attempt]:
         """Return every attempt to tell of `incident`, oldest first."""
@@ -85,8 +89,8 @@ class Outbox:
     def put_silence(self, silence: Silence) -> None:
         """Store a silence; it replaces the one of the same id."""
         with self._begin() as connection:
-            row = {"ends_at": schema.text(silence.ends_at), "body": dumps(silence)}
-            _replace(connection, schema.silences, {"id": silence.id}, row)
+            row = {"id": silence.id, "ends_at": schema.text(silence.ends_at), "body": dumps(silence)}
+            _replace(connection, schema.silences, [row])
 
     def silences(self, after: datetime) -> Sequence[Silence]:
         """Return the silences that end later than `after`, soonest first."""
@@ -101,24 +105,25 @@ def _attempt(row: Any) -> Attempt:
     return Attempt(row.receiver, row.revision, Reason(row.reason), at, State(row.outcome), row.why)
 
 
-def _settle(connection: Connection, settlement: Settlement) -> None:
-    entry, told = settlement.entry, settlement.told
-    key = {"receiver": entry.receiver, "incident": entry.incident}
-    _put(connection, entry)
-    if settlement.is_attempt:
-        how = {"reason": entry.reason.value, "outcome": entry.state.value, "why": entry.why}
-        row = {**key, **how, "revision": entry.revision, "at": schema.text(settlement.at)}
-        connection.execute(insert(schema.attempts).values(**row))
-    if told is not None:
-        _replace(connection, schema.deliveries, key, {"body": dumps(told)})
+def _key(entry: Delivery) -> dict[str, str]:
+    return {"receiver": entry.receiver, "incident": entry.incident}
 
 
-def _put(connection: Connection, entry: Delivery) -> None:
-    key = {"receiver": entry.receiver, "incident": entry.incident}
-    row = {"state": entry.state.value, "due_at": schema.text(entry.due_at), "body": dumps(entry)}
-    _replace(connection, schema.outbox, key, row)
+def _attempt_row(settlement: Settlement) -> dict[str, Any]:
+    entry = settlement.entry
+    how = {"reason": entry.reason.value, "outcome": entry.state.value, "why": entry.why}
+    return {**_key(entry), **how, "revision": entry.revision, "at": schema.text(settlement.at)}
 
 
-def _replace(connection: Connection, table: Table, key: Mapping[str, str], row: Mapping[str, str]) -> None:
-    statement = upsert(table).values(**key, **row)
-    connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=dict(row)))
+def _put(connection: Connection, entries: Iterable[Delivery]) -> None:
+    states = ((entry, {"state": entry.state.value, "due_at": schema.text(entry.due_at)}) for entry in entries)
+    _replace(connection, schema.outbox, [{**_key(entry), **row, "body": dumps(entry)} for entry, row in states])
+
+
+def _replace(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Put rows into `table`, each in the place of the one of the same key."""
+    if rows:
+        statement = upsert(table)
+        keys = [column.name for column in table.primary_key]
+        values = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=values), rows)

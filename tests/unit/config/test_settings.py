@@ -132,6 +132,26 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert settings.links == Links("https://tocsin.example", kibana)
 
 
+def test_a_receiver_may_name_who_is_told_when_it_refuses(tmp_path: Path) -> None:
+    chain = "[{name: a, fallback: b, terminal: {}}, {name: b, fallback: c, terminal: {}}, {name: c, terminal: {}}]"
+    assert load(written(tmp_path, f"{LEAST}receivers: {chain}\n")).fallbacks == {"a": "b", "b": "c"}
+    assert load(written(tmp_path, LEAST)).fallbacks == {}
+
+
+@pytest.mark.parametrize(
+    ("receivers", "sentence"),
+    [
+        ("[{name: a, fallback: b, terminal: {}}, {name: b, fallback: a, terminal: {}}]", "comes back to it: a -> b -> a"),
+        ("[{name: a, fallback: a, terminal: {}}]", "comes back to it: a -> a"),
+        ("[{name: a, fallback: b, terminal: {}}]", "there is no receiver `b`"),
+    ],
+)
+def test_a_fallback_leads_to_somebody_else(tmp_path: Path, receivers: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence) as wrong:
+        load(written(tmp_path, f"{LEAST}receivers: {receivers}\n"))
+    assert len(wrong.value.diagnostics) == 1
+
+
 def test_one_source_is_enough(tmp_path: Path) -> None:
     settings = load(written(tmp_path, LEAST))
     assert settings.rules == (None,)

@@ -6,16 +6,20 @@ import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from connectors.memory import MemoryReceiver
-from engine.deliver import Policy
+from engine.deliver import Policy, planner
+from engine.deliver.planning import Planned
 from engine.errors import StoreError
+from engine.model.incidents import Incident
 from engine.model.links import Link, Links
 from engine.model.notifications import Notification, Reason, Receipt, State
 from engine.model.routes import Matcher, Route, Silence, Timings
+from engine.route import Target
 from engine.store import Store
 from tests.unit.deliver.scene import START, Scene
 
@@ -286,3 +290,32 @@ def test_the_loop_outlives_errors_and_says_each_once(scene: Scene, monkeypatch: 
     scene.notifier.run(stop, said.append)
     assert said == ["the notifier goes on after an error: the disk is full"]
     assert len(steps) >= 3
+
+
+def test_a_step_looks_at_what_changed_or_is_due_and_at_nothing_else(
+    store: Store, ops: MemoryReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(store, {"ops": ops}, Policy(Route("ops", timings=Timings(0, 300, 3600))))
+    for number in range(40):
+        scene.put(id=f"inc-{number}")
+        scene.at(number)
+    scene.at(40)
+    looked_at: list[str] = []
+    planned = planner.plan_delivery
+
+    def plan(policy: Policy, target: Target, incident: Incident, *rest: Any) -> Planned:
+        looked_at.append(incident.id)
+        return planned(policy, target, incident, *rest)
+
+    monkeypatch.setattr(planner, "plan_delivery", plan)
+    scene.at(41)
+    assert looked_at == []
+    scene.put(id="inc-7", revision=2, severity="low")
+    scene.at(42)
+    assert looked_at == ["inc-7"]
+    scene.store.outbox().put_silence(Silence("s", (Matcher("severity", "=", "low"),), START, START + timedelta(seconds=60)))
+    scene.at(43)
+    scene.at(60)
+    assert looked_at == ["inc-7"] * 3, "as the silence begins, and as it ends"
+    scene.at(3600 + 5.5)
+    assert len(looked_at) == 3 + 6, "six are repeated"

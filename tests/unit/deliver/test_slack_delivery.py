@@ -157,6 +157,19 @@ def test_a_storm_of_incidents_is_paced_and_complete(scene: Scene, server: SlackS
     assert sorted(keys) == [f"inc-{number}" for number in range(10)]
 
 
+def test_a_flood_is_one_message_that_slack_takes_and_finds_again(scene: Scene, server: SlackStandIn) -> None:
+    for number in range(60):
+        scene.put(id=f"inc-{number}", severity="low", labels={"topic": f"orders-{number}-" + "x" * 200})
+    scene.at(0)
+    server.script(POST, "drop")
+    for second in range(30, 60):
+        scene.at(second)
+    (parent,) = server.parents()
+    assert "60 incidents at once: 60 still open" in texts(parent)
+    assert "60 x low: such as" in texts(parent)
+    assert {entry.state for entry in scene.store.outbox().entries().values()} == {State.DELIVERED}
+
+
 def forget(scene: Scene) -> None:
     """Take away what a process that died never wrote."""
     from sqlalchemy import delete
