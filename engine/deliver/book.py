@@ -73,9 +73,9 @@ class Book:
         """Store entries and take others out. Raises StoreError; what is not in the store then is not in memory."""
         self.flush()
         for at in range(0, len(put), _AT_ONCE):
-            some = put[at : at + _AT_ONCE]
-            self._outbox.change(some)
-            for entry in some:
+            part = put[at : at + _AT_ONCE]
+            self._outbox.change(part)
+            for entry in part:
                 self._enter(entry)
         if drop:
             self._outbox.change((), drop)

@@ -58,26 +58,26 @@ class Dispatch:
         lanes: defaultdict[str, list[Candidate]] = defaultdict(list)
         for candidate in self._due(planner):
             lanes[lane_of(candidate.entry, self._receivers[candidate.entry.receiver])].append(candidate)
-        told = 0
+        deliveries = 0
         for lane, candidates in lanes.items():
             for candidate in sorted(candidates, key=urgency):
                 if self._is_busy(lane, candidate.entry):
                     break
                 if self._book.entry((candidate.entry.receiver, candidate.entry.incident)) is candidate.entry:
                     self._launch(lane, candidate, planner)
-                    told += self.land(planner)
-        return told
+                    deliveries += self.land(planner)
+        return deliveries
 
     def land(self, planner: Planner) -> int:
         """Take up the attempts that are over; return how many were told by them."""
-        told = 0
+        deliveries = 0
         for flight, receipt, is_late in self.flights.landed():
             if is_late and not self._is_still_of_use(flight, receipt):
                 continue
             self._pace.spend(self._receivers[flight.entry.receiver].lane, receipt.messages, self._clock.now())
             self._settle(flight, receipt, planner)
-            told += receipt.state is State.DELIVERED
-        return told
+            deliveries += receipt.state is State.DELIVERED
+        return deliveries
 
     def give_up(self, planner: Planner) -> None:
         """Let go of the attempts whose lease has expired: the lane is free again, and the entry is unsure."""

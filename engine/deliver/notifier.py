@@ -61,7 +61,7 @@ class Notifier:
         self._flights = Flights(begin, self._news.set)
         self._planner = Planner(store, self._book, policy, self._flights.has)
         self._dispatch = Dispatch(self._book, receivers, clock, Pace(interval_s), self._flights, on_notice)
-        self._told = 0
+        self._deliveries = 0
         self._remarks: list[str] = []
         if self._book.ahead > TOLERANCE:
             self._remarks.append(
@@ -78,9 +78,9 @@ class Notifier:
         self._land()
         self._dispatch.give_up(self._planner)
         self._planner.step(self._clock.now())
-        self._told += self._dispatch.send(self._planner)
-        told, self._told = self._told, 0
-        return told
+        self._deliveries += self._dispatch.send(self._planner)
+        deliveries, self._deliveries = self._deliveries, 0
+        return deliveries
 
     def rules_changed(self, explained: frozenset[str]) -> None:
         """Let other rules be those that settle, from the next step on; may be called from any thread."""
@@ -119,14 +119,14 @@ class Notifier:
 
         A store that is locked or away is waited for as long as it takes.
         """
-        told, began = until_back(self.step, wait, say), self._clock.now()
+        deliveries, began = until_back(self.step, wait, say), self._clock.now()
         while (rest := self._rest_s()) is not None and (self._clock.now() - began).total_seconds() + rest <= PATIENCE_S:
             wait(max(rest, 0.01))
-            told += until_back(self.step, wait, say)
+            deliveries += until_back(self.step, wait, say)
         until_back(self._book.flush, wait, say)
         for sentence in self._taken_remarks():
             say(sentence)
-        return told
+        return deliveries
 
     def backlog(self) -> int:
         """Return how many entries wait to be sent, or to be known as sent."""
@@ -134,7 +134,7 @@ class Notifier:
 
     def _land(self) -> None:
         self._book.flush()
-        self._told += self._dispatch.land(self._planner)
+        self._deliveries += self._dispatch.land(self._planner)
 
     def _check_clock(self) -> None:
         jump = self._clock.check()
