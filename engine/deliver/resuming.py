@@ -21,7 +21,8 @@ def resumed(entry: Delivery, now: datetime) -> Delivery:
     """Return an entry as a new process takes it up: an attempt cut short is unsure, a refusal is worth another try."""
     entry = bounded(entry, now)
     if entry.state is State.SENDING:
-        return replace(entry, state=State.RETRY_LATER, unsure_since=entry.unsure_since or entry.attempt_at)
+        due_at = min(entry.due_at, now)
+        return replace(entry, state=State.RETRY_LATER, unsure_since=entry.unsure_since or entry.attempt_at, due_at=due_at)
     return replace(entry, state=State.QUEUED) if entry.state is State.REJECTED else entry
 
 
@@ -38,14 +39,10 @@ def bounded(entry: Delivery, now: datetime) -> Delivery:
         unsure_since = entry.attempt_at
     if unsure_since is not None and unsure_since > now:
         unsure_since = now - _UNSURE_BEFORE
-    due_at = _bounded_wait(entry, now) if entry.state is State.RETRY_LATER else entry.due_at
+    due_at = entry.due_at - max(timedelta(0), (entry.attempt_at or entry.known_at) - now)  # a wait from then begins now
+    if entry.state is State.RETRY_LATER:
+        due_at = min(due_at, now + _LONGEST_WAIT)
     return replace(entry, known_at=known_at, attempt_at=attempt_at, unsure_since=unsure_since, due_at=due_at)
-
-
-def _bounded_wait(entry: Delivery, now: datetime) -> datetime:
-    """Return when to try again: a wait that began in the future begins now."""
-    ahead = timedelta(0) if entry.attempt_at is None else max(timedelta(0), entry.attempt_at - now)
-    return min(entry.due_at - ahead, now + _LONGEST_WAIT)
 
 
 def is_expired(entry: Delivery, now: datetime) -> bool:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from connectors.memory import MemoryReceiver
 from engine.clock import SETTLED_S
 from engine.deliver import Policy
-from engine.model.notifications import Receipt, State
+from engine.model.notifications import Reason, Receipt, State
 from engine.model.routes import Route, Silence
 from engine.store import Store
 from tests.unit.deliver.scene import START, Scene
@@ -154,3 +154,22 @@ def test_a_wait_that_a_wrong_clock_or_an_older_version_left_ends_within_an_hour(
     scene.store.outbox().put(replace(scene.entry(), state=State.RETRY_LATER, due_at=START + YEAR, attempts=1, attempt_at=START))
     scene.restart()
     assert [scene.at(s) for s in (1, 3599, 3601)] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("state", [State.QUEUED, State.SENDING, State.FOLDED])
+def test_a_flood_of_next_year_is_told_when_the_clock_was_put_right(store: Store, state: State) -> None:
+    ops = MemoryReceiver(lane="channel")
+    scene = Scene(store, {"ops": ops}, off=YEAR)
+    for number in range(30):
+        scene.put(id=f"inc-{number}", severity="low", last_seen=START)
+    scene.at(0)
+    if state is not State.QUEUED:
+        scene.at(30)
+    if state is State.SENDING:
+        (digest,) = [each for each in store.outbox().entries().values() if each.reason is Reason.DIGEST]
+        store.outbox().put(replace(digest, state=State.SENDING, attempts=1, attempt_at=digest.due_at))
+    scene.off = timedelta(0)
+    scene.restart()
+    for second in range(31, 120):
+        scene.at(second)
+    assert [(each.reason, each.incident.count) for each in ops.told] == [(Reason.DIGEST, 30)]
