@@ -10,6 +10,8 @@
     |   |-- SourceAway          it cannot be read now, and may be again in a moment
     |   `-- DataLoss            lines between two offsets are gone; carries the gap
     |-- StoreError              the incident store cannot be read or written
+    |   `-- StoreLost           its file was removed or replaced while it was in use
+    |-- FenceError              checkpoint and incident store do not belong together, or another job has them
     |-- ListenError         an address that the pages cannot be served on
     `-- RuntimeMissing          Java, a package or a server that this command needs is absent; says what to install
 
@@ -79,6 +81,14 @@ class DataLoss(SourceError):
 
 class StoreError(TocsinError):
     """The incident store cannot be read or written."""
+
+
+class StoreLost(StoreError):
+    """The file of the incident store was removed or replaced while it was in use."""
+
+
+class FenceError(TocsinError):
+    """A checkpoint and an incident store that do not belong together, are gone, or are in use by another job."""
 
 
 class ListenError(TocsinError):
