@@ -98,8 +98,7 @@ def fenced(store: Store, checkpoint: Path, say: Callable[[str], None]) -> Iterat
 
 
 def refuse_lost_store(path: Path | None, checkpoint: Path) -> None:
-    """Raise FenceError when a checkpoint has been used with a store, and there is none at `path`: opening it would make an empty
-    one."""
+    """Raise FenceError when `checkpoint` was used with a store and there is none at `path`: opening would make an empty one."""
     if path is None or path.exists() or done(checkpoint / QUERY) < 0:
         return
     anew = f"set the checkpoint aside (mv {checkpoint} {checkpoint}.old) and start again, which reads from where `start` says"

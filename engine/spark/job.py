@@ -124,7 +124,7 @@ def run(job: Job, spark: SparkSession) -> None:
     on is no failure: the next run does the batch again.
     """
     if job.stop.is_set():  # told to stop while Spark started
-        return
+        return None
     if job.fence is None:
         with fence_of(job.store, job.checkpoint, job.say) as fence:
             return _run_fenced(replace(job, fence=fence), spark, fence)
@@ -133,7 +133,7 @@ def run(job: Job, spark: SparkSession) -> None:
 
 @contextmanager
 def fence_of(store: Store, checkpoint: Path, say: Callable[[str], None]) -> Iterator[Fence]:
-    """Have store and checkpoint for oneself (see fence.fenced). Raises TocsinError when that cannot be, or not be written to."""
+    """Have store and checkpoint for oneself (see fence.fenced). Raises TocsinError when that cannot be."""
     with ExitStack() as held:
         try:
             fence = held.enter_context(fenced(store, checkpoint, say))

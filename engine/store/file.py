@@ -28,7 +28,7 @@ class StoreFile:
         self._spent = False
 
     def lost(self) -> str | None:
-        """Return what became of the file, `removed` or `replaced`; None while it is the one that was opened. Costs one `stat`."""
+        """Return what became of the file, `removed` or `replaced`; None while it is the one that was opened. One `stat`."""
         if self._spent:
             return "removed"
         now = _identity(self.path)

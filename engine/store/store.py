@@ -129,7 +129,8 @@ class Store:
     def written_at(self) -> str | None:
         """Return when a batch was last put in (ISO 8601), None when none ever was."""
         with self._reading() as connection:
-            return connection.scalar(select(func.max(schema.batches.c.at)))
+            at: str | None = connection.scalar(select(func.max(schema.batches.c.at)))
+            return at
 
     def forget_batches(self, query: str, after: int) -> None:
         """Forget that the batches of `query` later than `after` are in; what they found stays."""
