@@ -45,10 +45,8 @@ class Ruling(Struct, frozen=True):
 
 def ruled(standing: Standing, checkpoint: str, store: str) -> Ruling:
     """Return what to do with a checkpoint and a store, which the sentence names so."""
-    if standing.query is None:
+    if standing.query is None or (standing.done < 0 and standing.stored < 0):  # nothing of a first batch is anywhere yet
         return _begun_anew(standing, checkpoint, store)
-    if standing.done < 0 and standing.stored < 0:
-        return Ruling(Course.GO_ON)  # nothing of the first batch is anywhere yet
     if standing.belongs_to != standing.store and (standing.belongs_to is not None or standing.stored < 0):
         why = f"the checkpoint {checkpoint} belongs to another incident store than {store}, which was removed or replaced"
         lost = "the incidents that it led to are not in this one"

@@ -26,15 +26,16 @@ def course(**changes: Any) -> tuple[Course, str]:
         {"planned": 9, "stored": 9},  # and here before Spark knew that the store has it
         {"belongs_to": None},  # an older version did not write it down
         {"query": None, "planned": -1, "done": -1, "belongs_to": None, "stored": -1, "written_at": None},  # the first run
-        {"planned": 0, "done": -1, "stored": -1, "store": "s2"},  # ended in its first batch, and the store was removed
+        {"planned": 0, "done": -1, "stored": -1, "written_at": None, "store": "s2"},  # ended in its first batch, store removed
     ],
 )
 def test_what_belongs_together_goes_on_without_a_word(changes: dict[str, Any]) -> None:
     assert course(**changes) == (Course.GO_ON, "")
 
 
-def test_a_store_without_a_checkpoint_is_begun_anew_and_that_is_said() -> None:
-    way, said = course(query=None, planned=-1, done=-1, belongs_to=None, stored=-1)
+@pytest.mark.parametrize("query", [None, "new"])
+def test_a_store_without_a_checkpoint_is_begun_anew_and_that_is_said(query: str | None) -> None:
+    way, said = course(query=query, planned=-1, done=-1, belongs_to=None, stored=-1)
     assert way is Course.GO_ON
     assert "there is no checkpoint state.checkpoint for the incident store state.db" in said
     assert "2026-01-02T03:04:05Z" in said
