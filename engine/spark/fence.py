@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from engine.codec import dumps, loads
 from engine.errors import FenceError
+from engine.spark.alignment import Alignment, Course, ruled
 from engine.spark.plans import done, planned, query_of
-from engine.spark.standing import Course, Standing, ruled
 from engine.store import Store
 
 LOCK, MARK, QUERY = "lock", "store.json", "query"
@@ -107,11 +107,11 @@ def refuse_lost_store(path: Path | None, checkpoint: Path) -> None:
     )
 
 
-def standing(store: Store, checkpoint: Path) -> Standing:
+def alignment(store: Store, checkpoint: Path) -> Alignment:
     """Return how far they are. The query must not be running."""
     query = query_of(checkpoint / QUERY)
     last = store.last_batch(query) if query is not None else None
-    return Standing(
+    return Alignment(
         query=query,
         planned=planned(checkpoint / QUERY),
         done=done(checkpoint / QUERY),
@@ -123,7 +123,7 @@ def standing(store: Store, checkpoint: Path) -> Standing:
 
 
 def _admit(store: Store, checkpoint: Path, say: Callable[[str], None]) -> None:
-    found = standing(store, checkpoint)
+    found = alignment(store, checkpoint)
     ruling = ruled(found, str(checkpoint), str(store.path))
     if ruling.course is Course.REFUSE:
         raise FenceError(ruling.sentence)

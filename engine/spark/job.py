@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import disk_usage
 from tempfile import gettempdir
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from engine.clock import SteadyClock
 from engine.codec import dumps
 from engine.errors import DataLoss, SourceError, TocsinError
 from engine.incident import NOT_JUDGED, group, regroup
@@ -177,6 +176,7 @@ def _run_query(job: Job, spark: SparkSession, batches: _Batches, fence: Fence) -
     try:
         while not query.awaitTermination(POLL_S):
             if (lost := _lost(fence)) is not None:
+                job.stop.set()  # for whatever waits in a batch
                 query.stop()
                 raise lost
             batches.watch(query)
@@ -262,7 +262,7 @@ class _Batches:
         self._job, self._fence = job, fence
         self.failure: TocsinError | None = None
         self.done = -1
-        self._pruned_at, self._clock = float("-inf"), SteadyClock()
+        self._pruned_at = float("-inf")
         self._at_work: AtWork | None = None
 
     def take(self, frame: DataFrame, batch: int) -> None:
@@ -312,8 +312,7 @@ class _Batches:
     def _prune(self) -> None:
         """Remove what is too old, a little now and then: no batch waits for much of it."""
         if self._job.retention_s > 0 and time.monotonic() - self._pruned_at > PRUNE_EVERY_S:
-            self._clock.check()  # a clock that jumps for a while must not make everything too old
-            self._job.store.prune(self._clock.now() - timedelta(seconds=self._job.retention_s))
+            self._job.store.prune(datetime.now(UTC) - timedelta(seconds=self._job.retention_s))
             self._pruned_at = time.monotonic()
 
     def _id(self, batch: int) -> BatchId:

@@ -11,7 +11,7 @@ from enum import Enum
 from msgspec import Struct
 
 
-class Standing(Struct, frozen=True):
+class Alignment(Struct, frozen=True):
     """How far a checkpoint and a store are.
 
     `query` is that of the checkpoint, None when it has read nothing; `planned` and `done` are its last batches, -1: none.
@@ -43,43 +43,42 @@ class Ruling(Struct, frozen=True):
     sentence: str = ""
 
 
-def ruled(standing: Standing, checkpoint: str, store: str) -> Ruling:
+def ruled(alignment: Alignment, checkpoint: str, store: str) -> Ruling:
     """Return what to do with a checkpoint and a store, which the sentence names so."""
-    if standing.query is None or (standing.done < 0 and standing.stored < 0):  # nothing of a first batch is anywhere yet
-        return _begun_anew(standing, checkpoint, store)
-    if standing.belongs_to != standing.store and (standing.belongs_to is not None or standing.stored < 0):
+    if alignment.query is None or (alignment.done < 0 and alignment.stored < 0):  # nothing of a first batch is anywhere yet
+        return _begun_anew(alignment, checkpoint, store)
+    if alignment.belongs_to != alignment.store and (alignment.belongs_to is not None or alignment.stored < 0):
         why = f"the checkpoint {checkpoint} belongs to another incident store than {store}, which was removed or replaced"
         lost = "the incidents that it led to are not in this one"
-        return Ruling(Course.REFUSE, f"{why}: {lost}. Put that store back, or {_anew(standing, checkpoint)}")
-    if standing.stored < standing.done:
+        return Ruling(Course.REFUSE, f"{why}: {lost}. Put that store back, or {_anew(alignment, checkpoint)}")
+    if alignment.stored < alignment.done:
         why = f"the incident store {store} is older than the checkpoint {checkpoint}"
-        lost = f"what batches {standing.stored + 1} to {standing.done} found is not in it"
+        lost = f"what batches {alignment.stored + 1} to {alignment.done} found is not in it"
         return Ruling(
-            Course.REFUSE, f"{why}: {lost}. Put back the checkpoint of the same time, or {_anew(standing, checkpoint)}"
+            Course.REFUSE, f"{why}: {lost}. Put back the checkpoint of the same time, or {_anew(alignment, checkpoint)}"
         )
-    if standing.stored > standing.planned:
+    if alignment.stored > alignment.planned:
         why = f"the checkpoint {checkpoint} is older than the incident store {store}"
-        then = f"what batches {standing.planned + 1} to {standing.stored} read is read again"
+        then = f"what batches {alignment.planned + 1} to {alignment.stored} read is read again"
         return Ruling(Course.READ_AGAIN, f"{why}: {then}, and what has ended since may be told as open once more")
     return Ruling(Course.GO_ON)
 
 
-def _begun_anew(standing: Standing, checkpoint: str, store: str) -> Ruling:
-    if standing.written_at is None:
+def _begun_anew(alignment: Alignment, checkpoint: str, store: str) -> Ruling:
+    if alignment.written_at is None:
         return Ruling(Course.GO_ON)
-    when = f"whose last batch was put in at {_moment(standing.written_at)}"
+    when = f"whose last batch was put in at {_moment(alignment.written_at)}"
     then = "sources are read from where `start` says, and what lies between is not read"
     return Ruling(Course.GO_ON, f"there is no checkpoint {checkpoint} for the incident store {store}, {when}: {then}")
 
 
-def _anew(standing: Standing, checkpoint: str) -> str:
+def _anew(alignment: Alignment, checkpoint: str) -> str:
     """Return how to begin with an empty checkpoint and miss nothing."""
     aside = f"set the checkpoint aside (mv {checkpoint} {checkpoint}.old)"
-    if standing.written_at is None:
+    if alignment.written_at is None:
         return f"{aside} and start again: sources are read from where `start` says"
-    return (
-        f"{aside}, give the sources `start: {_moment(standing.written_at)}` (when this store was last written), and start again"
-    )
+    start = f"`start: {_moment(alignment.written_at)}` (when this store was last written)"
+    return f"{aside}, give the sources {start}, and start again"
 
 
 def _moment(written_at: str) -> str:

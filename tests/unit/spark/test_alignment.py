@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from engine.spark.standing import Course, Standing, ruled
+from engine.spark.alignment import Alignment, Course, ruled
 
 LATELY = "2026-01-02T03:04:05.123456+00:00"
-TOGETHER = Standing("q", planned=8, done=8, belongs_to="s1", store="s1", stored=8, written_at=LATELY)
+TOGETHER = Alignment("q", planned=8, done=8, belongs_to="s1", store="s1", stored=8, written_at=LATELY)
 
 
 def course(**changes: Any) -> tuple[Course, str]:
-    made = {name: getattr(TOGETHER, name) for name in Standing.__struct_fields__} | changes
-    ruling = ruled(Standing(**made), "state.checkpoint", "state.db")
+    made = {name: getattr(TOGETHER, name) for name in Alignment.__struct_fields__} | changes
+    ruling = ruled(Alignment(**made), "state.checkpoint", "state.db")
     return ruling.course, ruling.sentence
 
 
