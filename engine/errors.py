@@ -10,7 +10,9 @@
     |   |-- SourceAway          it cannot be read now, and may be again in a moment
     |   `-- DataLoss            lines between two offsets are gone; carries the gap
     |-- StoreError              the incident store cannot be read or written
-    |   `-- StoreAway           not now, and it may be again in a moment
+    |   |-- StoreAway           not now, and it may be again in a moment
+    |   `-- StoreLost           its file was removed or replaced while it was in use
+    |-- FenceError              checkpoint and incident store do not belong together, or another job has them
     |-- ListenError         an address that the pages cannot be served on
     `-- RuntimeMissing          Java, a package or a server that this command needs is absent; says what to install
 
@@ -88,6 +90,14 @@ class StoreAway(StoreError):
     def __init__(self, sentence: str, *, locked: bool = False) -> None:
         self.locked = locked
         super().__init__(sentence)
+
+
+class StoreLost(StoreError):
+    """The file of the incident store was removed or replaced while it was in use."""
+
+
+class FenceError(TocsinError):
+    """A checkpoint and an incident store that do not belong together, are gone, or are in use by another job."""
 
 
 class ListenError(TocsinError):

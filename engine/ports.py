@@ -124,6 +124,9 @@ class Ledger(Protocol):
         """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds see Blind. Return
         when the alerts were and are that are new by that, gone, or told anew with a difference."""
 
+    def scopes(self) -> Sequence[str]:
+        """Return every scope that something is known of, sorted."""
+
     def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
         """Return every alert of `scope` that may still matter, or those `seen` of them, by key, each ordered by time."""
 

@@ -7,14 +7,11 @@ Exit codes (DESIGN 6.1): 0 nothing found, 1 found, 2 usage or bad rules or confi
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,8 +20,8 @@ from typer.core import TyperGroup
 from typer.main import get_command as built
 
 from engine import __version__
-from engine.cli import commands
-from engine.cli.exits import BAD_REQUEST, FAILURE, NOTHING_FOUND, READER_GONE
+from engine.cli import commands, streams
+from engine.cli.exits import BAD_REQUEST, FAILURE, INTERRUPTED, NOTHING_FOUND, READER_GONE
 from engine.errors import ConfigError, DiagnosticsError, RulesError, RuntimeMissing, TocsinError, UsageError
 
 WEB_PACKAGES = ("starlette", "uvicorn", "jinja2")  # those of the extra `web` that no other extra has
@@ -108,7 +105,7 @@ class Commands(TyperGroup):
             sys.stdout.flush()
             return result
         except BrokenPipeError:
-            raise typer.Exit(_reader_gone()) from None
+            raise typer.Exit(READER_GONE) from None
 
 
 application = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=EXAMPLES)
@@ -131,14 +128,25 @@ def options(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run tocsin with `arguments` (default: the process's own) and return the exit code; every failure is told on stderr."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without UTF-8 gets escapes, not a crash
+    streams.prepare()
     try:
-        built(application).main(arguments, prog_name="tocsin")
-        return NOTHING_FOUND
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else NOTHING_FOUND
+        return _ended(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        streams.settle()
+
+
+def _ended(arguments: Sequence[str] | None) -> int:
+    try:
+        code = _done(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return READER_GONE
+    except streams.UnwrittenError as error:
+        print(f"tocsin: cannot write output: {error.strerror}", file=sys.stderr)
+        return FAILURE
     except TocsinError as error:
         print(explanation(error), file=sys.stderr)
         return exit_code(error)
@@ -146,6 +154,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         print("tocsin: this is a defect of tocsin itself; please report it with the lines above", file=sys.stderr)
         return FAILURE
+
+
+def _done(arguments: Sequence[str] | None) -> int:
+    try:
+        built(application).main(arguments, prog_name="tocsin")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else NOTHING_FOUND
+    return NOTHING_FOUND
 
 
 def _imported(command: str) -> typer.Typer:
@@ -158,13 +174,6 @@ def _imported(command: str) -> typer.Typer:
         extra = "web" if missing.name in WEB_PACKAGES else "spark"
         raise RuntimeMissing(f"{needed}; install what is optional with: pip install 'tocsin[{extra}]'") from missing
     return app
-
-
-def _reader_gone() -> int:
-    """Point stdout at nothing, so that the interpreter's last flush is quiet, and return the exit code for it."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return READER_GONE
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ class Renewing:
     Args:
         load: returns the plan of these files; raises TocsinError when they are wrong.
         say: is told of each change once, and why it was not taken.
+        asked: once it is set the files are read at once, rest or not, and what came of that is said in any case.
     """
 
     def __init__(
@@ -29,14 +31,18 @@ class Renewing:
         load: Callable[[], Plan],
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
+        asked: threading.Event | None = None,
     ) -> None:
         self._paths, self._load, self._say, self._clock = paths, load, say, clock
-        self._hash = plan.hash
+        self._asked = asked or threading.Event()
+        self._hash, self._sound = plan.hash, True
         self._judged = self._seen = stamps(paths)
         self._looked = clock()
 
     def renewed(self) -> Plan | None:
         """Return the plan of files that have changed, once; None while nothing has, or what has is wrong."""
+        if self._asked.is_set():
+            return self._read_again()
         if self._clock() - self._looked < LOOK_EVERY_S:
             return None
         self._looked = self._clock()
@@ -46,12 +52,22 @@ class Renewing:
         self._judged = self._seen
         return self._loaded()
 
+    def _read_again(self) -> Plan | None:
+        self._asked.clear()
+        self._judged = self._seen = stamps(self._paths)
+        plan = self._loaded()
+        if plan is None and self._sound:
+            self._say("the rules have been read again: none has changed")
+        return plan
+
     def _loaded(self) -> Plan | None:
+        self._sound = False
         try:
             plan = self._load()
         except TocsinError as error:
             self._refuse(error)
             return None
+        self._sound = True
         if plan.hash == self._hash:
             return None
         self._hash = plan.hash

@@ -31,13 +31,26 @@ def rule_paths(folders: Sequence[Path] | None) -> list[Path]:
 
 
 def open_rulebook(folders: Sequence[Path] | None) -> Rulebook:
-    """Return the plan of `folders` (see `rule_paths`); a wrong file does not stop the others."""
+    """Return the plan of `folders` (see `rule_paths`); a wrong file does not stop the others. Raises RulesError when nothing is
+    left of them, and UsageError when there is no rule in them."""
     paths = rule_paths(folders)
     try:
         book = Rulebook(load_cached(paths))
     except RulesError as error:
         book = _without_wrong_files(paths, error)
+        if not book.plan.rules():
+            raise
+    not_empty(book.plan, paths)
     return replace(book, plan=with_layouts(book.plan))
+
+
+def not_empty(plan: Plan, paths: Sequence[Path]) -> Plan:
+    """Return `plan`, which was made of `paths`. Raises UsageError when it has no rule: nothing would be found, whatever is
+    wrong."""
+    if plan.rules():
+        return plan
+    where = ", ".join(map(str, paths))
+    raise UsageError(f"{where}: there is no rule to look for anything with (rules are *.yml files; disabled ones do not count)")
 
 
 def with_layouts(plan: Plan) -> Plan:

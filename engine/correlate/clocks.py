@@ -74,13 +74,13 @@ class Clocks:
             self.revision += 1
 
     def ticked(self, tick: Tick) -> None:
-        """Note processing time; it never goes back."""
-        if self.tick is not None and tick.at <= self.tick:
+        """Note processing time. It goes back only where a clock was set back and no line says that it was right before."""
+        if self.tick is not None and tick.at <= self.tick and not self._may_go_back(tick):
             return
         self.tick = tick.at
         self.revision += 1
         for source in self._sources.values():
-            source.moved = source.moved or tick.at
+            source.moved = min(source.moved or tick.at, tick.at)
 
     def sources(self) -> list[str]:
         """Return the sources that have printed dated events, sorted."""
@@ -138,6 +138,10 @@ class Clocks:
         if self.tick is not None and agreed < self.tick <= ranked[0] + _LIVE_WITHIN and self._all_caught_up():
             return self.tick
         return agreed
+
+    def _may_go_back(self, tick: Tick) -> bool:
+        newest = max((source.spans.last for source in self._sources.values() if source.spans), default=tick.at)
+        return tick.set_back and newest <= tick.at + AHEAD
 
     def _all_caught_up(self) -> bool:
         return all(self.caught_up(source_id) for source_id, source in self._sources.items() if source.spans)

@@ -18,6 +18,7 @@ FORMATS = "formats"
 TERMS = "terms"
 SUFFIXES = (".yml", ".yaml")
 TERM_FILES = ("_terms.yml", "_terms.yaml")
+NO_FILE = "there is no rule file at or under it (looked for: *.yml and *.yaml, but hidden ones and those that begin with _)"
 
 
 class RuleSource(Struct, frozen=True):
@@ -30,14 +31,18 @@ class RuleSource(Struct, frozen=True):
 
 
 def collect(paths: Sequence[Path]) -> tuple[RuleSource, ...]:
-    """Return every YAML file at or under `paths`, in order of path, each once; hidden ones and `_*` but terms are not."""
+    """Return every YAML file at or under `paths`, in order of path, each once; hidden ones and `_*` but terms are not. A path
+    that holds none stands for a file that cannot be read."""
     found: dict[Path, RuleSource] = {}
     for path in paths:
         if not path.exists():
             found.setdefault(path, RuleSource(path, "rule", None, "there is no such file or folder"))
             continue
-        for file in _under(path):
+        files = _under(path)
+        for file in files:
             found.setdefault(file.resolve(), _source(file))
+        if not files:
+            found.setdefault(path, RuleSource(path, "rule", None, NO_FILE))
     return tuple(found.values())
 
 

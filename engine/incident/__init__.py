@@ -3,8 +3,8 @@
 Pure (DESIGN 4.4); state lives in the ledger.
 """
 
-from engine.incident.decide import decide, minor
-from engine.incident.group import group
+from engine.incident.decide import NOT_JUDGED, decide, minor
+from engine.incident.group import group, regroup
 from engine.incident.ledger import MemoryLedger
 
-__all__ = ["MemoryLedger", "decide", "group", "minor"]
+__all__ = ["NOT_JUDGED", "MemoryLedger", "decide", "group", "minor", "regroup"]

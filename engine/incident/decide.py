@@ -15,6 +15,8 @@ from engine.incident.troubles import Trouble, ordered, troubles
 from engine.model.incidents import Alert, Evidence, Incident, Key, Roster
 from engine.model.rules import Plan
 
+NOT_JUDGED = "nobody judges it any longer"  # how the reason of an incident ends whose rule is gone
+
 Lookup = Callable[[Sequence[str]], Mapping[str, Evidence]]
 
 
@@ -24,7 +26,8 @@ def decide(
     """Return the new revisions of incidents, oldest trouble first; nothing for what stays as it is.
 
     A trouble adopts the oldest incident that holds one of its alerts; other incidents that do become `merged` into it. An
-    incident none of whose alerts exist any longer is `retracted`.
+    incident none of whose alerts exist any longer is `retracted`; one whose root's rule is gone is `resolved`, for nobody
+    can say that it was not so.
 
     Args:
         incidents: last revisions, oldest first, merged ones included.
@@ -35,7 +38,7 @@ def decide(
     ids, merged = _identities(found, incidents, around)
     before = {incident.id: incident for incident in incidents}
     now = _proven(found, [compose(trouble, around, id_) for trouble, id_ in zip(found, ids, strict=True)], evidence)
-    gone = _gone(incidents, {*ids, *merged})
+    gone = _gone(incidents, {*ids, *merged}, around)
     folded = [replace(before[old], status="merged", merged_into=into, pending=False) for old, into in merged.items()]
     return [*_changed((*now, *folded, *gone), before)]
 
@@ -130,10 +133,21 @@ def _span(incident: Incident) -> tuple[datetime | None, datetime | None]:
     return incident.first_seen, max((t for t in (incident.last_seen, incident.resolved_at) if t), default=None)
 
 
-def _gone(incidents: Sequence[Incident], kept: set[str]) -> Iterator[Incident]:
+def _gone(incidents: Sequence[Incident], kept: set[str], around: Circumstances) -> Iterator[Incident]:
     for incident in incidents:
-        if incident.id not in kept and incident.status not in ("merged", "retracted"):
+        if incident.id in kept or incident.status in ("merged", "retracted"):
+            continue
+        if incident.key[1] in around.rules:
             yield replace(incident, status="retracted", pending=False, why="later lines contradict it")
+        elif incident.pending:
+            yield replace(incident, status="retracted", pending=False, why=_not_judged(incident.key[1], around))
+        elif incident.status != "resolved":
+            yield replace(incident, status="resolved", resolved_at=incident.last_seen, why=_not_judged(incident.key[1], around))
+
+
+def _not_judged(rule: str, around: Circumstances) -> str:
+    successor = next((each.id for each in around.rules.values() if rule in each.replaces), None)
+    return f"its rule `{rule}` {f'is `{successor}` now' if successor else 'was removed'}: {NOT_JUDGED}"
 
 
 def _changed(now: Sequence[Incident], before: Mapping[str, Incident]) -> Iterator[Incident]:

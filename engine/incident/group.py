@@ -35,6 +35,18 @@ def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger) -> Iterator[I
             yield from revisions
 
 
+def regroup(plan: Plan, ledger: Ledger) -> Iterator[Incident]:
+    """Yield new revisions of incidents by rules that have changed since they were decided, of every scope: what is open under a
+    rule that is gone would stay open for ever where nothing is said any more."""
+    for scope in ledger.scopes():
+        if ledger.judged_by(scope) in (None, plan.hash):
+            continue
+        ledger.put_judged(scope, plan.hash)
+        revisions = decide(ledger.alerts(scope), ledger.incidents(scope), plan, ledger.roster(scope), ledger.evidence)
+        ledger.put_incidents(revisions)
+        yield from revisions
+
+
 class _Touched:
     """What the chunks so far have touched: evidence may come in a later chunk than the verdict that it proves."""
 

@@ -43,7 +43,7 @@ class MemoryLedger:
 
     def scopes(self) -> Sequence[str]:
         """Return every scope that something is known of, sorted."""
-        return sorted(self._alerts)
+        return sorted({*self._alerts, *self._incidents})
 
     def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
         """Return the alerts of `scope` by key, or those `seen` of them, each ordered by time."""

@@ -137,9 +137,13 @@ class AnyEvent(Protocol):
 
 
 class Tick(Struct, frozen=True):
-    """Processing time reaching the stream as data: one per trigger, never read from a clock inside a stage."""
+    """Processing time reaching the stream as data: one per trigger, never read from a clock inside a stage.
+
+    `set_back`: earlier ticks came of a clock that was ahead and has been set right.
+    """
 
     at: datetime
+    set_back: bool = False
 
 
 def parent_id(source_id: str) -> str:

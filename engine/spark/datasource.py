@@ -6,9 +6,8 @@ says of itself (progress) and the time (ticks) are functions of the offset and t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
@@ -16,12 +15,14 @@ from msgspec.structs import replace
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from engine.clock import SteadyClock
 from engine.codec import dumps, loads, made, plain
 from engine.errors import DataLoss, SourceAway, SourceDenied
+from engine.model.phrases import lasting
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset, Source
 from engine.spark.combining import combined
-from engine.spark.rows import SCHEMA, Item, Loss, Row, row
+from engine.spark.rows import SCHEMA, Item, Loss, Notice, Row, row
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
 from engine.spark.stalls import Failure, Stall, notices, renewed, stalled
@@ -29,6 +30,7 @@ from engine.spark.stalls import Failure, Stall, notices, renewed, stalled
 SOURCE_FORMAT = "tocsin-source"
 # A tick costs a batch. What was just read is waited for by the second; when all is quiet, silences are measured in minutes:
 TICK_S, LIVELY_S, QUIET_TICK_S = 1, 3, 5
+STANDS_STILL_S = 60  # how far back a clock may be for the time to wait for it; it is set back where that is more
 
 
 class Reading(Struct, frozen=True):
@@ -43,12 +45,13 @@ class Reading(Struct, frozen=True):
 
 class Place(Struct, frozen=True):
     """The offset of all sources: where each stands, which cannot be read, when (seconds since 1970) it was so decided, and
-    when a source last moved. A batch that is done again has the same time."""
+    when a source last moved. A batch that is done again has the same time. `clock`: what there is to say of the machine's."""
 
     sources: Mapping[str, Any]
     stalls: tuple[Stall, ...] = ()
     at_s: int = 0
     moved_s: int = 0
+    clock: str = ""
 
 
 def source_options(sources: Sequence[SourceSpec], reading: Reading) -> dict[str, str]:
@@ -83,6 +86,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         self._sources = {spec.name: spec.open() for spec in specs}
         self._reading = loads(lowered["reading"], Reading)
         self._live = self._reading.stalled_after_s is not None
+        self._clock = SteadyClock()  # a wall clock that jumps would stop the ticks, or have everybody fall silent at once
 
     def initialOffset(self) -> Mapping[str, Any]:  # noqa: N802
         """Return where a first run starts; a source that cannot be read now will be asked again."""
@@ -105,26 +109,29 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         known, fresh = before.sources.keys() & self._sources.keys(), self._sources.keys() - before.sources.keys()
         ends, away = self._asked(lambda name, source: source.latest(before.sources[name], lines), known)
         begins, absent = self._asked(lambda name, source: source.initial(), fresh)
-        now_s, bound_s = int(time.time()), self._reading.stalled_after_s or 0.0
+        jump = self._clock.check() if self._live else None
+        now_s, bound_s = int(self._clock.now().timestamp()), self._reading.stalled_after_s or 0.0
         stalls = renewed(before.stalls, [*away, *absent, *self._unreadable(known)], now_s, bound_s)
         after = replace(before, sources={**begins, **before.sources, **ends}, stalls=stalls)
         there = _json(after)
-        if there == start and not self._due(before, now_s):
+        if there == start and jump is None and not self._due(before, now_s):
             return start
-        at_s = max(now_s, before.at_s)  # a clock that is set back stands still
-        moved = there["sources"] != start["sources"]
-        return _json(replace(after, at_s=at_s, moved_s=at_s if moved else before.moved_s))
+        at_s = now_s if _set_back(before.at_s, now_s) else max(now_s, before.at_s)
+        moved_s = at_s if there["sources"] != start["sources"] else min(before.moved_s, at_s)
+        return _json(replace(after, at_s=at_s, moved_s=moved_s, clock=str(jump or "")))
 
     def _due(self, place: Place, now_s: int) -> bool:
         """Tell whether time itself makes a batch."""
         lively = place.at_s < place.moved_s + LIVELY_S
-        return self._live and now_s - place.at_s >= (TICK_S if lively else QUIET_TICK_S)
+        due = now_s - place.at_s >= (TICK_S if lively else QUIET_TICK_S)
+        return self._live and (due or _set_back(place.at_s, now_s))
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
         """Return the slices of a batch, and what the sources say at its end."""
         before, after, parallelism = _place(start), _place(end), self._reading.parallelism
         tasks: list[list[Any]] = [[] for _ in range(parallelism)]
         said = [row(scope, notice) for scope, notice in notices(before.stalls, after.stalls, after.at_s)]
+        said += [row(scope, notice) for scope, notice in self._of_the_clock(before, after)]
         said += [row(scope, tick) for tick in self._ticks(before, after) for scope in sorted({*self._scopes.values()})]
         waiting = stalled(after.stalls)
         for name, source in self._sources.items():
@@ -138,8 +145,17 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def _ticks(self, before: Place, after: Place) -> Iterator[Tick]:
         """Yield processing time as data, at most one tick a batch."""
-        if self._live and after.at_s > before.at_s:
-            yield Tick(datetime.fromtimestamp(after.at_s, UTC))
+        if self._live and after.at_s != before.at_s:
+            yield Tick(datetime.fromtimestamp(after.at_s, UTC), set_back=after.at_s < before.at_s)
+
+    def _of_the_clock(self, before: Place, after: Place) -> Iterator[tuple[str, Notice]]:
+        """Yield, once and not for each scope, what there is to say of the machine's clock."""
+        at, scope = datetime.fromtimestamp(after.at_s, UTC), min(self._scopes.values(), default="default")
+        if after.clock:
+            yield scope, Notice(at, after.clock)
+        if self._live and after.at_s < before.at_s:
+            ahead = lasting(timedelta(seconds=before.at_s - after.at_s))
+            yield scope, Notice(at, f"the time that silences are judged by was {ahead} ahead of the clock, and is set back")
 
     def read(self, partition: InputPartition) -> Iterator[Row]:
         """Yield the rows of some slices; lines that are gone become a row too, so that the job goes on."""
@@ -183,6 +199,10 @@ def _progress(source: Source, end: Offset, waiting: bool) -> Iterator[Progress]:
     """Yield the progress of a source; of one that cannot be read, nobody knows whether all of it was."""
     for progress in source.progress(end):
         yield replace(progress, caught_up=False) if waiting else progress
+
+
+def _set_back(before_s: int, now_s: int) -> bool:
+    return before_s - now_s > STANDS_STILL_S
 
 
 def _json(place: Place) -> Mapping[str, Any]:

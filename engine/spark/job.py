@@ -11,8 +11,8 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from shutil import disk_usage
@@ -25,9 +25,10 @@ from msgspec.structs import replace
 from engine.clock import SteadyClock
 from engine.codec import dumps
 from engine.errors import DataLoss, SourceError, StoreAway, TocsinError
-from engine.incident import group
-from engine.model.incidents import Blind, Evidence, Roster, Verdict
+from engine.incident import NOT_JUDGED, group, regroup
+from engine.model.incidents import Blind, Evidence, Incident, Roster, Verdict
 from engine.model.rules import Plan
+from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import AtWork, watched
 from engine.spark.plans import at_work, forget_plan, query_id
 from engine.spark.rows import SCHEMA, Item, Loss, Notice, item
@@ -53,10 +54,14 @@ STALLED_AFTER_S = 60.0
 OVERDUE_AFTER_S = 300.0
 
 
+NO_BATCH = -1
+
+
 class BatchReport(Struct, frozen=True):
     """What one batch read and decided, and what there is to say of its input.
 
-    One that could not be read, and is planned anew, has something to say only; so has one that does not end.
+    One that could not be read, and is planned anew, has something to say only; so has one that does not end. `batch` NO_BATCH:
+    what was done besides.
     """
 
     batch: int
@@ -82,6 +87,7 @@ class Job(Struct, frozen=True):
     and from another thread once for a batch that has been at work for `overdue_after_s`.
     `renewed` is asked several times a second: a plan that it returns takes the place of `plan` for what comes next.
     `checkpoint` belongs to this set of sources: what was read is not read again; changed rules go on where the old ones stood.
+    `fence` is what holds it and the store for this process; None: the run takes hold of them by itself.
     """
 
     sources: Sequence[SourceSpec]
@@ -98,6 +104,11 @@ class Job(Struct, frozen=True):
     on_batch: Callable[[BatchReport], None] = _ignore
     renewed: Callable[[], Plan | None] = _unchanged
     stop: threading.Event = field(default_factory=threading.Event)
+    fence: Fence | None = None
+
+    def say(self, sentence: str) -> None:
+        """Let it be said; `on_batch` is told."""
+        self.on_batch(BatchReport(NO_BATCH, 0, 0, (sentence,)))
 
 
 def log_of(checkpoint: Path) -> Path:
@@ -107,7 +118,7 @@ def log_of(checkpoint: Path) -> Path:
 
 def run(job: Job, spark: SparkSession) -> None:
     """Run `job` to its end, with a new query on the same checkpoint whenever its plan is renewed. Raises the TocsinError behind
-    a failure.
+    a failure, FenceError and StoreLost when checkpoint and store do not belong together, or are not there any more.
 
     What a source promised when a batch was planned may be away when it is read: a run without end then plans the batch anew,
     and so waits as for any source that is away. So does any run on a machine that is too busy. It gives up when TRIES in a row
@@ -116,19 +127,41 @@ def run(job: Job, spark: SparkSession) -> None:
     Whoever stops a job may have stopped Java and the workers with it (systemd tells the whole group), so what breaks from then
     on is no failure: the next run does the batch again.
     """
+    if job.stop.is_set():  # told to stop while Spark started
+        return None
+    if job.fence is None:
+        with fence_of(job.store, job.checkpoint, job.say) as fence:
+            return _run_fenced(replace(job, fence=fence), spark, fence)
+    return _run_fenced(job, spark, job.fence)
+
+
+@contextmanager
+def fence_of(store: Store, checkpoint: Path, say: Callable[[str], None]) -> Iterator[Fence]:
+    """Have store and checkpoint for oneself (see fence.fenced). Raises TocsinError when that cannot be."""
+    with ExitStack() as held:
+        try:
+            fence = held.enter_context(fenced(store, checkpoint, say))
+        except OSError as error:
+            raise _unwritable(Path(error.filename or checkpoint).parent, error.strerror or str(error)) from None
+        yield fence
+
+
+def _run_fenced(job: Job, spark: SparkSession, fence: Fence) -> None:
     plan: Plan | None = job.plan
-    while plan is not None and not job.stop.is_set():  # told to stop while Spark started, or took up other rules
+    while plan is not None and not job.stop.is_set():  # told to stop while other rules were taken up
         job = replace(job, plan=plan)
-        plan = _run_until_renewed(job, spark)
+        plan = _run_until_renewed(job, spark, fence)
 
 
-def _run_until_renewed(job: Job, spark: SparkSession) -> Plan | None:
+def _run_until_renewed(job: Job, spark: SparkSession, fence: Fence) -> Plan | None:
     """Run `job` with its plan; return the plan to go on with, None at its end."""
-    batches = _Batches(job)
+    fence.check()
+    batches = _Batches(job, fence)
+    batches.judge_anew()
     tries, done = 0, -1
     while not job.stop.is_set():
         try:
-            return _run_query(job, spark, batches)
+            return _run_query(job, spark, batches, fence)
         except _PassingError as passing:
             tries, done = (tries + 1 if batches.done == done else 1), batches.done
             if tries == TRIES:
@@ -141,17 +174,23 @@ class _PassingError(Exception):
     """A query failed for what passes by itself; says what."""
 
 
-def _run_query(job: Job, spark: SparkSession, batches: _Batches) -> Plan | None:
+def _run_query(job: Job, spark: SparkSession, batches: _Batches, fence: Fence) -> Plan | None:
     """Run one query of `job`; return the plan to go on with, None at its end. Raises _PassingError."""
     query = _started(job, spark, batches)
     try:
         while not query.awaitTermination(POLL_S):
+            if (lost := _lost(fence)) is not None:
+                job.stop.set()  # for whatever waits in a batch
+                query.stop()
+                raise lost
             batches.watch(query)
             plan = None if job.stop.is_set() else job.renewed()
             if plan is not None or job.stop.is_set():
                 query.stop()
                 return plan
     except Exception as error:
+        if (lost := _lost(fence)) is not None:
+            raise lost from None
         if batches.failure is not None:
             raise batches.failure from error
         if job.stop.is_set():
@@ -159,6 +198,15 @@ def _run_query(job: Job, spark: SparkSession, batches: _Batches) -> Plan | None:
         if (why := _passing(str(error), job.bounded)) is not None:
             raise _PassingError(why) from error
         raise _explained(error, job.checkpoint) from error
+    return None
+
+
+def _lost(fence: Fence) -> TocsinError | None:
+    """Return what became of store or checkpoint when they are not the ones any more that the job began with."""
+    try:
+        fence.check()
+    except TocsinError as error:
+        return error
     return None
 
 
@@ -217,8 +265,8 @@ class _Batches:
     A store that is locked or away is waited for: nothing of the batch is in it then, so it is put in again.
     """
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, job: Job, fence: Fence) -> None:
+        self._job, self._fence = job, fence
         self.failure: TocsinError | None = None
         self.done = -1
         self._pruned_at = float("-inf")
@@ -228,6 +276,7 @@ class _Batches:
     def take(self, frame: DataFrame, batch: int) -> None:
         items = [item(row.kind, row.body) for row in frame.collect()]
         try:
+            self._fence.check()
             self._job.on_batch(self._patiently(batch, lambda: self._put(items, batch)))
             self._prune()
         except TocsinError as error:
@@ -235,6 +284,13 @@ class _Batches:
                 self.failure = error
             raise
         self.done = batch
+
+    def judge_anew(self) -> None:
+        """Let incidents be what these rules make of the alerts there are; nothing changes where they were decided by them."""
+        with self._job.store.amending() as ledger:
+            revisions = list(regroup(self._job.plan, ledger))
+        if revisions:
+            self._job.on_batch(BatchReport(NO_BATCH, 0, len({incident.id for incident in revisions}), tuple(_ended(revisions))))
 
     def give_back(self, why: str) -> None:
         """Forget the plan of the batch that could not be read, so that Spark makes another; say so."""
@@ -284,8 +340,15 @@ class _Batches:
         return BatchId(query_id(_offsets(self._job)), batch)
 
 
+def _ended(revisions: Iterable[Incident]) -> Iterator[str]:
+    """Yield what is to be said of incidents that rules do not judge any longer."""
+    for incident in revisions:
+        if incident.why.endswith(NOT_JUDGED):
+            yield f"{incident.id} ({incident.title}) is {incident.status}: {incident.why}"
+
+
 def _offsets(job: Job) -> Path:
-    return job.checkpoint / "query"
+    return job.checkpoint / QUERY
 
 
 def _explained(error: Exception, checkpoint: Path) -> TocsinError:

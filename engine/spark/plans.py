@@ -18,10 +18,25 @@ def query_id(checkpoint: Path) -> str:
     return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
 
 
+def query_of(checkpoint: Path) -> str | None:
+    """Return the id of the query that `checkpoint` belongs to, None when there was none yet."""
+    return query_id(checkpoint) if (checkpoint / "metadata").exists() else None
+
+
+def planned(checkpoint: Path) -> int:
+    """Return the last batch that was planned; -1 when none was."""
+    return _last(checkpoint / "offsets")
+
+
+def done(checkpoint: Path) -> int:
+    """Return the last batch that is done; -1 when none is."""
+    return _last(checkpoint / "commits")
+
+
 def at_work(checkpoint: Path) -> int | None:
     """Return the number of the batch that was planned and is not done; None when there is none."""
-    planned = _last(checkpoint / "offsets")
-    return planned if planned > _last(checkpoint / "commits") else None
+    last = planned(checkpoint)
+    return last if last > done(checkpoint) else None
 
 
 def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
@@ -30,15 +45,15 @@ def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
     The plan stays when `is_in` says that the store has the batch already. Before the first batch there is no state to go on
     from, and Spark wants none to be there. The query must not be running.
     """
-    planned = at_work(checkpoint)
-    if planned is None:
-        return _last(checkpoint / "commits") + 1
-    if not is_in(planned):
-        (checkpoint / "offsets" / str(planned)).unlink()
-        (checkpoint / "offsets" / f".{planned}.crc").unlink(missing_ok=True)
-        if planned == 0:
+    batch = at_work(checkpoint)
+    if batch is None:
+        return done(checkpoint) + 1
+    if not is_in(batch):
+        (checkpoint / "offsets" / str(batch)).unlink()
+        (checkpoint / "offsets" / f".{batch}.crc").unlink(missing_ok=True)
+        if batch == 0:
             shutil.rmtree(checkpoint / "state", ignore_errors=True)
-    return planned
+    return batch
 
 
 def _last(folder: Path) -> int:

@@ -43,7 +43,9 @@ def renewed(before: Sequence[Stall], failures: Iterable[Failure], now_s: int, bo
     found: dict[tuple[str, str], Stall] = {}
     for failure in sorted(failures):
         key = failure.scope, failure.what
-        stall = found.get(key) or replace(known.get(key) or Stall(*key, "", now_s, ()), why=failure.why, sources=())
+        earlier = known.get(key) or Stall(*key, "", now_s, ())
+        since_s = min(earlier.since_s, now_s)  # a clock may have been set back
+        stall = found.get(key) or replace(earlier, why=failure.why, since_s=since_s, sources=())
         if failure.waits:
             told = stall.told or now_s - stall.since_s >= bound_s
             stall = replace(stall, sources=(*stall.sources, failure.source), told=told)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, or_, select
+from sqlalchemy import Connection, Table, bindparam, delete, func, or_, select, union
 from sqlalchemy.dialects.sqlite import Insert, insert
 
 from engine.codec import dumps, loads
@@ -47,6 +47,11 @@ class StoreLedger:
         self._put(schema.rosters, [{"scope": roster.scope, "body": dumps(roster)} for roster in rosters])
         self._put_blinds(blinds)
         return changed
+
+    def scopes(self) -> Sequence[str]:
+        """Return every scope that something is known of, sorted."""
+        every = union(select(schema.alerts.c.scope), select(schema.incidents.c.scope))
+        return sorted(self._connection.scalars(every))
 
     def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
         """Return the alerts of `scope` by key, or those `seen` of them, each ordered by time."""

@@ -12,17 +12,19 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Integer, create_engine, event, func, literal_column, select
+from sqlalchemy import Connection, Engine, Integer, create_engine, delete, event, func, literal_column, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from engine.codec import loads
-from engine.errors import DataLoss, StoreAway, StoreError
+from engine.errors import DataLoss, StoreAway, StoreError, StoreLost
 from engine.model.incidents import Blind, Incident
 from engine.store import schema
+from engine.store.file import StoreFile, connected, create
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date
 from engine.store.outbox import Outbox
@@ -46,11 +48,23 @@ class BatchId(Struct, frozen=True):
     batch: int
 
 
-class Store:
-    """The incident store at one address. Every method that fails raises StoreError: StoreAway for what may pass by itself."""
+class LastBatch(Struct, frozen=True):
+    """The last batch of a query that a store holds, and when it was put in (ISO 8601)."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    batch: int
+    at: str
+
+
+class Store:
+    """The incident store at one address. Every method that fails raises StoreError: StoreAway for what may pass by itself.
+
+    `id` is the same as long as the store exists, and in every copy of it. `path` is its file; None: it is in memory.
+    """
+
+    def __init__(self, engine: Engine, path: Path | None) -> None:
+        self._engine, self.path = engine, path
+        self.id = self._create()
+        self._file = StoreFile(path) if path is not None else None
 
     @classmethod
     def open(cls, url: str, busy_s: float = BUSY_S) -> Store:
@@ -61,26 +75,37 @@ class Store:
 
         Raises StoreError; StoreAway only when another process holds the store, for a store that is not there yet is a mistake.
         """
-        try:
-            address = make_url(url)
-        except ArgumentError:
-            raise StoreError(f"{url}: not a store address; write for example sqlite:///./.tocsin/tocsin.db") from None
-        if address.get_backend_name() != "sqlite":
-            raise StoreError(f"{url}: only sqlite stores are available in this version")
+        path = store_path(url)
         with _explained(url):
-            if address.database and address.database != ":memory:":
-                Path(address.database).parent.mkdir(parents=True, exist_ok=True)
-            store = cls(_sqlite(url, busy_s))
-            try:
-                store._create()
-            except SQLAlchemyError as error:
-                store.close()
-                raise _located(url, error, is_new=True) from error
-        return store
+            if path is not None:
+                create(path)
+        engine = _sqlite(url, path, busy_s)
+        try:
+            return cls(engine, path)
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            engine.dispose()
+            raise _located(url, error, is_new=True) from error
 
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
+        if self._file is not None:
+            self._file.close()
+
+    def check_file(self) -> None:
+        """Raise StoreLost when the file of the store is not the one any more that was opened. Cheap."""
+        if self._file is not None and (what := self._file.lost()):
+            raise StoreLost(f"{self._engine.url}: the incident store was {what} while it was in use")
+
+    def save(self) -> Path:
+        """Write what a lost store held, to its place where that is free, else beside it; return where. The store is of no use
+        afterwards, and nobody may be writing to it."""
+        with _explained(str(self._engine.url)):
+            if self._file is None:
+                raise OSError("it has no file")
+            if self._file.lost() == "removed":
+                self._engine.dispose()
+            return self._file.save()
 
     @contextmanager
     def reading(self) -> Iterator[StoreLedger]:
@@ -108,6 +133,32 @@ class Store:
         """Return whether a batch is in."""
         with self._reading() as connection:
             return _has(connection, batch)
+
+    def last_batch(self, query: str) -> LastBatch | None:
+        """Return the last batch of `query` that is in, None when none is."""
+        table = schema.batches
+        chosen = select(table.c.batch, table.c.at).filter_by(query=query).order_by(table.c.batch.desc()).limit(1)
+        with self._reading() as connection:
+            row = connection.execute(chosen).first()
+            return LastBatch(row.batch, row.at) if row is not None else None
+
+    def written_at(self) -> str | None:
+        """Return when a batch was last put in (ISO 8601), None when none ever was."""
+        with self._reading() as connection:
+            at: str | None = connection.scalar(select(func.max(schema.batches.c.at)))
+            return at
+
+    def forget_batches(self, query: str, after: int) -> None:
+        """Forget that the batches of `query` later than `after` are in; what they found stays."""
+        table = schema.batches
+        with self._begin() as connection:
+            connection.execute(delete(table).where(table.c.query == query, table.c.batch > after))
+
+    @contextmanager
+    def amending(self) -> Iterator[StoreLedger]:
+        """Give the ledger for one change that no batch brings, and commit it."""
+        with self._begin() as connection:
+            yield StoreLedger(connection)
 
     def batches(self) -> int:
         """Return how many batches are in."""
@@ -189,9 +240,24 @@ class Store:
         with _explained(str(self._engine.url)), self._engine.begin() as connection:
             yield connection
 
-    def _create(self) -> None:
+    def _create(self) -> str:
+        """Bring the tables up to date and return the id of the store, which is given to it here."""
+        row = insert(schema.meta).values(name="store", value=uuid4().hex)
         with self._engine.begin() as connection:
             bring_up_to_date(connection)
+            connection.execute(row.on_conflict_do_nothing())
+            return str(connection.scalar(select(schema.meta.c.value).filter_by(name="store")))
+
+
+def store_path(url: str) -> Path | None:
+    """Return the file of the store at `url`, None for one in memory. Raises StoreError when it is not a store's address."""
+    try:
+        address = make_url(url)
+    except ArgumentError:
+        raise StoreError(f"{url}: not a store address; write for example sqlite:///./.tocsin/tocsin.db") from None
+    if address.get_backend_name() != "sqlite":
+        raise StoreError(f"{url}: only sqlite stores are available in this version")
+    return Path(address.database) if address.database and address.database != ":memory:" else None
 
 
 def _has(connection: Connection, batch: BatchId) -> bool:
@@ -199,8 +265,13 @@ def _has(connection: Connection, batch: BatchId) -> bool:
     return connection.scalar(known) is not None
 
 
-def _sqlite(url: str, busy_s: float) -> Engine:
+def _sqlite(url: str, path: Path | None, busy_s: float) -> Engine:
     engine = create_engine(url, connect_args={"timeout": busy_s})
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: object, _record: object, _address: object, options: dict[str, Any]) -> Any:
+        how = {name: options[name] for name in ("timeout", "check_same_thread") if name in options}
+        return connected(path, **how) if path is not None else None
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
@@ -219,7 +290,7 @@ def _sqlite(url: str, busy_s: float) -> Engine:
 def _explained(url: str) -> Iterator[None]:
     try:
         yield
-    except (SQLAlchemyError, OSError) as error:
+    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         raise _located(url, error) from error
 
 

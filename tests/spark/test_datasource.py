@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from engine.clock import SteadyClock
 from engine.errors import SourceAway, SourceDenied, SourceError
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset
@@ -63,8 +66,10 @@ def reader(**how: Any) -> SourceReader:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    now = [1000]
-    monkeypatch.setattr(datasource.time, "time", lambda: now[0])
+    """Seconds since 1970, and how many of them the wall clock is ahead."""
+    now = [1000, 0]
+    wall = lambda: datetime.fromtimestamp(now[0] + now[1], UTC)  # noqa: E731
+    monkeypatch.setattr(datasource, "SteadyClock", lambda: SteadyClock(wall, lambda: float(now[0])))
     SOURCES.clear()
     SOURCES.update(one=Counter(), two=Counter())
     return now
@@ -168,3 +173,55 @@ def test_time_passes_by_the_second_after_lines_came_and_by_five_when_all_is_quie
             batches.append(now)
         place = there
     assert batches == [1005, 1008, 1009, 1010, 1011, 1016, 1021]
+
+
+def ticks(asked: SourceReader, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[Tick]:
+    return [each for each in rows(asked, start, end) if isinstance(each, Tick)]
+
+
+def notices(asked: SourceReader, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[str]:
+    return [each.text for each in rows(asked, start, end) if isinstance(each, Notice)]
+
+
+@pytest.mark.parametrize("jump_s", [3600, -3600])
+def test_ticks_go_on_at_their_pace_while_the_wall_clock_is_off_for_seconds_and_it_is_said_once(
+    clock: list[int], jump_s: int
+) -> None:
+    asked = reader(stalled_after_s=60)
+    place, seen, said = latest(asked, asked.initialOffset()), list[float](), list[str]()
+    for now in range(1001, 1041):
+        clock[0], clock[1] = now, jump_s if 1010 <= now < 1020 else 0
+        if (there := latest(asked, place)) == place:
+            continue
+        seen += [tick.at.timestamp() for tick in ticks(asked, place, there)]
+        said += notices(asked, place, there)
+        place = there
+    assert seen == sorted(seen)
+    assert max(later - earlier for earlier, later in pairwise(seen)) <= 5
+    assert seen[-1] >= 1035
+    assert [("by 1 h" in sentence, "forward" in sentence) for sentence in said] == [(True, jump_s > 0)]
+
+
+def test_a_tick_that_a_restart_finds_far_ahead_of_the_clock_is_set_back_at_once(clock: list[int]) -> None:
+    before = reader(stalled_after_s=60)
+    clock[1] = 86400
+    SOURCES["one"].away = "gone"
+    ahead = latest(reader(stalled_after_s=60), before.initialOffset())
+    clock[:] = [1010, 0]
+    asked = reader(stalled_after_s=60)
+    there = latest(asked, ahead)
+    (tick,) = ticks(asked, ahead, there)
+    assert (tick.at.timestamp(), tick.set_back) == (1010, True)
+    assert "was 23 h 59 min ahead of the clock, and is set back" in notices(asked, ahead, there)[-1]
+    assert [stall["since_s"] for stall in there["stalls"]] == [1010]
+    clock[0] += 5
+    assert [each.set_back for each in ticks(asked, there, latest(asked, there))] == [False]
+
+
+def test_a_tick_that_is_a_little_ahead_stands_still_until_the_clock_is_there(clock: list[int]) -> None:
+    start = latest(reader(stalled_after_s=60), reader(stalled_after_s=60).initialOffset())
+    clock[0] = 970
+    asked = reader(stalled_after_s=60)
+    assert latest(asked, start) == start
+    clock[0] = 1005
+    assert [each.at.timestamp() for each in ticks(asked, start, latest(asked, start))] == [1005]

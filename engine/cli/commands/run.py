@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec.structs import replace
 
-from engine.cli.exits import FAILURE, FOUND, NOTHING_FOUND
+from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import Input, checks, opened, unreadable
 from engine.cli.notifying import build, drain, explained, running
 from engine.cli.output import count
 from engine.cli.receiving import open_receivers
 from engine.cli.renewing import Renewing
 from engine.cli.report import render_incident
-from engine.cli.rulebook import with_layouts
+from engine.cli.rulebook import not_empty, with_layouts
+from engine.cli.signals import Signals, handled
 from engine.cli.terminal import show
 from engine.config import Settings, load
 from engine.deliver import Notifier
 from engine.dsl import builtin_rules, load_cached
-from engine.errors import SourceError
+from engine.errors import SourceError, StoreAway, StoreError, StoreLost
 from engine.model.notifications import Notification, Reason
 from engine.model.rules import Plan
-from engine.spark.job import BatchReport, Job, log_of, plan_file
+from engine.spark.fence import Fence, refuse_lost_store
+from engine.spark.job import BatchReport, Job, fence_of, log_of, plan_file
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start, stop
 from engine.store import Store
 from engine.store.patience import until_back
+from engine.store.store import store_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 app = typer.Typer()
 
@@ -44,7 +49,8 @@ Watch the logs that a configuration names and tell each incident once, and again
 changes, or after hours in which it stays open. Who is told, and after what waits, is said by `route` and `receivers`
 (docs/notifications.md); with --once the waits count as elapsed. Needs Java 17 or newer. What was read is remembered next to the
 incident store, so a restart goes on where it ended. Rule files that change are taken up as it runs; while they are wrong, it
-says so and goes on with those before.
+says so and goes on with those before. SIGHUP has them read at once, SIGQUIT shows what every thread is doing, SIGTERM and
+Ctrl-C end the run (a second one at once). One run at a time has a store and a checkpoint.
 
 \b
 Examples:
@@ -54,7 +60,8 @@ Examples:
 
 \b
 Exit codes: 0 nothing told, 1 (--once) incidents told, 2 usage or bad rules or
-configuration, 3 failure, or some input could not be read. Live runs end with 0.
+configuration, 3 failure, or some input could not be read. Live runs end with 0;
+with --once a run that was told to end before its end has 130 (Ctrl-C) or 143.
 """
 
 
@@ -73,18 +80,49 @@ def run(
     if dry_run:
         _announce(settings, plan, sources)
         raise typer.Exit(FAILURE if refused else NOTHING_FOUND)
-    told = _run(settings, plan, sources, once)
+    with handled(_say) as signals:
+        told = _run(settings, plan, sources, once, signals)
+    if once and signals.ended_by is not None:
+        raise typer.Exit(BY_SIGNAL + signals.ended_by)
     raise typer.Exit(FAILURE if refused else FOUND if told and once else NOTHING_FOUND)
 
 
-def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -> int:
+def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool, signals: Signals) -> int:
     """Run the job, and the notifier beside it; return how many incidents a run that ends has told."""
     receivers = open_receivers(settings.receivers, _show)
+    refuse_lost_store(store_path(settings.store), settings.checkpoint)
     began = time.perf_counter()
-    store = until_back(lambda: Store.open(settings.store, BUSY_S), time.sleep, _say)
-    notifier = build(store, settings, plan, receivers, _say, once)
-    files = Renewing(_rule_paths(settings), plan, lambda: _plan(settings), _say)
-    job = Job(
+    try:
+        store = until_back(lambda: Store.open(settings.store, BUSY_S), signals.stop.wait, _say)
+    except StoreAway:
+        if signals.stop.is_set():
+            return 0
+        raise
+    try:
+        with fence_of(store, settings.checkpoint, _say) as fence:
+            notifier = build(store, settings, plan, receivers, _say, once)
+            _watch(_job(settings, plan, sources, once, signals, store, notifier, fence), settings, notifier, began)
+            told = drain(notifier, _say) if once and not signals.stop.is_set() else 0
+    except StoreLost as lost:
+        raise StoreError(f"{lost}; {_saved(store)}") from None
+    counted = f"{told} told, " if once else ""
+    _say(f"{counted}{time.perf_counter() - began:.1f} s in all; incidents are kept in {settings.store}")
+    store.close()
+    return told
+
+
+def _job(
+    settings: Settings,
+    plan: Plan,
+    sources: Sequence[Input],
+    once: bool,
+    signals: Signals,
+    store: Store,
+    notifier: Notifier,
+    fence: Fence,
+) -> Job:
+    files = Renewing(_rule_paths(settings), plan, lambda: _plan(settings), _say, asked=signals.reload)
+    return Job(
         sources=[spec for source in sources for spec in source.specs],
         plan=plan,
         store=store,
@@ -96,26 +134,52 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
         retention_s=settings.retention_s,
         on_batch=lambda report: _report(report, notifier),
         renewed=(lambda: None) if once else lambda: _renewed(files, notifier),
+        stop=signals.stop,
+        fence=fence,
     )
-    plan_file(plan, settings.checkpoint)  # it cannot be written to? That is known before Spark is up
-    with _stopping(job.stop):
-        spark = start(Resources(settings.cores, settings.partitions, settings.heap, log_of(settings.checkpoint)))
-        _say(f"Spark is up after {time.perf_counter() - began:.1f} s; its messages go to {log_of(settings.checkpoint)}")
+
+
+def _watch(job: Job, settings: Settings, notifier: Notifier, began: float) -> None:
+    """Start Spark, and run `job` on it to its end."""
+    plan_file(job.plan, job.checkpoint)  # it cannot be written to? That is known before Spark is up
+    if job.stop.is_set() or (spark := _started(settings, job)) is None:
+        return
+    _say(f"Spark is up after {time.perf_counter() - began:.1f} s; its messages go to {log_of(job.checkpoint)}")
+    try:
+        with nullcontext() if job.bounded else running(notifier, _say):
+            run_job(job, spark)
+    finally:
+        stop(spark)
+
+
+def _started(settings: Settings, job: Job) -> SparkSession | None:
+    """Start Spark on a thread of its own: on this one PySpark would take Ctrl-C for itself, and a signal would break into the
+    start. None when somebody ended Java, too, while the run was told to end."""
+    resources = Resources(settings.cores, settings.partitions, settings.heap, log_of(settings.checkpoint))
+    with ThreadPoolExecutor(1, "spark-start") as starter:
         try:
-            with nullcontext() if once else running(notifier, _say):
-                run_job(job, spark)
-        finally:
-            stop(spark)
-    told = drain(notifier, _say) if once else 0
-    counted = f"{told} told, " if once else ""
-    _say(f"{counted}{time.perf_counter() - began:.1f} s in all; incidents are kept in {settings.store}")
-    store.close()
-    return told
+            return starter.submit(start, resources).result()
+        except Exception:
+            if job.stop.is_set():
+                return None
+            raise
+
+
+def _saved(store: Store) -> str:
+    """Save what a lost store held; return what is to be said of that."""
+    try:
+        kept = store.save()
+    except StoreError as error:
+        return f"what it held could not be saved ({error})"
+    if kept == store.path:
+        return "what it held has been put back there: start again, and the run goes on where it ended"
+    return f"what it held is kept in {kept}: to go on with that, put it in its place and start again (docs/reliability.md)"
 
 
 def _plan(settings: Settings) -> Plan:
-    """Return the rules of the configuration. Raises RulesError."""
-    plan = with_layouts(load_cached(_rule_paths(settings), overrides=settings.overrides))
+    """Return the rules of the configuration. Raises RulesError, and UsageError when there is none at all."""
+    paths = _rule_paths(settings)
+    plan = with_layouts(not_empty(load_cached(paths, overrides=settings.overrides), paths))
     return replace(plan, context={**plan.context, **settings.context})
 
 
@@ -170,14 +234,3 @@ def _show(notification: Notification) -> None:
 
 def _say(sentence: str) -> None:
     print(f"tocsin: {sentence}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _stopping(stop: threading.Event) -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C set `stop`: the batch at work is finished or taken back, nothing is half done."""
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ class Watched:
     def __init__(self, folder: Path) -> None:
         self.folder, self.now, self.said = folder, 0.0, list[str]()
         self.write("first")
-        self.files = Renewing([folder], load([folder]), lambda: load([folder]), self.said.append, lambda: self.now)
+        self.asked = threading.Event()
+        plan = load([folder])
+        self.files = Renewing([folder], plan, lambda: load([folder]), self.said.append, lambda: self.now, self.asked)
 
     def write(self, name: str, text: str = RULE) -> None:
         (self.folder / f"{name}.yml").write_text(text.format(name))
@@ -72,3 +75,30 @@ def test_a_folder_that_is_gone_keeps_the_rules(watched: Watched) -> None:
     watched.folder.rmdir()
     assert [watched.rules(), watched.rules()] == [None, None]
     assert "goes on with those before" in watched.said[0]
+
+
+def test_an_emptied_folder_keeps_the_rules_and_is_said_once(watched: Watched) -> None:
+    (watched.folder / "first.yml").unlink()
+    assert [watched.rules() for _ in range(4)] == [None] * 4
+    assert "goes on with those before" in watched.said[0]
+    assert "there is no rule file at or under it (looked for: *.yml and *.yaml" in watched.said[1]
+    assert len(watched.said) == 2
+    watched.write("second")
+    assert [watched.rules(), watched.rules()] == [None, ["second"]]
+
+
+def test_whoever_asks_has_the_rules_read_at_once_and_is_told_what_came_of_it(watched: Watched) -> None:
+    watched.write("second")
+    watched.asked.set()
+    plan = watched.files.renewed()
+    assert plan is not None
+    assert sorted(plan.rules()) == ["first", "second"]
+    watched.asked.set()
+    assert watched.files.renewed() is None
+    assert watched.said[1:] == ["the rules have been read again: none has changed"]
+    watched.write("first", "id: [")
+    watched.asked.set()
+    assert watched.files.renewed() is None
+    assert "goes on with those before" in watched.said[2]
+    assert watched.rules() is None
+    assert len([said for said in watched.said if "goes on with those before" in said]) == 1

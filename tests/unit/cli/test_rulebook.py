@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from engine.cli.rulebook import open_rulebook, with_roster
-from engine.errors import UsageError
+from engine.dsl import builtin_rules
+from engine.errors import RulesError, UsageError
 from engine.model.rules import Plan
 
 EMPTY = Plan((), (), (), ())
@@ -80,3 +82,34 @@ def test_a_roster_reaches_the_plan() -> None:
 def test_a_roster_is_a_list_of_broker_ids(brokers: str) -> None:
     with pytest.raises(UsageError, match="--roster takes broker ids"):
         with_roster(EMPTY, brokers)
+
+
+@pytest.mark.parametrize("where", ["empty", "device", "elsewhere", "pipe"])
+def test_a_path_without_a_rule_is_no_empty_rulebook(tmp_path: Path, where: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "passwd").write_text("root:x:0:0\n")
+    os.mkfifo(tmp_path / "pipe")
+    path = Path("/dev/null") if where == "device" else tmp_path / where
+    with pytest.raises(RulesError, match=r"there is no rule file at or under it \(looked for: \*\.yml") as error:
+        open_rulebook([path])
+    assert error.value.diagnostics[0].path == str(path)
+
+
+def test_a_path_of_other_yaml_is_no_empty_rulebook(tmp_path: Path) -> None:
+    (tmp_path / "compose.yml").write_text("services: {web: {image: nginx}}\n")
+    with pytest.raises(RulesError):
+        open_rulebook([tmp_path])
+
+
+def test_layouts_without_a_rule_are_no_empty_rulebook() -> None:
+    with pytest.raises(UsageError, match="there is no rule to look for anything with"):
+        open_rulebook([builtin_rules() / "formats"])
+
+
+def test_a_path_without_a_rule_beside_others_is_said_and_the_others_are_used(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    write(tmp_path, "bell-rang")
+    book = open_rulebook([tmp_path, tmp_path / "empty"])
+    assert set(book.plan.rules()) == {"bell-rang"}
+    assert book.left_out == (str(tmp_path / "empty"),)

@@ -1,5 +1,7 @@
 """How far time has come, by event time; ticks only tell who has stopped."""
 
+from msgspec.structs import replace
+
 from engine.correlate.clocks import Clocks
 from tests.building import at, progress, tick
 
@@ -51,6 +53,20 @@ def test_ticks_never_go_back() -> None:
     made.ticked(tick(1000))
     made.ticked(tick(10))
     assert made.tick == at(1000)
+
+
+def test_a_tick_of_a_clock_that_was_set_back_counts_unless_a_line_is_later_than_that() -> None:
+    made = clocks(a=100)
+    made.ticked(tick(86400))
+    assert made.peer_time([at(90)]) == at(90), "far from what is heard, the tick stands in for nobody"
+    made.ticked(replace(tick(200), set_back=True))
+    made.progress(progress("a"))
+    assert (made.tick, made.peer_time([at(90)])) == (at(200), at(200))
+    made.ticked(tick(320))
+    assert made.states()["a"].moved == at(200)
+    made.heard("a", at(1000), at(1000))
+    made.ticked(replace(tick(300), set_back=True))
+    assert made.tick == at(320)
 
 
 def test_peer_time_is_the_second_newest_or_the_only_one() -> None:
