@@ -29,10 +29,12 @@ from engine.dsl import builtin_rules, load_cached
 from engine.errors import SourceError
 from engine.model.notifications import Notification, Reason
 from engine.model.rules import Plan
+from engine.rights import keep_private, narrow
 from engine.spark.job import BatchReport, Job, log_of, plan_file
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start, stop
 from engine.store import Store
+from engine.store.store import files_of
 
 app = typer.Typer()
 
@@ -76,6 +78,7 @@ def run(
 
 def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -> int:
     """Run the job, and the notifier beside it; return how many incidents a run that ends has told."""
+    _keep_private(settings)
     receivers = open_receivers(settings.receivers, _show)
     store, began = Store.open(settings.store), time.perf_counter()
     notifier = build(store, settings, plan, receivers, _say, once)
@@ -107,6 +110,14 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
     _say(f"{counted}{time.perf_counter() - began:.1f} s in all; incidents are kept in {settings.store}")
     store.close()
     return told
+
+
+def _keep_private(settings: Settings) -> None:
+    """Keep what is written, and what earlier runs have written, to this user; say what was not."""
+    keep_private()
+    for place in (settings.checkpoint, *files_of(settings.store)):
+        for sentence in narrow(place).sentences:
+            _say(sentence)
 
 
 def _plan(settings: Settings) -> Plan:
