@@ -23,6 +23,7 @@ from typer.core import TyperGroup
 from typer.main import get_command as built
 
 from engine import __version__
+from engine.cache import Cache
 from engine.cli import commands
 from engine.cli.exits import BAD_REQUEST, FAILURE, NOTHING_FOUND, READER_GONE
 from engine.errors import ConfigError, DiagnosticsError, RulesError, RuntimeMissing, TocsinError, UsageError
@@ -103,6 +104,8 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command and flush what it printed, so that a reader that went away is noticed here."""
+        if (refusal := Cache().refusal) is not None:
+            print(f"tocsin: {refusal}", file=sys.stderr)
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()

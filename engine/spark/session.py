@@ -222,7 +222,8 @@ def _java_options(folder: Path) -> str:
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     quoted = str(folder).replace("\\", "\\\\").replace('"', '\\"')
     # without -UsePerfData Java leaves a file in /tmp when it is killed, wherever its temporary folder is
-    return f'-Dlog4j2.configurationFile={log4j} -Djava.io.tmpdir="{quoted}" -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1'
+    own = f'-Dlog4j2.configurationFile={log4j} -Djava.io.tmpdir="{quoted}" -XX:-UsePerfData'
+    return f"{own} -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 def _prepare_environment() -> None:
@@ -233,8 +234,8 @@ def _prepare_environment() -> None:
     os.environ["PYTHONSAFEPATH"] = "1"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # With a thread of Java for each of Python's, Java forgets the secret that it calls Python back with, so that nothing could be
-    # asked of who calls (py4j 0.10.9.9: PythonClient.copyWith takes no authToken; CallbackClient.copyWith does).
+    # With a thread of Java for each of Python's, Java forgets the secret that it calls Python back with, so that nothing could
+    # be asked of who calls (py4j 0.10.9.9: PythonClient.copyWith takes no authToken on; CallbackClient.copyWith does).
     os.environ["PYSPARK_PIN_THREAD"] = "false"
 
 

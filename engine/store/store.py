@@ -20,7 +20,6 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from engine.codec import loads
 from engine.errors import DataLoss, StoreError
 from engine.model.incidents import Blind, Incident
-from engine.rights import make_file, make_folder
 from engine.store import schema
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date
@@ -32,13 +31,6 @@ BUSY_S = 30
 PRUNED_AT_ONCE = 100
 
 _READING = "tocsin_reading"  # the execution option of a transaction that only reads
-
-
-def files_of(url: str) -> Sequence[Path]:
-    """Return the files that the store at `url` is kept in, whether they are there or not: the database first; none of one that
-    is not kept in files."""
-    database = make_url(url).database
-    return [Path(f"{database}{suffix}") for suffix in ("", "-wal", "-shm")] if database and database != ":memory:" else []
 
 
 class BatchId(Struct, frozen=True):
@@ -64,9 +56,8 @@ class Store:
         if address.get_backend_name() != "sqlite":
             raise StoreError(f"{url}: only sqlite stores are available in this version")
         with _explained(url):
-            for file in files_of(url)[:1]:
-                make_folder(file.parent)
-                make_file(file)  # what SQLite keeps beside it has the same rights
+            if address.database and address.database != ":memory:":
+                Path(address.database).parent.mkdir(parents=True, exist_ok=True)
             store = cls(_sqlite(url))
             store._create()
         return store

@@ -34,7 +34,6 @@ from engine.spark.job import BatchReport, Job, log_of, plan_file
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start, stop
 from engine.store import Store
-from engine.store.store import files_of
 
 app = typer.Typer()
 
@@ -115,7 +114,8 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
 def _keep_private(settings: Settings) -> None:
     """Keep what is written, and what earlier runs have written, to this user; say what was not."""
     keep_private()
-    for place in (settings.checkpoint, *files_of(settings.store)):
+    store = settings.store.partition(":///")[2]
+    for place in (settings.checkpoint, *(Path(f"{store}{end}") for end in ("", "-wal", "-shm") if store)):
         for sentence in narrow(place).sentences:
             _say(sentence)
 
