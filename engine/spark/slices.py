@@ -29,6 +29,7 @@ from engine.parse.headers import header_book
 from engine.ports import Chunk
 from engine.skim.sight import Sight, sight_of
 from engine.skim.skimmer import Skimmer
+from engine.spark.redacting import redacted
 
 PIECE_BYTES = 1 << 20  # of a source that are skimmed together
 HELD_BYTES = 16 << 20  # of a slice that wait for it at most, of all sources together
@@ -39,7 +40,7 @@ class Edges(Struct, frozen=True):
 
     `heads` hold records, each source's in order, that need what came before them. `moved_on` are the sources (the stream
     itself, or containers printed into it) that went on with another event behind them. `tail` is what was open at the end and
-    does not need what came before, with the labels that lines of the slice carry on.
+    does not need what came before, with the labels that lines of the slice carry on. Secrets are taken out of all of them.
     """
 
     parent_id: str
@@ -204,10 +205,13 @@ class _Stream:
         needy = [block for block in snapshot.open if block.unsettled or self._lacks_labels(block)]
         tail = tuple(block for block in snapshot.open if block not in needy)
         moved_on = {*self._moved_on, *map(source_of, tail)} - set(map(source_of, needy))
-        heads = (*self._heads, *needy)
+        heads, tail = self._redacted((*self._heads, *needy)), self._redacted(tail)
         return Edges(
             self._parent_id, self._start, self._end, heads, tuple(sorted(moved_on)), Snapshot(tail, carried=snapshot.carried)
         )
+
+    def _redacted(self, blocks: Iterable[Block]) -> tuple[Block, ...]:
+        return tuple(redacted(block, self._stages.formats) for block in blocks)
 
 
 def source_of(block: Block) -> str:

@@ -19,6 +19,7 @@ from engine.model.records import Block
 from engine.model.records import parent_id as named_parent
 from engine.parse import Assembler
 from engine.parse.assembling import Snapshot
+from engine.spark.redacting import redacted
 from engine.spark.slices import Edges, Stages, matched, source_of
 
 
@@ -36,7 +37,7 @@ class Said(Struct, frozen=True):
 
 
 class StreamState(Struct, frozen=True):
-    """Where a stream stands: read up to `end`, with `open` blocks.
+    """Where a stream stands: read up to `end`, with `open` blocks, from which secrets are taken out.
 
     `said` are the blocks matched already, by source. `waiting` are the sources whose open block was there at the last tick.
     `carries` are the sources read out of it whose names do not tell so, sorted.
@@ -111,7 +112,8 @@ class Streams:
         done = [block for head in edge.heads for record in head.records for block in assembler.push(record)]
         opened = assembler.open_blocks()
         done += [block for source, block in opened.items() if source in edge.moved_on]
-        kept = [block for source, block in opened.items() if source not in edge.moved_on]
+        going_on = (block for source, block in opened.items() if source not in edge.moved_on)
+        kept = [redacted(block, self._stages.formats) for block in going_on]  # its parts alone may not have shown a secret
         news = [block for block in done if not _is_said(block, state)]
         moved = {source_of(block) for block in done} | {source_of(block) for block in kept if block not in state.open.open}
         grown = {source: said for source, said in state.said.items() if _has_grown(said, source, (*done, *kept))}
