@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -181,13 +182,15 @@ def _end(gateway: Any) -> None:
 
 @contextmanager
 def _temporary(folder: Path) -> Iterator[None]:
-    """Let what is started now, and what that starts, put what is temporary into `folder`."""
+    """Let what is done and started now, and what that starts, put what is temporary into `folder`."""
     names = ("TMPDIR", "SPARK_LOCAL_DIRS")
-    before = {name: os.environ.get(name) for name in names}
+    before, here = {name: os.environ.get(name) for name in names}, tempfile.tempdir
     os.environ.update(dict.fromkeys(names, str(folder)))
+    tempfile.tempdir = str(folder)
     try:
         yield
     finally:
+        tempfile.tempdir = here
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
