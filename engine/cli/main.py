@@ -23,7 +23,6 @@ from typer.core import TyperGroup
 from typer.main import get_command as built
 
 from engine import __version__
-from engine.cache import Cache
 from engine.cli import commands
 from engine.cli.exits import BAD_REQUEST, FAILURE, NOTHING_FOUND, READER_GONE
 from engine.errors import ConfigError, DiagnosticsError, RulesError, RuntimeMissing, TocsinError, UsageError
@@ -104,8 +103,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command and flush what it printed, so that a reader that went away is noticed here."""
-        if (refusal := Cache().refusal) is not None:
-            print(f"tocsin: {refusal}", file=sys.stderr)
+        _say_what_is_not_used()
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -149,6 +147,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         print("tocsin: this is a defect of tocsin itself; please report it with the lines above", file=sys.stderr)
         return FAILURE
+
+
+def _say_what_is_not_used() -> None:
+    from engine.cache import Cache  # noqa: PLC0415  (help does without)
+
+    if (refusal := Cache().refusal) is not None:
+        print(f"tocsin: {refusal}", file=sys.stderr)
 
 
 def _imported(command: str) -> typer.Typer:
