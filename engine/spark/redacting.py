@@ -80,7 +80,9 @@ def _in_key(text: str) -> str | None:
 def _suspicious(records: Sequence[Record], redact: Redact) -> bool:
     """Tell whether a look at all of it finds anything, which for most it does not."""
     whole = "".join(record.text if record.partial else f"{record.text}\n" for record in records)
-    return redact(whole) is not whole or any(_KEY_LINE.fullmatch(record.text) for record in records)
+    return redact(whole) is not whole or any(
+        _KEY_LINE.fullmatch(record.text) or (record.partial and record.text.endswith(MASK)) for record in records
+    )
 
 
 def _after(before: str, joint: str, text: str, redact: Redact) -> str:

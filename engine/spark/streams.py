@@ -17,10 +17,10 @@ from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
 from engine.model.records import Block
 from engine.model.records import parent_id as named_parent
-from engine.parse import Assembler
+from engine.parse import Assembler, decode_block
 from engine.parse.assembling import Snapshot
 from engine.spark.redacting import redacted
-from engine.spark.slices import Edges, Stages, matched, source_of
+from engine.spark.slices import Edges, Said, Stages, matched, source_of
 
 
 class TakenBack(Struct, frozen=True):
@@ -29,18 +29,12 @@ class TakenBack(Struct, frozen=True):
     matches: tuple[Match, ...]
 
 
-class Said(Struct, frozen=True):
-    """An open block that was matched when it had this many records, and its matches."""
-
-    records: int
-    matches: tuple[Match, ...] = ()
-
-
 class StreamState(Struct, frozen=True):
     """Where a stream stands: read up to `end`, with `open` blocks, from which secrets are taken out.
 
     `said` are the blocks matched already, by source. `waiting` are the sources whose open block was there at the last tick.
-    `carries` are the sources read out of it whose names do not tell so, sorted.
+    `carries` are the sources read out of it whose names do not tell so, sorted. `early` is what open blocks that held a secret
+    said with it: it holds as long as nothing is added to them.
     """
 
     end: int
@@ -48,6 +42,7 @@ class StreamState(Struct, frozen=True):
     said: Mapping[str, Said] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
     carries: tuple[str, ...] = ()
+    early: Mapping[str, Said] = field(default_factory=dict)
 
 
 Told = Match | Seen | TakenBack
@@ -79,7 +74,7 @@ class Streams:
         said = dict(state.said)
         for block in state.open.open:
             if source_of(block) not in said and (due is None or source_of(block) in due):
-                said[source_of(block)] = yield from self._said(block)
+                said[source_of(block)] = yield from self._said(block, state)
         waiting = tuple(source for source in state.waiting if source not in said)
         self._put(parent_id, replace(state, said=said, waiting=waiting))
 
@@ -119,10 +114,10 @@ class Streams:
         grown = {source: said for source, said in state.said.items() if _has_grown(said, source, (*done, *kept))}
         said = {source: each for source, each in state.said.items() if source not in moved}
         yield from (TakenBack(each.matches) for each in grown.values())
-        yield from self._matched(news)
+        yield from self._matched(news, state)
         for block in kept:
             if source_of(block) in grown:  # said at once again, or what is true would be denied until it is settled
-                said[source_of(block)] = yield from self._said(block)
+                said[source_of(block)] = yield from self._said(block, state)
         self._put(
             edge.parent_id,
             StreamState(
@@ -131,19 +126,27 @@ class Streams:
                 said,
                 tuple(source for source in state.waiting if source not in moved),
                 _carries(edge, state),
+                {**{source: each for source, each in state.early.items() if source not in moved}, **edge.early},
             ),
         )
 
-    def _said(self, block: Block) -> Generator[Match | Seen, None, Said]:
+    def _said(self, block: Block, state: StreamState) -> Generator[Match | Seen, None, Said]:
         """Yield what an open block says so far, and return that."""
-        found = list(self._matched([block]))
+        found = list(self._matched([block], state))
         yield from found
         return Said(len(block.records), tuple(item for item in found if isinstance(item, Match)))
 
-    def _matched(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
+    def _matched(self, blocks: Iterable[Block], state: StreamState) -> Iterator[Match | Seen]:
+        """Yield what blocks say; of one that held a secret in `state` and has not grown, what it said with it."""
         heard = Heard()
         for block in blocks:
-            yield from matched(block, self._stages, heard)
+            early = state.early.get(source_of(block))
+            if early is None or len(block.records) != early.records or block not in state.open.open:
+                yield from matched(block, self._stages, heard)
+                continue
+            for event in decode_block(block, self._stages.formats):
+                yield from heard.event(event)
+            yield from early.matches
         yield from heard.close()
 
     def _put(self, parent_id: str, state: StreamState) -> None:

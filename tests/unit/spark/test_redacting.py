@@ -21,6 +21,7 @@ from engine.ports import Chunk
 from engine.spark.redacting import redacted
 from engine.spark.slices import Edges, scan
 from engine.spark.streams import Streams, StreamState
+from tests.corpus.cases import cases
 from tests.unit.spark.test_slices import ERROR, INGESTED, LINES, QUIET, _hear, cut, matches, shipped, text, whole
 
 pytestmark = pytest.mark.slow
@@ -125,12 +126,12 @@ LOGS = sorted(path for folder in ("samples", "tests/captured") for path in (ROOT
 
 @cache
 def logs_with_secrets() -> Sequence[tuple[str, list[RawLine]]]:
-    """The logs of the rules' own tests, of the samples and of provoked faults that hold what is taken for a secret."""
+    """The logs of the rules' own tests, of samples, provoked faults and posts that hold what is taken for a secret."""
     tests = load_tests([builtin_rules()])
     every = [(rule, [line for line in _input(test) if isinstance(line, RawLine)]) for rule in tests for test in tests[rule]]
-    for path in LOGS:
-        lines = path.read_bytes().splitlines()
-        every.append((path.parent.name, [RawLine(path.name, at, line, at, INGESTED) for at, line in enumerate(lines, 1)]))
+    texts = {case.id: case.log.encode() for case in cases().values()} | {str(path): path.read_bytes() for path in LOGS}
+    for name, log in texts.items():
+        every.append((name, [RawLine("x.log", at, line, at, INGESTED) for at, line in enumerate(log.splitlines(), 1)]))
     return [(rule, lines) for rule, lines in every if any(redact(_text(line)) != _text(line) for line in lines)]
 
 
@@ -149,13 +150,25 @@ def _events(lines: Sequence[RawLine], conceal: bool) -> Iterator[tuple[str, str,
                 yield match.rule_id, match.event_id, match.captures, match.text
 
 
-def test_events_of_all_logs_with_secrets_are_matched_alike_without_them() -> None:
-    """Where a secret is part of what is captured, as much is captured as is left; which rules match never changes."""
+def test_logs_with_secrets_that_no_batch_cuts_say_exactly_what_they_say() -> None:
+    """Their last event is open all the same."""
     logs = logs_with_secrets()
-    assert len(logs) >= 6
-    differing = []
-    for rule, lines in logs:
-        kept, whole = list(_events(lines, conceal=True)), list(_events(lines, conceal=False))
-        assert [(each[0], each[1], each[3]) for each in kept] == [(each[0], each[1], each[3]) for each in whole]
-        differing += [rule for a, b in zip(kept, whole, strict=True) if a != b]
-    assert set(differing) <= {"client-admin-refused"}  # `...Exception: Delegation Token feature`: a word is taken for a secret
+    assert len(logs) > 20
+    for name, lines in logs:
+        data = b"".join(line.value + b"\n" for line in lines)
+        for settle in (False, True):
+            said, _, _ = in_batches([Chunk("x.log", 0, data, 1, INGESTED)], settle)
+            assert matches(said) == matches(whole(data)), name
+
+
+def test_events_with_secrets_that_a_batch_cuts_are_told_by_the_same_rules() -> None:
+    """Where what a rule looks for is taken for a secret, it sees it no more: of a few in a hundred, if they are cut."""
+    logs = logs_with_secrets()
+    other_rules = []
+    for name, lines in logs:
+        cut_open, whole_ones = list(_events(lines, conceal=True)), list(_events(lines, conceal=False))
+        if [each[:2] for each in cut_open] != [each[:2] for each in whole_ones]:
+            other_rules.append(name)
+        else:
+            assert [each[3] for each in cut_open] == [each[3] for each in whole_ones], name
+    assert len(other_rules) <= len(logs) * 0.05, other_rules
