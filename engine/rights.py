@@ -28,7 +28,7 @@ class Narrowed(Struct, frozen=True):
     def sentences(self) -> Iterator[str]:
         """What is said of it; nothing where nothing was open to others."""
         if self.count:
-            yield f"{self.root}: {self.count} files and folders were open to other users; now to you alone"
+            yield f"{self.root} was open to other users, and is now to you alone (files and folders: {self.count})"
         for each in self.refused:
             yield f"{each}; other users may read what is in it"
 

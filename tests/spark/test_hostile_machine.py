@@ -151,6 +151,9 @@ def test_a_run_keeps_to_itself_what_it_listens_to_and_writes_and_leaves_nothing(
     store.chmod(0o644)
     with watching(config, temporary, "--once") as process:
         _, err = process.communicate(timeout=WITHIN_S)
-    assert "open to other users; now to you alone" in err
+    said = [line for line in err.splitlines() if "was open to other users, and is now to you alone" in line]
+    assert [line.partition(" was ")[0] for line in said] == [
+        f"tocsin: {place / name}" for name in ("state.checkpoint", "state.db")
+    ]
     assert left(temporary) == []
     assert open_to_others(*kept, *place.glob("state.db*")) == []
