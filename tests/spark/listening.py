@@ -41,11 +41,18 @@ def listeners(pids: list[int]) -> list[Listener]:
     """What these processes listen on over TCP."""
     sockets = {inode: (address, port) for inode, address, port in _listening()}
     held = {inode: pid for pid in pids for inode in _inodes(pid) if inode in sockets}
-    return [Listener(Path(f"/proc/{pid}/comm").read_text().strip(), *sockets[inode]) for inode, pid in held.items()]
+    return [Listener(_read(pid, "comm").strip(), *sockets[inode]) for inode, pid in held.items()]
 
 
 def command_lines(pids: list[int]) -> str:
-    return "\n".join(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode() for pid in pids)
+    return "\n".join(_read(pid, "cmdline").replace("\0", " ") for pid in pids)
+
+
+def _read(pid: int, name: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except OSError:  # it has ended
+        return ""
 
 
 def _listening() -> Iterator[tuple[str, ipaddress.IPv4Address | ipaddress.IPv6Address, int]]:
