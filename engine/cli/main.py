@@ -100,6 +100,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command and flush what it printed, so that a reader that went away is noticed here."""
+        _say_what_is_not_used()
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -162,6 +163,13 @@ def _done(arguments: Sequence[str] | None) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else NOTHING_FOUND
     return NOTHING_FOUND
+
+
+def _say_what_is_not_used() -> None:
+    from engine.cache import Cache  # noqa: PLC0415  (help does without)
+
+    if (refusal := Cache().refusal) is not None:
+        print(f"tocsin: {refusal}", file=sys.stderr)
 
 
 def _imported(command: str) -> typer.Typer:

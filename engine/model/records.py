@@ -53,7 +53,8 @@ class Record(Struct, frozen=True, array_like=True, gc=False):
     `starts`: the wrapper itself says that a logical record starts here (a Kibana row, a JSON document); then the lines of
     `text` after the first belong to it. `at` is the wrapper's own stamp. `fields` are what a structured wrapper already knows
     (level, logger, thread), under their LogEvent names. `partial`: the wrapper says that the line goes on in the next record,
-    with nothing between them. `cut`: a bound on the length of a line left part of it out.
+    with nothing between them. `cut`: a bound on the length of a line left part of it out. `identity`: the id of the event that
+    begins here, where `text` cannot tell it any more, for a secret was taken out; else empty.
     """
 
     source_id: str
@@ -67,6 +68,7 @@ class Record(Struct, frozen=True, array_like=True, gc=False):
     fields: Labels = NO_LABELS
     partial: bool = False
     cut: bool = False
+    identity: str = ""
 
 
 class Block(Struct, frozen=True, gc=False):

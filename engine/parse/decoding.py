@@ -150,6 +150,8 @@ def labels_of(given: Labels, known: Labels, source_id: str) -> Labels:
 
 
 def _event_id(first: Record, stamp: _Stamp, about: Labels) -> str:
+    if first.identity and not about:
+        return first.identity
     return event_id(first.source_id, stamp.time, first.text, None if stamp.exact else first.offset, *about.values())
 
 

@@ -1,4 +1,8 @@
-"""Starting Spark on this machine: what it needs, said clearly when it is absent; quick to start and quiet on the terminal."""
+"""Starting Spark on this machine: what it needs, said clearly when it is absent; quick to start and quiet on the terminal.
+
+Spark listens on ports of this machine, which any of its users can reach. All that speaks there proves that it knows a secret of
+the run: none of them is on a command line.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from engine.errors import RuntimeMissing
+from engine.errors import RuntimeMissing, TocsinError
+from engine.rights import make_file, make_folder
+from engine.spark.run_folder import RunFolder, remove_left
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +39,14 @@ PACKAGES = (
 # Hadoop's other API, which Spark takes by default, starts a `readlink` for each file of a checkpoint that it looks at, some
 # twenty processes a batch (RawLocalFileSystem.getFileLinkStatus). On a local disk both write a file aside and rename it.
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+# On local[N] Spark makes the secret itself and keeps it in memory (SecurityManager.initializeAuth).
+_SECURITY = {
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.io.encryption.enabled": "true",
+    "spark.hadoop.fs.permissions.umask-mode": "077",
+}
+ENDS_WITHIN_S = 30.0
 _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -87,41 +102,112 @@ def java_version(java: str) -> int | None:
 
 
 def start(resources: Resources) -> SparkSession:
-    """Start Spark in this process and return its session; Ctrl-C stays the caller's to handle. Raises RuntimeMissing."""
+    """Start Spark in this process and return its session; Ctrl-C stays the caller's to handle. What runs that were killed have
+    left in the temporary folder is taken away. Raises RuntimeMissing, and TocsinError where nothing temporary can be written.
+
+    One session a process: pyspark keeps its Java in the process.
+    """
     check_runtime()
     _prepare_environment()
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415  (slow to import, absent without the extra)
-    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
-    conf = SparkConf(loadDefaults=False).setAll(list(_settings(resources).items()))
-    with _log(resources.log) as log:
-        gateway = launch_gateway(conf, {"stdout": log, "stderr": log})
+    folder = _run_folder()
     interrupt = signal.getsignal(signal.SIGINT)
     try:
-        return SparkSession(SparkContext(gateway=gateway, conf=conf))
+        conf = SparkConf(loadDefaults=False).setAll(list(_settings(resources, folder.path).items()))
+        gateway = _gateway(conf, resources.log, folder.path)
+        spark = SparkSession(SparkContext(gateway=gateway, conf=conf))
+    except BaseException:
+        folder.remove()
+        raise
     finally:
         if threading.current_thread() is threading.main_thread():  # elsewhere SparkContext sets no handler, nor could we
             signal.signal(signal.SIGINT, interrupt)
+    _folders[id(spark)] = folder
+    return spark
+
+
+_folders: dict[int, RunFolder] = {}  # of the sessions of this process
 
 
 def stop(spark: SparkSession) -> None:
-    """End Spark, which may be gone already when somebody told the whole process group to end."""
+    """End Spark and its Java, which may be gone already when somebody told the whole process group to end, and take away all
+    that it wrote for a while."""
     from py4j.protocol import Py4JError  # noqa: PLC0415  (comes with pyspark)
 
+    gateway = spark.sparkContext._gateway
     with suppress(Py4JError, OSError):
         spark.stop()
+    _end(gateway)
+    if (folder := _folders.pop(id(spark), None)) is not None:
+        folder.remove()
 
 
-def _settings(resources: Resources) -> Mapping[str, str]:
-    log4j = Path(__file__).with_name("log4j2.properties").as_uri()
+def _run_folder() -> RunFolder:
+    remove_left()
+    try:
+        return RunFolder()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise TocsinError(f"nothing can be written to the temporary folder: {why}; set TMPDIR to one that can be") from None
+
+
+def _gateway(conf: Any, log: Path | None, folder: Path) -> Any:
+    """Start Java and return the way to it. Java authenticates who calls it, and so must Python, which it calls back."""
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
+
+    with _log(log) as out, _temporary(folder):
+        gateway = launch_gateway(conf, {"stdout": out, "stderr": out})
+    gateway.callback_server_parameters.auth_token = gateway.gateway_parameters.auth_token
+    return gateway
+
+
+def _end(gateway: Any) -> None:
+    """Wait until Java has ended, which it does when nobody is left to call it: its last act is to tidy up."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    with suppress(Py4JError, OSError):
+        gateway.shutdown()
+    with suppress(OSError):
+        gateway.proc.stdin.close()
+    try:
+        gateway.proc.wait(ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None  # another session starts another Java
+
+
+@contextmanager
+def _temporary(folder: Path) -> Iterator[None]:
+    """Let what is done and started now, and what that starts, put what is temporary into `folder`."""
+    names = ("TMPDIR", "SPARK_LOCAL_DIRS")
+    before, here = {name: os.environ.get(name) for name in names}, tempfile.tempdir
+    os.environ.update(dict.fromkeys(names, str(folder)))
+    tempfile.tempdir = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = here
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _settings(resources: Resources, folder: Path) -> Mapping[str, str]:
     return {
+        **_SECURITY,
         "spark.app.name": "tocsin",
         "spark.master": f"local[{resources.cores}]",
         "spark.driver.memory": resources.heap,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": _java_options(folder),
+        "spark.local.dir": str(folder),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.catalogImplementation": "in-memory",
@@ -135,6 +221,14 @@ def _settings(resources: Resources) -> Mapping[str, str]:
     }
 
 
+def _java_options(folder: Path) -> str:
+    log4j = Path(__file__).with_name("log4j2.properties").as_uri()
+    quoted = str(folder).replace("\\", "\\\\").replace('"', '\\"')
+    # without -UsePerfData Java leaves a file in /tmp when it is killed, wherever its temporary folder is
+    own = f'-Dlog4j2.configurationFile={log4j} -Djava.io.tmpdir="{quoted}" -XX:-UsePerfData'
+    return f"{own} -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+
 def _prepare_environment() -> None:
     """Let workers run this interpreter and find this package, and nothing in whatever folder the job is started from."""
     root = str(Path(__file__).resolve().parents[2])
@@ -143,12 +237,16 @@ def _prepare_environment() -> None:
     os.environ["PYTHONSAFEPATH"] = "1"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # With a thread of Java for each of Python's, Java forgets the secret that it calls Python back with, so that nothing could
+    # be asked of who calls (py4j 0.10.9.9: PythonClient.copyWith takes no authToken on; CallbackClient.copyWith does).
+    os.environ["PYSPARK_PIN_THREAD"] = "false"
 
 
 def _log(path: Path | None) -> IO[bytes]:
     if path is None:
         return Path(os.devnull).open("wb")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
+    make_file(path)
     return path.open("ab")
 
 

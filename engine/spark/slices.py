@@ -7,7 +7,7 @@ which joins them with the slices before and after.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -29,9 +29,17 @@ from engine.parse.headers import header_book
 from engine.ports import Chunk
 from engine.skim.sight import Sight, sight_of
 from engine.skim.skimmer import Skimmer
+from engine.spark.redacting import redacted
 
 PIECE_BYTES = 1 << 20  # of a source that are skimmed together
 HELD_BYTES = 16 << 20  # of a slice that wait for it at most, of all sources together
+
+
+class Said(Struct, frozen=True):
+    """An open block that was matched when it had this many records, and its matches."""
+
+    records: int
+    matches: tuple[Match, ...] = ()
 
 
 class Edges(Struct, frozen=True):
@@ -39,7 +47,8 @@ class Edges(Struct, frozen=True):
 
     `heads` hold records, each source's in order, that need what came before them. `moved_on` are the sources (the stream
     itself, or containers printed into it) that went on with another event behind them. `tail` is what was open at the end and
-    does not need what came before, with the labels that lines of the slice carry on.
+    does not need what came before, with the labels that lines of the slice carry on. Secrets are taken out of all of them.
+    What the blocks of the tail said with them is in `early`, by source: the last event of a log is always open, and seldom cut.
     """
 
     parent_id: str
@@ -48,6 +57,7 @@ class Edges(Struct, frozen=True):
     heads: tuple[Block, ...]
     moved_on: tuple[str, ...]
     tail: Snapshot
+    early: Mapping[str, Said] = field(default_factory=dict)
 
 
 class Scanned(Struct, frozen=True):
@@ -204,10 +214,20 @@ class _Stream:
         needy = [block for block in snapshot.open if block.unsettled or self._lacks_labels(block)]
         tail = tuple(block for block in snapshot.open if block not in needy)
         moved_on = {*self._moved_on, *map(source_of, tail)} - set(map(source_of, needy))
-        heads = (*self._heads, *needy)
+        clean = [redacted(block, self._stages.formats) for block in tail]
         return Edges(
-            self._parent_id, self._start, self._end, heads, tuple(sorted(moved_on)), Snapshot(tail, carried=snapshot.carried)
+            self._parent_id,
+            self._start,
+            self._end,
+            tuple(redacted(block, self._stages.formats) for block in (*self._heads, *needy)),
+            tuple(sorted(moved_on)),
+            Snapshot(tuple(clean), carried=snapshot.carried),
+            {source_of(block): self._said(block) for block, kept in zip(tail, clean, strict=True) if kept is not block},
         )
+
+    def _said(self, block: Block) -> Said:
+        items = matched(block, self._stages, Heard())
+        return Said(len(block.records), tuple(item for item in items if isinstance(item, Match)))
 
 
 def source_of(block: Block) -> str:

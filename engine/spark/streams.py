@@ -17,9 +17,10 @@ from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
 from engine.model.records import Block
 from engine.model.records import parent_id as named_parent
-from engine.parse import Assembler
+from engine.parse import Assembler, decode_block
 from engine.parse.assembling import Snapshot
-from engine.spark.slices import Edges, Stages, matched, source_of
+from engine.spark.redacting import redacted
+from engine.spark.slices import Edges, Said, Stages, matched, source_of
 
 
 class TakenBack(Struct, frozen=True):
@@ -28,18 +29,12 @@ class TakenBack(Struct, frozen=True):
     matches: tuple[Match, ...]
 
 
-class Said(Struct, frozen=True):
-    """An open block that was matched when it had this many records, and its matches."""
-
-    records: int
-    matches: tuple[Match, ...] = ()
-
-
 class StreamState(Struct, frozen=True):
-    """Where a stream stands: read up to `end`, with `open` blocks.
+    """Where a stream stands: read up to `end`, with `open` blocks, from which secrets are taken out.
 
     `said` are the blocks matched already, by source. `waiting` are the sources whose open block was there at the last tick.
-    `carries` are the sources read out of it whose names do not tell so, sorted.
+    `carries` are the sources read out of it whose names do not tell so, sorted. `early` is what open blocks that held a secret
+    said with it: it holds as long as nothing is added to them.
     """
 
     end: int
@@ -47,6 +42,7 @@ class StreamState(Struct, frozen=True):
     said: Mapping[str, Said] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
     carries: tuple[str, ...] = ()
+    early: Mapping[str, Said] = field(default_factory=dict)
 
 
 Told = Match | Seen | TakenBack
@@ -78,7 +74,7 @@ class Streams:
         said = dict(state.said)
         for block in state.open.open:
             if source_of(block) not in said and (due is None or source_of(block) in due):
-                said[source_of(block)] = yield from self._said(block)
+                said[source_of(block)] = yield from self._said(block, state)
         waiting = tuple(source for source in state.waiting if source not in said)
         self._put(parent_id, replace(state, said=said, waiting=waiting))
 
@@ -111,16 +107,17 @@ class Streams:
         done = [block for head in edge.heads for record in head.records for block in assembler.push(record)]
         opened = assembler.open_blocks()
         done += [block for source, block in opened.items() if source in edge.moved_on]
-        kept = [block for source, block in opened.items() if source not in edge.moved_on]
+        going_on = (block for source, block in opened.items() if source not in edge.moved_on)
+        kept = [redacted(block, self._stages.formats) for block in going_on]  # its parts alone may not have shown a secret
         news = [block for block in done if not _is_said(block, state)]
         moved = {source_of(block) for block in done} | {source_of(block) for block in kept if block not in state.open.open}
         grown = {source: said for source, said in state.said.items() if _has_grown(said, source, (*done, *kept))}
         said = {source: each for source, each in state.said.items() if source not in moved}
         yield from (TakenBack(each.matches) for each in grown.values())
-        yield from self._matched(news)
+        yield from self._matched(news, state)
         for block in kept:
             if source_of(block) in grown:  # said at once again, or what is true would be denied until it is settled
-                said[source_of(block)] = yield from self._said(block)
+                said[source_of(block)] = yield from self._said(block, state)
         self._put(
             edge.parent_id,
             StreamState(
@@ -129,19 +126,27 @@ class Streams:
                 said,
                 tuple(source for source in state.waiting if source not in moved),
                 _carries(edge, state),
+                {**{source: each for source, each in state.early.items() if source not in moved}, **edge.early},
             ),
         )
 
-    def _said(self, block: Block) -> Generator[Match | Seen, None, Said]:
+    def _said(self, block: Block, state: StreamState) -> Generator[Match | Seen, None, Said]:
         """Yield what an open block says so far, and return that."""
-        found = list(self._matched([block]))
+        found = list(self._matched([block], state))
         yield from found
         return Said(len(block.records), tuple(item for item in found if isinstance(item, Match)))
 
-    def _matched(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
+    def _matched(self, blocks: Iterable[Block], state: StreamState) -> Iterator[Match | Seen]:
+        """Yield what blocks say; of one that held a secret in `state` and has not grown, what it said with it."""
         heard = Heard()
         for block in blocks:
-            yield from matched(block, self._stages, heard)
+            early = state.early.get(source_of(block))
+            if early is None or len(block.records) != early.records or block not in state.open.open:
+                yield from matched(block, self._stages, heard)
+                continue
+            for event in decode_block(block, self._stages.formats):
+                yield from heard.event(event)
+            yield from early.matches
         yield from heard.close()
 
     def _put(self, parent_id: str, state: StreamState) -> None:

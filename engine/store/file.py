@@ -6,15 +6,16 @@ under a running job is written back from there.
 
 from __future__ import annotations
 
-import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from engine.rights import make_file, make_folder
+
 BESIDE = ("-wal", "-shm")  # what SQLite keeps beside the file, by the end of its name
-PRIVATE = 0o600
 
 
 class StoreFile:
@@ -42,16 +43,16 @@ class StoreFile:
         free = self.lost() == "removed"
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         copy = self.path.with_name(f"{self.path.name}.saved-{stamp}")
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
+        make_folder(copy.parent)
+        make_file(copy)
         with closing(connected(copy)) as target:
             self._held.backup(target)
             target.execute("PRAGMA journal_mode=DELETE")  # all of it in one file
         if not free:
             return copy  # the connection stays open: closing it would take the new file's WAL away
         self.close()
-        for end in BESIDE:
-            self.path.with_name(self.path.name + end).unlink(missing_ok=True)  # of the lost file: they do not fit the copy
+        for beside in files_of(self.path)[1:]:
+            beside.unlink(missing_ok=True)  # of the lost file: they do not fit the copy
         return copy.rename(self.path)
 
     def close(self) -> None:
@@ -61,11 +62,15 @@ class StoreFile:
             self._held.close()
 
 
+def files_of(path: Path) -> Sequence[Path]:
+    """Return the file of a store and those that SQLite keeps beside it, whether they exist or not."""
+    return [path, *(path.with_name(path.name + end) for end in BESIDE)]
+
+
 def create(path: Path) -> None:
     """Make an empty file where there is none, and the folders that it is in."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        path.touch(PRIVATE)
+    make_folder(path.parent)
+    make_file(path)
 
 
 def connected(path: Path, *, timeout: float = 5.0, check_same_thread: bool = True) -> sqlite3.Connection:

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from engine.model.links import Links
+from engine.rights import make_folder
 from engine.store import Store
 from engine.web.addresses import Addresses, json_file, page_file
 from engine.web.answers import history_value
@@ -19,9 +20,11 @@ _FOLDER = "incidents"
 
 def write_pages(store: Store, folder: Path, now: datetime, links: Links) -> int:
     """Write the list and a page for each incident into `folder`, in place of those that were there; return how many incidents.
+    They hold lines of logs: a folder that is not there is made for this user alone.
 
     Raises StoreError, and OSError when the folder cannot be written.
     """
+    make_folder(folder)
     (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
     for earlier in (folder / _FOLDER).glob("inc-*.*"):
         earlier.unlink()

@@ -29,11 +29,13 @@ from engine.dsl import builtin_rules, load_cached
 from engine.errors import SourceError, StoreAway, StoreError, StoreLost
 from engine.model.notifications import Notification, Reason
 from engine.model.rules import Plan
+from engine.rights import keep_private, narrow
 from engine.spark.fence import Fence, refuse_lost_store
 from engine.spark.job import BatchReport, Job, fence_of, log_of, plan_file
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start, stop
 from engine.store import Store
+from engine.store.file import files_of
 from engine.store.patience import until_back
 from engine.store.store import store_path
 
@@ -89,6 +91,7 @@ def run(
 
 def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool, signals: Signals) -> int:
     """Run the job, and the notifier beside it; return how many incidents a run that ends has told."""
+    _keep_private(settings)
     receivers = open_receivers(settings.receivers, _show)
     refuse_lost_store(store_path(settings.store), settings.checkpoint)
     began = time.perf_counter()
@@ -174,6 +177,15 @@ def _saved(store: Store) -> str:
     if kept == store.path:
         return "what it held has been put back there: start again, and the run goes on where it ended"
     return f"what it held is kept in {kept}: to go on with that, put it in its place and start again (docs/reliability.md)"
+
+
+def _keep_private(settings: Settings) -> None:
+    """Keep what is written, and what earlier runs have written, to this user; say what was not."""
+    keep_private()
+    store = store_path(settings.store)
+    for place in (settings.checkpoint, *(files_of(store) if store is not None else ())):
+        for sentence in narrow(place).sentences:
+            _say(sentence)
 
 
 def _plan(settings: Settings) -> Plan:

@@ -151,3 +151,15 @@ def test_help_loads_nothing_it_does_not_need() -> None:
     loaded = set(python("-c", probe).stderr.split())
     assert "typer" in loaded
     assert not loaded & {"rich", "pydantic", "yaml", "pyparsing", "re2", "msgspec", "drain3", "pyspark", "connectors"}
+
+
+def test_a_cache_that_others_can_write_to_is_told_of_once_and_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "tocsin").mkdir()
+    (tmp_path / "tocsin").chmod(0o777)
+    (tmp_path / "broker.log").write_text("[2022-10-05 17:05:01,000] INFO started (kafka.server.KafkaServer)\n")
+    assert main(["scan", str(tmp_path / "broker.log")]) == 0
+    assert capsys.readouterr().err.count("is not used, as other users can write to it") == 1
+    assert list((tmp_path / "tocsin").iterdir()) == []

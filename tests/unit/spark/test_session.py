@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from engine.errors import RuntimeMissing
+from engine.errors import RuntimeMissing, TocsinError
 from engine.spark import session
+from engine.spark.session import Resources
 
 
 def installed(folder: Path, release: str | None, script: str = "") -> str:
@@ -53,3 +56,15 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "PACKAGES", ("json", "no_such_package", "no.such.package"))
     with pytest.raises(RuntimeMissing, match=r"\(no_such_package, no\.such\.package\); install them with: pip install"):
         session.check_runtime()
+
+
+def test_a_temporary_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(TocsinError, match=r"nothing can be written to the temporary folder: .*TMPDIR"):
+        session._run_folder()
+
+
+def test_a_temporary_folder_with_blanks_and_quotes_is_one_option_of_java(tmp_path: Path) -> None:
+    folder = tmp_path / 'a "b" c'
+    options = session._settings(Resources(), folder)["spark.driver.extraJavaOptions"]
+    assert f"-Djava.io.tmpdir={folder}" in shlex.split(options)  # which Spark's launcher reads as a shell does

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 
 from engine.cli.main import main
@@ -32,6 +34,17 @@ def test_every_address_on_a_page_is_a_file_beside_it(store: Store, fill: Fill, t
         assert local
         assert all((page.parent / a.replace("%25", "%")).is_file() for a in local), (page, local)
         assert "<style>" in page.read_text()
+
+
+def test_a_folder_that_is_made_is_for_its_user_alone(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir(mode=0o755)
+    before = os.umask(0)
+    try:
+        write_pages(store, tmp_path / "made", NOW, NO_LINKS)
+        write_pages(store, tmp_path / "there", NOW, NO_LINKS)
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("made", "there")] == [0o700, 0o755]
 
 
 def test_the_json_beside_a_page_is_that_incident(store: Store, fill: Fill, tmp_path: Path) -> None:
