@@ -128,7 +128,7 @@ def test_a_store_that_is_deleted_between_two_runs_is_missed(site: Installation) 
 def test_signals_of_a_live_run_and_a_second_run_beside_it(site: Installation) -> None:
     with tocsin("-c", site.config) as process:
         wait(process, site.store, lambda store: store.batches() >= 1)
-        code, _, err = finished("-c", site.config, "--once")
+        code, _, err = finished("-c", site.config)
         assert code == 3
         assert f"state.db is in use by another job (process {process.pid})" in err
         process.send_signal(signal.SIGQUIT)
