@@ -78,6 +78,9 @@ class _Following:
                 if state is None or not self._is(state, cursor):
                     yield cursor
                     continue
+                if not cursor.first and cursor.at == cursor.head.start and state.path in self._at_path:
+                    self._drop(name, cursor)  # it had no whole line: whose it is, is decided when it has
+                    continue
                 now = self._refreshed(state, cursor)
             except SourceError as error:
                 self._look.refuse(cursor.path, error)
@@ -99,7 +102,12 @@ class _Following:
         settled = cursor.settled or (is_rotated(state.path) and self._look.watch.is_quiet(state.inode))
         if state.packed and state.packed == cursor.packed:
             return replace(cursor, path=state.path, changed=state.changed, settled=settled)
-        return replace(self._contents.at(state, cursor, cursor.at), settled=settled)
+        return replace(self._at(state, cursor), settled=settled)
+
+    def _at(self, state: FileState, cursor: Cursor) -> Cursor:
+        if not cursor.first:
+            cursor = replace(cursor, first=self._contents.first(state, self._look.is_final(state))[0])
+        return self._contents.at(state, cursor, cursor.at)
 
     def _search(self, name: str, cursor: Cursor) -> None:
         """Follow a file to where its content went, or take what is left of it as lost."""
@@ -121,7 +129,7 @@ class _Following:
         self._vanished.append(Vanished(name, cursor))
 
     def _move(self, name: str, cursor: Cursor, holder: FileState) -> None:
-        now = self._contents.at(holder, cursor, cursor.at)
+        now = self._at(holder, cursor)
         self._replace(name, cursor, now)
         if holder.packed and now.at == now.size and (damage := self._contents.unpacked(holder, 0).damage):
             self._streams[name] = with_loss(self._streams[name], 0, damage)
@@ -160,6 +168,10 @@ class _Following:
         if cursor.path in self._at_path:
             return "the file was replaced, and what was written to it since it was last read is in no file near it"
         return "the file is gone, and what was written to it since it was last read is in no file near it"
+
+    def _drop(self, name: str, cursor: Cursor) -> None:
+        stream = self._streams[name]
+        self._streams[name] = replace(stream, files=tuple(each for each in stream.files if each != cursor))
 
     def _replace(self, name: str, cursor: Cursor, now: Cursor) -> None:
         stream = self._streams[name]
@@ -215,13 +227,11 @@ class _Following:
         if state.packed and self._contents.unpacked(state, 0).damage and not self._look.watch.is_settled(state):
             return
         first, start = self._contents.first(state, self._look.is_final(state))
-        if not first:
-            return
         self._claimed.add(state.inode)
-        if self._is_copy(state, first):
+        if first and self._is_copy(state, first):
             return
         self.there[state.inode] = state
-        name = self._returned(path, state, first)
+        name = self._returned(path, state, first) if first else None
         if name is None:
             name = self._homes.get(path) or _free_name(path, self._streams)
             stream = self._streams.get(name, FileStream(path))

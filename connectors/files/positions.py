@@ -33,7 +33,7 @@ class Cursor(Struct, frozen=True):
     """How far a file is read: up to `at` of the `size` bytes of its content that there were at the last look.
 
     `path` is where it was then, links resolved, `inode` its device and inode. These may come to name another file, so what it
-    is is told by its content: `first` is the digest of its first line, `head` of its first bytes, `tail` of those before `at`. The
+    is is told by its content: `first` is the digest of its first line ("": it had none yet), `head` of its first bytes, `tail` of those before `at`. The
     content of a compressed file is what is in it; then `packed` is its size on disk. `line` numbers the next line (0: unknown),
     `changed` is the time of its last change (seconds since 1970). `settled`: it was unchanged for long under the name of a file
     that nothing is added to.
@@ -174,10 +174,10 @@ def with_loss(stream: FileStream, count: int, why: str) -> FileStream:
 def without_file(stream: FileStream, cursor: Cursor, quiet: bool, why: str) -> FileStream:
     """Return `stream` without a file whose content can be found nowhere any more, and with what is lost by that.
 
-    What was not read is lost, and so may be what was written since the last look. Nothing is when the file was read to its end
-    and `quiet`: nobody had written to it for long.
+    What was not read is lost, and so may be what was written since the last look. Nothing is when the file was empty then, or
+    was read to its end and `quiet`: nobody had written to it for long.
     """
     without = replace(stream, files=tuple(each for each in stream.files if each != cursor))
-    if cursor.at >= cursor.size and quiet:
+    if cursor.at >= cursor.size and (quiet or not cursor.size):
         return without
     return with_loss(without, cursor.size - cursor.at, why)
