@@ -6,6 +6,7 @@ Nothing is read on here. What a file is, is told by its content: see Cursor.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from enum import Enum
 
 from msgspec.structs import replace
@@ -127,6 +128,20 @@ class _Following:
         quiet = cursor.settled or self._look.watch.was_quiet(cursor.inode)
         self._streams[name] = without_file(stream, cursor, quiet and not self._was_cut(cursor), self._why(cursor))
         self._vanished.append(Vanished(name, cursor))
+        with suppress(SourceError):
+            self._begin_again(name, cursor)
+
+    def _begin_again(self, name: str, cursor: Cursor) -> None:
+        """Follow a file that was cut and then rotated to a name that nobody asked for."""
+        state = self._look.now(cursor, self._streams[name].home)
+        if state is None or state.inode in self._claimed or state.path in self._at_path:
+            return
+        if state.path.startswith(cursor.path) and state.path != cursor.path:
+            first, start = self._contents.first(state, self._look.is_final(state))
+            now = self._contents.at(state, Cursor(state.path, state.inode, first), start)
+            self._claimed.add(state.inode)
+            self.there[state.inode] = state
+            self._streams[name] = replace(self._streams[name], files=(*self._streams[name].files, now))
 
     def _move(self, name: str, cursor: Cursor, holder: FileState) -> None:
         now = self._at(holder, cursor)
