@@ -91,12 +91,14 @@ def damaged(path: str, error: Exception) -> SourceError:
 def is_binary(head: bytes) -> bool:
     """Tell whether a file that begins with `head` is no log.
 
-    A log may hold NULs: at its start, where a writer went on behind the place that it was cut at; after a crash; in what
-    somebody sent. Binary is what holds NULs and is, its leading NULs aside, nothing, or a control character in one of 12
-    bytes or more (BINARY_FROM).
+    A log may hold NULs: at its start, where a writer went on behind the place that it was cut at; before a line, after a crash;
+    in what somebody sent. Binary is what holds NULs and is, those before lines aside, nothing, or a control character in one of
+    12 bytes or more (BINARY_FROM).
     """
-    text = head.lstrip(b"\0")
-    return b"\0" in head and _controls(text) >= BINARY_FROM * len(text)
+    if b"\0" not in head:
+        return False
+    text = _NULS.sub(b"", head)
+    return _controls(text) >= BINARY_FROM * len(text)
 
 
 def text_start(stream: io.BufferedReader, plain: bool) -> int | None:

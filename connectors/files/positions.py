@@ -33,10 +33,10 @@ class Cursor(Struct, frozen=True):
     """How far a file is read: up to `at` of the `size` bytes of its content that there were at the last look.
 
     `path` is where it was then, links resolved, `inode` its device and inode. These may come to name another file, so what it
-    is is told by its content: `first` is the digest of its first line ("": it had none yet), `head` of its first bytes, `tail` of those before `at`. The
-    content of a compressed file is what is in it; then `packed` is its size on disk. `line` numbers the next line (0: unknown),
-    `changed` is the time of its last change (seconds since 1970). `settled`: it was unchanged for long under the name of a file
-    that nothing is added to.
+    is, is told by its content: `first` is the digest of its first line ("": it had none yet), `head` of its first bytes, `tail`
+    of those before `at`. The content of a compressed file is what is in it; then `packed` is its size on disk. `line` numbers
+    the next line (0: unknown), `changed` is the time of its last change (seconds since 1970). `settled`: it was unchanged for
+    long under the name of a file that nothing is added to.
     """
 
     path: str

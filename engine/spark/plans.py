@@ -24,6 +24,11 @@ def at_work(checkpoint: Path) -> int | None:
     return planned if planned > _last(checkpoint / "commits") else None
 
 
+def next_batch(checkpoint: Path) -> int:
+    """Return the number of the batch after the last one that is done."""
+    return _last(checkpoint / "commits") + 1
+
+
 def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
     """Take out the plan of the batch that was planned and not done; return the number of the batch that comes next.
 
@@ -32,7 +37,7 @@ def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
     """
     planned = at_work(checkpoint)
     if planned is None:
-        return _last(checkpoint / "commits") + 1
+        return next_batch(checkpoint)
     if not is_in(planned):
         (checkpoint / "offsets" / str(planned)).unlink()
         (checkpoint / "offsets" / f".{planned}.crc").unlink(missing_ok=True)
