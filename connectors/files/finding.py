@@ -32,24 +32,29 @@ def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> Found:
     """
     files: dict[str, None] = {}
     errors: list[SourceError] = []
+    is_own = _Own(excluded)
     for name in wanted:
         try:
-            _expand(name, _Own(excluded), files, errors)
+            _expand(name, is_own, files, errors)
         except SourceError as error:
             errors.append(error)
     return Found(tuple(files), tuple(errors))
 
 
 class _Own:
-    """What is left out. Links in the path of a folder are resolved, so that it is found under any name."""
+    """Tells what is left out. Links in the path of a folder are resolved, so that it is found under any name."""
 
     def __init__(self, excluded: Sequence[str]) -> None:
         self._paths = tuple(os.path.realpath(path) for path in excluded)
+        self._folders: dict[str, str] = {}  # resolved once: this is asked of every file at every look
 
     def __call__(self, path: str) -> bool:
         if not self._paths:
             return False
-        real = os.path.realpath(path)
+        folder, name = os.path.split(path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder or ".")
+        real = os.path.join(self._folders[folder], name)  # noqa: PTH118
         return any(real == own or real.startswith((own + os.sep, own + "-")) for own in self._paths)
 
 

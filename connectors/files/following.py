@@ -95,7 +95,7 @@ class _Following:
                 self._streams[name] = with_loss(self._streams[name], cursor.size - max(now.size, cursor.at), why)
 
     def _is(self, state: FileState, cursor: Cursor) -> bool:
-        if not cursor.head.end and state.path != cursor.path:
+        if not cursor.head.end and not state.path.startswith(cursor.path):
             return False  # it was empty: another file may bear its inode by now
         return self._contents.holds(state, cursor)
 

@@ -29,7 +29,7 @@ class Fingerprint(Struct, frozen=True, array_like=True):
     digest: str = ""
 
 
-class Cursor(Struct, frozen=True):
+class Cursor(Struct, frozen=True, array_like=True):
     """How far a file is read: up to `at` of the `size` bytes of its content that there were at the last look.
 
     `path` is where it was then, links resolved, `inode` its device and inode. These may come to name another file, so what it
@@ -67,7 +67,7 @@ class Vanished(Struct, frozen=True):
     cursor: Cursor
 
 
-class Piece(Struct, frozen=True):
+class Piece(Struct, frozen=True, array_like=True):
     """Bytes [start, end) of a file's content, which begin at `base` of their stream; `line` numbers the first line, `head` and
     `tail` tell the file as they do in a Cursor that stands at `end`."""
 

@@ -105,13 +105,15 @@ class FilesSource:
         `start`."""
         if start == end:
             return []
-        slices: list[dict[str, Any]] = [{"pieces": []} for _ in range(max(1, parallelism))]
+        slices: list[list[Any]] = [[] for _ in range(max(1, parallelism))]
+        sizes = [0] * len(slices)
         losses: list[dict[str, Any]] = []
         for name, stream in positions_of(end).streams.items():
-            smallest = min(slices, key=lambda slice_: sum(p["end"] - p["start"] for _, _, p in slice_["pieces"]))
-            smallest["pieces"] += [(name, stream.home, plain(piece)) for piece in stream.pieces]
+            smallest = sizes.index(min(sizes))
+            slices[smallest] += [(name, stream.home, plain(piece)) for piece in stream.pieces]
+            sizes[smallest] += sum(piece.end - piece.start for piece in stream.pieces)
             losses += [{"lost": [name, lost.start, lost.end, lost.why]} for lost in stream.lost]
-        return [slice_ for slice_ in slices if slice_["pieces"]] + losses
+        return [{"pieces": pieces} for pieces in slices if pieces] + losses
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
         """Yield the lines of a slice; what is gone raises DataLoss, or a group of them, after everything that is left was
