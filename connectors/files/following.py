@@ -29,6 +29,9 @@ from connectors.files.rotation import is_rotated
 from engine.errors import SourceError
 
 
+SMALL_BYTES = 1 << 20
+
+
 class Fate(Enum):
     """What has become of a file that is not where it was, when it is in no other."""
 
@@ -231,16 +234,22 @@ class _Following:
                 self._homes.setdefault(stream.home, name)
         new = [(path, state) for path, state in self._look.wanted.items() if state.inode not in self._claimed]
         for path, state in sorted(new, key=lambda each: is_rotated(each[0])):
-            if state.inode in self._claimed or not (state.packed == 0 or self._look.watch.looks_settled(state)):
-                continue
             try:
-                self._take(path, state)
+                if state.inode not in self._claimed and self._is_ready(state):
+                    self._take(path, state)
             except SourceError as error:
                 self._look.refuse(path, error)
 
+    def _is_ready(self, state: FileState) -> bool:
+        """Tell whether a file may be read: a compressed one when it is whole, or nobody writes to it any more."""
+        watch = self._look.watch
+        if not state.packed or watch.is_settled(state):
+            return True
+        if state.packed > SMALL_BYTES and not watch.looks_settled(state):
+            return False  # not unpacked at each look while it is being written
+        return not self._contents.unpacked(state, 0).damage
+
     def _take(self, path: str, state: FileState) -> None:
-        if state.packed and self._contents.unpacked(state, 0).damage and not self._look.watch.is_settled(state):
-            return
         first, start = self._contents.first(state, self._look.is_final(state))
         self._claimed.add(state.inode)
         if first and self._is_copy(state, first):

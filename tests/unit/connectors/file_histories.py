@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from connectors.files import find, read_path
 from engine.errors import DataLoss
@@ -25,6 +25,7 @@ from tests.unit.connectors.triggers import LONG_S, Clocks, Reader
 
 LOGS = ("app.log", "other.log", "pod.log")  # the last one is a link
 KEPT = 4  # rotated files of a log
+LINES = st.integers(0, 3)  # written just before something happens
 
 
 @dataclass
@@ -118,6 +119,13 @@ class FileHistories(RuleBasedStateMachine):
         self.model.written[line] = log
         return line
 
+    @initialize(lines=st.integers(0, 5), look=st.sampled_from([True, True, True, False]))
+    def begin(self, lines: int, look: bool) -> None:
+        for log in LOGS:
+            self.append(log, lines)
+        if look:
+            self.trigger(None)
+
     @rule(log=st.sampled_from(LOGS), lines=st.integers(1, 5))
     def append(self, log: str, lines: int) -> None:
         writer = self.writers[log]
@@ -186,8 +194,9 @@ class FileHistories(RuleBasedStateMachine):
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode().replace("\0", "")
         return [line for line in text.split("\n") if line in self.model.written]
 
-    @rule(log=st.sampled_from(LOGS), at_once=st.booleans())
-    def rotate(self, log: str, at_once: bool) -> None:
+    @rule(log=st.sampled_from(LOGS), lines=LINES, at_once=st.booleans())
+    def rotate(self, log: str, lines: int, at_once: bool) -> None:
+        self.append(log, lines)
         target = self.target(log)
         if target.exists():
             self.behind_the_link(target)
@@ -195,8 +204,9 @@ class FileHistories(RuleBasedStateMachine):
             if at_once or self.writers[log].handle < 0:
                 self.reopen(log)
 
-    @rule(log=st.sampled_from(LOGS), whose=st.integers(0, KEPT))
-    def compress(self, log: str, whose: int) -> None:
+    @rule(log=st.sampled_from(LOGS), lines=LINES, whose=st.integers(0, KEPT))
+    def compress(self, log: str, lines: int, whose: int) -> None:
+        self.append(log, lines)
         plain = [path for path in self.rotated(log) if path.suffix != ".gz"]
         if plain:
             path = plain[whose % len(plain)]
@@ -224,9 +234,10 @@ class FileHistories(RuleBasedStateMachine):
             self.sizes.pop(path.stat().st_ino, None)
             path.unlink()
 
-    @rule(log=st.sampled_from(LOGS), inside=st.booleans(), look=st.booleans(), between=st.integers(0, 2))
-    def copy_and_cut(self, log: str, inside: bool, look: bool, between: int) -> None:
+    @rule(log=st.sampled_from(LOGS), lines=LINES, inside=st.booleans(), look=st.booleans(), between=st.integers(0, 2))
+    def copy_and_cut(self, log: str, lines: int, inside: bool, look: bool, between: int) -> None:
         """logrotate's copytruncate. What is written between copying and cutting is lost unless it was read by chance."""
+        self.append(log, lines)
         writer, target = self.writers[log], self.target(log)
         if not target.exists() or target.stat().st_ino != writer.inode:
             return
@@ -245,8 +256,9 @@ class FileHistories(RuleBasedStateMachine):
         self.cut(log, harmless=inside and not between)
         self.copied.pop(str(target), None)
 
-    @rule(log=st.sampled_from(LOGS))
-    def truncate(self, log: str) -> None:
+    @rule(log=st.sampled_from(LOGS), lines=LINES)
+    def truncate(self, log: str, lines: int) -> None:
+        self.append(log, lines)
         writer, target = self.writers[log], self.target(log)
         if target.exists() and target.stat().st_ino == writer.inode:
             writer.finish()
@@ -261,8 +273,9 @@ class FileHistories(RuleBasedStateMachine):
             self.model.harmed = harmed
         os.truncate(target, 0)
 
-    @rule(log=st.sampled_from(LOGS), again=st.booleans())
-    def delete(self, log: str, again: bool) -> None:
+    @rule(log=st.sampled_from(LOGS), lines=LINES, again=st.booleans())
+    def delete(self, log: str, lines: int, again: bool) -> None:
+        self.append(log, lines)
         target = self.target(log)
         if target.exists():
             self.writers[log].finish()
@@ -280,9 +293,10 @@ class FileHistories(RuleBasedStateMachine):
     def excuse(self, path: Path) -> None:
         self.model.excused |= {line for line in self.lines_of(path) if line not in self.seen()}
 
-    @rule()
-    def switch_link(self) -> None:
+    @rule(lines=LINES)
+    def switch_link(self, lines: int) -> None:
         """A container starts anew: its log is another file behind the same link."""
+        self.append("pod.log", lines)
         link = self.logs / "pod.log"
         fresh = self.pods / f"{self.count}-{self.looks}.log"
         fresh.touch()
@@ -343,6 +357,16 @@ class FileHistories(RuleBasedStateMachine):
     def trigger(self, max_lines: int | None) -> None:
         self.plan(max_lines)
         self.read()
+
+    @rule()
+    def batch(self) -> None:
+        """As a job does most of the time."""
+        self.trigger(None)
+
+    @rule(log=st.sampled_from(LOGS), lines=st.integers(1, 5))
+    def batch_of_what_is_appended(self, log: str, lines: int) -> None:
+        self.append(log, lines)
+        self.trigger(None)
 
     @rule()
     def kill_while_planning(self) -> None:
