@@ -105,10 +105,15 @@ class Contents:
             return Fingerprint(start, end)
         return self._remembered(state, (start, end), lambda: _print_of(state, start, end))
 
+    def begun(self, state: FileState, first: str, start: int, at: int, line: int = 1) -> Cursor:
+        """Return the position `at` of a file that nothing was read of yet; its first line starts at `start`."""
+        head = Fingerprint(start, start)
+        return self.at(state, Cursor(state.path, state.inode, first, head, line=line), at)
+
     def at(self, state: FileState, cursor: Cursor, at: int) -> Cursor:
         """Return `cursor` moved to `at` of `state`."""
         size = self.size(state)
-        start = cursor.head.start if cursor.head.end else at
+        start = cursor.head.start
         head = self.print_of(state, start, max(start, min(size, start + HEAD_BYTES)))
         tail = self.print_of(state, max(start, at - TAIL_BYTES), at)
         if head is None or tail is None:

@@ -28,7 +28,6 @@ from connectors.files.reading import source_name
 from connectors.files.rotation import is_rotated
 from engine.errors import SourceError
 
-
 SMALL_BYTES = 1 << 20
 
 
@@ -141,7 +140,7 @@ class _Following:
             return
         if state.path.startswith(cursor.path) and state.path != cursor.path:
             first, start = self._contents.first(state, self._look.is_final(state))
-            now = self._contents.at(state, Cursor(state.path, state.inode, first), start)
+            now = self._contents.begun(state, first, start, start)
             self._claimed.add(state.inode)
             self.there[state.inode] = state
             self._streams[name] = replace(self._streams[name], files=(*self._streams[name].files, now))
@@ -204,9 +203,11 @@ class _Following:
         taken: list[Cursor] = []
         for each in stream.copies:
             try:
-                state = self._look.now(each.copy, stream.home)
-                if state is None or state.inode in self._claimed or not self._contents.holds(state, each.copy):
-                    continue  # gone, or followed itself by now, or another file
+                state = self._copy(stream, each.copy)
+                if not isinstance(state, FileState):
+                    copies += [each] if state is Fate.UNKNOWN else []
+                    self._vanished += [Vanished(name, each.copy)] if state is Fate.GONE else []
+                    continue
                 original = self.there.get(each.original)
                 if original is None:
                     taken.append(self._at_end(state, each.copy))
@@ -218,6 +219,15 @@ class _Following:
             except SourceError:
                 continue
         self._streams[name] = replace(stream, copies=tuple(copies), files=(*taken, *stream.files))
+
+    def _copy(self, stream: FileStream, copy: Cursor) -> FileState | Fate:
+        """Return the file that a copy is in now."""
+        state = self._look.now(copy, stream.home)
+        if state is not None and state.inode not in self._claimed and self._contents.holds(state, copy):
+            return state
+        if state is not None and state.inode in self._claimed:
+            return Fate.GONE  # it is followed itself by now
+        return self._holder(stream, copy)
 
     def _at_end(self, state: FileState, cursor: Cursor) -> Cursor:
         size = self._contents.size(state)
@@ -252,23 +262,23 @@ class _Following:
     def _take(self, path: str, state: FileState) -> None:
         first, start = self._contents.first(state, self._look.is_final(state))
         self._claimed.add(state.inode)
-        if first and self._is_copy(state, first):
+        if first and self._is_copy(state, first, start):
             return
         self.there[state.inode] = state
         name = self._returned(path, state, first) if first else None
         if name is None:
             name = self._homes.get(path) or _free_name(path, self._streams)
             stream = self._streams.get(name, FileStream(path))
-            cursor = self._contents.at(state, Cursor(state.path, state.inode, first), start)
+            cursor = self._contents.begun(state, first, start, start)
             self._streams[name] = replace(stream, files=(*stream.files, cursor))
         self._by_first.setdefault(first, []).append((name, state.inode))
 
-    def _is_copy(self, state: FileState, first: str) -> bool:
+    def _is_copy(self, state: FileState, first: str, start: int) -> bool:
         """Tell whether a file that is followed has a content that begins with all of `state`; then that is remembered there."""
         for name, inode in self._by_first.get(first, ()):
             original = self.there.get(inode)
             if original is not None and self._contents.begins_like(state, self._look.again(original)):
-                copy = self._contents.at(state, Cursor(state.path, state.inode, first), self._contents.size(state))
+                copy = self._contents.begun(state, first, start, self._contents.size(state))
                 stream = self._streams[name]
                 self._streams[name] = replace(stream, copies=(*stream.copies, Copied(copy, inode)))
                 return True

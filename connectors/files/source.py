@@ -161,7 +161,7 @@ class FilesSource:
         at = self._contents.size(state)
         if not (final or state.packed):
             at = last_end(state, start)
-        cursor = self._contents.at(state, Cursor(state.path, state.inode, first, line=0), at)
+        cursor = self._contents.begun(state, first, start, at, line=0)
         return {source_name(path): FileStream(path, at, (cursor,))}
 
     def _progress(self, name: str, stream: FileStream) -> Progress:

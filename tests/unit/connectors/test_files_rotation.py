@@ -270,3 +270,51 @@ def test_positions_that_another_version_wrote_are_refused(log: Path) -> None:
     for ask in (lambda: source.latest(old), lambda: source.partitions({}, old), lambda: source.progress(old)):
         with pytest.raises(SourceError, match="another version of tocsin; remove the checkpoint"):
             ask()
+
+
+def test_a_copy_that_is_compressed_after_its_log_was_cut_is_counted_once(log: Path) -> None:
+    query = reader(log.parent)
+    query.trigger()
+    copy = log.parent / "server.log.1"
+    shutil.copyfile(log, copy)
+    append(log, lines(100, 101))
+    assert query.text() == lines(100, 101)
+    os.truncate(log, 0)
+    compressed(copy)
+    append(log, lines(101, 102))
+    assert query.text() + query.text() == lines(101, 102)
+
+
+def test_an_archive_that_is_deleted_soon_after_it_was_made_was_read(log: Path) -> None:
+    query = reader(log.parent)
+    archive = compressed(log)
+    assert query.text() == lines(0, 100)
+    archive.unlink()
+    assert query.text() == ""
+
+
+def test_what_was_passed_over_at_the_start_is_known_when_it_is_rotated(log: Path) -> None:
+    os.utime(log, OLD)
+    query = reader(log.parent, start="latest")
+    append(log, lines(100, 103))
+    log.rename(log.parent / "server.log.1")
+    compressed(log.parent / "server.log.1")
+    log.write_text(lines(103, 104))
+    assert query.text() == lines(100, 104)
+    os.truncate(log, 0)
+    append(log, lines(104, 110))
+    assert query.text() == lines(104, 110)
+
+
+def test_a_copy_is_told_from_another_file_that_got_its_inode(log: Path) -> None:
+    query = reader(log.parent)
+    query.trigger()
+    copy = log.parent / "server.log.1"
+    shutil.copyfile(log, copy)
+    query.trigger()
+    ((told, _),) = [
+        (each["copy"], each["original"]) for stream in query.offset["streams"].values() for each in stream["copies"]
+    ]
+    assert told[3][:2] == [0, 4096], "what tells the copy is its head"
+    copy.write_text(lines(700, 900))
+    assert query.text() == lines(700, 900)
