@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from connectors.files.finding import Found, find
 from connectors.files.labels import LabelError, check_label
-from connectors.files.reading import STDIN, Found, find, read_chunks, read_path, same_content
+from connectors.files.opening import STDIN
+from connectors.files.reading import read_chunks, read_path, same_content
 from connectors.files.source import FilesSource
 
 __all__ = [
@@ -22,5 +24,5 @@ __all__ = [
 
 
 def open_source(settings: Mapping[str, Any]) -> FilesSource:
-    """Return the source that `settings` (JSON: paths, labels, start, final) describe; called in Spark's workers too."""
+    """Return the source that `settings` (JSON, the fields of FilesSource) describe; called in Spark's workers too."""
     return FilesSource(**settings)

@@ -1,37 +1,80 @@
-"""Where each stream of lines stands, over rotation, truncation and loss: the offset of FilesSource.
+"""Where each stream of lines stands, over rotation, truncation and loss: the offset of FilesSource. Pure.
 
-A stream is named after the path its file was first seen at. When that file is renamed away and another takes the path, the
-stream goes on in the new file, and its offsets go on counting: `base` is where the current file starts in the stream.
+A stream is named after the path that its file was first seen at. It is what was read of one file after the other: when a file
+makes way for another, the stream goes on in that one, and the first is followed for as long as it exists. Positions in a stream
+count what was read of all of them, in that order, and what is known to be lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, ValidationError, field
 from msgspec.structs import replace
 
+from engine.codec import made, plain
+from engine.errors import SourceError
+from engine.ports import Offset
 
-class FileState(Struct, frozen=True):
-    """A file on disk. `file` identifies it under any name: device, inode and a digest of its first line; `changed` is its
-    modification time in epoch seconds."""
+VERSION = 2
+VANISHED_KEPT = 64
+
+
+class Fingerprint(Struct, frozen=True, array_like=True):
+    """Bytes [start, end) of a file's content, and their digest."""
+
+    start: int = 0
+    end: int = 0
+    digest: str = ""
+
+
+class Cursor(Struct, frozen=True, array_like=True):
+    """How far a file is read: up to `at` of the `size` bytes of its content that there were at the last look.
+
+    `path` is where it was then, links resolved, `inode` its device and inode. These may come to name another file, so what it
+    is, is told by its content: `first` is the digest of its first line ("": it had none yet), `head` of its first bytes, `tail`
+    of those before `at`. The content of a compressed file is what is in it; then `packed` is its size on disk. `line` numbers
+    the next line (0: unknown), `changed` is the time of its last change (seconds since 1970). `settled`: it was unchanged for
+    long under the name of a file that nothing is added to.
+    """
 
     path: str
-    file: str
-    size: int
-    changed: int
+    inode: str
+    first: str = ""
+    head: Fingerprint = Fingerprint()
+    tail: Fingerprint = Fingerprint()
+    at: int = 0
+    line: int = 1
+    size: int = 0
+    changed: int = 0
+    packed: int = 0
+    settled: bool = False
 
-    @property
-    def digest(self) -> str:
-        """The digest of the first line, which survives compression."""
-        return self.file.rpartition("-")[2]
+
+class Copied(Struct, frozen=True):
+    """A file whose content is all or a beginning of that of the file `original` (its inode), which is followed: so it is not
+    read, unless it becomes another. `copy` is read up to its size."""
+
+    copy: Cursor
+    original: str
 
 
-class Piece(Struct, frozen=True):
-    """Bytes [start, end) of a file, which are [base + start, base + end) of its stream; `line` numbers the first line."""
+class Vanished(Struct, frozen=True):
+    """A file of `stream` that is gone. Its content may come back, compressed."""
+
+    stream: str
+    cursor: Cursor
+
+
+class Piece(Struct, frozen=True, array_like=True):
+    """Bytes [start, end) of a file's content, which begin at `base` of their stream; `line` numbers the first line, `head` and
+    `tail` tell the file as they do in a Cursor that stands at `end`."""
 
     path: str
-    file: str
+    inode: str
+    head: Fingerprint
+    tail: Fingerprint
     base: int
     start: int
     end: int
@@ -40,102 +83,101 @@ class Piece(Struct, frozen=True):
 
 
 class Lost(Struct, frozen=True):
-    """Offsets [start, end) of a stream that can never be read, and why."""
+    """Positions [start, end) of a stream that can never be read, and why; nobody knows how many when they are equal."""
 
     start: int
     end: int
     why: str
 
 
-class Position(Struct, frozen=True):
-    """How far a stream has been read.
-
-    `home` is the path it is named after, `path` where its file is now (None: nowhere). It is read up to `at` of the `size`
-    bytes of that file (uncompressed). `finished` are the pieces of files that made way since the previous offset.
-    """
+class FileStream(Struct, frozen=True):
+    """A stream of lines. `home` is the path it is named after, `files` what it is read from, oldest first. `end` is how much
+    of it was read or lost. `pieces` and `lost` are those of the batch that ends here, `behind`: there was more than it took."""
 
     home: str
-    path: str | None
-    file: str
-    base: int = 0
-    at: int = 0
-    line: int = 1
-    size: int = 0
-    changed: int = 0
+    end: int = 0
+    files: tuple[Cursor, ...] = ()
+    copies: tuple[Copied, ...] = ()
     behind: bool = False
-    finished: tuple[Piece, ...] = ()
-    lost: Lost | None = None
+    pieces: tuple[Piece, ...] = ()
+    lost: tuple[Lost, ...] = ()
 
-    def piece_since(self, earlier: Position | None) -> Piece | None:
-        """Return what this position has read of its file and `earlier` has not; None when nothing."""
-        same = earlier is not None and (earlier.file, earlier.base) == (self.file, self.base)
-        start, line = (earlier.at, earlier.line) if same and earlier is not None else (0, 1)
-        if self.path is None or self.at <= start:
-            return None
-        return Piece(self.path, self.file, self.base, start, self.at, line, self.changed)
+    @property
+    def unread(self) -> int:
+        """How many bytes of its files are not read."""
+        return sum(cursor.size - cursor.at for cursor in self.files)
 
 
 class Positions(Struct, frozen=True):
-    """All streams of a source by name, and the files that are done with, so that they are not read again under new names."""
+    """All streams of a source by name, and what is remembered of files that are gone, the latest last."""
 
-    streams: Mapping[str, Position] = field(default_factory=dict)
-    retired: tuple[str, ...] = ()
-
-
-class Disk(Struct, frozen=True):
-    """The files that exist now: those asked for, and their neighbours, where a rotated file may have gone."""
-
-    wanted: Mapping[str, FileState]
-    everywhere: Mapping[str, FileState]  # by identity
+    version: int
+    streams: Mapping[str, FileStream] = field(default_factory=dict)
+    vanished: tuple[Vanished, ...] = ()
 
 
-def followed(position: Position, disk: Disk, known: frozenset[str], keeps_name: bool) -> Position:
-    """Return `position` on the disk as it is now, nothing more read: the same file, wherever it went, or its successor.
-
-    Args:
-        known: identities that belong to some stream already; never a successor.
-        keeps_name: whether a new file at `home` continues this stream (a live log), or is another one (`server.log.1`).
-    """
-    fresh = replace(position, finished=(), lost=None)
-    current = disk.everywhere.get(position.file)
-    successor = disk.wanted.get(position.home) if keeps_name else None
-    if successor is not None and successor.file not in known:
-        return _succeeded(fresh, current, successor)
-    if current is None:
-        return _vanished(fresh)
-    if current.size < position.at and current.size < position.size:
-        return _cut_short(fresh, current)
-    return replace(fresh, path=current.path, size=max(current.size, position.size), changed=current.changed)
+def offset_of(positions: Positions) -> Offset:
+    """Return `positions` as JSON."""
+    offset: dict[str, Any] = plain(positions)
+    return offset
 
 
-def _succeeded(position: Position, old: FileState | None, new: FileState) -> Position:
-    end = max(position.size, old.size if old else 0)
-    rest = Piece(old.path, position.file, position.base, position.at, old.size, position.line, old.changed) if old else None
-    return Position(
-        home=position.home,
-        path=new.path,
-        file=new.file,
-        base=position.base + end,
-        size=new.size,
-        changed=new.changed,
-        finished=(rest,) if rest and rest.end > rest.start else (),
-        lost=None if old else _unread(position, "the file was replaced before it was read to its end"),
+def positions_of(offset: Offset) -> Positions:
+    """Return the positions that `offset_of` was given; none for an empty offset. Raises SourceError for those of another
+    version of tocsin: taken for this one's, they would lose lines or repeat them."""
+    if not offset:
+        return Positions(VERSION)
+    try:
+        if offset.get("version") == VERSION:
+            return made(offset, Positions)
+    except ValidationError:
+        pass
+    raise SourceError(
+        "where the files were read up to was written by another version of tocsin; "
+        "remove the checkpoint folder to read them from their start, or go on with that version"
     )
 
 
-def _vanished(position: Position) -> Position:
-    lost = None if position.path is None else _unread(position, "the file is gone")
-    return replace(position, path=None, at=position.size, behind=False, lost=lost)
+def same_place(one: Positions, other: Positions) -> bool:
+    """Tell whether nothing was read, lost or moved between two positions, whatever was read on the way to each."""
+    return _place(one) == _place(other)
 
 
-def _cut_short(position: Position, now: FileState) -> Position:
-    why = f"the file was cut to {now.size} bytes; what was written in between is unknown"
-    read = position.base + position.at
-    base = position.base + max(position.at, position.size)
-    return replace(position, base=base, at=0, line=1, size=now.size, changed=now.changed, lost=Lost(read, base, why))
+def _place(positions: Positions) -> Positions:
+    streams = {
+        name: replace(
+            stream,
+            pieces=(),
+            lost=(),
+            files=tuple(replace(cursor, changed=0, settled=False) for cursor in stream.files),
+            copies=tuple(replace(each, copy=replace(each.copy, changed=0)) for each in stream.copies),
+        )
+        for name, stream in positions.streams.items()
+    }
+    return replace(positions, streams=streams)
 
 
-def _unread(position: Position, why: str) -> Lost | None:
-    if position.at >= position.size:
-        return None
-    return Lost(position.base + position.at, position.base + position.size, why)
+def with_read(stream: FileStream, before: Cursor, after: Cursor) -> FileStream:
+    """Return `stream` with one of its files read on from `before` to `after`."""
+    files = tuple(after if cursor == before else cursor for cursor in stream.files)
+    if after.at <= before.at:
+        return replace(stream, files=files)
+    piece = Piece(after.path, after.inode, after.head, after.tail, stream.end, before.at, after.at, before.line, after.changed)
+    return replace(stream, files=files, end=stream.end + after.at - before.at, pieces=(*stream.pieces, piece))
+
+
+def with_loss(stream: FileStream, count: int, why: str) -> FileStream:
+    """Return `stream` with the loss of `count` bytes (0: nobody knows how many)."""
+    return replace(stream, end=stream.end + count, lost=(*stream.lost, Lost(stream.end, stream.end + count, why)))
+
+
+def without_file(stream: FileStream, cursor: Cursor, quiet: bool, why: str) -> FileStream:
+    """Return `stream` without a file whose content can be found nowhere any more, and with what is lost by that.
+
+    What was not read is lost, and so may be what was written since the last look. Nothing is when the file was empty then, or
+    was read to its end and `quiet`: nobody had written to it for long.
+    """
+    without = replace(stream, files=tuple(each for each in stream.files if each != cursor))
+    if cursor.at >= cursor.size and (quiet or not cursor.size):
+        return without
+    return with_loss(without, cursor.size - cursor.at, why)

@@ -5,58 +5,22 @@ Bytes are never decoded here, so broken characters cannot fail; a line of any le
 
 from __future__ import annotations
 
-import codecs
-import gzip
 import hashlib
 import io
-import os
-import sys
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from glob import glob, has_magic
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
-import zstandard
-from msgspec import Struct
-
-from connectors.files.rotation import is_compressed, rotation
-from engine.errors import SourceDenied, SourceError, SourceMissing
+from connectors.files.opening import BROKEN, PROBE_BYTES, STDIN, damaged, opened, refused, text_runs
+from connectors.files.rotation import rotation
+from engine.errors import SourceError
 from engine.model.records import NO_LABELS, Labels, Progress, RawLine
 from engine.ports import Chunk
 
-STDIN = "-"
 CHUNK_BYTES = 1 << 20
 LINE_BYTES = 16 * 1024 * 1024  # a longer line arrives in pieces of this size, all with its number
-PROBE_BYTES = 8192
-NOT_LOGS = frozenset((".md", ".yml", ".yaml"))  # skipped inside directories, read when named
-
-_BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
-
-
-class Found(Struct, frozen=True):
-    """The files behind what somebody asked for, in order and each once, and a clear error for each part that is not there."""
-
-    files: tuple[str, ...]
-    errors: tuple[SourceError, ...] = ()
-
-
-def find(wanted: Iterable[str]) -> Found:
-    """Return the files that `wanted` stands for: paths, globs (`**` too), directories (recursive, sorted), `-`.
-
-    Inside directories hidden files and the suffixes of NOT_LOGS are left out.
-    """
-    files: dict[str, None] = {}
-    errors: list[SourceError] = []
-    for name in wanted:
-        try:
-            files.update(dict.fromkeys(_expand(name)))
-        except SourceError as error:
-            errors.append(error)
-    return Found(tuple(files), tuple(errors))
 
 
 def read_path(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = None) -> Iterator[RawLine | Progress]:
@@ -83,9 +47,10 @@ def read_chunks(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = 
     offset, number = 0, 1
     with opened(path, stdin) as stream:
         for data in _pieces(stream, path):
-            yield Chunk(source_id, offset, data, number, changed, labels)
+            for at, text, end in text_runs(offset, data):
+                yield Chunk(source_id, at, text, number, changed, labels, end=end)
+                number += line_ends(text)
             offset += len(data)
-            number += line_ends(data)
     said = rotation(path, ZoneInfo(labels.get("timezone", "UTC")))
     yield Progress(source_id, offset, offset, caught_up=True, closed=said.closed, covers_until=said.covers_until)
 
@@ -123,21 +88,6 @@ def source_name(path: str) -> str:
     return "stdin" if path == STDIN else path.replace("#", "%23")
 
 
-@contextmanager
-def opened(path: str, stdin: BinaryIO | None = None) -> Iterator[io.BufferedReader]:
-    """Open a file for reading its uncompressed bytes; refuse a binary one. Raises as `read_path`."""
-    try:
-        stream = _open(path, stdin)
-    except OSError as error:
-        raise refused(path, error) from error
-    try:
-        _refuse_binary(stream, path)
-        yield stream
-    finally:
-        if path != STDIN:
-            stream.close()
-
-
 def _pieces(stream: io.BufferedReader, path: str) -> Iterator[bytes]:
     """Yield whole lines, about CHUNK_BYTES of them; of a line longer than LINE_BYTES so many at a time.
 
@@ -161,52 +111,6 @@ def _pieces(stream: io.BufferedReader, path: str) -> Iterator[bytes]:
     yield from filter(None, [b"".join(held)])
 
 
-def refused(path: str, error: OSError) -> SourceError:
-    """Return the error of this project for an operating system's refusal to read `path`."""
-    if isinstance(error, FileNotFoundError):
-        return SourceMissing(f"{path}: there is no such file")
-    if isinstance(error, PermissionError):
-        return SourceDenied(f"{path}: no permission to read it; run as a user that may, or change its mode")
-    return SourceError(f"{path}: cannot be read ({error.strerror or error})")
-
-
-def _expand(name: str) -> list[str]:
-    if name == STDIN:
-        return [name]
-    if has_magic(name) and not Path(name).exists():
-        matched = [path for path in sorted(glob(name, recursive=True)) if not Path(path).is_dir()]  # noqa: PTH207  (as typed)
-        if not matched:
-            raise SourceMissing(f"{name}: no file matches")
-        return matched
-    return _files_below(name) if Path(name).is_dir() else [_present(name)]
-
-
-def _present(name: str) -> str:
-    try:
-        os.stat(name)  # noqa: PTH116  (a Path would drop a leading ./, and with it the name the user gave)
-    except OSError as error:
-        raise refused(name, error) from error
-    return name
-
-
-def _files_below(folder: str) -> list[str]:
-    found: list[str] = []
-
-    def refuse(error: OSError) -> None:
-        raise refused(str(error.filename), error)
-
-    for parent, folders, names in os.walk(folder, onerror=refuse):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [str(Path(parent, name)) for name in sorted(names) if _is_log(name)]
-    if not found:
-        raise SourceMissing(f"{folder}: holds no log files")
-    return found
-
-
-def _is_log(name: str) -> bool:
-    return not name.startswith(".") and Path(name).suffix not in NOT_LOGS
-
-
 def _changed(path: str) -> datetime:
     if path == STDIN:
         return datetime.now(UTC)
@@ -216,43 +120,14 @@ def _changed(path: str) -> datetime:
         raise refused(path, error) from error
 
 
-def _open(path: str, stdin: BinaryIO | None) -> io.BufferedReader:
-    if path == STDIN:
-        return cast(io.BufferedReader, stdin or sys.stdin.buffer)
-    if path.endswith(".gz"):
-        return cast(io.BufferedReader, gzip.open(path))  # buffers itself; a second buffer would lose what precedes damage
-    plain = Path(path).open("rb")  # noqa: SIM115  (`opened` closes it)
-    if not is_compressed(path):
-        return plain
-    frames = zstandard.ZstdDecompressor().stream_reader(plain, read_across_frames=True)
-    return io.BufferedReader(cast(io.RawIOBase, frames))
-
-
-def _refuse_binary(stream: io.BufferedReader, path: str) -> None:
-    try:
-        head = stream.peek(PROBE_BYTES)[:PROBE_BYTES]
-    except _BROKEN as error:
-        raise _damaged(path, error) from error
-    except OSError as error:
-        raise refused(path, error) from error
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise SourceError(f"{path}: is UTF-16 text; convert it with: iconv -f UTF-16 -t UTF-8")
-    if b"\0" in head:
-        raise SourceError(f"{path}: is not text (it holds NUL bytes)")
-
-
 def _guarded(stream: io.BufferedReader, path: str, most: int) -> bytes:
     """Return what can be read at once; a longer read would lose what precedes damage."""
     try:
         return stream.read1(most)
-    except _BROKEN as error:
-        raise _damaged(path, error) from error
+    except BROKEN as error:
+        raise damaged(path, error) from error
     except OSError as error:
         raise refused(path, error) from error
-
-
-def _damaged(path: str, error: Exception) -> SourceError:
-    return SourceError(f"{path}: the compressed data is damaged or ends early ({error})")
 
 
 def _digest(path: str, size: int | None = None) -> bytes | None:
@@ -265,6 +140,6 @@ def _digest(path: str, size: int | None = None) -> bytes | None:
                 return hashlib.sha256(head).digest() if head else None
             while part := stream.read(1 << 20):
                 digest.update(part)
-    except (SourceError, OSError, *_BROKEN):
+    except (SourceError, OSError, *BROKEN):
         return None
     return digest.digest()

@@ -11,10 +11,11 @@ from msgspec import Struct
 
 COMPRESSED = frozenset((".gz", ".zst"))
 
-# server.log.2022-10-05-17 (log4j's DailyRollingFileAppender, logback), app.log-20221005 (logrotate's dateext)
+# server.log.2022-10-05-17 (log4j's DailyRollingFileAppender, logback), app.log-20221005 (logrotate's dateext),
+# 0.log.20221005-173002 (the kubelet: when it was rotated)
 _PERIOD = re.compile(
     r"[.\-_](?P<year>(?:19|20)\d\d)-?(?P<month>[01]\d)-?(?P<day>[0-3]\d)"
-    r"(?:[-_T]?(?P<hour>[0-2]\d)(?:[-_]?(?P<minute>[0-5]\d))?)?(?P<index>\.\d{1,3})?$"
+    r"(?:[-_T]?(?P<hour>[0-2]\d)(?:[-_]?(?P<minute>[0-5]\d)(?P<second>[0-5]\d)?)?)?(?P<index>\.\d{1,3})?$"
 )
 _INDEX = re.compile(r"\.\d{1,3}$")  # server.log.1
 
@@ -29,6 +30,11 @@ class Rotation(Struct, frozen=True):
 def is_compressed(path: str) -> bool:
     """Return whether `path` names a compressed file that can be read."""
     return PurePath(path).suffix in COMPRESSED
+
+
+def is_rotated(path: str) -> bool:
+    """Return whether `path` is the name of a file that nothing is added to: it was rotated away, or compressed."""
+    return rotation(path, ZoneInfo("UTC")).closed
 
 
 def rotation(path: str, zone: ZoneInfo) -> Rotation:
@@ -46,10 +52,11 @@ def rotation(path: str, zone: ZoneInfo) -> Rotation:
 
 
 def _end_of(period: re.Match[str], zone: ZoneInfo) -> datetime | None:
-    hour, minute = period["hour"], period["minute"]
-    length = timedelta(minutes=1) if minute else timedelta(hours=1) if hour else timedelta(days=1)
+    lengths = {"second": timedelta(), "minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
+    length = next(length for unit, length in lengths.items() if period[unit])
     date = (int(period["year"]), int(period["month"]), int(period["day"]))
+    time = (int(period["hour"] or 0), int(period["minute"] or 0), int(period["second"] or 0))
     try:
-        return (datetime(*date, int(hour or 0), int(minute or 0)) + length).replace(tzinfo=zone)
+        return (datetime(*date, *time) + length).replace(tzinfo=zone)
     except ValueError:  # 2022-19-39: digits, not a date
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from connectors import files, kafka
 from engine.cli.output import count
-from engine.config import Checks, SourceSettings
+from engine.config import Checks, Settings, SourceSettings
 from engine.dsl.quantities import duration_s
 from engine.errors import SourceAway, SourceError, SourceMissing
 from engine.spark.sources import SourceSpec
@@ -32,15 +33,23 @@ class Input(Struct, frozen=True):
     errors: tuple[SourceError, ...]
 
 
-def opened(source: SourceSettings, once: bool) -> Input:
+def opened(source: SourceSettings, once: bool, own: Sequence[str] = ()) -> Input:
     """Return `source` as it is now. Raises RuntimeMissing when a package that it needs is not installed.
 
     Args:
         once: the input is bounded by what is there; without a start of its own it is read from its beginning.
+        own: the files and folders that tocsin writes, which are no logs to follow.
     """
     start = _start(source.start or ("earliest" if once else LIVE_START))
     labels = {**source.labels, "cluster": source.scope}
-    return _INPUTS[source.type](source, {"labels": labels, "start": start, "final": once})
+    return _INPUTS[source.type](source, {"labels": labels, "start": start, "final": once}, own)
+
+
+def own_paths(settings: Settings) -> tuple[str, ...]:
+    """Return the files and folders that tocsin writes by `settings`: the store, unless it is on a server, and the checkpoint,
+    which Spark's log is in."""
+    _, _, store = settings.store.partition("sqlite:///")
+    return tuple(os.path.abspath(path) for path in (store, settings.checkpoint) if path)  # noqa: PTH100  (links stay)
 
 
 def checks() -> Checks:
@@ -63,13 +72,13 @@ def unreadable(inputs: Sequence[Input], once: bool, dry_run: bool = False) -> li
     return errors
 
 
-def _of_files(source: SourceSettings, settings: Mapping[str, object]) -> Input:
-    spec = _spec(source, " ".join(source.paths), {"paths": source.paths, **settings})
+def _of_files(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> Input:
+    spec = _spec(source, " ".join(source.paths), {"paths": source.paths, "excluded": own, **settings})
     found = files.open_source(spec.settings).check()
     return Input((spec,), f"{count(len(found.files), 'file')} now", found.files, found.errors)
 
 
-def _of_kafka(source: SourceSettings, settings: Mapping[str, object]) -> Input:
+def _of_kafka(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> Input:
     address = {"bootstrap_servers": source.bootstrap_servers, "options": source.options}
     specs, found, errors, records = list[SourceSpec](), list[str](), list[SourceError](), 0
     for topic in source.topics:
@@ -89,7 +98,10 @@ def _of_kafka(source: SourceSettings, settings: Mapping[str, object]) -> Input:
     return Input(tuple(specs), summary, tuple(found), tuple(errors))
 
 
-_INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object]], Input]] = {"files": _of_files, "kafka": _of_kafka}
+_INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], Sequence[str]], Input]] = {
+    "files": _of_files,
+    "kafka": _of_kafka,
+}
 
 
 def _spec(source: SourceSettings, what: str, settings: Mapping[str, object]) -> SourceSpec:

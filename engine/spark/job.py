@@ -30,7 +30,7 @@ from engine.model.incidents import Blind, Evidence, Incident, Roster, Verdict
 from engine.model.rules import Plan
 from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import AtWork, watched
-from engine.spark.plans import at_work, forget_plan, query_id
+from engine.spark.plans import at_work, done, forget_plan, query_id
 from engine.spark.rows import SCHEMA, Item, Loss, Notice, item
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
@@ -299,13 +299,16 @@ class _Batches:
         self._job.on_batch(BatchReport(batch, 0, 0, (said,)))
 
     def watch(self, query: StreamingQuery) -> None:
-        """Say it when the batch at work has just become overdue: a job that hangs would be as silent as one without input."""
+        """Say it when the batch at work, or its planning, has just become overdue: a job that hangs would be as silent as one
+        without input."""
         before, bound_s = self._at_work, self._job.overdue_after_s
-        now = self._at_work = watched(before, at_work(_offsets(self._job)), time.monotonic(), bound_s)
+        batch, planning = _at_work(query, _offsets(self._job))
+        now = self._at_work = watched(before, batch, time.monotonic(), bound_s, planning)
         if now is not None and now.overdue and not (before and before.overdue):
             log, doing = log_of(self._job.checkpoint), query.status["message"]
             then = f"if it stays so and {log} does not say why, end tocsin and start it again: it goes on where it ended"
-            said = f"batch {now.batch} has been at work for {bound_s:.0f} s (Spark: {doing}); {then}"
+            what = "been at work" if not planning else "been planned, a source not saying what there is to read,"
+            said = f"batch {now.batch} has {what} for {bound_s:.0f} s (Spark: {doing}); {then}"
             self._job.on_batch(BatchReport(now.batch, 0, 0, (said,)))
 
     def _put(self, items: Sequence[Item], batch: int) -> BatchReport:
@@ -345,6 +348,15 @@ def _ended(revisions: Iterable[Incident]) -> Iterator[str]:
     for incident in revisions:
         if incident.why.endswith(NOT_JUDGED):
             yield f"{incident.id} ({incident.title}) is {incident.status}: {incident.why}"
+
+
+def _at_work(query: StreamingQuery, checkpoint: Path) -> tuple[int | None, str]:
+    """Return the batch that is planned or being planned, and not done, and the query's last report if it is being planned."""
+    batch = at_work(checkpoint)
+    if batch is not None or not query.status["isTriggerActive"]:
+        return batch, ""
+    report = query.lastProgress
+    return done(checkpoint) + 1, "none" if report is None else str(report["timestamp"])
 
 
 def _offsets(job: Job) -> Path:

@@ -14,7 +14,7 @@ import typer
 from msgspec.structs import replace
 
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
-from engine.cli.inputs import Input, checks, opened, unreadable
+from engine.cli.inputs import Input, checks, opened, own_paths, unreadable
 from engine.cli.notifying import build, drain, explained, running
 from engine.cli.output import count
 from engine.cli.receiving import open_receivers
@@ -76,7 +76,7 @@ def run(
     """Run the job of `config`; the help text is HELP."""
     settings = load(config, checks())
     plan = _plan(settings)
-    sources = [opened(source, once) for source in settings.sources]
+    sources = [opened(source, once, own_paths(settings)) for source in settings.sources]
     refused = _check(sources, once, dry_run)
     check_runtime()
     if dry_run:

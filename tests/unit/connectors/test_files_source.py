@@ -1,64 +1,16 @@
 """Files as a stream: nothing lost, nothing twice, over growth, rotation, truncation and deletion."""
 
 import gzip
-import json
 import os
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from connectors.files import FilesSource
-from engine.errors import DataLoss, SourceDenied
-from engine.model.records import Progress
-from engine.ports import Chunk, Offset
-
-
-@dataclass
-class Reader:
-    """Reads a source trigger by trigger, the way the Spark adapter does: offsets and slices survive as JSON only."""
-
-    source: FilesSource
-    offset: Offset = field(default_factory=dict)
-    losses: list[DataLoss] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.offset = json.loads(json.dumps(self.source.initial()))
-
-    def trigger(self, max_lines: int | None = None) -> list[Chunk]:
-        end = json.loads(json.dumps(self.source.latest(self.offset, max_lines)))
-        chunks: list[Chunk] = []
-        for slice_ in json.loads(json.dumps(self.source.partitions(self.offset, end))):
-            chunks += self.read(slice_)
-        self.offset = end
-        return chunks
-
-    def read(self, slice_: dict[str, Any]) -> list[Chunk]:
-        chunks = []
-        try:
-            for chunk in self.source.chunks(slice_):
-                chunks.append(chunk)
-        except DataLoss as loss:
-            self.losses.append(loss)
-        return chunks
-
-    def text(self, max_lines: int | None = None) -> str:
-        return "".join(chunk.data.decode() for chunk in self.trigger(max_lines))
-
-    def progress(self) -> Progress:
-        (one,) = self.source.progress(self.offset)
-        return one
-
-
-def source(folder: Path, pattern: str = "*.log*", **settings: Any) -> Reader:
-    return Reader(FilesSource([str(folder / pattern)], **settings))
-
-
-def append(path: Path, text: str) -> None:
-    with path.open("a") as stream:
-        stream.write(text)
+from engine.errors import SourceDenied
+from tests.unit.connectors.triggers import LONG_S, Reader, append
+from tests.unit.connectors.triggers import reader as source
 
 
 @pytest.fixture
@@ -151,12 +103,13 @@ def test_compressing_a_file_that_was_read_does_not_read_it_again(log: Path) -> N
     assert reader.text() == "three\n"
 
 
-def test_a_compressed_file_is_read_whole_once_it_is_settled(tmp_path: Path) -> None:
+def test_a_compressed_file_is_read_whole_once_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "old.log.gz"
-    path.write_bytes(gzip.compress(b"a\nb\nc"))
+    packed = gzip.compress(b"a\nb\nc")
+    path.write_bytes(packed[:-3])
     reader = source(tmp_path)
-    assert reader.text() == "", "it may still be written"
-    os.utime(path, (1_700_000_000, 1_700_000_000))
+    assert reader.text() == "", "it is still being written"
+    path.write_bytes(packed)
     assert reader.text(max_lines=1) == "a\nb\nc"
     assert reader.text() == ""
     assert reader.progress().closed
@@ -194,6 +147,8 @@ def test_a_rotated_file_that_was_read_and_deleted_is_forgotten(log: Path) -> Non
     old.write_text("zero\n")
     reader = source(log.parent)
     reader.trigger()
+    reader.clocks.pass_by(LONG_S)
+    reader.trigger()
     old.unlink()
     reader.trigger()
     reader.trigger()
@@ -206,7 +161,7 @@ def test_a_file_that_vanishes_between_planning_and_reading_is_a_loss(log: Path) 
     end = reader.source.latest(reader.offset)
     (slice_,) = reader.source.partitions(reader.offset, end)
     log.unlink()
-    assert reader.read(dict(slice_)) == []
+    assert list(reader.read(slice_)) == []
     assert [(loss.lost_from, loss.lost_to) for loss in reader.losses] == [(0, 8)]
 
 
@@ -216,7 +171,7 @@ def test_a_planned_slice_is_read_from_where_rotation_moved_the_file(log: Path) -
     (slice_,) = reader.source.partitions(reader.offset, end)
     log.rename(log.parent / "server.log.1")
     log.write_text("three\n")
-    assert [c.data for c in reader.read(dict(slice_))] == [b"one\ntwo\n"]
+    assert [c.data for c in reader.read(slice_)] == [b"one\ntwo\n"]
 
 
 def test_a_damaged_archive_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -248,7 +203,7 @@ def test_labels_are_taken_from_the_path(tmp_path: Path) -> None:
     (tmp_path / "broker-12").mkdir()
     (tmp_path / "broker-12" / "server.log").write_text("x\n")
     labels = {"cluster": "prod", "broker": r"{path:broker-(\d{1,3})}", "rack": "{path:rack-(.)}"}
-    (chunk,) = Reader(FilesSource([str(tmp_path)], labels)).trigger()
+    (chunk,) = Reader({"paths": [str(tmp_path)], "labels": labels}).trigger()
     assert chunk.labels == {"cluster": "prod", "broker": "12"}
 
 
@@ -262,7 +217,7 @@ def test_a_rotated_files_period_is_read_in_the_zone_of_its_source(tmp_path: Path
 
 def test_slices_share_the_bytes_and_keep_streams_whole(tmp_path: Path) -> None:
     for n in range(4):
-        (tmp_path / f"{n}.log").write_text("x\n" * 100)
+        (tmp_path / f"{n}.log").write_text(f"{n}\n" * 100)
     files = FilesSource([str(tmp_path)])
     slices = files.partitions(files.initial(), files.latest(files.initial()), parallelism=2)
     names = [[chunk.source_id for chunk in files.chunks(slice_)] for slice_ in slices]

@@ -32,3 +32,14 @@ def test_each_batch_starts_anew() -> None:
 def test_a_query_that_waits_for_input_is_not_at_work_however_long_ago_its_last_batch_was() -> None:
     assert after((0, 7), (10, None), (5000, 8)) == AtWork(8, 5000)
     assert after((0, 7), (5000, None)) is None
+
+
+def test_a_planning_that_does_not_end_is_overdue_and_many_short_ones_are_not() -> None:
+    started = watched(None, 3, 0, BOUND_S, planning="10:00:00")
+    assert watched(started, 3, BOUND_S, BOUND_S, planning="10:00:00") == AtWork(3, 0, overdue=True, planning="10:00:00")
+    assert watched(started, 3, BOUND_S, BOUND_S, planning="10:00:10") == AtWork(3, BOUND_S, planning="10:00:10")
+
+
+def test_a_batch_counts_from_the_end_of_its_planning() -> None:
+    started = watched(None, 3, 0, BOUND_S, planning="none")
+    assert watched(started, 3, BOUND_S, BOUND_S) == AtWork(3, BOUND_S)

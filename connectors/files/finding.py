@@ -1,0 +1,116 @@
+"""From what somebody names to the files behind it: paths, globs, folders, standard input."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from glob import glob, has_magic
+from pathlib import Path
+
+from msgspec import Struct
+
+from connectors.files.opening import STDIN, irregular, refused
+from engine.errors import SourceError, SourceMissing
+
+NOT_LOGS = frozenset((".md", ".yml", ".yaml"))  # skipped inside directories, read when named
+
+
+class Found(Struct, frozen=True):
+    """The files behind what somebody asked for, in order and each once, and a clear error for each part that cannot be read."""
+
+    files: tuple[str, ...]
+    errors: tuple[SourceError, ...] = ()
+
+
+def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> Found:
+    """Return the files that `wanted` stands for: paths, globs (`**` too), directories (recursive, sorted), `-`.
+
+    Inside directories hidden files and the suffixes of NOT_LOGS are left out. What a glob or a directory holds that is no
+    regular file (a pipe, a device) is an error each; a path that is named is returned whatever it is. What lies in or is one
+    of `excluded` (absolute paths), or is a SQLite file beside one (`-wal`), is left out.
+    """
+    files: dict[str, None] = {}
+    errors: list[SourceError] = []
+    is_own = _Own(excluded)
+    for name in wanted:
+        try:
+            _expand(name, is_own, files, errors)
+        except SourceError as error:
+            errors.append(error)
+    return Found(tuple(files), tuple(errors))
+
+
+class _Own:
+    """Tells what is left out. Links in the path of a folder are resolved, so that it is found under any name."""
+
+    def __init__(self, excluded: Sequence[str]) -> None:
+        self._paths = tuple(os.path.realpath(path) for path in excluded)
+        self._folders: dict[str, str] = {}  # resolved once: this is asked of every file at every look
+
+    def __call__(self, path: str) -> bool:
+        if not self._paths:
+            return False
+        folder, name = os.path.split(path)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder or ".")
+        real = os.path.join(self._folders[folder], name)  # noqa: PTH118
+        return any(real == own or real.startswith((own + os.sep, own + "-")) for own in self._paths)
+
+
+def _expand(name: str, is_own: _Own, files: dict[str, None], errors: list[SourceError]) -> None:
+    if name == STDIN:
+        files[name] = None
+    elif has_magic(name) and not Path(name).exists():
+        matched = [path for path in sorted(glob(name, recursive=True)) if not Path(path).is_dir()]  # noqa: PTH207  (as typed)
+        if not matched:
+            raise SourceMissing(f"{name}: no file matches")
+        _add([path for path in matched if not is_own(path)], files, errors)
+    elif Path(name).is_dir():
+        _add(_files_below(name, is_own), files, errors)
+    elif is_own(_present(name)):
+        raise SourceError(f"{name}: tocsin writes this file itself; it is not read as a log")
+    else:
+        files[name] = None
+
+
+def _add(paths: Iterable[str], files: dict[str, None], errors: list[SourceError]) -> None:
+    for path in paths:
+        if (error := _irregular(path)) is None:
+            files[path] = None
+        else:
+            errors.append(error)
+
+
+def _irregular(path: str) -> SourceError | None:
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116  (as typed)
+    except OSError:
+        return None  # a link to nothing, or gone: whoever opens it says so
+    return None if stat.S_ISREG(mode) else irregular(path, mode)
+
+
+def _present(name: str) -> str:
+    try:
+        os.stat(name)  # noqa: PTH116  (a Path would drop a leading ./, and with it the name the user gave)
+    except OSError as error:
+        raise refused(name, error) from error
+    return name
+
+
+def _files_below(folder: str, is_own: _Own) -> list[str]:
+    paths: list[str] = []
+
+    def refuse(error: OSError) -> None:
+        raise refused(str(error.filename), error)
+
+    for parent, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and not is_own(str(Path(parent, name))))
+        paths += [path for name in sorted(names) if _is_log(name) and not is_own(path := str(Path(parent, name)))]
+    if not paths:
+        raise SourceMissing(f"{folder}: holds no log files")
+    return paths
+
+
+def _is_log(name: str) -> bool:
+    return not name.startswith(".") and Path(name).suffix not in NOT_LOGS
