@@ -15,7 +15,7 @@ import re2
 from engine.match.checks import expression
 from engine.match.digits import widened
 from engine.match.fields import encoded
-from engine.match.masking.hints import HINT, PHONE_HINT
+from engine.match.masking.hints import HINT, PHONE_HINT, hint_of
 from engine.model.matches import EVIDENCE_BYTES, Value
 from engine.model.records import Labels
 from engine.model.redaction import Redaction
@@ -88,8 +88,12 @@ class Redactor:
         return value if clean == part else clean
 
     def _stretches(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
-        for find, mask in _finders(self._redaction.email, self._redaction.phone):
-            yield from ((start, end, mask) for start, end in find(data))
+        hinted: dict[re2._Regexp, bool] = {}
+        for hint, find, mask in _finders(self._redaction.email, self._redaction.phone):
+            if hint not in hinted:
+                hinted[hint] = hint.search(data) is not None
+            if hinted[hint]:
+                yield from ((start, end, mask) for start, end in find(data))
         for pattern in self._patterns:
             for hit in pattern.finditer(data):
                 groups = range(1, len(hit.groups()) + 1) or (0,)
@@ -116,8 +120,8 @@ def cut(text: str) -> str:
 
 
 @cache
-def _finders(email: bool, phone: bool) -> tuple[tuple[_Finder, bytes], ...]:
-    """Return the finders with their masks; compiled when a text may hold a secret first, for most logs hold none."""
+def _finders(email: bool, phone: bool) -> tuple[tuple[re2._Regexp, _Finder, bytes], ...]:
+    """Return hints, the finders that find nothing without them, and their masks; compiled when a text may hold a secret first, for most logs hold none."""
     from engine.match.masking import (  # noqa: PLC0415
         addresses,
         assigned,
@@ -128,28 +132,20 @@ def _finders(email: bool, phone: bool) -> tuple[tuple[_Finder, bytes], ...]:
         shapes,
     )
 
-    secrets: tuple[_Finder, ...] = (
-        shapes.private_keys,
-        shapes.shapes,
-        assigned.assigned,
-        elements.elements,
-        elements.options,
-        headers.headers,
-        headers.scram,
-        headers.jaas,
-        addresses.addresses,
-        addresses.hooks,
-        near.near,
-    )
     mask, mail, card, national_id, telephone = _MASKS
-    return (
-        *((find, mask) for find in secrets),
-        (personal.cards, card),
-        (personal.residents, national_id),
-        (personal.named_phones, telephone),
-        *(((personal.phones, telephone),) if phone else ()),
-        *(((personal.mails, mail),) if email else ()),
-    )
+    groups: Mapping[str, Iterable[tuple[_Finder, bytes]]] = {
+        "shapes": ((shapes.private_keys, mask), (shapes.shapes, mask)),
+        "names": ((assigned.assigned, mask), (elements.elements, mask), (elements.options, mask)),
+        "commands": ((elements.commands, mask),),
+        "protocols": ((headers.headers, mask), (headers.jaas, mask)),
+        "scram": ((headers.scram, mask),),
+        "addresses": ((addresses.addresses, mask), (addresses.hooks, mask)),
+        "near": ((near.near, mask),),
+        "numbers": ((personal.cards, card), (personal.residents, national_id), (personal.named_phones, telephone)),
+        "mails": ((personal.mails, mail),) if email else (),
+    }
+    listed = [(hint_of(group), finder, mask) for group, finders in groups.items() for finder, mask in finders]
+    return (*listed, *(((PHONE_HINT, personal.phones, telephone),) if phone else ()))
 
 
 def _hint(pattern: str) -> re2._Regexp:

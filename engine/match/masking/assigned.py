@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from engine.match.checks import expression
 from engine.match.masking import names
-from engine.match.masking.values import QUOTE, closing_quote, line_end, opening_quote, spaced_end, token_end
+from engine.match.masking.values import QUOTE, Lines, closing_quote, opening_quote, spaced_end, token_end
 
 Stretch = tuple[int, int]
 
 _ASSIGNED = expression(
     rf"({names.NAME})(?:{QUOTE}|\])*[ \t]*(?:(=>|:=|={{1,2}}|:|%3[DA])|((?:[ \t]+(?:is|was|ist|es|est)\b|[은는이가はが是为為])[ \t]*:?)|"
-    rf"([,;]?\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|</[\w:]+>\s*<value>|/?>\s*<value>)|([ \t]+){QUOTE})",
+    rf"([,;]?\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|</[\w:]+>\s*<value>|/?>\s*<value>)|([ \t]*\([ \t]*){QUOTE}|([ \t]+)[^\s=:,;])",
     nocase=True,
 )
 _BLANKS = expression(r"[ \t]*")
@@ -26,69 +26,81 @@ _REFUSING = expression(
     r"retriev\w*|obtain\w*|find|read\w*|pars\w*|resolv\w*|decrypt\w*|verif\w*|validat\w*|refresh\w*|renew\w*|expired|mismatch)\b",
     nocase=True,
 )
+_LONGEST_NEXT = 4096  # bytes of a value in the next line
 _BEFORE = 48  # bytes before a name that may say that its value was refused or not found
+_IN_A_LIST = expression(r"[;,{][ \t]*\\*[\"']?$")  # of settings: a value goes on to the next one
 _INTRODUCED = expression(r"(?:^|[:\]>|-][ \t]|\t|^[ \t]*[-*][ \t])$")
 _DIGITS = expression(r"[0-9]+")
 _NUMBERS = expression(r"[0-9, ]*")
 _UPPER = expression(r"[A-Z_]+")
 _REQUEST = expression(r"api[._\-]?key$", nocase=True)  # `apiKey=FETCH`: Kafka's word for the kind of a request
+_COMPOUND = expression(r"[a-z][._\-]?[A-Z]|[A-Za-z][._\-][A-Za-z]")
+_APART_FROM = expression(r"[=:/(]|^-|^[\w.\-]+\.[a-z]+$|[0-9a-f]{8}-[0-9a-f]{4}-|^v[0-9]|-[0-9]+[.,;:)\]]*$")
 _LIST = frozenset(b"[{")
 
 
 class Assignment(Struct, frozen=True):
-    """A name and how its value follows: `sign` is one of `=`, `:`, `is`, `pair` and `quote`, `at` the place of the value.
+    """A name and how its value follows: `sign` is one of `=`, `:`, `is`, `pair`, `call` and `blank`, `at` the place of the value.
 
-    `alone`: blanks only are before the name on its line. `introduced`: blanks, or what may stand before a setting.
-    `spaced`: blanks are around the sign.
+    `before` is what stands before the name on its line, as far as it is looked at; `gap` what does between name and sign.
     """
 
     kind: str
     name: bytes
     sign: str
     at: int
-    alone: bool
-    introduced: bool
-    spaced: bool
-    refused: bool
+    before: bytes
+    gap: bytes
+
+    @property
+    def alone(self) -> bool:
+        """Whether the line holds nothing but blanks and marks of a list before the name."""
+        return len(self.before) < _BEFORE and not self.before.strip(b" \t\"'\\{-")
+
+    @property
+    def introduced(self) -> bool:
+        """Whether blanks are before the name, or what stands before a setting in a log line."""
+        return _INTRODUCED.search(self.before) is not None
+
+    @property
+    def spaced(self) -> bool:
+        """Whether the value may hold blanks: blanks are around the sign, or other settings around it."""
+        return self.sign == "=" and self.gap[-1:] in (b" ", b"\t") or _IN_A_LIST.search(self.before) is not None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the text before the name says that there is no value, or a wrong one."""
+        return _REFUSING.search(self.before) is not None
 
 
 def assigned(data: bytes) -> Iterator[Stretch]:
     """Yield the stretches of values behind names of secrets."""
-    at, line, end = 0, 0, -1
+    at, lines = 0, Lines(data)
     while (hit := _ASSIGNED.search(data, at)) is not None:
-        at = hit.end(5) if hit.group(5) else hit.end()
-        if at > end:
-            line, end = data.rfind(b"\n", line, hit.start()) + 1 or line, line_end(data, at)
-        assignment = _assignment(data, hit, line)
-        if assignment is None:
-            continue
-        stretch = _value(data, assignment, max(end, at))
+        at = _sign_end(hit)
+        assignment = _assignment(data, hit, lines)
+        stretch = _value(data, assignment, lines.end(assignment.at)) if assignment is not None else None
         if stretch is not None:
             yield stretch
             at = max(at, stretch[1])
 
 
-def _assignment(data: bytes, hit: re2._Match, line: int) -> Assignment | None:
-    name = hit.group(1).strip(b".-_")
-    sign = _sign(hit)
-    begin = _BLANKS.match(data, hit.end(5) if hit.group(5) else hit.end()).end()
-    tight = sign == "=" and begin == hit.end() and data[hit.start(2) - 1 : hit.start(2)] not in (b" ", b"\t")
-    kind = names.kind_of(name, tight)
+def _assignment(data: bytes, hit: re2._Match, lines: Lines) -> Assignment | None:
+    name = hit.group(1).removeprefix(b"u0022").removeprefix(b"u0027").strip(b".-_")  # a quote as JSON escapes it
+    kind = names.kind_of(name)
     if kind is None:
         return None
-    start = hit.start()
-    before = data[max(line, start - _BEFORE) : start]
-    spaced = sign == "=" and data[hit.start(2) - 1 : hit.start(2)] in (b" ", b"\t")
+    start, sign_start = hit.start(), max(hit.start(2), hit.end(1))
+    lines.end(start)
+    before = data[max(lines.begin, start - _BEFORE) : start]
     return Assignment(
-        kind,
-        name,
-        sign,
-        begin,
-        alone=start - line <= _BEFORE and not before.strip(b" \t\"'\\{-"),
-        introduced=_INTRODUCED.search(before) is not None,
-        spaced=spaced,
-        refused=_REFUSING.search(before) is not None,
+        kind, name, _sign(hit), _BLANKS.match(data, _sign_end(hit)).end(), before, data[max(hit.end(1), sign_start - 1) : sign_start]
     )
+
+
+def _sign_end(hit: re2._Match) -> int:
+    """Return where the value may begin: what an expression without a look ahead has taken of it is given back."""
+    return next((hit.end(group) for group in (5, 6) if hit.group(group)), hit.end())
 
 
 def _sign(hit: re2._Match) -> str:
@@ -96,7 +108,7 @@ def _sign(hit: re2._Match) -> str:
         return ":" if hit.group(2) in (b":", b"%3A", b"%3a") else "="
     if hit.group(3):
         return ":" if hit.group(3).rstrip().endswith(b":") else "is"
-    return "pair" if hit.group(4) else "quote"
+    return "pair" if hit.group(4) else "call" if hit.group(5) else "blank"
 
 
 def _value(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
@@ -121,11 +133,13 @@ def _value(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
 
 def _next_line(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
     begin = _BLANKS.match(data, min(end + 1, len(data))).end()
-    stop = line_end(data, begin)
+    stop = data.find(b"\n", begin, begin + _LONGEST_NEXT)
+    stop = min(len(data), begin + _LONGEST_NEXT) if stop < 0 else stop
     value = data[begin:stop].rstrip()
-    if not value or b" " in value or _NOT_A_VALUE.match(data, begin, min(stop + 1, len(data))) is not None:
+    phrase = assignment.kind == names.PASSWORDS and assignment.introduced and begin > end + 1
+    if not value or (b" " in value and not phrase) or _NOT_A_VALUE.match(data, begin, min(stop + 1, len(data))) is not None:
         return None
-    return (begin, begin + len(value)) if _is_secret(value, b"", assignment) else None
+    return (begin, begin + len(value)) if _is_secret(value.partition(b" ")[0], b"", assignment) else None
 
 
 def _bracketed(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
@@ -145,8 +159,8 @@ def _is_quoted_secret(value: bytes, assignment: Assignment) -> bool:
     if names.is_nothing(value):
         return False
     if assignment.kind == names.INFOS:
-        return b":" in value
-    if assignment.sign == "quote":
+        return names.is_user_info(value)
+    if assignment.sign == "blank":
         return assignment.kind == names.PASSWORDS and not names.is_prose(value)
     if assignment.kind == names.TOKENS:
         return len(value) > 4 and not (names.is_statement(value) or _UPPER.fullmatch(value)) and b" " not in value
@@ -158,7 +172,9 @@ def _is_secret(token: bytes, rest: bytes, assignment: Assignment) -> bool:
     if names.is_nothing(token) or (token == b"not" and rest.startswith(b" set")):
         return False
     if assignment.kind == names.INFOS:
-        return b":" in token
+        return names.is_user_info(token)
+    if assignment.sign == "blank":
+        return _is_apart(token, assignment)
     if assignment.sign == "is":
         return names.is_mixed(token)
     if assignment.kind == names.TOKENS:
@@ -166,6 +182,12 @@ def _is_secret(token: bytes, rest: bytes, assignment: Assignment) -> bool:
     if assignment.kind == names.PASSWORDS:
         return _is_password(token, rest, assignment)
     return not _is_no_secret(token, assignment) and _is_other_secret(token, rest, assignment)
+
+
+def _is_apart(token: bytes, assignment: Assignment) -> bool:
+    """Tell whether a value that only blanks part from its name is a secret: no word, and no word of a name alone before it."""
+    compound = assignment.kind == names.PASSWORDS or _COMPOUND.search(assignment.name) is not None
+    return compound and names.is_mixed(token) and not (names.is_statement(token) or _APART_FROM.search(token))
 
 
 def _is_no_secret(token: bytes, assignment: Assignment) -> bool:
@@ -178,8 +200,8 @@ def _is_no_secret(token: bytes, assignment: Assignment) -> bool:
 def _is_other_secret(token: bytes, rest: bytes, assignment: Assignment) -> bool:
     if assignment.sign != ":":
         return True
-    sole = not rest.strip(b" \t\"')]},;.")
-    return names.is_mixed(token) or not (names.is_wordy(token) and (not sole or assignment.refused or names.is_prose(token)))
+    sole = not rest.strip(b" \t\"')]},;.") and not assignment.refused and not assignment.name.endswith((b"s", b"S"))
+    return names.is_mixed(token) or not (names.is_wordy(token) and (not sole or names.is_prose(token)))
 
 
 def _is_token(token: bytes, rest: bytes, assignment: Assignment) -> bool:
@@ -193,6 +215,8 @@ def _is_token(token: bytes, rest: bytes, assignment: Assignment) -> bool:
 
 
 def _is_password(token: bytes, rest: bytes, assignment: Assignment) -> bool:
+    if _DIGITS.fullmatch(token) and len(token) < 4:
+        return False
     if assignment.sign != ":":
         return not (names.is_statement(token) and _UPPER.fullmatch(token.rstrip(b",;.)]}")))
     if names.is_prose(token) or names.is_statement(token):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from engine.match.checks import expression
 from engine.match.masking import names
-from engine.match.masking.values import QUOTE, closing_quote, line_end, opening_quote, token_end
+from engine.match.masking.values import QUOTE, Lines, closing_quote, opening_quote, token_end
 
 Stretch = tuple[int, int]
 
@@ -32,10 +32,10 @@ _JAAS_STOP = expression(r"""[;\n]|\\*["']""")
 
 def headers(data: bytes) -> Iterator[Stretch]:
     """Yield the credentials of Authorization headers, of schemes without one, and of cookies."""
-    at = 0
+    at, lines = 0, Lines(data)
     while (hit := _AUTHORIZATION.search(data, at)) is not None:
         at = hit.end()
-        stretch = _credentials(data, at, hit.group(2) or hit.group(1) or b"", (hit.group(3) or b"").lower())
+        stretch = _credentials(data, at, lines.end(at), hit.group(2) or hit.group(1) or b"", (hit.group(3) or b"").lower())
         if stretch is not None:
             yield stretch
             at = max(at, stretch[1])
@@ -56,24 +56,23 @@ def scram(data: bytes) -> Iterator[Stretch]:
 
 def jaas(data: bytes) -> Iterator[Stretch]:
     """Yield the options of login modules; the name of the class stays."""
-    at = 0
+    at, lines = 0, Lines(data)
     while (hit := _JAAS_SETTING.search(data, at)) is not None:
         quote, begin = hit.group(1) or b"", hit.end()
-        end = line_end(data, begin)
+        end = lines.end(begin)
         stop = closing_quote(data, begin, quote, end) if quote else _module_end(data, begin, end)
         module = _MODULE.match(data, begin, stop)
         if not names.is_nothing(data[begin:stop].strip()):
             yield begin if module is None else module.end(), stop
         at = max(stop, begin)
-    at = 0
+    at, lines = 0, Lines(data)
     while (hit := _JAAS.search(data, at)) is not None:
-        at = _module_end(data, hit.end(), line_end(data, hit.end()))
+        at = _module_end(data, hit.end(), lines.end(hit.end()))
         if hit.end() < at:
             yield hit.end(), at
 
 
-def _credentials(data: bytes, at: int, quote: bytes, scheme: bytes) -> Stretch | None:
-    end = line_end(data, at)
+def _credentials(data: bytes, at: int, end: int, quote: bytes, scheme: bytes) -> Stretch | None:
     if quote:
         stop = closing_quote(data, at, quote, end)
     elif scheme.startswith(_LISTS):
@@ -86,10 +85,10 @@ def _credentials(data: bytes, at: int, quote: bytes, scheme: bytes) -> Stretch |
 
 
 def _cookies(data: bytes) -> Iterator[Stretch]:
-    at = 0
+    at, lines = 0, Lines(data)
     while (hit := _COOKIE.search(data, at)) is not None:
         at, quote = hit.end(), hit.group(3) or (hit.group(1) if not hit.group(2) else b"") or b""
-        end = line_end(data, at)
+        end = lines.end(at)
         stop = closing_quote(data, at, quote, end) if quote else end
         if _CRUMB.match(data, at, stop) is not None:
             yield at, stop

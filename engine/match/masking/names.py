@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from engine.match.checks import expression
 
 _SEP = r"[._\- ]?"
@@ -22,19 +24,19 @@ SECRET = (
     r"salt|authkey|keytab{0}_?base64"
 ).replace("{0}", "")
 TOKEN = r"tokens?"
-INFO = r"(?:auth|credentials|registry)[._\-]user[._\-]?info|(?:basic[._\-])?user[._\-]info"
+INFO = r"\bauth\b|(?:auth|credentials|registry)[._\-]user[._\-]?info|(?:basic[._\-])?user[._\-]info"
 _AFFIX = (
     rf"(?:s|[0-9]{{1,2}}|{_SEP}(?:hash(?:ed)?|value|plain(?:text)?|confirm(?:ation)?|repeat|old|new|current|previous|prod|"
     r"production|dev|staging|test|base64|b64|enc|encrypted|encoded|primary|secondary|md5|sha(?:1|256|512)))?(?:\[[^\]\s]{0,30}\])?"
 )
 # words that are whole names only, or follow a separator: `pass` ends `bypass` too
-_WHOLE = r"(?:^|[._\-])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|clave|auth)"
+_WHOLE = r"(?:^|[._\-]|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|clave)"
 
 _ENDS_PASSWORD = expression(rf"(?:(?:{PASSWORD})|{_WHOLE}){_AFFIX}$", nocase=True)
 _ENDS_SECRET = expression(rf"(?:{SECRET}){_AFFIX}$", nocase=True)
 _ENDS_TOKEN = expression(rf"(?:{TOKEN}){_AFFIX}$", nocase=True)
 _ENDS_INFO = expression(rf"(?:{INFO})$", nocase=True)
-_ENVIRONMENT = expression(r"[A-Z][A-Z0-9_]*")
+_ENVIRONMENT = expression(r"[A-Z][A-Z0-9_]*(?:\[\S*\])?")
 _NEUTRAL_TAIL = expression(
     r"(?:^|[_.\-])(?:file|files|path|dir|name|names|class|type|url|uri|endpoint|host|port|topic|topics|ttl|ms|seconds|length|len|"
     r"min|max|size|count|policy|reset|expiry|expires|expiration|enabled|disabled|required|version|provider|manager|store|format|"
@@ -43,7 +45,7 @@ _NEUTRAL_TAIL = expression(
 )
 
 # the names that a text may hold, with whatever is around the words
-NAME = rf"[\w.\-]*(?:{PASSWORD}|{SECRET}|{TOKEN}|{INFO}|\b(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|clave|auth)\b|_(?:pass|pw|sig|sas|pin|otp))[\w.\-]*(?:\[[^\]\s]*\])?"
+NAME = rf"[\w.\-]*(?:{PASSWORD}|{SECRET}|{TOKEN}|{INFO}|(?:\b|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|clave)\b|_(?:pass|pw|sig|sas|pin|otp))[\w.\-]*(?:\[[^\]\s]*\])?"
 
 # Kafka prints what it hides as [hidden], and an unset secret as null: both are worth reading
 _NOTHING = expression(
@@ -56,7 +58,7 @@ _NOTHING = expression(
 _STATEMENT = expression(
     r"(?:[A-Z]+_)+(?:AVAILABLE|FAILED|EXCEPTION|PARTITION|FOLLOWER|EPOCH|COORDINATOR|ERROR|TIMEOUT|TIMED_OUT|CONFIG|REQUEST|"
     r"COMMIT|OFFSET|FETCH|REPLICAS|LEADER|NONE|ID|GROUP|VERSION|STATE|OBJECT|ARRAY|STRING|NAME|NULL|FALSE|TRUE)[.,;:)\]}]*|"
-    r"(?:[a-z]\w*\.)+[A-Z][\w$.]*[:,;)]*|[A-Z]\w*[({\[@].*|[A-Z][A-Za-z]*(?:Exception|Error)\b.*|[a-z][a-z0-9+.\-]*://.*|/(?:[\w.\-]+/)+[\w.\-]*"
+    r"(?:[a-z]\w*\.)+[A-Z][\w$.]*[:,;)]*|[A-Z][A-Za-z]+[({\[].*|[a-z]\w*\(.*|\(.*|[\w.$]*[A-Z][A-Za-z]+@[0-9a-f]{6,}|[A-Z][A-Za-z]*(?:Exception|Error)\b.*|[a-z][a-z0-9+.\-]*://.*|/(?:[\w.\-]+/)+[\w.\-]*"
 )
 _PROSE = frozenset(
     b"""must should cannot can could is are was were has have had not non invalid incorrect wrong missing required expired expires
@@ -67,6 +69,7 @@ _PROSE = frozenset(
     unexpected expecting expected found only cannot, could, type string number object array class config configuration
     protection based plugin provider file property properties field parameter option setting""".split()
 )
+_USER_INFO = expression(r"[^\s:]+:[^\s:/][^\n]*$")
 _WORDY = expression(r"[A-Za-z][a-z]*[.,;:!?)]*")
 _COMPOUND = expression(r"[a-z]+(?:[-_.][a-z]+)+[.,;:!?)]*")
 _ENUMERATION = expression(r"[A-Z]+(?:_[A-Z]+)*[.,;:!?)]*")
@@ -76,12 +79,18 @@ _LETTER = expression(r"[A-Za-z]")
 PASSWORDS, SECRETS, TOKENS, INFOS = "password", "secret", "token", "info"
 
 
-def kind_of(name: bytes, tight: bool) -> str | None:
+_LONGEST = 128  # bytes of a name
+
+
+@lru_cache(4096)
+def kind_of(name: bytes) -> str | None:
     """Return what a name is of: a password, a secret, a token, a user with a password; None when it is no name of a secret.
 
-    Args:
-        tight: the value follows `=` at once, as in an environment.
+    The word of a secret ends its name, but for that of an environment variable (`SECRET_KEY_BASE`): `password.reset` and
+    `secret-events` are topics.
     """
+    if len(name) > _LONGEST:
+        return kind_of(name[-_LONGEST:])
     if _ENDS_INFO.search(name):
         return INFOS
     if _ENDS_PASSWORD.search(name):
@@ -90,13 +99,18 @@ def kind_of(name: bytes, tight: bool) -> str | None:
         return TOKENS
     if _ENDS_SECRET.search(name):
         return SECRETS
-    environment = tight and b"_" in name and _ENVIRONMENT.fullmatch(name) is not None
+    environment = b"_" in name and _ENVIRONMENT.fullmatch(name) is not None
     return SECRETS if environment and _NEUTRAL_TAIL.search(name) is None else None
 
 
 def is_nothing(value: bytes) -> bool:
     """Tell whether a value is none: unset, a switch, a placeholder, hidden already."""
     return not value or _NOTHING.fullmatch(value) is not None
+
+
+def is_user_info(value: bytes) -> bool:
+    """Tell whether a value is a user with a password."""
+    return _USER_INFO.match(value) is not None
 
 
 def is_statement(value: bytes) -> bool:

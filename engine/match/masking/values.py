@@ -25,10 +25,20 @@ _PLAUSIBLE_END = expression(
 WINDOW = 512  # bytes looked at first: most values are short
 
 
-def line_end(data: bytes, at: int) -> int:
-    """Return where the line ends that `at` lies in."""
-    end = data.find(b"\n", at)
-    return len(data) if end < 0 else end
+class Lines:
+    """The lines of a text; asked for places that only grow, it looks at each line once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.begin, self._end = 0, -1
+
+    def end(self, at: int) -> int:
+        """Return where the line ends that `at` lies in; `begin` is where it begins."""
+        if not self.begin <= at <= self._end:
+            self.begin = self._data.rfind(b"\n", max(self._end, 0), at) + 1 or (self._end + 1 if self._end >= 0 else 0)
+            end = self._data.find(b"\n", at)
+            self._end = len(self._data) if end < 0 else end
+        return self._end
 
 
 def opening_quote(data: bytes, at: int, before: int) -> bytes:
