@@ -31,6 +31,7 @@ _ORDINARY = Redaction()
 _Finder = Callable[[bytes], Iterable[tuple[int, int]]]
 _MASKS = tuple(mask.encode() for mask in (MASK, MAIL_MASK, CARD_MASK, NATIONAL_ID_MASK, PHONE_MASK))
 _ANY_MASK = expression(r"\[(?:redacted|e-mail|card|national-id|phone)\]")
+_COLOURS = expression(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 # what is not seen but splits a word: soft hyphen, joiners, zero-width blanks, marks of direction, variation selectors
 _INVISIBLE = dict.fromkeys(
     (0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F),
@@ -156,6 +157,8 @@ def _hint(pattern: str) -> re2._Regexp:
 
 def _plain(text: str) -> str:
     """Return `text` as it is read: without what nobody sees, and full-width letters as others."""
+    if "\x1b" in text:
+        text = str(_COLOURS.sub("", text))
     return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
 
 

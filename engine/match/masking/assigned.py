@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import re2
 from msgspec import Struct
 
 from engine.match.checks import expression
@@ -14,11 +13,12 @@ from engine.match.masking.values import QUOTE, Lines, closing_quote, opening_quo
 Stretch = tuple[int, int]
 
 _ASSIGNED = expression(
-    rf"({names.NAME})(?:{QUOTE}|\])*[ \t]*(?:(=>|:=|={{1,2}}|:|%3[DA])|((?:[ \t]+(?:is|was|ist|es|est)\b|[은는이가はが是为為])[ \t]*:?)|"
-    rf"([,;]?\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|</[\w:]+>\s*<value>|/?>\s*<value>)|([ \t]*\([ \t]*){QUOTE}|([ \t]+)[^\s=:,;])",
+    rf"({names.NAME})(?:{QUOTE}|\])*[ \t]*(?:=>|:=|={{1,2}}|:|%3[DA]|(?:[ \t]+(?:is|was|ist|es|est)\b|[은는이가はが是为為])[ \t]*:?|"
+    rf"[,;]?\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|</[\w:]+>\s*<value>|/?>\s*<value>|[ \t]*\([ \t]*{QUOTE}|[ \t]+[^\s=:,;()\[\]{{}}<>])",
     nocase=True,
 )
-_BLANKS = expression(r"[ \t]*")
+_VERBS = tuple(each.encode() for each in ("is", "was", "ist", "es", "est", "은", "는", "이", "가", "は", "が", "是", "为", "為"))
+_UNSET = b"null"  # what Kafka prints most often
 _BLOCK = expression(r"[|>][+-]?[ \t]*")  # YAML: the value stands in the next lines
 _NOT_A_VALUE = expression(r"[ \t]*(?:at |\.\.\.|caused by|\[?[0-9]{4}[-/][0-9]{2}|[\"']?[\w.\-]+[\"']?\s*(?:[=:]\s|[=:]$|=))", nocase=True)
 _REFUSING = expression(
@@ -42,7 +42,8 @@ _LIST = frozenset(b"[{")
 class Assignment(Struct, frozen=True):
     """A name and how its value follows: `sign` is one of `=`, `:`, `is`, `pair`, `call` and `blank`, `at` the place of the value.
 
-    `before` is what stands before the name on its line, as far as it is looked at; `gap` what does between name and sign.
+    `before` is what stands before the name on its line, as far as it is looked at; `gap` whether a blank
+    follows the name.
     """
 
     kind: str
@@ -50,7 +51,7 @@ class Assignment(Struct, frozen=True):
     sign: str
     at: int
     before: bytes
-    gap: bytes
+    gap: bool
 
     @property
     def alone(self) -> bool:
@@ -65,7 +66,7 @@ class Assignment(Struct, frozen=True):
     @property
     def spaced(self) -> bool:
         """Whether the value may hold blanks: blanks are around the sign, or other settings around it."""
-        return self.sign == "=" and self.gap[-1:] in (b" ", b"\t") or _IN_A_LIST.search(self.before) is not None
+        return (self.gap and self.sign == "=") or _IN_A_LIST.search(self.before) is not None
 
     @property
     def refused(self) -> bool:
@@ -77,38 +78,43 @@ def assigned(data: bytes) -> Iterator[Stretch]:
     """Yield the stretches of values behind names of secrets."""
     at, lines = 0, Lines(data)
     while (hit := _ASSIGNED.search(data, at)) is not None:
-        at = _sign_end(hit)
-        assignment = _assignment(data, hit, lines)
-        stretch = _value(data, assignment, lines.end(assignment.at)) if assignment is not None else None
+        (start, name_end), at = hit.span(1), hit.end()
+        name = data[start:name_end].removeprefix(b"u0022").removeprefix(b"u0027").strip(b".-_")  # a quote as JSON escapes it
+        kind = names.kind_of(name)
+        sign, at = _sign(data, name_end, at)
+        if kind is None:
+            continue
+        begin = _past_blanks(data, at)
+        if data.startswith(_UNSET, begin) and data[begin + 4 : begin + 5].isspace():
+            continue
+        lines.end(start)
+        assignment = Assignment(
+            kind, name, sign, begin, data[max(lines.begin, start - _BEFORE) : start], data[name_end : name_end + 1].isspace()
+        )
+        stretch = _value(data, assignment, lines.end(begin))
         if stretch is not None:
             yield stretch
             at = max(at, stretch[1])
 
 
-def _assignment(data: bytes, hit: re2._Match, lines: Lines) -> Assignment | None:
-    name = hit.group(1).removeprefix(b"u0022").removeprefix(b"u0027").strip(b".-_")  # a quote as JSON escapes it
-    kind = names.kind_of(name)
-    if kind is None:
-        return None
-    start, sign_start = hit.start(), max(hit.start(2), hit.end(1))
-    lines.end(start)
-    before = data[max(lines.begin, start - _BEFORE) : start]
-    return Assignment(
-        kind, name, _sign(hit), _BLANKS.match(data, _sign_end(hit)).end(), before, data[max(hit.end(1), sign_start - 1) : sign_start]
-    )
+def _sign(data: bytes, name_end: int, end: int) -> tuple[str, int]:
+    """Return how a value follows a name, and where: what the expression, which cannot look ahead, took of it is given back."""
+    tail = data[name_end:end].strip().lower()
+    if tail.endswith((b"=", b">", b":", b"%3d", b"%3a")):
+        return "pair" if b"value" in tail else ":" if tail.endswith((b":", b"%3a")) else "=", end
+    if tail.endswith(_VERBS):
+        return "is", end
+    if b"(" in tail:
+        return "call", data.rfind(b"(", name_end, end) + 1
+    while data[end - 1] & 0xC0 == 0x80:
+        end -= 1
+    return "blank", end - 1
 
 
-def _sign_end(hit: re2._Match) -> int:
-    """Return where the value may begin: what an expression without a look ahead has taken of it is given back."""
-    return next((hit.end(group) for group in (5, 6) if hit.group(group)), hit.end())
-
-
-def _sign(hit: re2._Match) -> str:
-    if hit.group(2):
-        return ":" if hit.group(2) in (b":", b"%3A", b"%3a") else "="
-    if hit.group(3):
-        return ":" if hit.group(3).rstrip().endswith(b":") else "is"
-    return "pair" if hit.group(4) else "call" if hit.group(5) else "blank"
+def _past_blanks(data: bytes, at: int) -> int:
+    while at < len(data) and data[at] in b" \t":
+        at += 1
+    return at
 
 
 def _value(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
@@ -132,7 +138,7 @@ def _value(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
 
 
 def _next_line(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
-    begin = _BLANKS.match(data, min(end + 1, len(data))).end()
+    begin = _past_blanks(data, end + 1)
     stop = data.find(b"\n", begin, begin + _LONGEST_NEXT)
     stop = min(len(data), begin + _LONGEST_NEXT) if stop < 0 else stop
     value = data[begin:stop].rstrip()

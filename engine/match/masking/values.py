@@ -6,6 +6,7 @@ from engine.match.checks import expression
 
 QUOTE = r"""(?:\\*["'`]|&quot;|&#3[49];|&apos;|%2[27]|\\+u002[27]|\\+x2[27])"""
 _OPENING = expression(QUOTE + r"|[«“”‘’„「『]")
+_FIRST = frozenset(b"\\\"'`&%")
 _CLOSING = {"«": "»", "“": "”", "„": "“", "‘": "’", "「": "」", "『": "』"}
 _BLANK = expression(r"\s")
 # in a value without quotes these end it: a delimiter before another key or a gap, a bracket that the value has not opened, a
@@ -43,6 +44,8 @@ class Lines:
 
 def opening_quote(data: bytes, at: int, before: int) -> bytes:
     """Return the quote that stands at `at`, with its backslashes; empty when there is none."""
+    if at >= before or data[at] not in _FIRST and data[at] < 0x80:
+        return b""
     hit = _OPENING.match(data, at, min(before, at + 32))
     return b"" if hit is None else bytes(hit.group())
 
