@@ -102,6 +102,7 @@ class Code(Enum):
     BAD_HOURS = ("TOC716", "A part of a time interval is no time, or a range that ends before it begins.")
     UNKNOWN_INTERVAL = ("TOC717", "A route names a time interval that does not exist.")
     DUPLICATE_INTERVAL = ("TOC718", "Two time intervals have the same name.")
+    BAD_REDACTION = ("TOC721", "A pattern of what is to be hidden cannot be used.")
 
     @property
     def id(self) -> str:

@@ -112,7 +112,7 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool) -
 def _plan(settings: Settings) -> Plan:
     """Return the rules of the configuration. Raises RulesError."""
     plan = with_layouts(load_cached(_rule_paths(settings), overrides=settings.overrides))
-    return replace(plan, context={**plan.context, **settings.context})
+    return replace(plan, context={**plan.context, **settings.context}, redaction=settings.redaction)
 
 
 def _rule_paths(settings: Settings) -> list[Path]:

@@ -12,7 +12,9 @@ Stretch = tuple[int, int]
 _URL = expression(r"[a-z][a-z0-9+.\-]*://([^\s\"'<>`]+)", nocase=True)
 _PORT = expression(r"[0-9]{1,5}")
 _PLAIN_USER = expression(r"[A-Za-z][A-Za-z_.\-]{0,31}")
-_ORACLE = expression(r"(?:\bjdbc:oracle:\w+:|\b(?:sqlplus|sqlldr|expdp|impdp|rman|tnsping)\s+(?:-\w+\s+)*)([\w$#.\-]+)/([^\s@/][^\s]*|\"[^\"\n]*\")@")
+_ORACLE = expression(
+    r"(?:\bjdbc:oracle:\w+:|\b(?:sqlplus|sqlldr|expdp|impdp|rman|tnsping)\s+(?:-\w+\s+)*)([\w$#.\-]+)/([^\s@/][^\s]*|\"[^\"\n]*\")@"
+)
 _HOOK = expression(
     r"https?://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:\w+\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/|"
     r"[\w.\-]*webhook\.office\.com/|outlook\.office(?:365)?\.com/webhook/|chat\.googleapis\.com/v[0-9]/|"

@@ -17,10 +17,14 @@ _ASSIGNED = expression(
     rf"[,;]?\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|</[\w:]+>\s*<value>|/?>\s*<value>|[ \t]*\([ \t]*{QUOTE}|[ \t]+[^\s=:,;()\[\]{{}}<>])",
     nocase=True,
 )
-_VERBS = tuple(each.encode() for each in ("is", "was", "ist", "es", "est", "은", "는", "이", "가", "は", "が", "是", "为", "為"))
+_VERBS = tuple(
+    each.encode() for each in ("is", "was", "ist", "es", "est", "은", "는", "이", "가", "は", "が", "是", "为", "為")
+)
 _UNSET = b"null"  # what Kafka prints most often
 _BLOCK = expression(r"[|>][+-]?[ \t]*")  # YAML: the value stands in the next lines
-_NOT_A_VALUE = expression(r"[ \t]*(?:at |\.\.\.|caused by|\[?[0-9]{4}[-/][0-9]{2}|[\"']?[\w.\-]+[\"']?\s*(?:[=:]\s|[=:]$|=))", nocase=True)
+_NOT_A_VALUE = expression(
+    r"[ \t]*(?:at |\.\.\.|caused by|\[?[0-9]{4}[-/][0-9]{2}|[\"']?[\w.\-]+[\"']?\s*(?:[=:]\s|[=:]$|=))", nocase=True
+)
 _REFUSING = expression(
     r"\b(?:invalid|bad|wrong|missing|no|unknown|unexpected|unrecognized|illegal|unable|cannot|fail\w*|error|load\w*|fetch\w*|get\w*|"
     r"retriev\w*|obtain\w*|find|read\w*|pars\w*|resolv\w*|decrypt\w*|verif\w*|validat\w*|refresh\w*|renew\w*|expired|mismatch)\b",
@@ -141,7 +145,7 @@ def _next_line(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
     begin = _past_blanks(data, end + 1)
     stop = data.find(b"\n", begin, begin + _LONGEST_NEXT)
     stop = min(len(data), begin + _LONGEST_NEXT) if stop < 0 else stop
-    value = data[begin:stop].rstrip()
+    value = data[begin:stop].partition(b" (")[0].rstrip()  # a logger may stand behind it
     phrase = assignment.kind == names.PASSWORDS and assignment.introduced and begin > end + 1
     if not value or (b" " in value and not phrase) or _NOT_A_VALUE.match(data, begin, min(stop + 1, len(data))) is not None:
         return None
@@ -206,7 +210,7 @@ def _is_no_secret(token: bytes, assignment: Assignment) -> bool:
 def _is_other_secret(token: bytes, rest: bytes, assignment: Assignment) -> bool:
     if assignment.sign != ":":
         return True
-    sole = not rest.strip(b" \t\"')]},;.") and not assignment.refused and not assignment.name.endswith((b"s", b"S"))
+    sole = not rest.strip(b" \t\"')]},;.") and not assignment.refused and not assignment.name.lower().endswith(b"secrets")
     return names.is_mixed(token) or not (names.is_wordy(token) and (not sole or names.is_prose(token)))
 
 

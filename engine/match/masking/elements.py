@@ -18,7 +18,10 @@ _ELEMENT = expression(
 _ELEMENT_END = expression(r"</|&lt;/|\\+u003c/", nocase=True)
 _CDATA_END = expression(r"]]>")
 _CDATA = b"<![CDATA["
-_OPTION = expression(rf"(?:^|[\s\"'\[,(])--?({names.NAME}|storepass|keypass|[a-z]*storepass|[a-z]*keypass|passin|passout)(?:{QUOTE}?,)?\s+", nocase=True)
+_OPTION = expression(
+    rf"(?:^|[\s\"'\[,(])--?({names.NAME}|storepass|keypass|[a-z]*storepass|[a-z]*keypass|passin|passout)(?:{QUOTE}?,)?\s+",
+    nocase=True,
+)
 _PASS_SOURCE = expression(r"\bpass:([^\s\"']+)")  # openssl -passin pass:x
 _USER = expression(rf"(?:^|\s)(?:-u|-U|--(?:proxy-)?user|--basic-auth|--auth)(?:\s+|=)?({QUOTE})?[^\s:\"'/=-][^\s:\"'/]*:")
 # commands of which an option holds a password, written next to it or behind a blank

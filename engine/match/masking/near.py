@@ -43,7 +43,10 @@ def near(data: bytes) -> Iterator[Stretch]:
         for candidate in _CANDIDATE.finditer(data, at, end):
             if candidate.start() > at + _WINDOW:
                 break
-            if is_random(candidate.group()) and _IDENTIFIER.search(data[max(0, candidate.start() - 24) : candidate.start()]) is None:
+            if (
+                is_random(candidate.group())
+                and _IDENTIFIER.search(data[max(0, candidate.start() - 24) : candidate.start()]) is None
+            ):
                 yield candidate.span()
                 at = max(at, candidate.end())
 

@@ -17,14 +17,14 @@ _MEASURE = expression(
     r"memory|end|start|hw|leo|watermark|checksum|crc)[\"']?\s*(?:=|:|\bis\b|\bof\b|\bto\b|\bfrom\b|\bat\b)?\s*[\"'(\[{]?$",
     nocase=True,
 )
-_RESIDENT = expression(
-    r"(?:^|[^\w.+/\-])([0-9]{2})(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[ \-]([1-8])[0-9]{6}(?:$|[^\w/\-])"
-)
+_RESIDENT = expression(r"(?:^|[^\w.+/\-])([0-9]{2})(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[ \-]([1-8])[0-9]{6}(?:$|[^\w/\-])")
 _RESIDENT_NAMED = expression(
     r"(?:주민(?:등록)?번호|외국인등록번호|resident\w*(?: registration)?(?: (?:number|no\.?))?|\brrn|jumin\w*)\W{0,4}([0-9]{6}[ \-]?[0-9]{7})(?:$|[^\w])",
     nocase=True,
 )
-_SOCIAL_NAMED = expression(r"(?:\bssn|social security(?: (?:number|no\.?))?)\W{0,4}([0-9]{3}[ \-]?[0-9]{2}[ \-]?[0-9]{4})(?:$|\W)", nocase=True)
+_SOCIAL_NAMED = expression(
+    r"(?:\bssn|social security(?: (?:number|no\.?))?)\W{0,4}([0-9]{3}[ \-]?[0-9]{2}[ \-]?[0-9]{4})(?:$|\W)", nocase=True
+)
 _PHONE_NAMED = expression(
     r"(?:\btel\b|telephone|\bphone|mobile|\bcell\b|\bfax\b|msisdn|whatsapp|전화(?:번호)?|휴대폰|핸드폰|연락처|電話|电话|手机|手機|携帯|telefon|"
     r"téléphone|teléfono|móvil|телефон)[\w.]*(?: (?:number|no\.?|nr\.?))?[\"']?[\s:=#.]{1,3}[\"']?"

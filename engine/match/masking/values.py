@@ -17,7 +17,7 @@ _DELIMITER = expression(
     r"""|\\u002[267]|\\u003c"""
 )
 _BRACKET = expression(r"[()\[\]{}]")
-_AFTER_BRACKET = frozenset(b" \t\r\n,;.:)]}\"'`/(\\&|<>")
+_CLOSED = expression(r"""[)\]}]{1,8}(?:$|[\s,;.:"'`/(\\&|<>])""")
 # in a value that may hold spaces
 _PLAUSIBLE_END = expression(
     r"""[,;]\s|[,;]?\s+\\*["']?[\w.\-]+\\*["']?\s*(?:=|:\s)|[,;][\w.\-]+=|\s[(\[{<|]|[)\]}](?:$|[\s,;.])|\\*["](?:$|[\s,;)\]}])"""
@@ -112,6 +112,6 @@ def _unopened(data: bytes, at: int, end: int) -> int:
             depth += 1
         elif depth:
             depth -= 1
-        elif place + 1 >= len(data) or data[place + 1] in _AFTER_BRACKET:
+        elif _CLOSED.match(data, place) is not None:
             return place
     return end

@@ -169,7 +169,9 @@ def telling(draw: st.DrawFn) -> tuple[str, str]:
     secret = draw(secrets())
     text = draw(st.one_of(st.sampled_from(PLACED), st.sampled_from(NAMED)))
     told = text.format(name=draw(st.sampled_from(NAMES)), secret=secret)
-    return draw(st.sampled_from(("{}", "{}\n\tat a.b.C.d(C.java:1)", "Error: {}", "[x] {} (a.b.C)"))).replace("{}", told), secret
+    return draw(st.sampled_from(("{}", "{}\n\tat a.b.C.d(C.java:1)", "Error: {}", "[x] {} (a.b.C)"))).replace(
+        "{}", told
+    ), secret
 
 
 TOPICS = (
