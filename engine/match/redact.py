@@ -34,9 +34,22 @@ _ANY_MASK = expression(r"\[(?:redacted|e-mail|card|national-id|phone)\]")
 _COLOURS = expression(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 # what is not seen but splits a word: soft hyphen, joiners, zero-width blanks, marks of direction, variation selectors
 _INVISIBLE = dict.fromkeys(
-    (0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F),
-     *range(0x2060, 0x2070), *range(0xFE00, 0xFE10))
-)  # fmt: skip
+    (
+        0xAD,
+        0x34F,
+        0x61C,
+        0x115F,
+        0x1160,
+        0x17B4,
+        0x17B5,
+        0x180E,
+        0xFEFF,
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+        *range(0xFE00, 0xFE10),
+    )
+)
 
 
 class Redactor:
@@ -122,7 +135,10 @@ def cut(text: str) -> str:
 
 @cache
 def _finders(email: bool, phone: bool) -> tuple[tuple[re2._Regexp, _Finder, bytes], ...]:
-    """Return hints, the finders that find nothing without them, and their masks; compiled when a text may hold a secret first, for most logs hold none."""
+    """Return hints, the finders that find nothing without them, and their masks.
+
+    They are compiled when a text may hold a secret first: most logs hold none.
+    """
     from engine.match.masking import (  # noqa: PLC0415
         addresses,
         assigned,

@@ -184,11 +184,9 @@ def _pattern(test: Test, text: str, clean: Cleaned) -> tuple[str, float]:
         return f"nothing like `{_cut(test.value)}` in the {test.field}", 0.0
     wanted = test.value[cuts[low] :].strip().split()[0]
     rest = text[hit.end() :].partition("\n")[0].strip()
+    follows = _cut(clean.part(rest)) or "the end"
     share = cuts[low] / max(1, len(test.value))
-    return (
-        f"found as far as `{_cut(begun.strip())}`; `{wanted}` should follow, but what follows is: {_cut(clean.part(rest)) or 'the end'}",
-        share,
-    )
+    return f"found as far as `{_cut(begun.strip())}`; `{wanted}` should follow, but what follows is: {follows}", share
 
 
 def _cuts(pattern: str) -> Sequence[int]:

@@ -13,8 +13,10 @@ from engine.match.masking.values import QUOTE, Lines, closing_quote, opening_quo
 Stretch = tuple[int, int]
 
 _ASSIGNED = expression(
-    rf"({names.NAME})(?:{QUOTE}|\])*[ \t]*(?:=>|:=|={{1,2}}|:|%3[DA]|(?:[ \t]+(?:is|was|ist|es|est)\b|[은는이가はが是为為])[ \t]*:?|"
-    rf"[,;]?\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|</[\w:]+>\s*<value>|/?>\s*<value>|[ \t]*\([ \t]*{QUOTE}|[ \t]+[^\s=:,;()\[\]{{}}<>])",
+    rf"({names.NAME})(?:{QUOTE}|\])*[ \t]*(?:=>|:=|={{1,2}}|:|%3[DA]|(?:[ \t]+(?:is|was|ist|es|est)\b|"
+    rf"[은는이가はが是为為])[ \t]*:?|"
+    rf"[,;]?\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|</[\w:]+>\s*<value>|/?>\s*<value>|[ \t]*\([ \t]*{QUOTE}|"
+    rf"[ \t]+[^\s=:,;()\[\]{{}}<>])",
     nocase=True,
 )
 _VERBS = tuple(
@@ -44,7 +46,7 @@ _LIST = frozenset(b"[{")
 
 
 class Assignment(Struct, frozen=True):
-    """A name and how its value follows: `sign` is one of `=`, `:`, `is`, `pair`, `call` and `blank`, `at` the place of the value.
+    """A name and how its value follows: `sign` is one of `=`, `:`, `is`, `pair`, `call` and `blank`, `at` the value's place.
 
     `before` is what stands before the name on its line, as far as it is looked at; `gap` whether a blank
     follows the name.

@@ -26,7 +26,8 @@ _PASS_SOURCE = expression(r"\bpass:([^\s\"']+)")  # openssl -passin pass:x
 _USER = expression(rf"(?:^|\s)(?:-u|-U|--(?:proxy-)?user|--basic-auth|--auth)(?:\s+|=)?({QUOTE})?[^\s:\"'/=-][^\s:\"'/]*:")
 # commands of which an option holds a password, written next to it or behind a blank
 _JOINED = expression(
-    rf"\b(?:mysql|mysqldump|mysqladmin|mysqlsh|mysqlimport|mariadb|mariadb-\w+|mongo\w*|sshpass|7za?|plink|zip|unzip|docker login|podman login)\b"
+    rf"\b(?:mysql|mysqldump|mysqladmin|mysqlsh|mysqlimport|mariadb|mariadb-\w+|mongo\w*|sshpass|7za?|plink|zip|unzip|"
+    rf"docker login|podman login)\b"
     rf"[^\n|]*?\s-[pP](?:[ \t]*=)?({QUOTE})?"
 )
 _APART = expression(

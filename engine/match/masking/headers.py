@@ -12,7 +12,8 @@ Stretch = tuple[int, int]
 
 _AUTHORIZATION = expression(
     rf"({QUOTE})?\b(?:proxy-|x-)?authorization(?:{QUOTE})*\s*(?:=>|[=:])[ \t]*\[?[ \t]*({QUOTE})?[ \t]*"
-    r"(basic|bearer|token|negotiate|ntlm|apikey|api-key|key|digest|aws[\w-]*|hawk|oauth|signature|sharedkey\w*|hmac[\w-]*)?[ \t]*",
+    r"(basic|bearer|token|negotiate|ntlm|apikey|api-key|key|digest|aws[\w-]*|hawk|oauth|signature|sharedkey\w*|"
+    r"hmac[\w-]*)?[ \t]*",
     nocase=True,
 )
 _LISTS = (b"digest", b"aws", b"hawk", b"oauth", b"signature", b"hmac")  # schemes of several parameters
@@ -99,7 +100,7 @@ def _module_end(data: bytes, at: int, end: int) -> int:
     """Return where the options of a login module end: at the semicolon, unless it is inside a quoted value."""
     while (hit := _JAAS_STOP.search(data, at, end)) is not None:
         if hit.group() == b";":
-            return hit.start()
+            return int(hit.start())
         quote = opening_quote(data, hit.start(), end)
         close = closing_quote(data, hit.end(), quote, end)
         at = min(end, close + len(quote))

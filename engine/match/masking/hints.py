@@ -12,19 +12,22 @@ from engine.match.checks import expression
 _NAMES = (
     r"passw|passphrase|passcode|pwd|secret|credential|token|signature|hmac|storepass|keypass|passin|passout|pass:|sessid|sessionid|"
     r"connect\.sid|mnemonic|seed.?phrase|client.?proof|salt|user[._\-]?info|\bauth[\"'\\&%\]]*[ \t]*[=:>%]|authkey|"
-    r"(?:\b|_|u[0-9]{4})(?:pass|pw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|clave)\d*(?:\[[^\]\s]*\])?[\"'\\&%\]]*[ \t]*(?:[=:>%]|is\b)|"
+    r"(?:\b|_|u[0-9]{4})(?:pass|pw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|"
+    r"clave)\d*(?:\[[^\]\s]*\])?[\"'\\&%\]]*[ \t]*(?:[=:>%]|is\b)|"
     r"(?:api|access|account|private|shared|app|application|license|licence|encrypt|encryption|signing|master|storage|subscription|service|"
     r"functions|webhook|client|stored|server|keystore|ssl|integration|ingest|ingestion|rest|dd|priv|deploy|routing)[._\- ]?key"
 )
 _NEAR = (
-    r"\b(?:[a-z0-9]+[_ ])?(?:key|token|secret|signature|credential|cookie|session)s?(?:[^\w.\-/\n][^\n]*)?[^\w.\-/\n][^\n]*[a-z0-9+/_\-]{20}|"
+    r"\b(?:[a-z0-9]+[_ ])?(?:key|token|secret|signature|credential|cookie|"
+    r"session)s?(?:[^\w.\-/\n][^\n]*)?[^\w.\-/\n][^\n]*[a-z0-9+/_\-]{20}|"
     r"\b(?:signed|nonce|auth\w*|private|access|passw\w*|passphrases?|hmac|bearer|apikey)(?:[^\w.\-/\n][^\n]*)?[^\w.\-/\n][^\n]*[a-z0-9+/_\-]{20}"
 )
 _PROTOCOLS = (
     r"authorization|bearer|negotiate|ntlm|basic[ \t]+[a-z0-9+/=]{8}|digest[ \t]+\w+[ \t]*=|cookie|jaas|login(?:module)?\s"
 )
 _LANGUAGES = (
-    r"kennwort|mot ?de ?passe|contrase|palavra-passe|비밀번호|패스워드|비번|암호|密码|密碼|口令|パスワード|暗証番号|пароль|wachtwoord|l(?:ö|o)senord|"
+    r"kennwort|mot ?de ?passe|contrase|palavra-passe|비밀번호|패스워드|비번|암호|密码|密碼|口令|パスワード|暗証番号|"
+    r"пароль|wachtwoord|l(?:ö|o)senord|"
     r"adgangskode|salasana|jelsz|has(?:ł|l)o|şifre|mật khẩu|kata sandi|รหัสผ่าน|पासवर्ड|كلمة المرور|סיסמה|κωδικός|passwort"
 )
 _ADDRESSES = (
@@ -35,7 +38,8 @@ _ADDRESSES = (
 )
 _COMMANDS = (
     r"identified\s|(?:^|\s)(?:-u|--(?:proxy-)?user|--basic-auth|--auth)[\s=]*[\"'\\]*[^\s:\"'/=-][^\s:\"'/]*:|"
-    r"\b(?:mysql|mariadb|mongo|sshpass|[0-9]za?\b|plink|unzip|zip\b|docker login|podman login|redis-cli|ldap\w|sqlcmd|bcp\b)[^\n|]*\s-"
+    r"\b(?:mysql|mariadb|mongo|sshpass|[0-9]za?\b|plink|unzip|zip\b|docker login|podman login|redis-cli|ldap\w|sqlcmd|"
+    r"bcp\b)[^\n|]*\s-"
 )
 _SHAPES = (
     r"\b(?:a(?:kia|sia|bia|cca|roa|ida|ipa|gpa|npa|nva)[a-z0-9]{12}|aiza|ya[0-9]{2}\.|gocspx-|[0-9]//[0-9]|ltai[a-z0-9]|ak(?:id|tp)[a-z0-9]|do[oprt]_v|gh[pousr]_|"

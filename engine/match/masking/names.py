@@ -8,7 +8,7 @@ from engine.match.checks import expression
 
 _SEP = r"[._\- ]?"
 # a password, whatever is around it: even a plain word behind it is taken for one
-PASSWORD = (
+_PASSWORD = (
     r"pass(?:word|wd|phrase|code)|passwort|kennwort|pwd|motdepasse|mot de passe|contrase(?:ñ|n)a|palavra-passe|"
     r"비밀번호|패스워드|비번|암호|密码|密碼|口令|パスワード|暗証番号|пароль|wachtwoord|l(?:ö|o)senord|adgangskode|salasana|"
     r"jelsz(?:ó|o)|has(?:ł|l)o|şifre|mật khẩu|kata sandi|รหัสผ่าน|पासवर्ड|كلمة المرور|סיסמה|κωδικός"
@@ -18,13 +18,13 @@ _KEYS = (
     rf"master|storage|subscription|service|functions|webhook|client|stored|server|keystore|ssl|integration|ingest|ingestion|"
     rf"rest|dd|priv|hmac|deploy|routing){_SEP}key"
 )
-SECRET = (
+_SECRET = (
     rf"secret|secret{_SEP}id|credentials?|{_KEYS}|private{_SEP}key{_SEP}id|access{_SEP}key{_SEP}id|hmac|signature|"
     rf"api{_SEP}secret|client{_SEP}proof|seed{_SEP}phrase|mnemonic|jsessionid|phpsessid|asp\.net_sessionid|connect\.sid|"
     r"salt|authkey|keytab{0}_?base64"
 ).replace("{0}", "")
-TOKEN = r"tokens?"
-INFO = r"\bauth\b|(?:auth|credentials|registry)[._\-]user[._\-]?info|(?:basic[._\-])?user[._\-]info"
+_TOKEN = r"tokens?"
+_INFO = r"\bauth\b|(?:auth|credentials|registry)[._\-]user[._\-]?info|(?:basic[._\-])?user[._\-]info"
 _AFFIX = (
     rf"(?:s|[0-9]{{1,2}}|{_SEP}(?:hash(?:ed)?|value|plain(?:text)?|confirm(?:ation)?|repeat|old|new|current|previous|prod|"
     r"production|dev|staging|test|base64|b64|enc|encrypted|encoded|primary|secondary|md5|sha(?:1|256|512)))?(?:\[[^\]\s]{0,30}\])?"
@@ -32,10 +32,10 @@ _AFFIX = (
 # words that are whole names only, or follow a separator: `pass` ends `bypass` too
 _WHOLE = r"(?:^|[._\-]|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|clave)"
 
-_ENDS_PASSWORD = expression(rf"(?:(?:{PASSWORD})|{_WHOLE}){_AFFIX}$", nocase=True)
-_ENDS_SECRET = expression(rf"(?:{SECRET}){_AFFIX}$", nocase=True)
-_ENDS_TOKEN = expression(rf"(?:{TOKEN}){_AFFIX}$", nocase=True)
-_ENDS_INFO = expression(rf"(?:{INFO})$", nocase=True)
+_ENDS_PASSWORD = expression(rf"(?:(?:{_PASSWORD})|{_WHOLE}){_AFFIX}$", nocase=True)
+_ENDS_SECRET = expression(rf"(?:{_SECRET}){_AFFIX}$", nocase=True)
+_ENDS_TOKEN = expression(rf"(?:{_TOKEN}){_AFFIX}$", nocase=True)
+_ENDS_INFO = expression(rf"(?:{_INFO})$", nocase=True)
 _ENVIRONMENT = expression(r"[A-Z][A-Z0-9_]*(?:\[\S*\])?")
 _NEUTRAL_TAIL = expression(
     r"(?:^|[_.\-])(?:file|files|path|dir|name|names|class|type|url|uri|endpoint|host|port|topic|topics|ttl|ms|seconds|length|len|"
@@ -45,12 +45,17 @@ _NEUTRAL_TAIL = expression(
 )
 
 # the names that a text may hold, with whatever is around the words
-NAME = rf"[\w.\-]*(?:{PASSWORD}|{SECRET}|{TOKEN}|{INFO}|(?:\b|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|clave)\b|_(?:pass|pw|sig|sas|pin|otp))[\w.\-]*(?:\[[^\]\s]*\])?"
+NAME = (
+    rf"[\w.\-]*(?:{_PASSWORD}|{_SECRET}|{_TOKEN}|{_INFO}|(?:\b|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|"
+    r"otp|cvv|cvc|clave)\b|_(?:pass|pw|sig|sas|pin|otp))[\w.\-]*(?:\[[^\]\s]*\])?"
+)
 
 # Kafka prints what it hides as [hidden], and an unset secret as null: both are worth reading
 _NOTHING = expression(
-    r"(?:null|nil|none|undefined|unset|empty|true|false|yes|no|on|off|n/a|not[ _]set|hidden|masked|redacted|protected|\*+|x{3,}|-+|\.{2,}|"
-    r"[\[<({*]+(?:redacted|hidden|masked|protected|secret|password|removed|null|e-mail|card|phone|national-id|sensitive[^\]>]*)[\])}>*]+|"
+    r"(?:null|nil|none|undefined|unset|empty|true|false|yes|no|on|off|n/a|not[ _]set|hidden|masked|redacted|protected|"
+    r"\*+|x{3,}|-+|\.{2,}|"
+    r"[\[<({*]+(?:redacted|hidden|masked|protected|secret|password|removed|null|e-mail|card|phone|"
+    r"national-id|sensitive[^\]>]*)[\])}>*]+|"
     r"\$\{[^}\s]*\}|\$\([^)\s]*\)|\{\{[^}]*\}\}|\{\}|%[sdv@]|\$[A-Z_]+|env:\w+|file:\S*|\[\]|\(\))[.,;:)\]}]*",
     nocase=True,
 )
@@ -58,7 +63,8 @@ _NOTHING = expression(
 _STATEMENT = expression(
     r"(?:[A-Z]+_)+(?:AVAILABLE|FAILED|EXCEPTION|PARTITION|FOLLOWER|EPOCH|COORDINATOR|ERROR|TIMEOUT|TIMED_OUT|CONFIG|REQUEST|"
     r"COMMIT|OFFSET|FETCH|REPLICAS|LEADER|NONE|ID|GROUP|VERSION|STATE|OBJECT|ARRAY|STRING|NAME|NULL|FALSE|TRUE)[.,;:)\]}]*|"
-    r"(?:[a-z]\w*\.)+[A-Z][\w$.]*[:,;)]*|[A-Z][A-Za-z]+[({\[].*|[a-z]\w*\(.*|\(.*|[\w.$]*[A-Z][A-Za-z]+@[0-9a-f]{6,}|[A-Z][A-Za-z]*(?:Exception|Error)\b.*|[a-z][a-z0-9+.\-]*://.*|/(?:[\w.\-]+/)+[\w.\-]*"
+    r"(?:[a-z]\w*\.)+[A-Z][\w$.]*[:,;)]*|[A-Z][A-Za-z]+[({\[].*|[a-z]\w*\(.*|\(.*|[\w.$]*[A-Z][A-Za-z]+@[0-9a-f]{6,}|"
+    r"[A-Z][A-Za-z]*(?:Exception|Error)\b.*|[a-z][a-z0-9+.\-]*://.*|/(?:[\w.\-]+/)+[\w.\-]*"
 )
 _PROSE = frozenset(
     b"""must should cannot can could is are was were has have had not non invalid incorrect wrong missing required expired expires

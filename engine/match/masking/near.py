@@ -11,7 +11,8 @@ from engine.match.checks import expression
 Stretch = tuple[int, int]
 
 _WORD = expression(
-    r"(?:^|[^\w.\-/])(?:\w+[_ ])?(?:keys?|tokens?|secrets?|signatures?|signed|credentials?|passw\w*|passphrases?|hmac|auth\w*|api[_-]?key|"
+    r"(?:^|[^\w.\-/])(?:\w+[_ ])?(?:keys?|tokens?|secrets?|signatures?|signed|credentials?|passw\w*|passphrases?|hmac|"
+    r"auth\w*|api[_-]?key|"
     r"apikey|bearer|nonce|cookies?|sessions?|private|access)(?:$|[^\w.\-/])",
     nocase=True,
 )
@@ -56,10 +57,11 @@ def is_random(text: bytes) -> bool:
     if len(text) == _TOPIC_ID or _UUID.search(text) is not None:
         return False
     if _HEX.fullmatch(text) is not None:
-        return bits(text) >= _HEX_BITS
+        return bool(bits(text) >= _HEX_BITS)
     if any(shape.search(text) is None for shape in _MIXED) or bits(text) < _BITS:
         return False
-    return sum(hit.end() - hit.start() for hit in _WORDS.finditer(text)) < _MOST_WORDS * len(text)
+    words = sum(int(hit.end() - hit.start()) for hit in _WORDS.finditer(text))
+    return words < _MOST_WORDS * len(text)
 
 
 def bits(text: bytes) -> float:

@@ -9,7 +9,8 @@ from engine.match.checks import expression
 Stretch = tuple[int, int]
 
 _CARD = expression(
-    r"(?:^|[^\w.+/\-])([0-9]{14,19}|[0-9]{4}([ \-])[0-9]{4}[ \-][0-9]{4}[ \-][0-9]{2,7}|[0-9]{4}[ \-][0-9]{6}[ \-][0-9]{4,5})(?:$|[^\w/\-]|-?$)"
+    r"(?:^|[^\w.+/\-])([0-9]{14,19}|[0-9]{4}([ \-])[0-9]{4}[ \-][0-9]{4}[ \-][0-9]{2,7}|"
+    r"[0-9]{4}[ \-][0-9]{6}[ \-][0-9]{4,5})(?:$|[^\w/\-]|-?$)"
 )
 # what a number in a log is otherwise: such a word right before it says so
 _MEASURE = expression(
@@ -19,7 +20,8 @@ _MEASURE = expression(
 )
 _RESIDENT = expression(r"(?:^|[^\w.+/\-])([0-9]{2})(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[ \-]([1-8])[0-9]{6}(?:$|[^\w/\-])")
 _RESIDENT_NAMED = expression(
-    r"(?:주민(?:등록)?번호|외국인등록번호|resident\w*(?: registration)?(?: (?:number|no\.?))?|\brrn|jumin\w*)\W{0,4}([0-9]{6}[ \-]?[0-9]{7})(?:$|[^\w])",
+    r"(?:주민(?:등록)?번호|외국인등록번호|resident\w*(?: registration)?(?: (?:number|no\.?))?|\brrn|"
+    r"jumin\w*)\W{0,4}([0-9]{6}[ \-]?[0-9]{7})(?:$|[^\w])",
     nocase=True,
 )
 _SOCIAL_NAMED = expression(
@@ -32,7 +34,8 @@ _PHONE_NAMED = expression(
     nocase=True,
 )
 _PHONE = expression(
-    r"(?:^|[^\w.+:/@\-])(\+[0-9]{1,3}[ .\-]?\(?[0-9]{1,4}\)?(?:[ .\-]?[0-9]{2,4}){2,4}|01[016789][ .\-]?[0-9]{3,4}[ .\-]?[0-9]{4}|"
+    r"(?:^|[^\w.+:/@\-])(\+[0-9]{1,3}[ .\-]?\(?[0-9]{1,4}\)?(?:[ .\-]?[0-9]{2,4}){2,4}|"
+    r"01[016789][ .\-]?[0-9]{3,4}[ .\-]?[0-9]{4}|"
     r"0[0-9]{1,2}[ .\-][0-9]{3,4}[ .\-][0-9]{4}|\(?[2-9][0-9]{2}\)?[ .\-][0-9]{3}[ .\-][0-9]{4})(?:$|[^\w/:\-])"
 )
 # a quorum voter `1@host.example.com:9093` and a Kerberos principal `kafka/host@EXAMPLE.COM` have the shape of an address
@@ -98,5 +101,5 @@ def _is_issued(digits: str) -> bool:
             master = 51 <= two <= 55 or 2221 <= four <= 2720
             return digits[0] == "4" or master or four == 6011 or two in (60, 62, 64, 65, 81, 94) or 3528 <= four <= 3589
         case 17 | 18 | 19:
-            return digits[0] == "4" and size == 19 or two == 62 or four in (6011, 5018, 5020, 5038, 6304, 6759, 6761, 6763)
+            return (digits[0] == "4" and size == 19) or two == 62 or four in (6011, 5018, 5020, 5038, 6304, 6759, 6761, 6763)
     return False

@@ -24,10 +24,12 @@ _VENDORS = (
     r"hf_[A-Za-z0-9]{10,}|api_org_\w{20,}|r8_\w{20,}|gsk_\w{20,}|xai-\w{20,}|pplx-\w{20,}",  # models
     r"NR(?:AK|II|IQ|RA|JS|BR)-[\w\-]{8,}|\w{30,40}NRAL",  # New Relic
     r"ATATT3\S{8,}|ATBB\w{20,}|ATCTT3\S{8,}|lin_api_\w{8,}|ntn_\w{20,}|secret_\w{40,}|figd_[\w\-]{8,}|PMAK-[\w\-]{16,}",
-    r"hv[sbr]\.[\w\-]{8,}|dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.\-]{8,}|[\w]{14}\.atlasv[0-9]\.[\w\-]{8,}",  # Vault, Doppler, Terraform
+    r"hv[sbr]\.[\w\-]{8,}|dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.\-]{8,}|"
+    r"[\w]{14}\.atlasv[0-9]\.[\w\-]{8,}",  # Vault, Doppler, Terraform
     r"glsa_\w{8,}|glc_[\w=+/]{8,}|sntry[su]_\w{8,}|shp(?:at|ca|pa|ss|tka)_\w{8,}|sq[0-9](?:atp|csp|idp)-[\w\-]{8,}|EAAA[\w\-]{40,}",
     r"pscale_(?:tkn|pw|oauth)_[\w\-.]{8,}|HRKU-[\w\-]{8,}|AGE-SECRET-KEY-\w{8,}|sbp_\w{20,}|mdb_sa_sk_\w{8,}|pul-[0-9a-f]{20,}",
-    r"bkua_\w{20,}|CCIPAT_\w{8,}|AKCp\w{10,}|cmVmdGtu\w{20,}|FlyV[0-9] \S{8,}|tskey-[\w\-]{8,}|dt[0-9]c[0-9]{2}\.\w{8,}\.\w{8,}",
+    r"bkua_\w{20,}|CCIPAT_\w{8,}|AKCp\w{10,}|cmVmdGtu\w{20,}|FlyV[0-9] \S{8,}|tskey-[\w\-]{8,}|"
+    r"dt[0-9]c[0-9]{2}\.\w{8,}\.\w{8,}",
     r"[0-9]{8,10}:AA[\w\-]{30,}|[MNO][\w\-]{23,25}\.[\w\-]{6}\.[\w\-]{27,}",  # Telegram, Discord
     r"[\w.~\-]{3}[0-9]Q~[\w.~\-]{20,}|cflt[A-Za-z0-9/+]{40,}",  # Microsoft Entra, Confluent
     r"eyJ[\w\-]{6,}\.[\w\-]+(?:\.[\w\-]*){0,4}",  # JSON Web Tokens

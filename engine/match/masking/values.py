@@ -44,7 +44,7 @@ class Lines:
 
 def opening_quote(data: bytes, at: int, before: int) -> bytes:
     """Return the quote that stands at `at`, with its backslashes; empty when there is none."""
-    if at >= before or data[at] not in _FIRST and data[at] < 0x80:
+    if at >= before or (data[at] not in _FIRST and data[at] < 0x80):
         return b""
     hit = _OPENING.match(data, at, min(before, at + 32))
     return b"" if hit is None else bytes(hit.group())
@@ -113,5 +113,5 @@ def _unopened(data: bytes, at: int, end: int) -> int:
         elif depth:
             depth -= 1
         elif _CLOSED.match(data, place) is not None:
-            return place
+            return int(place)
     return end

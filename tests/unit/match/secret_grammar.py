@@ -5,22 +5,95 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 PASSWORD_NAMES = (
-    "password", "Password", "PASSWORD", "passwd", "pwd", "passphrase", "passcode", "db.password", "database.password",
-    "ssl.keystore.password", "ssl.key.password", "spring.datasource.password", "connection.password", "dbPassword", "user_password",
-    "KAFKA_SASL_PASSWORD", "PGPASSWORD", "MYSQL_ROOT_PASSWORD", "new_password", "password_confirmation", "passwordConfirm", "db_pass",
-    "비밀번호", "패스워드", "암호", "密码", "密碼", "パスワード", "contraseña", "Passwort", "Kennwort", "mot de passe", "пароль", "ПАРОЛЬ", "senha",
-    "hasło", "wachtwoord", "pass\u200bword", "p\u00adassword", "ｐａｓｓｗｏｒｄ",
-)  # fmt: skip
+    "password",
+    "Password",
+    "PASSWORD",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "passcode",
+    "db.password",
+    "database.password",
+    "ssl.keystore.password",
+    "ssl.key.password",
+    "spring.datasource.password",
+    "connection.password",
+    "dbPassword",
+    "user_password",
+    "KAFKA_SASL_PASSWORD",
+    "PGPASSWORD",
+    "MYSQL_ROOT_PASSWORD",
+    "new_password",
+    "password_confirmation",
+    "passwordConfirm",
+    "db_pass",
+    "비밀번호",
+    "패스워드",
+    "암호",
+    "密码",
+    "密碼",
+    "パスワード",
+    "contraseña",
+    "Passwort",
+    "Kennwort",
+    "mot de passe",
+    "пароль",
+    "ПАРОЛЬ",
+    "senha",
+    "hasło",
+    "wachtwoord",
+    "pass\u200bword",
+    "p\u00adassword",
+    "ｐａｓｓｗｏｒｄ",
+)
 SECRET_NAMES = (
-    "client_secret", "clientSecret", "sasl.oauthbearer.client.secret", "aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "secretKey",
-    "AccountKey", "SharedAccessKey", "accessKey", "api_key", "apiKey", "API-KEY", "X-Api-Key", "apikey", "api_secret", "private_key",
-    "encryption_key", "license_key", "NEW_RELIC_LICENSE_KEY", "DD_API_KEY", "DD_APP_KEY", "storage_key", "signing_key", "hmac", "signature",
-    "SECRET_KEY_BASE", "CONFLUENT_CLOUD_API_SECRET", "salt", "storedKey", "serverKey", "credentials", "credential",
-)  # fmt: skip
+    "client_secret",
+    "clientSecret",
+    "sasl.oauthbearer.client.secret",
+    "aws_secret_access_key",
+    "AWS_SECRET_ACCESS_KEY",
+    "secretKey",
+    "AccountKey",
+    "SharedAccessKey",
+    "accessKey",
+    "api_key",
+    "apiKey",
+    "API-KEY",
+    "X-Api-Key",
+    "apikey",
+    "api_secret",
+    "private_key",
+    "encryption_key",
+    "license_key",
+    "NEW_RELIC_LICENSE_KEY",
+    "DD_API_KEY",
+    "DD_APP_KEY",
+    "storage_key",
+    "signing_key",
+    "hmac",
+    "signature",
+    "SECRET_KEY_BASE",
+    "CONFLUENT_CLOUD_API_SECRET",
+    "salt",
+    "storedKey",
+    "serverKey",
+    "credentials",
+    "credential",
+)
 TOKEN_NAMES = (
-    "token", "access_token", "accessToken", "refresh_token", "id_token", "sessionToken", "X-Vault-Token", "X-Auth-Token", "GITHUB_TOKEN",
-    "auth.token", "PRIVATE-TOKEN", "bearer_token",
-)  # fmt: skip
+    "token",
+    "access_token",
+    "accessToken",
+    "refresh_token",
+    "id_token",
+    "sessionToken",
+    "X-Vault-Token",
+    "X-Auth-Token",
+    "GITHUB_TOKEN",
+    "auth.token",
+    "PRIVATE-TOKEN",
+    "bearer_token",
+)
 NAMES = PASSWORD_NAMES + SECRET_NAMES + TOKEN_NAMES
 
 # around a name and a value
@@ -127,7 +200,7 @@ PLACED = (
     'PlainLoginModule required username="kafka" password="{secret}";',
     'PlainLoginModule required username="kafka" password="abc;{secret}";',
     'sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required username="k" password="{secret}";',
-    '"sasl.jaas.config":"org.apache.kafka.common.security.scram.ScramLoginModule required username=\\"k\\" password=\\"a;{secret}\\";"',
+    '"sasl.jaas.config":"x.y.ScramLoginModule required username=\\"k\\" password=\\"a;{secret}\\";"',
     "-----BEGIN PRIVATE KEY-----\nMIIE{secret}AAAA\nBBBB{secret}==\n-----END PRIVATE KEY-----",
     "ssl.keystore.key=-----BEGIN ENCRYPTED PRIVATE KEY-----\\nMIIE{secret}\\nBBBB==\\n-----END ENCRYPTED PRIVATE KEY-----",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIE{secret}AAAA\nBBBB",
@@ -152,7 +225,7 @@ PLACED = (
     "SG.{secret}0123.{secret}4567",
     "NRAK-{secret}0123",
     "user jane.{secret}@example.com not found",
-)  # fmt: skip
+)
 
 _LETTERS = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
 
@@ -175,12 +248,24 @@ def telling(draw: st.DrawFn) -> tuple[str, str]:
 
 
 TOPICS = (
-    "secret-events", "user.password.changed", "SECRET_TOPIC", "password-reset", "token-refresh", "api-key-rotation", "credentials.v1",
-    "orders", "access_key_audit", "__consumer_offsets", "cookie-consent", "pii.user-secrets", "auth", "sk-orders-and-payments-2024-events",
-)  # fmt: skip
+    "secret-events",
+    "user.password.changed",
+    "SECRET_TOPIC",
+    "password-reset",
+    "token-refresh",
+    "api-key-rotation",
+    "credentials.v1",
+    "orders",
+    "access_key_audit",
+    "__consumer_offsets",
+    "cookie-consent",
+    "pii.user-secrets",
+    "auth",
+    "sk-orders-and-payments-2024-events",
+)
 HARMLESS = (
     "[Consumer clientId=c-1, groupId=g] Error while fetching metadata with correlation id 3 : {{{topic}=LEADER_NOT_AVAILABLE}}",
-    "[Consumer clientId=c-1, groupId=g] Resetting offset for partition {topic}-0 to position FetchPosition{{offset={number}, offsetEpoch=Optional.empty}}",
+    "[Consumer clientId=c-1, groupId=g] Resetting offset for partition {topic}-0 to position FetchPosition{{offset={number}}}",
     "Error for partition {topic}-0: NOT_LEADER_OR_FOLLOWER",
     "Topic {topic} not present in metadata after 60000 ms.",
     "Not authorized to access topics: [{topic}]",
@@ -221,8 +306,8 @@ HARMLESS = (
     "Secret kafka/main-cluster-ca does not exist",
     "https://connect:8083/connectors/{topic}/status?expand=info",
     "ssl.keystore.location=/etc/secrets/keystore.jks sasl.login.class = null",
-    "io.confluent.common.config.ConfigException: Missing required configuration \"sasl.password\" which has no default value.",
-)  # fmt: skip
+    'io.confluent.common.config.ConfigException: Missing required configuration "sasl.password" which has no default value.',
+)
 
 
 @st.composite

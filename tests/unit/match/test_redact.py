@@ -183,9 +183,48 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
     assert redact(once) == once
 
 
-PIECES = ("password", "=", ":", " ", "\n", '"', "\\", "'", "[redacted]", "token", "://", "@", "u:p", ";", ",", "x1y2z3", "[", "]", "{", "}",
-          "<password>", "</password>", "-u ", "Bearer ", "key ", "authorization", "LoginModule required ", "4111111111111111", "null", "[card]",
-          "Ab3Cd4Ef5Gh6Ij7Kl8Mn9", "-----BEGIN PRIVATE KEY-----", "mysql -p", "a@b.cd", "tel 010-1234-5678", "is", "(", ")", "&", "%3D")  # fmt: skip
+PIECES = (
+    "password",
+    "=",
+    ":",
+    " ",
+    "\n",
+    '"',
+    "\\",
+    "'",
+    "[redacted]",
+    "token",
+    "://",
+    "@",
+    "u:p",
+    ";",
+    ",",
+    "x1y2z3",
+    "[",
+    "]",
+    "{",
+    "}",
+    "<password>",
+    "</password>",
+    "-u ",
+    "Bearer ",
+    "key ",
+    "authorization",
+    "LoginModule required ",
+    "4111111111111111",
+    "null",
+    "[card]",
+    "Ab3Cd4Ef5Gh6Ij7Kl8Mn9",
+    "-----BEGIN PRIVATE KEY-----",
+    "mysql -p",
+    "a@b.cd",
+    "tel 010-1234-5678",
+    "is",
+    "(",
+    ")",
+    "&",
+    "%3D",
+)
 
 
 @settings(max_examples=500)
@@ -199,9 +238,25 @@ def test_whatever_is_put_together_is_redacted_once(text: str) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["password=null,", 'password="', "<password>x", "x://a:b@", "-----BEGIN PRIVATE KEY-----", "--password ", "password:\n", "password=((((",
-     " mysql -p", 'LoginModule required "', "authorization: ", "key Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3 ", "1234 ", "a-", "eyJ.", "cookie: a=b "],
-)  # fmt: skip
+    [
+        "password=null,",
+        'password="',
+        "<password>x",
+        "x://a:b@",
+        "-----BEGIN PRIVATE KEY-----",
+        "--password ",
+        "password:\n",
+        "password=((((",
+        " mysql -p",
+        'LoginModule required "',
+        "authorization: ",
+        "key Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3 ",
+        "1234 ",
+        "a-",
+        "eyJ.",
+        "cookie: a=b ",
+    ],
+)
 def test_time_is_linear(piece: str) -> None:
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))
