@@ -39,7 +39,8 @@ RULE = "connect-task-killed"
 # a rule knows the first of these events, and none the second
 EVENTS = (
     "[2022-01-01 00:{minute:02d}:00,000] ERROR WorkerSinkTask{{id=c{minute}-0}} Task threw an uncaught and unrecoverable"
-    " exception. Task is being killed and will not recover until manually restarted (org.apache.kafka.connect.runtime.WorkerTask)\n"
+    " exception."
+    " Task is being killed and will not recover until manually restarted (org.apache.kafka.connect.runtime.WorkerTask)\n"
     "org.apache.kafka.connect.errors.ConnectException: {told}\n"
     "\tat org.apache.kafka.connect.runtime.WorkerSinkTask.execute(WorkerSinkTask.java:200)\n"
     "[2022-01-01 00:{minute:02d}:30,000] ERROR nobody knows this: {told} (org.example.Orders)\n"

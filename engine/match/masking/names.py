@@ -8,7 +8,7 @@ from engine.match.checks import expression
 
 _SEP = r"[._\- ]?"
 # a password, whatever is around it: even a plain word behind it is taken for one
-_PASSWORD = (
+_KEYWORD = (
     r"pass(?:word|wd|phrase|code)|passwort|kennwort|pwd|motdepasse|mot de passe|contrase(?:ñ|n)a|palavra-passe|"
     r"비밀번호|패스워드|비번|암호|密码|密碼|口令|パスワード|暗証番号|пароль|wachtwoord|l(?:ö|o)senord|adgangskode|salasana|"
     r"jelsz(?:ó|o)|has(?:ł|l)o|şifre|mật khẩu|kata sandi|รหัสผ่าน|पासवर्ड|كلمة المرور|סיסמה|κωδικός"
@@ -23,7 +23,7 @@ _SECRET = (
     rf"api{_SEP}secret|client{_SEP}proof|seed{_SEP}phrase|mnemonic|jsessionid|phpsessid|asp\.net_sessionid|connect\.sid|"
     r"salt|authkey|keytab{0}_?base64"
 ).replace("{0}", "")
-_TOKEN = r"tokens?"
+_TOKENS = "tokens?"
 _INFO = r"\bauth\b|(?:auth|credentials|registry)[._\-]user[._\-]?info|(?:basic[._\-])?user[._\-]info"
 _AFFIX = (
     rf"(?:s|[0-9]{{1,2}}|{_SEP}(?:hash(?:ed)?|value|plain(?:text)?|confirm(?:ation)?|repeat|old|new|current|previous|prod|"
@@ -32,9 +32,9 @@ _AFFIX = (
 # words that are whole names only, or follow a separator: `pass` ends `bypass` too
 _WHOLE = r"(?:^|[._\-]|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|clave)"
 
-_ENDS_PASSWORD = expression(rf"(?:(?:{_PASSWORD})|{_WHOLE}){_AFFIX}$", nocase=True)
+_ENDS_PASSWORD = expression(rf"(?:(?:{_KEYWORD})|{_WHOLE}){_AFFIX}$", nocase=True)
 _ENDS_SECRET = expression(rf"(?:{_SECRET}){_AFFIX}$", nocase=True)
-_ENDS_TOKEN = expression(rf"(?:{_TOKEN}){_AFFIX}$", nocase=True)
+_ENDS_TOKEN = expression(rf"(?:{_TOKENS}){_AFFIX}$", nocase=True)
 _ENDS_INFO = expression(rf"(?:{_INFO})$", nocase=True)
 _ENVIRONMENT = expression(r"[A-Z][A-Z0-9_]*(?:\[\S*\])?")
 _NEUTRAL_TAIL = expression(
@@ -46,7 +46,7 @@ _NEUTRAL_TAIL = expression(
 
 # the names that a text may hold, with whatever is around the words
 NAME = (
-    rf"[\w.\-]*(?:{_PASSWORD}|{_SECRET}|{_TOKEN}|{_INFO}|(?:\b|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|"
+    rf"[\w.\-]*(?:{_KEYWORD}|{_SECRET}|{_TOKENS}|{_INFO}|(?:\b|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|"
     r"otp|cvv|cvc|clave)\b|_(?:pass|pw|sig|sas|pin|otp))[\w.\-]*(?:\[[^\]\s]*\])?"
 )
 
@@ -67,8 +67,8 @@ _STATEMENT = expression(
     r"[A-Z][A-Za-z]*(?:Exception|Error)\b.*|[a-z][a-z0-9+.\-]*://.*|/(?:[\w.\-]+/)+[\w.\-]*"
 )
 _PROSE = frozenset(
-    b"""must should cannot can could is are was were has have had not non invalid incorrect wrong missing required expired expires
-    empty blank null too the a an this that it its you your please unable failed failure failing error denied access
+    b"""must should cannot can could is are was were has have had not non invalid incorrect wrong missing required expired
+    expires     empty blank null too the a an this that it its you your please unable failed failure failing error denied access
     authentication authorization mismatch does do did unknown unsupported rejected locked changed reset updated set unset given
     when because for from in on at of to by with and or if using via contains contain least length minimum maximum value
     verification check policy user users connection java org will would may might be been being as no bad ok okay any all end
