@@ -12,8 +12,7 @@ from engine.match.checks import expression
 _NAMES = (
     r"passw|passphrase|passcode|pwd|secret|credential|token|signature|hmac|storepass|keypass|passin|passout|pass:|sessid|sessionid|"
     r"connect\.sid|mnemonic|seed.?phrase|client.?proof|salt|user[._\-]?info|\bauth[\"'\\&%\]]*[ \t]*[=:>%]|authkey|"
-    r"(?:\b|_|u[0-9]{4})(?:pass|pw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|"
-    r"clave)\d*(?:\[[^\]\s]*\])?[\"'\\&%\]]*[ \t]*(?:[=:>%]|is\b)|"
+    r"(?:\b|_|u[0-9]{4})(?:pass|pw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|clave)(?:\b|[_0-9])|"
     r"(?:api|access|account|private|shared|app|application|license|licence|encrypt|encryption|signing|master|storage|subscription|service|"
     r"functions|webhook|client|stored|server|keystore|ssl|integration|ingest|ingestion|rest|dd|priv|deploy|routing)[._\- ]?key"
 )
@@ -42,7 +41,7 @@ _COMMANDS = (
     r"bcp\b)[^\n|]*\s-"
 )
 _SHAPES = (
-    r"\b(?:a(?:kia|sia|bia|cca|roa|ida|ipa|gpa|npa|nva)[a-z0-9]{12}|aiza|ya[0-9]{2}\.|gocspx-|[0-9]//[0-9]|ltai[a-z0-9]|ak(?:id|tp)[a-z0-9]|do[oprt]_v|gh[pousr]_|"
+    r"(?:\b|_)(?:a(?:kia|sia|bia|cca|roa|ida|ipa|gpa|npa|nva)[a-z0-9]{12}|aiza|ya[0-9]{2}\.|gocspx-|[0-9]//[0-9]|ltai[a-z0-9]|ak(?:id|tp)[a-z0-9]|do[oprt]_v|gh[pousr]_|"
     r"github_pat_|gl[a-z]{2,6}-|xox[a-z][.\-]|xapp-|[rsp]k_|whsec_|npm_|pypi-|rubygems_|dckr_|oy[0-9]|sg\.[\w\-]{8}|(?:ac|sk|key-)[0-9a-f]{32}|"
     r"[0-9a-f]{32}-us|dapi|dkea|hf_|api_org_|r[0-9]_|gsk_|xai-|pplx-|nr[a-z]{2}-|at(?:att|bb|ctt)|lin_api|ntn_|figd_|pmak-|hv[sbr]\.|"
     r"dp\.[a-z]|gl(?:sa|c)_|sntry|shp[a-z]{2,3}_|sq[0-9]|eaaa|pscale_|hrku-|age-|sbp_|mdb_sa|pul-|bkua_|ccipat|akcp|cmvmdgtu|flyv|tskey-|"
