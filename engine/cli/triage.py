@@ -13,7 +13,7 @@ from engine.cache import Cache
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
 from engine.correlate import correlate
 from engine.incident import MemoryLedger, group, minor
-from engine.match import Matcher, redact
+from engine.match import Matcher, Redactor
 from engine.model.incidents import Blind, Incident
 from engine.model.matches import Match
 from engine.model.records import AnyEvent, Progress
@@ -59,7 +59,7 @@ class Triage(Struct, frozen=True):
 class _Counts:
     """Counts the events that are read, and notes those that no rule knows and those that warn with nothing calm after them."""
 
-    def __init__(self) -> None:
+    def __init__(self, redact: Redactor) -> None:
         self.events = self.matches = 0
         self.unknown = UnknownEvents(redact)
         self.warned: set[tuple[str, int]] = set()  # source and number of the event
@@ -80,8 +80,8 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
     Args:
         notes: sentences for the reader; `input` may add to them while it is read.
     """
-    began, counts, ledger = time.perf_counter(), _Counts(), MemoryLedger()
-    matcher = Matcher(plan, Cache())
+    began, matcher, ledger = time.perf_counter(), Matcher(plan, Cache()), MemoryLedger()
+    counts = _Counts(matcher.redact)
     whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe)
     findings = correlate(whole.read(input), plan)
     final = {i.id: i for i in group(findings, plan, ledger)}

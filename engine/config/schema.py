@@ -14,6 +14,7 @@ from engine.config.faults import checked, unavailable, wrong
 from engine.config.hours import IntervalEntry
 from engine.config.kibana import KibanaEntry
 from engine.config.receivers import ReceiverEntry
+from engine.config.redaction import RedactEntry
 from engine.config.routing import RootEntry
 from engine.config.web import WebEntry
 from engine.dsl.codes import Code
@@ -140,6 +141,7 @@ class ConfigFile(Strict):
     receivers: list[ReceiverEntry] = Field(default=[])
     store: Text = "sqlite:///./.tocsin/tocsin.db"
     retention: Duration = 90 * 86400.0
+    redact: RedactEntry = RedactEntry()
     spark: SparkEntry = SparkEntry()
     web: WebEntry = WebEntry()
     kibana: KibanaEntry | None = None

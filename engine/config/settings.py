@@ -13,6 +13,7 @@ from engine.config.hours import interval_of
 from engine.config.kibana import kibana_of
 from engine.config.overriding import override
 from engine.config.receivers import ReceiverSettings, TerminalSettings, receiver_settings
+from engine.config.redaction import redaction_of
 from engine.config.routing import named_intervals, named_receivers, route_tree
 from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry, KafkaEntry
 from engine.config.secrets import without_secrets
@@ -27,6 +28,7 @@ from engine.errors import ConfigError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.links import Links
 from engine.model.records import Labels
+from engine.model.redaction import Redaction
 from engine.model.routes import Route
 
 BUILTIN = "builtin"
@@ -83,6 +85,7 @@ class Settings(Struct, frozen=True):
     fallbacks: Mapping[str, str]  # receiver: who is told instead when it refuses; no circles
     store: str
     retention_s: float  # how long incidents that are over are kept; 0: for ever
+    redaction: Redaction
     checkpoint: Path
     cores: int
     partitions: int
@@ -209,6 +212,7 @@ def _settings(found: ConfigFile, folder: Path, overrides: Mapping[str, Override]
         fallbacks=_fallbacks(found),
         store=store,
         retention_s=found.retention,
+        redaction=redaction_of(found.redact),
         checkpoint=folder / spark.checkpoint if spark.checkpoint else _beside(store),
         cores=max(1, spark.cores),
         partitions=max(1, spark.partitions),

@@ -103,6 +103,7 @@ class Code(Enum):
     UNKNOWN_INTERVAL = ("TOC717", "A route names a time interval that does not exist.")
     DUPLICATE_INTERVAL = ("TOC718", "Two time intervals have the same name.")
     FALLBACK_CYCLE = ("TOC719", "Receivers are each other's fallback in a circle.")
+    BAD_REDACTION = ("TOC721", "A pattern of what is to be hidden cannot be used.")
 
     @property
     def id(self) -> str:

@@ -15,6 +15,7 @@ from engine.dsl.settings import known
 
 # kind of place -> how it looks; tried at each position in this order. Group `keep` stays, group `take` becomes a hole
 _SHAPES: Mapping[str, str] = {
+    "hidden": r"(?P<keep>)(?P<take>\[(?:redacted|e-mail|card|national-id|phone)\])",
     "connector_task": r"(?P<keep>\bWorker(?:Source|Sink)Task\{id=)(?P<take>[^\s}]+-[0-9]+)(?=\})",
     "tp": r"(?P<keep>\b[Pp]artitions? (?:is )?)(?P<take>\[?[\w.-]+-[0-9]+\]?)(?![\w.-])",
     "uuid": r"(?P<keep>)(?P<take>[\w.-]*\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
@@ -146,4 +147,5 @@ _SPECIAL: Mapping[str, Callable[[list[str]], str]] = {
     "connector_task": _connector_task,
     "uuid": _member,
     "members": lambda names: "{}",
+    "hidden": lambda names: "{}",
 }

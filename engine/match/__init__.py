@@ -4,7 +4,7 @@ Nothing here depends on the order of sources: an event's matches are a function 
 """
 
 from engine.match.matcher import Matcher
-from engine.match.redact import redact
+from engine.match.redact import Redactor, redact, redactor_of
 from engine.match.stream import match
 
-__all__ = ["Matcher", "match", "redact"]
+__all__ = ["Matcher", "Redactor", "match", "redact", "redactor_of"]

@@ -14,7 +14,7 @@ from engine.match.digits import Numerals, Numeric, blind
 from engine.match.dumps import dump_check, dump_signs
 from engine.match.fields import Fields
 from engine.match.gate import Gate
-from engine.match.redact import cut, redact, redact_captures
+from engine.match.redact import Redactor, cut, redactor_of
 from engine.match.screen import Screen
 from engine.match.signs import Signs, signs_in, test_signs
 from engine.model.configs import settings_of_plan
@@ -49,10 +49,13 @@ class Matcher:
 
     Args:
         kept: where what takes long to compile may lie ready.
+
+    Attributes:
+        redact: takes secrets out of texts as the plan says.
     """
 
     def __init__(self, plan: Plan, kept: Kept | None = None) -> None:
-        self._plan, self._kept = plan, kept
+        self._plan, self._kept, self.redact = plan, kept, redactor_of(plan.redaction)
         self._sought = tuple(_sought(plan, signs_in(plan, kept)))
         self._gate = Gate([each.signs for each in self._sought], kept)
         self._known = frozenset(regex for each in self._sought for regex in each.signs.regexes)
@@ -73,7 +76,7 @@ class Matcher:
         fields.signs = self._gate.signs_in(fields.text)
         possible = sorted(self._gate.possible(fields.signs))
         hits = [(self._sought[at].rule_id, found) for at in possible if (found := self._check(at)(fields)) is not None]
-        return _matches(event, hits) if hits else []
+        return _matches(event, hits, self.redact) if hits else []
 
     def digits_matter(self, text: bytes, before: int, fields: Set[str]) -> bool:
         """Tell whether other digits before a place in the text of an event (UTF-8) may give it other matches: others than those
@@ -110,9 +113,9 @@ def matcher_of(plan: Plan) -> Matcher:
     return Matcher(plan)
 
 
-def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Match]:
+def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]], redact: Redactor) -> list[Match]:
     redacted = redact(event.text)
-    evidence = cut(redacted)
+    evidence, labels = cut(redacted), redact.labels(event.labels)
     return [
         Match(
             rule_id=rule_id,
@@ -121,8 +124,8 @@ def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]]) -> list[Matc
             number=event.number,
             at=event.at,
             dated=event.timestamp is not None,
-            captures=redact_captures(captures, event.text, redacted),
-            labels=event.labels,
+            captures=redact.captures(captures, event.text, redacted),
+            labels=labels,
             text=evidence,
         )
         for rule_id, captures in hits

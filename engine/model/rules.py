@@ -12,6 +12,7 @@ from typing import ClassVar
 from msgspec import Struct, field
 
 from engine.model.expressions import Expression
+from engine.model.redaction import Redaction
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
 COMPONENTS = (
@@ -309,6 +310,7 @@ class Plan(Struct, frozen=True):
     correlations: tuple[Correlation, ...]
     hash: str = ""
     context: Mapping[str, str] = field(default_factory=dict)  # bootstrap, connect_url ... of the configuration, per cluster
+    redaction: Redaction = Redaction()
 
     def rules(self) -> Mapping[str, Rule]:
         """Return every rule by id."""

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from engine.match import Matcher
 from engine.match.digits import ALIKE, decide
-from engine.match.redact import cut, redact
+from engine.match.redact import cut
 from engine.model.matches import Match, Seen, Value
 from engine.model.records import Labels, LogEvent, RawLine
 from engine.model.rules import Format
@@ -143,7 +143,7 @@ class Alike:
     def _digits_matter(self, text: bytes, before: int, fields: Set[str]) -> bool:
         """Tell whether with other digits before a place, and in these fields, something else might be made of `text`."""
         first, plain = text.partition(b"\n")[0], text.decode("ascii")
-        if decide((each.header for each in self._formats), first) or redact(plain) is not plain:
+        if decide((each.header for each in self._formats), first) or self._matcher.redact.may_hold(plain):
             return True
         return self._matcher.digits_matter(text, before, fields)
 

@@ -21,7 +21,7 @@ from engine.dsl.pack import compile_sources
 from engine.dsl.patterns import HOLE, compile_pattern
 from engine.dsl.proposing import merged, propose
 from engine.errors import RulesError, UsageError
-from engine.match import Matcher
+from engine.match import Matcher, redact
 from engine.model.matches import Value
 from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.rules import Plan
@@ -72,7 +72,7 @@ def shipped_logs() -> Path:
 
 
 def drafted(pasted: str, plan: Plan, id_: str, ordinary_logs: Path) -> Drafted:
-    """Return a draft of a rule that fires on each event of `pasted`.
+    """Return a draft of a rule that fires on each event of `pasted`; a secret in it becomes a hole, and stands in no test.
 
     Args:
         plan: the rules that are there already, and the layouts by which lines are read.
@@ -81,7 +81,7 @@ def drafted(pasted: str, plan: Plan, id_: str, ordinary_logs: Path) -> Drafted:
 
     Raises UsageError when nothing was pasted, when `id_` is taken, or when the draft fires on one of the ordinary logs too.
     """
-    events = list(_events(_lines(pasted), plan))
+    events = list(_events(_lines(redact(pasted)), plan))
     if not events:
         raise UsageError("there is no log line to make a rule of; name a file, or paste lines and end with Ctrl-D")
     name = id_ or _id_of(events[0])

@@ -8,6 +8,7 @@ from typing import Any
 
 import re2
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.cli.intake import Intake
 from engine.cli.rule_tests import narrowed
@@ -17,10 +18,12 @@ from engine.errors import UsageError
 from engine.incident import MemoryLedger
 from engine.match.checks import Captures, all_of, compile_check
 from engine.match.fields import Fields
+from engine.match.redact import redactor_of
 from engine.model.expressions import UNKNOWN, Binary, Call, Expression, Literal, Name, Unary, evaluate, names
 from engine.model.matches import Value
 from engine.model.phrases import moment, named
 from engine.model.records import LogEvent, Progress, RawLine
+from engine.model.redaction import Redaction
 from engine.model.rules import Item, Plan, Signature, Test
 from engine.parse import assemble, decode, unwrap
 from engine.pipeline import replay
@@ -57,16 +60,33 @@ class EventView(Struct, frozen=True):
 
 
 def explained(signature: Signature, event: LogEvent) -> EventView:
-    """Return how `signature` judges `event`."""
-    fields = Fields(event)
-    items = tuple(_item(item, fields) for item in signature.items)
+    """Return how `signature` judges `event`; what is shown of it holds no secret."""
+    fields, clean = Fields(event), Cleaned(event.text)
+    items = tuple(_item(item, fields, clean) for item in signature.items)
     captures: dict[str, Value] = {}
     for item in items:
         captures = {**item.captures, **captures}
     known: dict[str, Value | bool] = {**captures, **{item.name: item.holds for item in items}}
     fires = evaluate(signature.condition, known) is True
-    parts = tuple((written(part), _said(part, known)) for part in _parts(signature.condition))
-    return EventView(event.source_id, event.number, event.text, fires, items, parts)
+    parts = tuple((written(part), clean.part(_said(part, known))) for part in _parts(signature.condition))
+    shown = tuple(replace(item, captures=clean.captures(item.captures)) for item in items)
+    return EventView(event.source_id, event.number, clean.text, fires, shown, parts)
+
+
+class Cleaned:
+    """The text of an event without its secrets, and what redaction makes of parts of it."""
+
+    def __init__(self, text: str) -> None:
+        self._original, self._redact = text, redactor_of(Redaction())
+        self.text = self._redact(text)
+
+    def part(self, part: str) -> str:
+        """Return a part of the text as it may be shown."""
+        return self._redact.part(part, self._original, self.text)
+
+    def captures(self, captures: Captures) -> Captures:
+        """Return what was captured as it may be shown."""
+        return self._redact.captures(captures, self._original, self.text)
 
 
 def closest(views: Iterable[EventView], most: int) -> list[EventView]:
@@ -128,30 +148,30 @@ def _said(expression: Expression, known: Mapping[str, Any]) -> str:
     return f"unknown: nothing captured {', '.join(missing)}" if missing else "unknown: this cannot be calculated"
 
 
-def _item(item: Item, fields: Fields) -> ItemView:
+def _item(item: Item, fields: Fields, clean: Cleaned) -> ItemView:
     tried: list[tuple[str, float]] = []
     for group in item.any_of:
         found: Captures | None = all_of([compile_check(test) for test in group])(fields)
         if found is not None:
             return ItemView(item.name, True, found)
-        tried.extend(_why_not(test, fields) for test in group if compile_check(test)(fields) is None)
+        tried.extend(_why_not(test, fields, clean) for test in group if compile_check(test)(fields) is None)
     nearest = sorted(tried, key=lambda each: -each[1])
     return ItemView(item.name, False, {}, tuple(sentence for sentence, _ in nearest[:2]), nearest[0][1] if nearest else 0.0)
 
 
-def _why_not(test: Test, fields: Fields) -> tuple[str, float]:
+def _why_not(test: Test, fields: Fields, clean: Cleaned) -> tuple[str, float]:
     """Return a sentence that says why `test` does not hold, and how much of it was found (0 to 1)."""
     values = [value.decode("utf-8", "replace") for value in fields.values(test.field)]
     if not values and test.op != "exists":
         return f"the event has no {test.field}", 0.0
     if test.op == "pattern":
-        return max((_pattern(test, value) for value in values), key=lambda each: each[1])
+        return max((_pattern(test, value, clean) for value in values), key=lambda each: each[1])
     wanted = {"re": f"matches {test.value}", "exists": "is there" if test.value == "true" else "is absent"}
     said = wanted.get(test.op, f"{test.op} {test.value}")
-    return f"no {test.field} that {said}; it is: {_cut(' / '.join(values)) or '(nothing)'}", 0.0
+    return f"no {test.field} that {said}; it is: {_cut(' / '.join(map(clean.part, values))) or '(nothing)'}", 0.0
 
 
-def _pattern(test: Test, text: str) -> tuple[str, float]:
+def _pattern(test: Test, text: str, clean: Cleaned) -> tuple[str, float]:
     """Return how far the pattern was found in `text`: its longest beginning that matches, and what comes there instead."""
     cuts = _cuts(test.value)
     low, high = 0, len(cuts) - 1  # cuts[0] is the empty beginning, which matches; the whole pattern does not
@@ -164,11 +184,9 @@ def _pattern(test: Test, text: str) -> tuple[str, float]:
         return f"nothing like `{_cut(test.value)}` in the {test.field}", 0.0
     wanted = test.value[cuts[low] :].strip().split()[0]
     rest = text[hit.end() :].partition("\n")[0].strip()
+    follows = _cut(clean.part(rest)) or "the end"
     share = cuts[low] / max(1, len(test.value))
-    return (
-        f"found as far as `{_cut(begun.strip())}`; `{wanted}` should follow, but what follows is: {_cut(rest) or 'the end'}",
-        share,
-    )
+    return f"found as far as `{_cut(begun.strip())}`; `{wanted}` should follow, but what follows is: {follows}", share
 
 
 def _cuts(pattern: str) -> Sequence[int]:

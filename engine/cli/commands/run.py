@@ -192,7 +192,7 @@ def _plan(settings: Settings) -> Plan:
     """Return the rules of the configuration. Raises RulesError, and UsageError when there is none at all."""
     paths = _rule_paths(settings)
     plan = with_layouts(not_empty(load_cached(paths, overrides=settings.overrides), paths))
-    return replace(plan, context={**plan.context, **settings.context})
+    return replace(plan, context={**plan.context, **settings.context}, redaction=settings.redaction)
 
 
 def _rule_paths(settings: Settings) -> list[Path]:

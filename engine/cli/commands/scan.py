@@ -9,6 +9,7 @@ from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
+from msgspec.structs import replace
 
 from engine.cli.answer import document
 from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
@@ -19,6 +20,7 @@ from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
 from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage
 from engine.errors import UsageError
+from engine.model.redaction import Redaction
 
 app = typer.Typer()
 
@@ -51,11 +53,16 @@ def scan(
     tz: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of stamps that name none.")] = "UTC",
     format: FormatOption = Format.TEXT,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label for every line.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("-c", "--config", metavar="FILE", help="A configuration: its `redact` says what is hidden.")
+    ] = None,
 ) -> None:
     """Triage the logs at `paths`; the help text is HELP."""
     labels = _labels(label or ()) | {"timezone": _zone(tz)}
     book = open_rulebook(rules)
     plan = with_roster(book.plan, roster)
+    if config is not None:
+        plan = replace(plan, redaction=_redaction(config))
     intake = Intake(paths, labels)
     intake.notes += [f"{path}: not used; its rules have errors" for path in book.left_out]
     answer = triage(intake.chunks(), plan, intake.notes)
@@ -65,6 +72,13 @@ def scan(
     else:
         show(lambda width: render_triage(answer, width))
     raise typer.Exit(_exit_code(book, intake, answer))
+
+
+def _redaction(config: Path) -> Redaction:
+    """Return what `config` says is hidden. Raises UsageError and ConfigError."""
+    from engine.config import load  # noqa: PLC0415  (pydantic, which a scan without a configuration does without)
+
+    return load(config).redaction
 
 
 def _complain(book: Rulebook, intake: Intake) -> None:

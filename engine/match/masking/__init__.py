@@ -1,0 +1,4 @@
+"""What in a text is secret: finders, each a pure function from UTF-8 bytes to the stretches that are to be hidden.
+
+All expressions are RE2's, and no finder looks at a stretch more than a bounded number of times: time is linear in the text.
+"""

@@ -1,0 +1,237 @@
+"""Values behind the name of a secret: settings, JSON however often escaped, maps, sentences, pairs of name and value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from engine.match.checks import expression
+from engine.match.masking import names
+from engine.match.masking.values import QUOTE, Lines, closing_quote, opening_quote, spaced_end, token_end
+
+Stretch = tuple[int, int]
+
+_ASSIGNED = expression(
+    rf"({names.NAME})(?:{QUOTE}|\])*[ \t]*(?:=>|:=|={{1,2}}|:|%3[DA]|(?:[ \t]+(?:is|was|ist|es|est)\b|"
+    rf"[은는이가はが是为為])[ \t]*:?|"
+    rf"[,;]?\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|</[\w:]+>\s*<value>|/?>\s*<value>|[ \t]*\([ \t]*{QUOTE}|"
+    rf"[ \t]+[^\s=:,;()\[\]{{}}<>])",
+    nocase=True,
+)
+_VERBS = tuple(
+    each.encode() for each in ("is", "was", "ist", "es", "est", "은", "는", "이", "가", "は", "が", "是", "为", "為")
+)
+_UNSET = b"null"  # what Kafka prints most often
+_BLOCK = expression(r"[|>][+-]?[ \t]*")  # YAML: the value stands in the next lines
+_NOT_A_VALUE = expression(
+    r"[ \t]*(?:at |\.\.\.|caused by|\[?[0-9]{4}[-/][0-9]{2}|[\"']?[\w.\-]+[\"']?\s*(?:[=:]\s|[=:]$|=))", nocase=True
+)
+_REFUSING = expression(
+    r"\b(?:invalid|bad|wrong|missing|no|unknown|unexpected|unrecognized|illegal|unable|cannot|fail\w*|error|load\w*|fetch\w*|get\w*|"
+    r"retriev\w*|obtain\w*|find|read\w*|pars\w*|resolv\w*|decrypt\w*|verif\w*|validat\w*|refresh\w*|renew\w*|expired|mismatch)\b",
+    nocase=True,
+)
+_LONGEST_NEXT = 4096  # bytes of a value in the next line
+_BEFORE = 48  # bytes before a name that may say that its value was refused or not found
+_IN_A_LIST = expression(r"[;,{][ \t]*\\*[\"']?$")  # of settings: a value goes on to the next one
+_INTRODUCED = expression(r"(?:^|[:\]>|-][ \t]|\t|^[ \t]*[-*][ \t])$")
+_DIGITS = expression(r"[0-9]+")
+_NUMBERS = expression(r"[0-9, ]*")
+_UPPER = expression(r"[A-Z_]+")
+_REQUEST = expression(r"api[._\-]?key$", nocase=True)  # `apiKey=FETCH`: Kafka's word for the kind of a request
+_COMPOUND = expression(r"[a-z][._\-]?[A-Z]|[A-Za-z][._\-][A-Za-z]")
+_APART_FROM = expression(r"[=:/(]|^-|^[\w.\-]+\.[a-z]+$|[0-9a-f]{8}-[0-9a-f]{4}-|^v[0-9]|-[0-9]+[.,;:)\]]*$")
+_LIST = frozenset(b"[{")
+
+
+class Assignment(Struct, frozen=True):
+    """A name and how its value follows: `sign` is one of `=`, `:`, `is`, `pair`, `call` and `blank`, `at` the value's place.
+
+    `before` is what stands before the name on its line, as far as it is looked at; `gap` whether a blank
+    follows the name.
+    """
+
+    kind: str
+    name: bytes
+    sign: str
+    at: int
+    before: bytes
+    gap: bool
+
+    @property
+    def alone(self) -> bool:
+        """Whether the line holds nothing but blanks and marks of a list before the name."""
+        return len(self.before) < _BEFORE and not self.before.strip(b" \t\"'\\{-")
+
+    @property
+    def introduced(self) -> bool:
+        """Whether blanks are before the name, or what stands before a setting in a log line."""
+        return _INTRODUCED.search(self.before) is not None
+
+    @property
+    def spaced(self) -> bool:
+        """Whether the value may hold blanks: blanks are around the sign, or other settings around it."""
+        return (self.gap and self.sign == "=") or _IN_A_LIST.search(self.before) is not None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the text before the name says that there is no value, or a wrong one."""
+        return _REFUSING.search(self.before) is not None
+
+
+def assigned(data: bytes) -> Iterator[Stretch]:
+    """Yield the stretches of values behind names of secrets."""
+    at, lines = 0, Lines(data)
+    while (hit := _ASSIGNED.search(data, at)) is not None:
+        (start, name_end), at = hit.span(1), hit.end()
+        name = data[start:name_end].removeprefix(b"u0022").removeprefix(b"u0027").strip(b".-_")  # a quote as JSON escapes it
+        kind = names.kind_of(name)
+        sign, at = _sign(data, name_end, at)
+        if kind is None:
+            continue
+        begin = _past_blanks(data, at)
+        if data.startswith(_UNSET, begin) and data[begin + 4 : begin + 5].isspace():
+            continue
+        lines.end(start)
+        assignment = Assignment(
+            kind, name, sign, begin, data[max(lines.begin, start - _BEFORE) : start], data[name_end : name_end + 1].isspace()
+        )
+        stretch = _value(data, assignment, lines.end(begin))
+        if stretch is not None:
+            yield stretch
+            at = max(at, stretch[1])
+
+
+def _sign(data: bytes, name_end: int, end: int) -> tuple[str, int]:
+    """Return how a value follows a name, and where: what the expression, which cannot look ahead, took of it is given back."""
+    tail = data[name_end:end].strip().lower()
+    if tail.endswith((b"=", b">", b":", b"%3d", b"%3a")):
+        return "pair" if b"value" in tail else ":" if tail.endswith((b":", b"%3a")) else "=", end
+    if tail.endswith(_VERBS):
+        return "is", end
+    if b"(" in tail:
+        return "call", data.rfind(b"(", name_end, end) + 1
+    while data[end - 1] & 0xC0 == 0x80:
+        end -= 1
+    return "blank", end - 1
+
+
+def _past_blanks(data: bytes, at: int) -> int:
+    while at < len(data) and data[at] in b" \t":
+        at += 1
+    return at
+
+
+def _value(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
+    """Return where the secret of `assignment` stands; None when there is none. Its line ends at `end`."""
+    at = assignment.at
+    if at >= end or _BLOCK.fullmatch(data, at, end) is not None:
+        return _next_line(data, assignment, end)
+    quote = opening_quote(data, at, end)
+    if quote:
+        begin = at + len(quote)
+        stop = closing_quote(data, begin, quote, end)
+        return (begin, stop) if _is_quoted_secret(data[begin:stop], assignment) else None
+    if data[at] in _LIST:
+        return _bracketed(data, assignment, end)
+    stop = token_end(data, at, end)
+    token = data[at:stop]
+    if not _is_secret(token, data[stop:end][:64], assignment):
+        return None
+    spaced = assignment.alone or assignment.spaced or (assignment.introduced and assignment.sign == ":")
+    return (at, spaced_end(data, at, end) if spaced and assignment.kind != names.TOKENS else stop)
+
+
+def _next_line(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
+    begin = _past_blanks(data, end + 1)
+    stop = data.find(b"\n", begin, begin + _LONGEST_NEXT)
+    stop = min(len(data), begin + _LONGEST_NEXT) if stop < 0 else stop
+    value = data[begin:stop].partition(b" (")[0].rstrip()  # a logger may stand behind it
+    phrase = assignment.kind == names.PASSWORDS and assignment.introduced and begin > end + 1
+    if not value or (b" " in value and not phrase) or _NOT_A_VALUE.match(data, begin, min(stop + 1, len(data))) is not None:
+        return None
+    return (begin, begin + len(value)) if _is_secret(value.partition(b" ")[0], b"", assignment) else None
+
+
+def _bracketed(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
+    """Return the inside of a list, or of what ODBC puts into braces."""
+    at, close = assignment.at, b"]" if data[assignment.at : assignment.at + 1] == b"[" else b"}"
+    if close == b"}" and (assignment.kind != names.PASSWORDS or assignment.sign != "="):
+        return None
+    stop = data.find(close, at, end)
+    stop = end if stop < 0 else stop
+    inside = data[at + 1 : stop]
+    if names.is_nothing(data[at : stop + 1]) or names.is_nothing(inside) or _NUMBERS.fullmatch(inside) is not None:
+        return None
+    return (at + 1, stop)
+
+
+def _is_quoted_secret(value: bytes, assignment: Assignment) -> bool:
+    if names.is_nothing(value):
+        return False
+    if assignment.kind == names.INFOS:
+        return names.is_user_info(value)
+    if assignment.sign == "blank":
+        return assignment.kind == names.PASSWORDS and not names.is_prose(value)
+    if assignment.kind == names.TOKENS:
+        return len(value) > 4 and not (names.is_statement(value) or _UPPER.fullmatch(value)) and b" " not in value
+    return not (assignment.kind == names.SECRETS and names.is_statement(value))
+
+
+def _is_secret(token: bytes, rest: bytes, assignment: Assignment) -> bool:
+    """Tell whether a value without quotes is a secret; `rest` is what follows on its line."""
+    if names.is_nothing(token) or (token == b"not" and rest.startswith(b" set")):
+        return False
+    if assignment.kind == names.INFOS:
+        return names.is_user_info(token)
+    if assignment.sign == "blank":
+        return _is_apart(token, assignment)
+    if assignment.sign == "is":
+        return names.is_mixed(token)
+    if assignment.kind == names.TOKENS:
+        return _is_token(token, rest, assignment)
+    if assignment.kind == names.PASSWORDS:
+        return _is_password(token, rest, assignment)
+    return not _is_no_secret(token, assignment) and _is_other_secret(token, rest, assignment)
+
+
+def _is_apart(token: bytes, assignment: Assignment) -> bool:
+    """Tell whether a value that only blanks part from its name is a secret: no word, and no word of a name alone before it."""
+    compound = assignment.kind == names.PASSWORDS or _COMPOUND.search(assignment.name) is not None
+    return compound and names.is_mixed(token) and not (names.is_statement(token) or _APART_FROM.search(token))
+
+
+def _is_no_secret(token: bytes, assignment: Assignment) -> bool:
+    """Tell whether a value is what Kafka prints behind names that look like a secret's: a request, an error, a small number."""
+    if _DIGITS.fullmatch(token):
+        return len(token) < 6 or b"-" in assignment.name
+    return names.is_statement(token) or (_UPPER.fullmatch(token) is not None and _REQUEST.search(assignment.name) is not None)
+
+
+def _is_other_secret(token: bytes, rest: bytes, assignment: Assignment) -> bool:
+    if assignment.sign != ":":
+        return True
+    sole = not rest.strip(b" \t\"')]},;.") and not assignment.refused and not assignment.name.lower().endswith(b"secrets")
+    return names.is_mixed(token) or not (names.is_wordy(token) and (not sole or names.is_prose(token)))
+
+
+def _is_token(token: bytes, rest: bytes, assignment: Assignment) -> bool:
+    if names.is_statement(token) or len(token) < 5 or _UPPER.fullmatch(token):
+        return False
+    if _DIGITS.fullmatch(token):
+        return len(token) >= 12
+    if assignment.sign != ":" or names.is_mixed(token):
+        return True
+    return len(token) >= 8 and not rest.strip(b" \t\"')]},;.") and not assignment.refused and not names.is_prose(token)
+
+
+def _is_password(token: bytes, rest: bytes, assignment: Assignment) -> bool:
+    if _DIGITS.fullmatch(token) and len(token) < 4:
+        return False
+    if assignment.sign != ":":
+        return not (names.is_statement(token) and _UPPER.fullmatch(token.rstrip(b",;.)]}")))
+    if names.is_prose(token) or names.is_statement(token):
+        return False
+    in_sentence = rest.strip() and token[:1].isupper() and names.is_wordy(token)
+    return not in_sentence

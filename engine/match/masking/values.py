@@ -1,0 +1,117 @@
+"""Where a secret value ends that begins at a known place: quotes, delimiters, spaces."""
+
+from __future__ import annotations
+
+from engine.match.checks import expression
+
+QUOTE = r"""(?:\\*["'`]|&quot;|&#3[49];|&apos;|%2[27]|\\+u002[27]|\\+x2[27])"""
+_OPENING = expression(QUOTE + r"|[«“”‘’„「『]")
+_FIRST = frozenset(b"\\\"'`&%")
+_CLOSING = {"«": "»", "“": "”", "„": "“", "‘": "’", "「": "」", "『": "』"}
+_BLANK = expression(r"\s")
+# in a value without quotes these end it: a delimiter before another key or a gap, a bracket that the value has not opened, a
+# quote of a text around it, the tag that closes an element, the escape of a line end before another key
+_KEY = r"""\\*["']?[\w.\-]{1,64}\\*["']?\s*(?:[=:]+)\s*[^=\s,;&]"""
+_DELIMITER = expression(
+    rf"""[,;&|]+(?:$|\s|\\*["'`)\]}}]|&quot;|{_KEY})|\\*["'`](?:$|[\s,;:.)\]}}>|/])|&quot;|&lt;|</|%2[26]|\\+[nrt](?:$|\s|\\|{_KEY})"""
+    r"""|\\u002[267]|\\u003c"""
+)
+_BRACKET = expression(r"[()\[\]{}]")
+_CLOSED = expression(r"""[)\]}]{1,8}(?:$|[\s,;.:"'`/(\\&|<>])""")
+# in a value that may hold spaces
+_PLAUSIBLE_END = expression(
+    r"""[,;]\s|[,;]?\s+\\*["']?[\w.\-]+\\*["']?\s*(?:=|:\s)|[,;][\w.\-]+=|\s[(\[{<|]|[)\]}](?:$|[\s,;.])|\\*["](?:$|[\s,;)\]}])"""
+    r"""|\.\s|</|\\+[nr]|\s(?:and|at|because|but|by|failed|for|from|in|into|is|not|of|on|or|that|to|used|user|using|was|when|while|with)\s"""
+)
+WINDOW = 512  # bytes looked at first: most values are short
+
+
+class Lines:
+    """The lines of a text; asked for places that only grow, it looks at each line once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.begin, self._end = 0, -1
+
+    def end(self, at: int) -> int:
+        """Return where the line ends that `at` lies in; `begin` is where it begins."""
+        if not self.begin <= at <= self._end:
+            self.begin = self._data.rfind(b"\n", max(self._end, 0), at) + 1 or (self._end + 1 if self._end >= 0 else 0)
+            end = self._data.find(b"\n", at)
+            self._end = len(self._data) if end < 0 else end
+        return self._end
+
+
+def opening_quote(data: bytes, at: int, before: int) -> bytes:
+    """Return the quote that stands at `at`, with its backslashes; empty when there is none."""
+    if at >= before or (data[at] not in _FIRST and data[at] < 0x80):
+        return b""
+    hit = _OPENING.match(data, at, min(before, at + 32))
+    return b"" if hit is None else bytes(hit.group())
+
+
+def closing_quote(data: bytes, at: int, quote: bytes, before: int) -> int:
+    """Return where the text ends that `quote` has opened before `at`; `before` when nothing closes it there.
+
+    A quote with more backslashes than the opening one belongs to the text, one with fewer ends what is around it.
+    """
+    mark, slashes = quote[-1:], len(quote) - 1
+    if quote.strip(b"\\") not in (b'"', b"'", b"`"):
+        end = data.find(_CLOSING.get(quote.decode(), quote.decode()).encode(), at, before)
+        return before if end < 0 else end
+    while (end := data.find(mark, at, before)) >= 0:
+        first = end
+        while first > at and data[first - 1 : first] == b"\\":
+            first -= 1
+        run = end - first
+        if (run % 2 == 0) if slashes == 0 else run <= slashes:
+            doubled = data[end + 1 : end + 2] == mark == b"'" and run == 0  # as SQL writes a quote in a text
+            if not doubled:
+                return first if slashes else end
+            end += 1
+        at = end + 1
+    return before
+
+
+def token_end(data: bytes, at: int, before: int) -> int:
+    """Return where a value without quotes ends that begins at `at`."""
+    size = WINDOW
+    while True:
+        window = min(before, at + size)
+        end = _token_end(data, at, window)
+        if end < window or window == before:
+            return end
+        size *= 8
+
+
+def spaced_end(data: bytes, at: int, before: int) -> int:
+    """Return the plausible end of a value that may hold spaces and begins at `at`."""
+    first = token_end(data, at, before)
+    if first < before and data[first : first + 1] not in b" \t":
+        return first
+    hit = _PLAUSIBLE_END.search(data, first, before + 1)
+    end = before if hit is None else min(hit.start(), before)
+    return at + len(data[at:end].rstrip())
+
+
+def _token_end(data: bytes, at: int, window: int) -> int:
+    blank = _BLANK.search(data, at, window)
+    end = window if blank is None else blank.start()
+    delimiter = _DELIMITER.search(data, at, end + 1)  # with the blank: `$` stands for the end of the text only
+    if delimiter is not None and at < delimiter.start() < end:
+        end = delimiter.start()
+    return _unopened(data, at, end)
+
+
+def _unopened(data: bytes, at: int, end: int) -> int:
+    """Return where a bracket is closed before `end` that was not opened after `at`, and more than the value may end."""
+    depth = 0
+    for bracket in _BRACKET.finditer(data, at, end):
+        place = bracket.start()
+        if data[place] in b"([{":
+            depth += 1
+        elif depth:
+            depth -= 1
+        elif _CLOSED.match(data, place) is not None:
+            return int(place)
+    return end
