@@ -13,7 +13,7 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from glob import glob, has_magic
 from pathlib import Path
@@ -72,8 +72,8 @@ def read_chunks(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = 
     """Yield one file (`-`: standard input) in chunks of about CHUNK_BYTES, then its Progress: read to the end, closed when its
     name says so.
 
-    Lines without a stamp are placed at the file's last change (`ingested_at`). The label `timezone` (IANA name) is the zone
-    of the period in a rotated file's name.
+    Lines without a stamp are placed at the file's last change (`ingested_at`), those of standard input at when they are read. The
+    label `timezone` (IANA name) is the zone of the period in a rotated file's name.
 
     Raises SourceMissing, SourceDenied, or SourceError: a binary file (nothing is yielded), a damaged compressed file (after
     everything readable was yielded).
@@ -84,6 +84,8 @@ def read_chunks(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = 
     with opened(path, stdin) as stream:
         for data in _pieces(stream, path):
             yield Chunk(source_id, offset, data, number, changed, labels)
+            with suppress(SourceError):
+                changed = _changed(path)  # it may be written to as it is read
             offset += len(data)
             number += line_ends(data)
     said = rotation(path, ZoneInfo(labels.get("timezone", "UTC")))
@@ -207,11 +209,19 @@ def _is_log(name: str) -> bool:
     return not name.startswith(".") and Path(name).suffix not in NOT_LOGS
 
 
-def _changed(path: str) -> datetime:
+def time_of(changed_s: int) -> datetime | None:
+    """Return the time of a file's last change in seconds since 1970; None for what a file system says and no calendar holds."""
+    try:
+        return datetime.fromtimestamp(changed_s, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _changed(path: str) -> datetime | None:
     if path == STDIN:
         return datetime.now(UTC)
     try:
-        return datetime.fromtimestamp(int(Path(path).stat().st_mtime), UTC)
+        return time_of(int(Path(path).stat().st_mtime))
     except OSError as error:
         raise refused(path, error) from error
 

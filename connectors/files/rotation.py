@@ -51,5 +51,5 @@ def _end_of(period: re.Match[str], zone: ZoneInfo) -> datetime | None:
     date = (int(period["year"]), int(period["month"]), int(period["day"]))
     try:
         return (datetime(*date, int(hour or 0), int(minute or 0)) + length).replace(tzinfo=zone)
-    except ValueError:  # 2022-19-39: digits, not a date
+    except (ValueError, OverflowError):  # 2022-19-39: digits, not a date
         return None

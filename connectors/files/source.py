@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from connectors.files.labels import labels_of
 from connectors.files.positions import Disk, FileState, Lost, Piece, Position, Positions, followed
-from connectors.files.reading import Found, find, opened, refused, source_name
+from connectors.files.reading import Found, find, opened, refused, source_name, time_of
 from connectors.files.rotation import is_compressed, rotation
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceError, SourceMissing
@@ -228,7 +228,7 @@ class FilesSource:
     def _read(self, name: str, piece: Piece) -> Iterator[Chunk]:
         path = self._where(piece)
         labels = self.labels_of(name) if self.labels else NO_LABELS
-        changed = datetime.fromtimestamp(piece.changed, UTC)
+        changed = time_of(piece.changed)
         line = piece.line
         for start, data in whole_lines(path, piece.start, piece.end):
             yield Chunk(name, piece.base + start, data, line, changed, labels)

@@ -19,6 +19,7 @@ from engine.parse import unwrap_line
 from engine.ports import Chunk
 from engine.skim.alike import Told
 from engine.skim.blocks import Blocks, Words
+from engine.skim.bounds import out_of_bounds
 from engine.skim.layouts import Layout
 from engine.skim.lines import Flags, Numbers
 from engine.skim.plain import Text, plain_blocks
@@ -59,7 +60,7 @@ class Skimmer:
         self.lines += len(text.lines)
         if len(text.lines) < ENOUGH_LINES or not self._sight.screen.complete:
             yield from (self._record(raw) for chunk in chunks for raw in chunk.lines())
-        elif (found := plain_blocks(text, chunks, self._sight)) is not None:
+        elif (found := plain_blocks(text, text, self._sight)) is not None:
             yield from self._plain(text, text, *found)
         elif (sources := self._peeled(text)) is not None:
             yield from self._wrapped(text, sources)
@@ -100,7 +101,7 @@ class Skimmer:
 
     def _wrapped(self, text: Text, sources: Sequence[Peeled]) -> Iterator[Record | Told | Seen]:
         """Yield what has to be read of sources whose lines are wrapped alike."""
-        found = [plain_blocks(source, text.chunks, self._sight) for source in sources]
+        found = [plain_blocks(source, text, self._sight) for source in sources]
         if len(found) == 1 and found[0] is not None:
             yield from self._plain(text, sources[0], *found[0])
             return
@@ -111,7 +112,9 @@ class Skimmer:
 
     def _unwrapped(self, text: Text, some: range) -> Iterator[Record | Seen]:
         """Yield what has to be read of lines of a source and the containers printed into it, each with its own wrappers."""
-        documents = self._sight.kinds.among(text.lines, some, text.raw, text.zone)
+        documents = self._sight.kinds.among(text.lines, some, text.raw, text.zone).without(
+            lambda at_us: out_of_bounds(at_us, text.chunks, True, lambda at: text.raw(some[at]).ingested_at)
+        )
         records = [
             self._record(text.raw(number)) if kind is None else None for number, kind in zip(some, documents.kinds, strict=True)
         ]
