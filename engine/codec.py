@@ -7,6 +7,7 @@ lists there, without the names of their fields.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -16,6 +17,7 @@ import msgspec
 T = TypeVar("T")
 
 _ENCODER = msgspec.json.Encoder()
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def dumps(value: Any) -> str:
@@ -38,13 +40,25 @@ def made(value: Any, into: type[T]) -> T:
     return msgspec.convert(value, into, str_keys=True)
 
 
-def foreign(text: str | bytes) -> Any:
+def foreign(text: str | bytes, strict: bool = True) -> Any:
     """Return the value of a JSON text that somebody else wrote, as Python's own reader does: it takes what msgspec does not
-    (NaN, half a surrogate pair, 1e999). Raises ValueError, or RecursionError."""
+    (NaN, 1e999). Half a surrogate pair, which no text can hold, is U+FFFD. Raises ValueError, or RecursionError.
+
+    Args:
+        strict: whether a control character that stands in a text as it is makes it no JSON.
+    """
     try:
         return msgspec.json.decode(text)
     except ValueError:
-        return json.loads(text)
+        return _whole(json.loads(text, strict=strict))
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else _HALF.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    return {_whole(key): _whole(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 @cache

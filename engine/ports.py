@@ -131,7 +131,8 @@ class Ledger(Protocol):
         blinds: Iterable[Blind],
     ) -> Sequence[Sight]:
         """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds see Blind. Return
-        when the alerts were and are that are new by that, gone, or told anew with a difference."""
+        when the alerts were and are that are new by that, gone, or told anew with a difference. When it raises, nothing
+        is stored."""
 
     def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
         """Return every alert of `scope` that may still matter, or those `seen` of them, by key, each ordered by time."""

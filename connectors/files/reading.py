@@ -72,8 +72,8 @@ def read_chunks(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = 
     """Yield one file (`-`: standard input) in chunks of about CHUNK_BYTES, then its Progress: read to the end, closed when its
     name says so.
 
-    Lines without a stamp are placed at the file's last change (`ingested_at`), those of standard input at when they are read. The
-    label `timezone` (IANA name) is the zone of the period in a rotated file's name.
+    Lines without a stamp are placed at the file's last change (`ingested_at`), those of standard input at when they are read.
+    The label `timezone` (IANA name) is the zone of the period in a rotated file's name.
 
     Raises SourceMissing, SourceDenied, or SourceError: a binary file (nothing is yielded), a damaged compressed file (after
     everything readable was yielded).

@@ -39,7 +39,7 @@ OptionCheck = Callable[[str, str], str | None]  # what is wrong with an option, 
 
 
 class SourceSettings(Struct, frozen=True):
-    """One source. `start` None: as the command decides. Labels hold how stamps are read, where that is not as ever (`timezone`).
+    """One source. `start` None: as the command decides. Labels hold how stamps are read, where it is not as ever.
 
     `paths` are those of type files; `bootstrap_servers`, `topics` and `options` belong to type kafka.
     """

@@ -5,6 +5,6 @@ Nothing here depends on the order of sources: an event's matches are a function 
 
 from engine.match.matcher import Matcher
 from engine.match.redact import redact
-from engine.match.stream import match
+from engine.match.stream import match, matched_of
 
-__all__ = ["Matcher", "match", "redact"]
+__all__ = ["Matcher", "match", "matched_of", "redact"]

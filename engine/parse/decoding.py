@@ -21,6 +21,7 @@ from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.parse.stamps import bounds_of, stamp_of
 from engine.parse.status import STATUS, about_torn, failed_parts
 from engine.parse.times import has_millis
+from engine.quarantine import Quarantine, attempt
 
 DEFAULT_CLUSTER = "default"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # `at` of an event with neither a stamp nor an ingest time
@@ -30,11 +31,13 @@ _BELOW = re.compile(r"[^\n]*\n(SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ([
 _CUT = f"[cut: the event goes on beyond {BLOCK_LINES} lines or {BLOCK_BYTES // 1024} KiB]"
 
 
-def decode(blocks: Iterable[Block | Progress | Tick], formats: Sequence[Format]) -> Iterator[LogEvent | Progress | Tick]:
+def decode(
+    blocks: Iterable[Block | Progress | Tick], formats: Sequence[Format], quarantine: Quarantine | None = None
+) -> Iterator[LogEvent | Progress | Tick]:
     """Yield the events of each block, in order; progress and ticks pass through untouched."""
     for item in blocks:
         if isinstance(item, Block):
-            yield from decode_block(item, formats)
+            yield from attempt(quarantine, "decode", item, decode_block, item, formats) or ()
         else:
             yield item
 

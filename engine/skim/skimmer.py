@@ -17,6 +17,7 @@ from engine.model.matches import Seen
 from engine.model.records import RawLine, Record
 from engine.parse import unwrap_line
 from engine.ports import Chunk
+from engine.quarantine import OF_THE_HOST, Quarantine, attempt
 from engine.skim.alike import Told
 from engine.skim.blocks import Blocks, Words
 from engine.skim.bounds import out_of_bounds
@@ -43,10 +44,14 @@ class _Worth(Struct, frozen=True):
 
 
 class Skimmer:
-    """Skims one source, piece after piece. `lines` counts the lines there were, `left_out` the events that were not read."""
+    """Skims one source, piece after piece. `lines` counts the lines there were, `left_out` the events that were not read.
 
-    def __init__(self, sight: Sight) -> None:
-        self._sight = sight
+    Args:
+        quarantine: takes what raises; without one it is raised.
+    """
+
+    def __init__(self, sight: Sight, quarantine: Quarantine | None = None) -> None:
+        self._sight, self._quarantine = sight, quarantine
         self._said: dict[str, _Said] = {}  # by source: the one, or the containers printed into it
         self.lines = self.left_out = 0
 
@@ -55,9 +60,32 @@ class Skimmer:
 
         A span stands for events that are left out. It comes behind the record that ends the event before them, or with the
         event that does, and joins on to that event before: it is never the first that is heard of a source.
+
+        Chunks that cannot be skimmed are read line by line; a line that cannot be read goes into the quarantine.
         """
+        self.lines += sum(_lines_in(chunk.data) for chunk in chunks)
+        if self._quarantine is None:
+            yield from self._skimmed(chunks)
+            return
+        left_out = self.left_out
+        try:
+            pieces = list(self._skimmed(chunks))
+        except OF_THE_HOST:
+            raise
+        except Exception:
+            self.left_out = left_out
+            pieces = list(self._line_by_line(chunks))
+        yield from pieces
+
+    def _line_by_line(self, chunks: Sequence[Chunk]) -> Iterator[Record]:
+        for chunk in chunks:
+            for raw in chunk.lines():
+                record = attempt(self._quarantine, "unwrap", raw, self._record, raw)
+                if record is not None:
+                    yield record
+
+    def _skimmed(self, chunks: Sequence[Chunk]) -> Iterator[Record | Told | Seen]:
         text = Text(chunks)
-        self.lines += len(text.lines)
         if len(text.lines) < ENOUGH_LINES or not self._sight.screen.complete:
             yield from (self._record(raw) for chunk in chunks for raw in chunk.lines())
         elif (found := plain_blocks(text, text, self._sight)) is not None:
@@ -173,6 +201,10 @@ class _Said:
             self._known.add(said)
             del self._heads[said]
         return True
+
+
+def _lines_in(data: bytes) -> int:
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
 def _by_source(records: Sequence[Record | None], source_id: str) -> Mapping[str, Sequence[int]]:

@@ -25,11 +25,15 @@ from msgspec.structs import replace
 from engine.codec import dumps
 from engine.errors import DataLoss, SourceError, TocsinError
 from engine.incident import group
+from engine.match import redact
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
+from engine.model.quarantine import DeadLetter
 from engine.model.rules import Plan
+from engine.quarantine import Quarantine, summed
+from engine.spark.aside import Aside
 from engine.spark.overdue import AtWork, watched
 from engine.spark.plans import at_work, forget_plan, query_id
-from engine.spark.rows import SCHEMA, Item, Loss, Notice, item
+from engine.spark.rows import SCHEMA, Item, Loss, Notice, received
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
 from engine.store import Store
@@ -216,9 +220,10 @@ class _Batches:
         self.done = -1
         self._pruned_at = float("-inf")
         self._at_work: AtWork | None = None
+        self._aside = Aside(job.plan, job.checkpoint, min((source.scope for source in job.sources), default="default"))
 
     def take(self, frame: DataFrame, batch: int) -> None:
-        items = [item(row.kind, row.body) for row in frame.collect()]
+        items = [received(row.kind, row.body) for row in frame.collect()]
         try:
             self._job.on_batch(self._put(items, batch))
             self._prune()
@@ -247,10 +252,18 @@ class _Batches:
         lines = sum(each.lines for each in items if isinstance(each, Scanned))
         losses = [each for each in items if isinstance(each, Loss)]
         said = [each.sentence for each in losses] + [each.text for each in items if isinstance(each, Notice)]
+        letters = [each for each in items if isinstance(each, DeadLetter)]
+        aside = Quarantine(redact)
         findings = [each for each in items if isinstance(each, Verdict | Evidence | Roster | Blind)]
         with self._job.store.batch(self._id(batch), self._job.plan.hash) as ledger:
-            revisions = list(group(findings, self._job.plan, ledger))
+            revisions = list(group(findings, self._job.plan, ledger, aside))
+            before = len(letters)
+            letters += [each for each in aside.taken() if isinstance(each, DeadLetter)]
+            revisions += self._aside.judged(letters[before:], ledger)
             ledger.put_losses(DataLoss(each.source_id, each.lost_from, each.lost_to, each.why) for each in losses)
+            ledger.put_quarantined(letters, datetime.now(UTC))
+        said += [each.sentence for each in summed(letters)] + self._aside.misdated(items)
+        self._aside.write(letters)
         return BatchReport(batch, lines, len({incident.id for incident in revisions}), said)
 
     def _prune(self) -> None:

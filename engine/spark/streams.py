@@ -19,6 +19,7 @@ from engine.model.records import Block
 from engine.model.records import parent_id as named_parent
 from engine.parse import Assembler
 from engine.parse.assembling import Snapshot
+from engine.quarantine import Quarantine, attempt
 from engine.spark.slices import Edges, Stages, matched, source_of
 
 
@@ -53,10 +54,11 @@ Told = Match | Seen | TakenBack
 
 
 class Streams:
-    """The streams of one scope. Every method yields what there is to say and updates `states`; `changed` names them."""
+    """The streams of one scope. Every method yields what there is to say and updates `states`; `changed` names them.
+    What raises goes into `quarantine`; without one it is raised."""
 
-    def __init__(self, stages: Stages, states: Mapping[str, StreamState]) -> None:
-        self._stages = stages
+    def __init__(self, stages: Stages, states: Mapping[str, StreamState], quarantine: Quarantine | None = None) -> None:
+        self._stages, self._quarantine = stages, quarantine
         self.states = dict(states)
         self.changed: set[str] = set()
 
@@ -108,7 +110,9 @@ class Streams:
     def _joined(self, edge: Edges, state: StreamState) -> Iterator[Told]:
         assembler = Assembler(self._stages.formats)
         assembler.restore(dumps(state.open))
-        done = [block for head in edge.heads for record in head.records for block in assembler.push(record)]
+        records = (record for head in edge.heads for record in head.records)
+        pushed = (attempt(self._quarantine, "assemble", record, assembler.push, record) for record in records)
+        done = [block for blocks in pushed for block in blocks or ()]
         opened = assembler.open_blocks()
         done += [block for source, block in opened.items() if source in edge.moved_on]
         kept = [block for source, block in opened.items() if source not in edge.moved_on]
@@ -141,7 +145,7 @@ class Streams:
     def _matched(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
         heard = Heard()
         for block in blocks:
-            yield from matched(block, self._stages, heard)
+            yield from matched(block, self._stages, heard, self._quarantine)
         yield from heard.close()
 
     def _put(self, parent_id: str, state: StreamState) -> None:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from engine.codec import foreign
 from engine.model.records import Labels, Record
+from engine.parse.lines import clean
 from engine.parse.stamps import dated
 
 FIRST = '{"'
@@ -212,7 +213,7 @@ def _number(digits: str) -> int | float:
 
 def _unquoted(value: str) -> str:
     try:
-        return str(json.loads(f'"{value}"', strict=False))
+        return clean(str(json.loads(f'"{value}"', strict=False)))
     except ValueError:
         return value
 
