@@ -7,7 +7,6 @@ lists there, without the names of their fields.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Hashable
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -17,7 +16,6 @@ import msgspec
 T = TypeVar("T")
 
 _ENCODER = msgspec.json.Encoder()
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 def dumps(value: Any) -> str:
@@ -42,7 +40,7 @@ def made(value: Any, into: type[T]) -> T:
 
 def foreign(text: str | bytes, strict: bool = True) -> Any:
     """Return the value of a JSON text that somebody else wrote, as Python's own reader does: it takes what msgspec does not
-    (NaN, 1e999). Half a surrogate pair, which no text can hold, is U+FFFD. Raises ValueError, or RecursionError.
+    (NaN, 1e999). Half a surrogate pair, which no text can hold, is a question mark. Raises ValueError, or RecursionError.
 
     Args:
         strict: whether a control character that stands in a text as it is makes it no JSON.
@@ -55,7 +53,7 @@ def foreign(text: str | bytes, strict: bool = True) -> Any:
 
 def _whole(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isascii() else _HALF.sub("\ufffd", value)
+        return value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
         return [_whole(each) for each in value]
     return {_whole(key): _whole(each) for key, each in value.items()} if isinstance(value, dict) else value
