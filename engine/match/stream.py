@@ -9,7 +9,7 @@ from engine.match.matcher import Matcher, matcher_of
 from engine.model.matches import Match, Seen
 from engine.model.records import LogEvent, Progress, Tick
 from engine.model.rules import Plan
-from engine.quarantine import OF_THE_HOST, Quarantine
+from engine.quarantine import OF_THE_HOST, Quarantine, attempt
 
 Observer = Callable[[LogEvent, list[Match]], None]
 
@@ -34,7 +34,7 @@ def match(
         yield from heard.event(item)
         found = matched_of(matcher, item, quarantine)
         if observe is not None:
-            observe(item, found)
+            attempt(quarantine, "observe", item, observe, item, found)
         yield from found
     yield from heard.close()
 

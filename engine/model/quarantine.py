@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class DeadLetter(Struct, frozen=True):
-    """Something that `stage` (unwrap, skim, assemble, decode, match, correlate, group, send) raised `error` on.
+    """Something that `stage` (unwrap, skim, assemble, decode, match, observe, correlate, group, send) raised `error` on.
 
     It is of `lines` lines of `source_id`, the first at `offset` with the number `number` (0: unknown), and counts as so many
     `events`; a match is of a line that was read, so it has 0 of both, as have the alerts of an entity, which have no source.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from engine.match import Matcher, matched_of
 from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
-from engine.model.records import AnyEvent, Block, Progress, Record
+from engine.model.records import AnyEvent, Block, LogEvent, Progress, Record
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.ports import Chunk
@@ -107,5 +107,5 @@ class Whole:
 
     def _event(self, event: AnyEvent, found: list[Match]) -> Sequence[Match | Seen]:
         spans = self._heard.event(event)
-        self._observe(event, found)
+        attempt(self._quarantine, "observe", event if isinstance(event, LogEvent) else event.text, self._observe, event, found)
         return (*spans, *found) if spans else found

@@ -243,6 +243,21 @@ def test_what_cannot_be_judged_is_listed_and_the_exit_code_says_so(
     assert f"1 line of '{log}' at line 3 in quarantine (decode): ArithmeticError: no" in err
 
 
+def test_an_error_that_cannot_be_grouped_ends_no_scan(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with log.open("ab") as file:
+        file.write(UNKNOWN)
+
+    def failing(*_: object) -> None:
+        raise ArithmeticError("no")
+
+    monkeypatch.setattr("engine.cli.unknown.UnknownEvents._drain", failing)
+    code, document, _ = answer(capsys, log)
+    assert (code, rules_of(document)) == (3, [RULE])
+    assert [letter["stage"] for letter in document["quarantined"]] == ["observe"]
+
+
 def test_stamps_out_of_bounds_are_counted_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "go.log").write_bytes(TROUBLE.replace(b"2023-02-03", b"0001-01-01") + QUIET.replace(b"2023", b"9999"))
     code, document, _ = answer(capsys, tmp_path / "go.log")
