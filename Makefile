@@ -41,7 +41,7 @@ test: check java ## check, then everything that needs Java, a server or more tim
 	@$(BIN)/pytest -q -n auto --dist loadfile -m "slow and not spark and not server and not long"
 	@$(BIN)/pytest -q -n 2 --dist worksteal -m "(spark or server) and not long" # two: they wait more than they compute
 
-soak: $(STAMP) java ## what takes minutes each: faults on real clusters, a full disk, a killed broker, a run killed twenty times, ten minutes of damaged lines
+soak: $(STAMP) java ## what takes minutes each: faults on real clusters, a full disk, a killed broker, a run killed twenty times, ten minutes of damaged lines, and of whole runs over them
 	@$(BIN)/pytest -q -m long
 	@TOCSIN_KILLS=20 $(BIN)/pytest -q tests/servers/test_kill.py
 

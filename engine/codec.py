@@ -38,13 +38,25 @@ def made(value: Any, into: type[T]) -> T:
     return msgspec.convert(value, into, str_keys=True)
 
 
-def foreign(text: str | bytes) -> Any:
+def foreign(text: str | bytes, strict: bool = True) -> Any:
     """Return the value of a JSON text that somebody else wrote, as Python's own reader does: it takes what msgspec does not
-    (NaN, half a surrogate pair, 1e999). Raises ValueError, or RecursionError."""
+    (NaN, 1e999). Half a surrogate pair, which no text can hold, is a question mark. Raises ValueError, or RecursionError.
+
+    Args:
+        strict: whether a control character that stands in a text as it is makes it no JSON.
+    """
     try:
         return msgspec.json.decode(text)
     except ValueError:
-        return json.loads(text)
+        return _whole(json.loads(text, strict=strict))
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    return {_whole(key): _whole(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 @cache

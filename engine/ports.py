@@ -24,6 +24,9 @@ class Records(Protocol):
     def place(self, at: int) -> tuple[int, datetime | None]:
         """Return the position of byte `at` of the lines, and when it was taken if that is known."""
 
+    def earliest(self) -> datetime | None:
+        """Return the earliest time that any of the lines was taken, as far as it is known of any."""
+
 
 Piece = tuple[int, Records]  # where the lines of the records begin
 
@@ -66,6 +69,12 @@ class Chunk(Struct, frozen=True):
             return self.offset + at, self.ingested_at
         begin, records = self.records[bisect_right(self.records, at, key=itemgetter(0)) - 1]
         return records.place(at - begin)
+
+    def earliest(self) -> datetime | None:
+        """Return the earliest time that any of its lines was taken, as far as it is known of any."""
+        if not self.records:
+            return self.ingested_at
+        return min((at for _, records in self.records if (at := records.earliest()) is not None), default=None)
 
     def lines(self) -> Iterator[RawLine]:
         """Yield its lines, one after the other."""
@@ -122,7 +131,8 @@ class Ledger(Protocol):
         blinds: Iterable[Blind],
     ) -> Sequence[Sight]:
         """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds see Blind. Return
-        when the alerts were and are that are new by that, gone, or told anew with a difference."""
+        when the alerts were and are that are new by that, gone, or told anew with a difference. When it raises, nothing
+        is stored."""
 
     def scopes(self) -> Sequence[str]:
         """Return every scope that something is known of, sorted."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -36,8 +37,8 @@ def read_chunks(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = 
     """Yield one file (`-`: standard input) in chunks of about CHUNK_BYTES, then its Progress: read to the end, closed when its
     name says so.
 
-    Lines without a stamp are placed at the file's last change (`ingested_at`). The label `timezone` (IANA name) is the zone
-    of the period in a rotated file's name.
+    Lines without a stamp are placed at the file's last change (`ingested_at`), those of standard input at when they are read.
+    The label `timezone` (IANA name) is the zone of the period in a rotated file's name.
 
     Raises SourceMissing, SourceDenied, or SourceError: a binary file (nothing is yielded), a damaged compressed file (after
     everything readable was yielded).
@@ -50,6 +51,8 @@ def read_chunks(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = 
             for at, text, end in text_runs(offset, data):
                 yield Chunk(source_id, at, text, number, changed, labels, end=end)
                 number += line_ends(text)
+            with suppress(SourceError):
+                changed = _changed(path)  # it may be written to as it is read
             offset += len(data)
     said = rotation(path, ZoneInfo(labels.get("timezone", "UTC")))
     yield Progress(source_id, offset, offset, caught_up=True, closed=said.closed, covers_until=said.covers_until)
@@ -111,11 +114,19 @@ def _pieces(stream: io.BufferedReader, path: str) -> Iterator[bytes]:
     yield from filter(None, [b"".join(held)])
 
 
-def _changed(path: str) -> datetime:
+def time_of(changed_s: int) -> datetime | None:
+    """Return the time of a file's last change in seconds since 1970; None for what a file system says and no calendar holds."""
+    try:
+        return datetime.fromtimestamp(changed_s, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _changed(path: str) -> datetime | None:
     if path == STDIN:
         return datetime.now(UTC)
     try:
-        return datetime.fromtimestamp(int(Path(path).stat().st_mtime), UTC)
+        return time_of(int(Path(path).stat().st_mtime))
     except OSError as error:
         raise refused(path, error) from error
 

@@ -58,5 +58,5 @@ def _end_of(period: re.Match[str], zone: ZoneInfo) -> datetime | None:
     time = (int(period["hour"] or 0), int(period["minute"] or 0), int(period["second"] or 0))
     try:
         return (datetime(*date, *time) + length).replace(tzinfo=zone)
-    except ValueError:  # 2022-19-39: digits, not a date
+    except (ValueError, OverflowError):  # 2022-19-39: digits, not a date
         return None

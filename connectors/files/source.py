@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -30,7 +30,7 @@ from connectors.files.positions import (
     positions_of,
     same_place,
 )
-from connectors.files.reading import line_ends, source_name
+from connectors.files.reading import line_ends, source_name, time_of
 from connectors.files.rotation import is_rotated, rotation
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceError
@@ -181,7 +181,7 @@ class FilesSource:
     def _read(self, name: str, home: str, piece: Piece, losses: list[DataLoss]) -> Iterator[Chunk]:
         """Yield the lines of a piece, from wherever its file is now; what cannot be read becomes a loss."""
         labels = self.labels_of(name) if self.labels else NO_LABELS
-        changed = datetime.fromtimestamp(piece.changed, UTC)
+        changed = time_of(piece.changed)
         line, reached, tried, why = piece.line, piece.start, set[str](), "the file is gone"
         while reached < piece.end:
             state = _holder(home, piece, tried)

@@ -54,6 +54,10 @@ class Taken(Struct, frozen=True, dict=True):
         number = bisect_right(self._begins, at) - 1
         return self.starts[number] + at - self._begins[number], _time(*self.times[number])
 
+    def earliest(self) -> datetime | None:
+        """Return the earliest time of the records; None when the earliest is none, or there is none."""
+        return _time(*min(self.times, key=itemgetter(1))) if self.times else None
+
     @cached_property
     def _begins(self) -> Sequence[int]:
         if self.sizes is not None:

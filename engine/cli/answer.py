@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.cli.triage import Triage
 from engine.cli.unknown import UnknownLines
+from engine.codec import plain
 from engine.model.answers import incident_value
 
 SCHEMA = 1
@@ -21,6 +22,7 @@ def document(triage: Triage) -> Mapping[str, Any]:
         "minor": [incident_value(i) for i in triage.minor],
         "unknown": [_unknown(each) for each in triage.unknown],
         "blind": [{"scope": b.scope, "what": b.what, "why": b.why} for b in triage.blind],
+        "quarantined": [plain(each) for each in triage.quarantined],
         "notes": list(triage.notes),
         "stats": {
             "lines": triage.stats.lines,

@@ -32,7 +32,7 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     incidents, alike = _apart(triage.incidents)
     for incident in (*incidents, *in_full):
         page.append("\n").append(render_incident(incident, width))
-    if alike or triage.pending or minor or triage.unknown or triage.blind or triage.notes:
+    if alike or triage.pending or minor or triage.unknown or triage.blind or triage.quarantined or triage.notes:
         page.append("\n")
     _items(page, "Alike", [_alike(i) for i in sorted(alike, key=_named)], width, MOST_LINES)
     _items(page, "Pending", [_pending(i) for i in triage.pending], width)
@@ -40,6 +40,7 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     _items(page, "Unknown", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown], width)
     _draft(page, triage)
     _items(page, "Blind", [_blind(b) for b in triage.blind], width)
+    _items(page, "Aside", [each.sentence for each in triage.quarantined], width)
     _items(page, "Note", list(triage.notes), width)
     return page
 

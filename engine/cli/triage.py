@@ -16,9 +16,11 @@ from engine.incident import MemoryLedger, group, minor
 from engine.match import Matcher, Redactor
 from engine.model.incidents import Blind, Incident
 from engine.model.matches import Match
+from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import AnyEvent, Progress
 from engine.model.rules import SEVERITIES, Plan
 from engine.ports import Chunk
+from engine.quarantine import Quarantine
 from engine.skim.whole import Whole
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ class Triage(Struct, frozen=True):
     """The answer of a scan. Incidents and pending ones are in their final state, most severe first, then earliest.
 
     `minor` is what rules know that is no trouble until there is more of it, earliest first. A short piece of log that ends in a
-    warning of it and shows nothing worse is about just that: then it is an incident of severity low.
+    warning of it and shows nothing worse is about just that: then it is an incident of severity low. `quarantined` is what
+    could not be judged.
     """
 
     incidents: tuple[Incident, ...]
@@ -54,6 +57,7 @@ class Triage(Struct, frozen=True):
     blind: tuple[Blind, ...]
     notes: tuple[str, ...]
     stats: Stats
+    quarantined: tuple[DeadLetter, ...] = ()
 
 
 class _Counts:
@@ -81,12 +85,13 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
         notes: sentences for the reader; `input` may add to them while it is read.
     """
     began, matcher, ledger = time.perf_counter(), Matcher(plan, Cache()), MemoryLedger()
-    counts = _Counts(matcher.redact)
-    whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe)
-    findings = correlate(whole.read(input), plan)
-    final = {i.id: i for i in group(findings, plan, ledger)}
+    counts, aside = _Counts(matcher.redact), Quarantine(matcher.redact)
+    whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe, aside)
+    findings = correlate(whole.read(input), plan, aside)
+    final = {i.id: i for i in group(findings, plan, ledger, aside)}
     told = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
     lesser = tuple(_minor(plan, ledger))
+    put_aside = aside.taken()
     stats = Stats(whole.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - began)
     picked = _picked(lesser, counts.warned) if not told and not whole.left_out else ()
     ids = {each.id for each in picked}
@@ -96,8 +101,9 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
         minor=tuple(i for i in lesser if i.id not in ids),
         unknown=counts.unknown.groups(),
         blind=tuple(ledger.blinds()),
-        notes=tuple(notes),
+        notes=(*notes, *(each.sentence for each in put_aside if isinstance(each, Misdated))),
         stats=stats,
+        quarantined=tuple(each for each in put_aside if isinstance(each, DeadLetter)),
     )
 
 

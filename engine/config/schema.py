@@ -55,6 +55,22 @@ Topic = Annotated[
 Timezone = Annotated[str, checked(ZoneInfo, Code.BAD_TIMEZONE, "a time zone", "for example: Asia/Seoul, Europe/Berlin, UTC")]
 
 
+def _moment(value: str) -> None:
+    datetime.fromisoformat(value)
+
+
+Moment = Annotated[
+    str, checked(_moment, Code.BAD_START, "a day or a time", "write for example 1990-01-01 or 2022-10-05T17:00:00Z")
+]
+
+
+class StampsEntry(Strict):
+    """which stamps of a source are times (engine/parse/stamps); what is left out is as it is there"""
+
+    earliest: Moment | None = None
+    ahead: Duration | None = None
+
+
 class FilesEntry(Strict):
     """a source of type files"""
 
@@ -62,6 +78,7 @@ class FilesEntry(Strict):
     paths: list[Text] = Field(min_length=1)
     labels: Mapping[str, str] = {}
     timezone: Timezone = "UTC"
+    stamps: StampsEntry = StampsEntry()
     start: Start | None = None
 
 
@@ -73,6 +90,7 @@ class KafkaEntry(Strict):
     topics: list[Topic] = Field(min_length=1)
     labels: Mapping[str, str] = {}
     timezone: Timezone = "UTC"
+    stamps: StampsEntry = StampsEntry()
     start: Start | None = None
     options: Mapping[str, str] = {}
 

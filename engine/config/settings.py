@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -27,7 +29,7 @@ from engine.dsl.structure import check
 from engine.errors import ConfigError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.links import Links
-from engine.model.records import Labels
+from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, TIMEZONE_LABEL, Labels
 from engine.model.redaction import Redaction
 from engine.model.routes import Route
 
@@ -39,7 +41,7 @@ OptionCheck = Callable[[str, str], str | None]  # what is wrong with an option, 
 
 
 class SourceSettings(Struct, frozen=True):
-    """One source. `start` None: as the command decides. Labels hold `timezone` when it is not UTC.
+    """One source. `start` None: as the command decides. Labels hold how stamps are read, where it is not as ever.
 
     `paths` are those of type files; `bootstrap_servers`, `topics` and `options` belong to type kafka.
     """
@@ -231,13 +233,24 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
 
 
 def _source(entry: FilesEntry | KafkaEntry, folder: Path) -> SourceSettings:
-    labels = dict(entry.labels) if entry.timezone == "UTC" else {**entry.labels, "timezone": entry.timezone}
+    labels = {**entry.labels, **dict(_of_stamps(entry))}
     if isinstance(entry, KafkaEntry):
         options = {name: _beside_config(value, folder) for name, value in entry.options.items()}
         topics = tuple(dict.fromkeys(entry.topics))
         return SourceSettings(entry.type, (), labels, entry.start, entry.bootstrap_servers, topics, options)
     paths = tuple(os.path.normpath(folder / path) for path in entry.paths)
     return SourceSettings(entry.type, paths, labels, entry.start)
+
+
+def _of_stamps(entry: FilesEntry | KafkaEntry) -> Iterator[tuple[str, str]]:
+    """Yield the labels that say how stamps are read, where that is not as ever."""
+    if entry.timezone != "UTC":
+        yield TIMEZONE_LABEL, entry.timezone
+    if entry.stamps.earliest is not None:
+        earliest = datetime.fromisoformat(entry.stamps.earliest)
+        yield EARLIEST_LABEL, (earliest if earliest.tzinfo else earliest.replace(tzinfo=ZoneInfo(entry.timezone))).isoformat()
+    if entry.stamps.ahead is not None:
+        yield AHEAD_LABEL, str(entry.stamps.ahead)
 
 
 def _beside_config(value: str, folder: Path) -> str:

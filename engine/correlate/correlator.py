@@ -8,7 +8,7 @@ changed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from datetime import datetime
 from typing import Literal
 
@@ -20,12 +20,13 @@ from engine.correlate.clocks import Clocks, ClockState
 from engine.correlate.logic import Facts, Logic, Unjudged
 from engine.correlate.nested import Nested
 from engine.correlate.resting import Resting
-from engine.correlate.stored import Stored, read, write
+from engine.correlate.stored import Stored, forget, read, write
 from engine.correlate.wiring import wiring_of
 from engine.model.incidents import Blind, Evidence, Finding, Roster, Verdict
 from engine.model.matches import Match, Seen
 from engine.model.records import Progress, Tick
 from engine.model.rules import Plan
+from engine.quarantine import Quarantine, attempt
 
 HEAD = "head"
 AHEAD = "clock or zone? It prints times that have not come yet; others are not judged by it"
@@ -54,11 +55,18 @@ class Correlator:
 
     What is said depends on the set of items observed, not on their order, and not on when `flush` was called; a correlator over
     the mapping of an earlier one continues where that was flushed last. Without a mapping nothing is kept. What it takes from
-    `resting`, which is for one plan, it leaves there when it is flushed.
+    `resting`, which is for one plan, it leaves there when it is flushed. What raises goes into `quarantine`, and
+    costs what cannot be told apart from it: a match for a rule, an entity, or what came for a rule since the last flush;
+    without one it is raised.
     """
 
     def __init__(
-        self, plan: Plan, scope: str, state: MutableMapping[str, str] | None = None, resting: Resting | None = None
+        self,
+        plan: Plan,
+        scope: str,
+        state: MutableMapping[str, str] | None = None,
+        resting: Resting | None = None,
+        quarantine: Quarantine | None = None,
     ) -> None:
         self._state, self._resting = state, resting
         head = state.get(HEAD) if state is not None else None
@@ -66,11 +74,12 @@ class Correlator:
         clocks = Clocks(self._head.clocks, self._head.tick)
         bindings = Bindings(plan.components, self._head.identities)
         bindings.revision = self._head.bindings_revision
-        self._facts = Facts(scope, clocks, bindings, plan.context)
+        self._facts = Facts(scope, clocks, bindings, plan.context, quarantine=quarantine)
         self._wiring = wiring_of(plan)
         self._logics: dict[str, Logic] = {}
         self._nested = Nested(state)
         self._touched: set[str] = set()
+        self._listened: set[str] = set()  # rules that a match came for since the last flush
         self._texts: dict[str, Match] = {}
         self._early: list[Verdict | Evidence] = []  # what logics had to say between two flushes
         self._clocks_seen = clocks.revision
@@ -96,7 +105,7 @@ class Correlator:
         self._texts.pop(match.event_id, None)
         self._facts.grown.add(match.event_id)
         for rule_id in self._wiring.listeners.get(match.rule_id, ()):
-            self._logic(rule_id).on_retract(match, self._facts)
+            self._heard(rule_id, match, self._retract)
 
     def flush(self) -> list[Finding]:
         """Return what has changed since the last flush, evidence before the alerts it proves; store the state."""
@@ -104,13 +113,13 @@ class Correlator:
             return []
         due = self._due()
         asked = (rule_id for rule_id in self._wiring.makers if rule_id in due | self._touched)
-        changed = [*self._early, *(each for rule_id in asked for each in self._ask(rule_id))]
+        changed = [*self._early, *(each for rule_id in asked for each in self._asked(rule_id))]
         verdicts = [finding for finding in changed if isinstance(finding, Verdict)]
         evidence = {e.event_id: e for e in changed if isinstance(e, Evidence)} | self._evidence(verdicts)
         found: list[Finding] = [*self._roster(), *evidence.values(), *verdicts, *self._blinds()]
         self._texts, self._early = {}, []
         self._facts.grown.clear()
-        self._touched, self._observed = set(), False
+        self._touched, self._listened, self._observed = set(), set(), False
         self._clocks_seen, self._bindings_seen = self._facts.clocks.revision, self._facts.bindings.revision
         self._store()
         return found
@@ -123,12 +132,43 @@ class Correlator:
             self._facts.bindings.line(match)
         listeners = self._wiring.listeners.get(match.rule_id, ())
         for rule_id in listeners:
-            logic = self._logic(rule_id)
-            logic.on_match(match, self._facts)
-            if logic.full:
-                self._early += self._ask(rule_id)
+            if not self._heard(rule_id, match, self._take):
+                self._heard(rule_id, match, self._retract)  # it may be half in
         if listeners:
             self._texts[match.event_id] = match
+
+    def _heard(self, rule_id: str, match: Match, tell: Callable[[str, Match], None]) -> bool:
+        """Tell a rule of a match, or that it is taken back; return whether that could be done."""
+        self._listened.add(rule_id)
+        done = attempt(self._facts.quarantine, "correlate", match, _truly(tell), rule_id, match, rule_id=rule_id)
+        return done is not None
+
+    def _take(self, rule_id: str, match: Match) -> None:
+        logic = self._logic(rule_id)
+        logic.on_match(match, self._facts)
+        if logic.full:
+            self._early += self._asked(rule_id)
+
+    def _retract(self, rule_id: str, match: Match) -> None:
+        self._logic(rule_id).on_retract(match, self._facts)
+
+    def _asked(self, rule_id: str) -> list[Verdict | Evidence]:
+        """Return what a rule says; one that cannot be asked goes on with what it knew when it was stored last, or with nothing
+        if that is what it cannot be asked of."""
+        said = attempt(self._facts.quarantine, "correlate", self._facts.scope, self._told, rule_id, rule_id=rule_id)
+        if said is None:
+            self._set_back(rule_id)
+        return said or []
+
+    def _told(self, rule_id: str) -> list[Verdict | Evidence]:
+        return list(self._ask(rule_id))
+
+    def _set_back(self, rule_id: str) -> None:
+        self._logics.pop(rule_id, None)
+        stored = self._head.stored.get(rule_id)
+        if stored is not None and self._state is not None and rule_id not in self._listened:
+            forget(self._state, rule_id, self._head.stored.pop(rule_id))
+            self._head.deadlines.pop(rule_id, None)
 
     def _logic(self, rule_id: str) -> Logic:
         """Return a logic to change or ask, made when it is first needed, and restored if it was stored."""
@@ -207,6 +247,10 @@ class Correlator:
         self._head.told_blinds = said
         return [Blind(self._facts.scope, "", ""), *blinds]
 
+    def _write(self, logic: Logic) -> Stored | None:
+        """Store a logic; a state that it may be read from is there before anything of it is removed."""
+        return write(self._state, logic, self._head.stored.get(logic.rule_id)) if self._state is not None else None
+
     def _store(self) -> None:
         if self._state is None:
             return
@@ -215,14 +259,27 @@ class Correlator:
         head.identities, head.bindings_revision = facts.bindings.identities, facts.bindings.revision
         self._nested.store()
         for rule_id, logic in sorted(self._logics.items()):
-            if logic.dirty:
-                head.stored[rule_id] = write(self._state, logic, head.stored.get(rule_id))
+            if not logic.dirty:
+                continue
+            now = attempt(facts.quarantine, "correlate", facts.scope, self._write, logic, rule_id=rule_id)
+            if now is None:
+                self._set_back(rule_id)
+            else:
+                head.stored[rule_id] = now
         self._state[HEAD] = dumps(head)
         if self._resting is not None:
             for rule_id, logic in self._logics.items():
                 if rule_id in head.stored:
                     self._resting.leave(facts.scope, logic, head.stored[rule_id])
             self._logics = {}
+
+
+def _truly(tell: Callable[[str, Match], None]) -> Callable[[str, Match], bool]:
+    def told(rule_id: str, match: Match) -> bool:
+        tell(rule_id, match)
+        return True
+
+    return told
 
 
 def _digest(value: Roster | list[Blind]) -> str:

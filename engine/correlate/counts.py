@@ -22,6 +22,7 @@ from engine.model.configs import Setting, settings_of
 from engine.model.incidents import Alert, Key, Verdict
 from engine.model.matches import Match, Value
 from engine.model.rules import Rule
+from engine.quarantine import attempt
 
 MAX_SERIES = 20_000  # of one rule in one scope
 FORGOTTEN_AFTER = timedelta(hours=24)
@@ -209,7 +210,11 @@ class Counts:
     def findings(self, facts: Facts) -> Iterator[Verdict]:
         """Yield the verdicts of the entities whose alerts have changed."""
         for entity in sorted(self._asked):
-            alerts = self._alerts(entity, facts)
+            said = ", ".join(f"{label}={value}" for label, value in entity)
+            alerts = attempt(facts.quarantine, "correlate", said, self._alerts, entity, facts, rule_id=self.rule_id)
+            if alerts is None:
+                self._give_up(entity)
+                continue
             if not self.told.is_news(entity, alerts, facts):
                 continue
             self.dirty = True
@@ -405,6 +410,16 @@ class Counts:
             idle = all(tick - (self._series[place].touched or tick) >= self._forgotten_after for place in places)
             if idle and entity not in self._due and entity not in self._asked:
                 self._forget(entity, places)
+
+    def _give_up(self, entity: Entity) -> None:
+        """Forget what cannot be judged, or it could not be ever after; what was said of it before stands."""
+        for place in self._places.pop(entity, set()):
+            del self._series[place], self._entity_of[place]
+            self._outside.pop(place, None)
+            self._added.pop(place, None)
+        self._over.pop(entity, None)
+        self._due.pop(entity, None)
+        self.dirty = self._rewritten = True
 
     def _forget(self, entity: Entity, places: set[Place]) -> None:
         last = newest(part for place in places for part in self._series[place].parts())

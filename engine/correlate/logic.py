@@ -22,6 +22,7 @@ from engine.model.incidents import Alert, Evidence, Verdict
 from engine.model.matches import Match, Value
 from engine.model.records import Labels
 from engine.model.rules import Correlation, Plan
+from engine.quarantine import Quarantine
 
 Entity = tuple[tuple[str, str], ...]
 Unjudged = tuple[str, str]  # what cannot be judged, and why
@@ -30,7 +31,8 @@ Unjudged = tuple[str, str]  # what cannot be judged, and why
 class Facts(Struct, frozen=True):
     """What every logic of a scope may ask: how far time has come, who speaks, and what the configuration says.
 
-    `grown` are the events that were taken back since the last flush because they go on: their text is another one now.
+    `grown` are the events that were taken back since the last flush because they go on: their text is another one now. What
+    raises goes into `quarantine`; without one it is raised.
     """
 
     scope: str
@@ -38,6 +40,7 @@ class Facts(Struct, frozen=True):
     bindings: Bindings
     context: Mapping[str, str]
     grown: set[str] = field(default_factory=set)
+    quarantine: Quarantine | None = None
 
 
 class Logic(Protocol):

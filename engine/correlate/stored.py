@@ -48,6 +48,12 @@ def write(state: MutableMapping[str, str], logic: Logic, before: Stored | None) 
     return Stored(_digest(whole), len(whole))
 
 
+def forget(state: MutableMapping[str, str], rule_id: str, stored: Stored) -> None:
+    """Remove what is stored of a rule."""
+    for name in (rule_id, *(_part(rule_id, number) for number in range(stored.pieces))):
+        del state[name]
+
+
 def read(state: Mapping[str, str], logic: Logic, stored: Stored) -> None:
     """Let a new `logic` continue from what is stored."""
     name = logic.rule_id

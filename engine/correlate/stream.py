@@ -9,18 +9,21 @@ from engine.model.incidents import Finding
 from engine.model.matches import Match, Seen
 from engine.model.records import Progress, Tick, parent_id
 from engine.model.rules import Plan
+from engine.quarantine import Quarantine
 
 FLUSH_EVERY = 8000  # matches: each flush looks anew at every entity that something came for
 DEFAULT_SCOPE = "default"
 
 
-def correlate(items: Iterable[Match | Seen | Progress | Tick], plan: Plan) -> Iterator[Finding]:
+def correlate(
+    items: Iterable[Match | Seen | Progress | Tick], plan: Plan, quarantine: Quarantine | None = None
+) -> Iterator[Finding]:
     """Yield what the rules say of each scope, every FLUSH_EVERY matches and at the end.
 
     A scope is a cluster, by the label of matches and spans. Progress goes to the scopes in which its source was heard of, a
     tick to all of them.
     """
-    scopes = _Scopes(plan)
+    scopes = _Scopes(plan, quarantine)
     matches = 0
     for item in items:
         scopes.observe(item)
@@ -34,8 +37,8 @@ def correlate(items: Iterable[Match | Seen | Progress | Tick], plan: Plan) -> It
 class _Scopes:
     """The correlators by scope, and which sources were heard of in each."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, quarantine: Quarantine | None) -> None:
+        self._plan, self._quarantine = plan, quarantine
         self._correlators: dict[str, Correlator] = {}
         self._scopes_of: dict[str, set[str]] = {}
         self._progress: dict[str, Progress] = {}
@@ -62,7 +65,7 @@ class _Scopes:
         scope = item.labels.get("cluster", DEFAULT_SCOPE)
         correlator = self._correlators.get(scope)
         if correlator is None:
-            correlator = self._correlators[scope] = Correlator(self._plan, scope)
+            correlator = self._correlators[scope] = Correlator(self._plan, scope, quarantine=self._quarantine)
             if self._tick is not None:
                 correlator.observe(self._tick)
         for source_id in (item.source_id, parent_id(item.source_id)):

@@ -3,48 +3,122 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from engine.incident.decide import decide
 from engine.incident.vicinity import Vicinity, since, ties
-from engine.model.incidents import EVER, Blind, Evidence, Finding, Incident, Roster, Sight, Verdict, sight
+from engine.model.incidents import EVER, Alert, Blind, Evidence, Finding, Incident, Key, Roster, Sight, Verdict, sight
 from engine.model.rules import Plan
 from engine.ports import Ledger
+from engine.quarantine import OF_THE_HOST, Quarantine, attempt
 
 CHUNK = 1000  # findings between two decisions: bounds memory, and the cost of deciding in a storm
 
 
-def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger) -> Iterator[Incident]:
+def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger, quarantine: Quarantine | None = None) -> Iterator[Incident]:
     """Yield new revisions of incidents; the last one of an id is its state when the findings end.
 
     Decided again is what may be linked with what was said, by rule, entity and time; all of a scope when somebody else is
-    known to belong to it, or when it was last decided by other rules.
+    known to belong to it, or when it was last decided by other rules. What raises goes into `quarantine`: the alerts of one
+    entity where those alone do, else what was to be decided of the scope; without a quarantine it is raised.
     """
     waiting, touched = iter(findings), _Touched(plan, ledger)
     while chunk := list(islice(waiting, CHUNK)):
-        changed = ledger.put_findings(
-            [f for f in chunk if isinstance(f, Verdict)],
-            [f for f in chunk if isinstance(f, Evidence)],
-            [f for f in chunk if isinstance(f, Roster)],
-            [f for f in chunk if isinstance(f, Blind)],
-        )
+        changed = _put_each(chunk, ledger, quarantine)
         for scope, seen, incidents in touched.by(chunk, changed):
-            revisions = decide(ledger.alerts(scope, seen), incidents, plan, ledger.roster(scope), ledger.evidence)
+            revisions = _decided(scope, ledger.alerts(scope, seen), incidents, plan, ledger, quarantine)
             ledger.put_incidents(revisions)
             yield from revisions
 
 
-def regroup(plan: Plan, ledger: Ledger) -> Iterator[Incident]:
+def regroup(plan: Plan, ledger: Ledger, quarantine: Quarantine | None = None) -> Iterator[Incident]:
     """Yield new revisions of incidents by rules that have changed since they were decided, of every scope: what is open under a
     rule that is gone would stay open for ever where nothing is said any more."""
     for scope in ledger.scopes():
         if ledger.judged_by(scope) in (None, plan.hash):
             continue
         ledger.put_judged(scope, plan.hash)
-        revisions = decide(ledger.alerts(scope), ledger.incidents(scope), plan, ledger.roster(scope), ledger.evidence)
+        revisions = _decided(scope, ledger.alerts(scope), ledger.incidents(scope), plan, ledger, quarantine)
         ledger.put_incidents(revisions)
         yield from revisions
+
+
+def _put(findings: Sequence[Finding], ledger: Ledger) -> Sequence[Sight]:
+    return ledger.put_findings(
+        [f for f in findings if isinstance(f, Verdict)],
+        [f for f in findings if isinstance(f, Evidence)],
+        [f for f in findings if isinstance(f, Roster)],
+        [f for f in findings if isinstance(f, Blind)],
+    )
+
+
+def _put_each(chunk: Sequence[Finding], ledger: Ledger, quarantine: Quarantine | None) -> Sequence[Sight]:
+    """Store findings, all together or, where that raises, those that can be."""
+    if quarantine is None:
+        return _put(chunk, ledger)
+    try:
+        return _put(chunk, ledger)
+    except OF_THE_HOST:
+        raise
+    except Exception:
+        each = (attempt(quarantine, "group", _matter(finding), _put, [finding], ledger) for finding in chunk)
+        return [sight for changed in each for sight in changed or ()]
+
+
+def _matter(finding: Finding) -> Verdict | str:
+    return finding if isinstance(finding, Verdict) else f"{type(finding).__name__} of {finding}"
+
+
+def _decided(
+    scope: str,
+    alerts: Mapping[Key, tuple[Alert, ...]],
+    incidents: Sequence[Incident],
+    plan: Plan,
+    ledger: Ledger,
+    quarantine: Quarantine | None,
+) -> Sequence[Incident]:
+    """Return the revisions that are decided. Of alerts that cannot be decided about at all nothing stays in the ledger."""
+
+    def decided(some: Mapping[Key, tuple[Alert, ...]]) -> Sequence[Incident]:
+        return decide(some, incidents, plan, ledger.roster(scope), ledger.evidence)
+
+    if quarantine is None:
+        return decided(alerts)
+    try:
+        return decided(alerts)
+    except OF_THE_HOST:
+        raise
+    except Exception:
+        sound = _sound(alerts, decided, quarantine)
+        ledger.put_findings([Verdict(key, ()) for key in alerts.keys() - sound.keys()], (), (), ())
+        return attempt(quarantine, "group", scope, decided, sound) or ()
+
+
+def _sound(
+    alerts: Mapping[Key, tuple[Alert, ...]],
+    decided: Callable[[Mapping[Key, tuple[Alert, ...]]], object],
+    quarantine: Quarantine,
+) -> Mapping[Key, tuple[Alert, ...]]:
+    """Return as many of the alerts as can be decided about together; the others go into quarantine. Halving finds one among
+    many in few decisions."""
+    sound: dict[Key, tuple[Alert, ...]] = {}
+    waiting = [sorted(alerts)]
+    while waiting:
+        keys = waiting.pop()
+        more = {**sound, **{key: alerts[key] for key in keys}}
+        if len(keys) == 1:
+            sound = more if attempt(quarantine, "group", Verdict(keys[0], ()), decided, more) is not None else sound
+            continue
+        try:
+            decided(more)
+        except OF_THE_HOST:
+            raise
+        except Exception:
+            waiting += [keys[len(keys) // 2 :], keys[: len(keys) // 2]]
+        else:
+            sound = more
+    return sound
 
 
 class _Touched:

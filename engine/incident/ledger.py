@@ -29,11 +29,13 @@ class MemoryLedger:
     ) -> Sequence[Sight]:
         """Store what correlation said, and return what changed by it (see ports.Ledger)."""
         changed: list[Sight] = []
+        now: dict[Key, tuple[Alert, ...]] = {}
         for verdict in verdicts:
-            of_scope = self._alerts.setdefault(verdict.key[0], {})
-            earlier = of_scope.get(verdict.key, ())
-            of_scope[verdict.key] = verdict.over(earlier)
-            changed += _changed(earlier, of_scope[verdict.key])
+            earlier = now.get(verdict.key, self._alerts.get(verdict.key[0], {}).get(verdict.key, ()))
+            now[verdict.key] = verdict.over(earlier)
+            changed += _changed(earlier, now[verdict.key])
+        for key, alerts in now.items():
+            self._alerts.setdefault(key[0], {})[key] = alerts
         self._evidence.update((item.event_id, item) for item in evidence)
         self._rosters.update((roster.scope, roster) for roster in rosters)
         for blind in blinds:

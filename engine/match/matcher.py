@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
 from functools import cached_property
 from itertools import starmap
 
@@ -76,6 +76,21 @@ class Matcher:
         fields.signs = self._gate.signs_in(fields.text)
         possible = sorted(self._gate.possible(fields.signs))
         hits = [(self._sought[at].rule_id, found) for at in possible if (found := self._check(at)(fields)) is not None]
+        return _matches(event, hits, self.redact) if hits else []
+
+    def match_each(self, event: LogEvent, failures: MutableMapping[str, Exception]) -> list[Match]:
+        """Return the matches of those rules that can be tried on `event`, and what the others raise in `failures`."""
+        fields = Fields(event)
+        fields.signs = self._gate.signs_in(fields.text)
+        hits: list[tuple[str, Captures]] = []
+        for at in sorted(self._gate.possible(fields.signs)):
+            rule_id = self._sought[at].rule_id
+            try:
+                found = self._check(at)(fields)
+            except Exception as error:
+                failures[rule_id] = error
+            else:
+                hits += [(rule_id, found)] if found is not None else []
         return _matches(event, hits, self.redact) if hits else []
 
     def digits_matter(self, text: bytes, before: int, fields: Set[str]) -> bool:

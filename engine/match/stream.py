@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from engine.match.heard import Heard
-from engine.match.matcher import matcher_of
+from engine.match.matcher import Matcher, matcher_of
 from engine.model.matches import Match, Seen
 from engine.model.records import LogEvent, Progress, Tick
 from engine.model.rules import Plan
+from engine.quarantine import OF_THE_HOST, Quarantine, attempt
 
 Observer = Callable[[LogEvent, list[Match]], None]
 
 
 def match(
-    events: Iterable[LogEvent | Progress | Tick], plan: Plan, observe: Observer | None = None
+    events: Iterable[LogEvent | Progress | Tick],
+    plan: Plan,
+    observe: Observer | None = None,
+    quarantine: Quarantine | None = None,
 ) -> Iterator[Match | Seen | Progress | Tick]:
     """Yield the matches of every event, and the spans in which each source was heard from.
 
@@ -28,8 +32,36 @@ def match(
             yield item
             continue
         yield from heard.event(item)
-        found = matcher.match_event(item)
+        found = matched_of(matcher, item, quarantine)
         if observe is not None:
-            observe(item, found)
+            attempt(quarantine, "observe", item, observe, item, found)
         yield from found
     yield from heard.close()
+
+
+def matched_of(matcher: Matcher, event: LogEvent, quarantine: Quarantine | None) -> list[Match]:
+    """Return the matches of `event`; what raises goes into `quarantine`: the rules that cannot be tried on it, or all of it.
+    Without a quarantine it raises."""
+    if quarantine is None:
+        return matcher.match_event(event)
+    quarantine.note(event)
+    try:
+        return matcher.match_event(event)
+    except OF_THE_HOST:
+        raise
+    except Exception as error:
+        return _each(matcher, event, quarantine, error)
+
+
+def _each(matcher: Matcher, event: LogEvent, quarantine: Quarantine, error: Exception) -> list[Match]:
+    failures: dict[str, Exception] = {}
+    try:
+        matches = matcher.match_each(event, failures)
+    except Exception as all_of_it:
+        quarantine.put("match", event, all_of_it)
+        return []
+    for rule_id, failure in failures.items():
+        quarantine.put("match", event, failure, rule_id)
+    if not failures:
+        quarantine.put("match", event, error)
+    return matches

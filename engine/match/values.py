@@ -5,6 +5,7 @@ A topic-partition is written `<topic>-<partition>`, however the log spelled it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 
@@ -33,6 +34,13 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):  # 1e999: JSON has no word for it
+        raise ValueError(text)
+    return number
+
+
 def _size(text: str) -> int:
     """Return bytes: "1048576", "1 MB", "2GiB"; units are powers of 1024, as Kafka means them."""
     parts = _SIZE.fullmatch(text.strip())
@@ -50,7 +58,7 @@ def _topic_partition(text: str) -> str:
 _CONVERT: Mapping[str, Callable[[str], Value]] = {
     "int": _whole,
     "ms": _whole,
-    "num": float,
+    "num": _number,
     "bytes": _size,
     "tp": _topic_partition,
 }

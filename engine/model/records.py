@@ -16,6 +16,10 @@ Labels = Mapping[str, str]
 
 NO_LABELS: Labels = {}
 
+# labels that say how the stamps of a source are read; no event bears them
+TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL = "timezone", "stamps.earliest", "stamps.ahead_s"
+STAMP_LABELS = frozenset((TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL))
+
 
 class RawLine(Struct, frozen=True, array_like=True, gc=False):
     """One physical line as it arrived, without its line end.
@@ -54,7 +58,8 @@ class Record(Struct, frozen=True, array_like=True, gc=False):
     `text` after the first belong to it. `at` is the wrapper's own stamp. `fields` are what a structured wrapper already knows
     (level, logger, thread), under their LogEvent names. `partial`: the wrapper says that the line goes on in the next record,
     with nothing between them. `cut`: a bound on the length of a line left part of it out. `identity`: the id of the event that
-    begins here, where `text` cannot tell it any more, for a secret was taken out; else empty.
+    begins here, where `text` cannot tell it any more, for a secret was taken out; else empty. `misdated`: a wrapper's stamp was
+    out of bounds, so none (engine/parse/stamps).
     """
 
     source_id: str
@@ -69,6 +74,7 @@ class Record(Struct, frozen=True, array_like=True, gc=False):
     partial: bool = False
     cut: bool = False
     identity: str = ""
+    misdated: bool = False
 
 
 class Block(Struct, frozen=True, gc=False):
@@ -91,7 +97,7 @@ class LogEvent(Struct, frozen=True, array_like=True, gc=False):
     `text` is the whole event as printed, lines joined by newlines; `message` the first line without its header; `exception`
     the chain of exception classes, outermost first, innermost cause last. `timestamp` is None where the text bears none;
     `at` then is the ingest time. Labels describe the emitter; they always hold `source` and `cluster`. `cut`: a bound on
-    lines or bytes left part of it out; the text says so too.
+    lines or bytes left part of it out; the text says so too. `misdated`: it bears no time because its stamp was out of bounds.
     """
 
     event_id: str
@@ -108,6 +114,7 @@ class LogEvent(Struct, frozen=True, array_like=True, gc=False):
     exception: tuple[str, ...] = ()
     labels: Labels = NO_LABELS
     cut: bool = False
+    misdated: bool = False
 
 
 class AnyEvent(Protocol):

@@ -17,9 +17,12 @@ from engine.model.records import Block, Labels, Progress, Record, Tick
 from engine.model.rules import Format
 from engine.parse.headers import header_book
 from engine.parse.open_block import Head, OpenBlock, opened_by, reopened
+from engine.quarantine import Quarantine, attempt
 
 
-def assemble(records: Iterable[Record | Progress | Tick], formats: Sequence[Format]) -> Iterator[Block | Progress | Tick]:
+def assemble(
+    records: Iterable[Record | Progress | Tick], formats: Sequence[Format], quarantine: Quarantine | None = None
+) -> Iterator[Block | Progress | Tick]:
     """Yield the blocks of all sources, each source's in order; progress and ticks pass through untouched.
 
     A source that is closed has its open block yielded before that progress; the end of the input closes all.
@@ -27,7 +30,7 @@ def assemble(records: Iterable[Record | Progress | Tick], formats: Sequence[Form
     assembler = Assembler(formats)
     for item in records:
         if isinstance(item, Record):
-            yield from assembler.push(item)
+            yield from attempt(quarantine, "assemble", item, assembler.push, item) or ()
             continue
         if isinstance(item, Progress) and item.closed:
             yield from assembler.flush(item.source_id)
@@ -61,6 +64,15 @@ class Assembler:
     def push(self, record: Record) -> list[Block]:
         """Take in the next record of its source; return the blocks that it completes, none or one, or two when it is a whole
         block by itself."""
+        held = self._open.get(record.source_id)
+        try:
+            return self._push(record)
+        except Exception:
+            if held is not None:
+                self._open[record.source_id] = held  # it is without this record, and not lost for it
+            raise
+
+    def _push(self, record: Record) -> list[Block]:
         source_id = record.source_id
         found = self._book.find(record.text)
         if found is not None:

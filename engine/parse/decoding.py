@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.records import Block, Labels, LogEvent, Progress, Record, Tick
+from engine.model.records import STAMP_LABELS, Block, Labels, LogEvent, Progress, Record, Tick
 from engine.model.rules import Format
 from engine.parse.assembling import settle
 from engine.parse.continuation import opens_document
@@ -18,8 +18,10 @@ from engine.parse.exceptions import exception_chain
 from engine.parse.headers import GENERIC_RANK, Header, HeaderBook, header_book, level_of
 from engine.parse.lines import clean
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
+from engine.parse.stamps import bounds_of, stamp_of
 from engine.parse.status import STATUS, about_torn, failed_parts
-from engine.parse.times import has_millis, parse_stamp, zone_of
+from engine.parse.times import has_millis
+from engine.quarantine import Quarantine, attempt
 
 DEFAULT_CLUSTER = "default"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # `at` of an event with neither a stamp nor an ingest time
@@ -29,11 +31,13 @@ _BELOW = re.compile(r"[^\n]*\n(SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ([
 _CUT = f"[cut: the event goes on beyond {BLOCK_LINES} lines or {BLOCK_BYTES // 1024} KiB]"
 
 
-def decode(blocks: Iterable[Block | Progress | Tick], formats: Sequence[Format]) -> Iterator[LogEvent | Progress | Tick]:
+def decode(
+    blocks: Iterable[Block | Progress | Tick], formats: Sequence[Format], quarantine: Quarantine | None = None
+) -> Iterator[LogEvent | Progress | Tick]:
     """Yield the events of each block, in order; progress and ticks pass through untouched."""
     for item in blocks:
         if isinstance(item, Block):
-            yield from decode_block(item, formats)
+            yield from attempt(quarantine, "decode", item, decode_block, item, formats) or ()
         else:
             yield item
 
@@ -49,10 +53,11 @@ def decode_block(block: Block, formats: Sequence[Format]) -> list[LogEvent]:
 
 
 class _Stamp(Struct, frozen=True):
-    """When an event says it happened; `exact` when to more than the second."""
+    """When an event says it happened; `exact` when to more than the second, `misdated` when it says nothing within bounds."""
 
     time: datetime | None
     exact: bool
+    misdated: bool = False
 
 
 def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
@@ -96,7 +101,7 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
         offset=first.offset,
         number=first.number,
         timestamp=stamp.time,
-        at=stamp.time or first.ingested_at or UNKNOWN_TIME,
+        at=stamp.time or bounds_of(first.labels).taken(first.ingested_at) or UNKNOWN_TIME,
         text=text,
         message=message,
         level=fields["level"],
@@ -105,6 +110,7 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
         exception=exception_chain(message + text[len(head) :]),
         labels=labels_of(first.labels, {**({} if header is None else header.labels), **about}, first.source_id),
         cut=block.cut or any(record.cut for record in block.records),
+        misdated=stamp.misdated,
     )
 
 
@@ -135,17 +141,18 @@ def _fields(first: Record, header: Header | None) -> Mapping[str, str]:
 
 def _stamp(first: Record, header: Header | None) -> _Stamp:
     """Return the header's stamp, the wrapper's when it has none that can be read; that one tells the year the header lacks."""
+    misdated = first.misdated
     if header is not None and header.time:
-        zone = zone_of(first.labels.get("timezone", ""))
-        time = parse_stamp(header.time, header.format.time, zone, first.at or first.ingested_at)
+        time, out = stamp_of(first, header.time, header.format.time, first.at)
         if time is not None:
             return _Stamp(time, has_millis(header.time))
-    return _Stamp(first.at, first.at is not None and first.at.microsecond != 0)
+        misdated |= out
+    return _Stamp(first.at, first.at is not None and first.at.microsecond != 0, misdated and first.at is None)
 
 
 def labels_of(given: Labels, known: Labels, source_id: str) -> Labels:
     """Return the labels of an event: what the layout and the text know, then what its source was given, which wins."""
-    own = {name: value for name, value in given.items() if name != "timezone"}
+    own = {name: value for name, value in given.items() if name not in STAMP_LABELS}
     return {"cluster": DEFAULT_CLUSTER, **known, **own, "source": source_id}
 
 

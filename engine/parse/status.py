@@ -7,13 +7,13 @@ alerts put there, are accepted. Source: org.apache.kafka.connect.runtime.rest.en
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
 
+from engine.codec import foreign
 from engine.model.records import Labels
 
 STATUS = "org.apache.kafka.connect.runtime.rest.entities.ConnectorStateInfo"  # who says it, in the place of a logger
@@ -34,7 +34,7 @@ def failed_parts(text: str) -> tuple[FailedPart, ...]:
     if f'"{_FAILED}"' not in text or '"trace"' not in text:
         return ()
     try:
-        document = json.loads(text, strict=False)
+        document = foreign(text, strict=False)
     except (ValueError, RecursionError):
         return ()
     return tuple(_of_document(document)) if isinstance(document, dict) else ()

@@ -51,6 +51,11 @@ def parse_stamp(text: str, layout: str, zone: tzinfo = UTC, taken: datetime | No
         return None
 
 
+def names_offset(text: str, layout: str) -> bool:
+    """Tell whether a stamp is the same moment in every zone: it names its offset, or counts from 1970."""
+    return layout == "epoch_ms" or (layout == "iso" and not {"Z", "+", "-"}.isdisjoint(text[_SECONDS_END:]))
+
+
 def has_millis(text: str) -> bool:
     """Tell whether a stamp of any layout says more than the second, so that it can tell two equal lines apart."""
     return _MILLIS.search(text) is not None

@@ -11,15 +11,21 @@ from engine.model.rules import Format
 from engine.parse.headers import HeaderBook, header_book
 from engine.parse.lines import clean, decode_line, plain
 from engine.parse.wrappers import by_first_character
+from engine.quarantine import Quarantine, attempt
 
 NESTING = 6  # wrappers around one line; Compose around docker's JSON around a program's JSON is three
 
 
-def unwrap(input: Iterable[RawLine | Progress | Tick], formats: Sequence[Format]) -> Iterator[Record | Progress | Tick]:
+def unwrap(
+    input: Iterable[RawLine | Progress | Tick], formats: Sequence[Format], quarantine: Quarantine | None = None
+) -> Iterator[Record | Progress | Tick]:
     """Yield one record a line, in order; progress and ticks pass through untouched."""
     book = header_book(formats)
     for item in input:
-        yield _unwrapped(item, book) if isinstance(item, RawLine) else item
+        if not isinstance(item, RawLine):
+            yield item
+        elif (record := attempt(quarantine, "unwrap", item, _unwrapped, item, book)) is not None:
+            yield record
 
 
 def unwrap_line(raw: RawLine, formats: Sequence[Format]) -> Record:

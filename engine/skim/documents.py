@@ -22,7 +22,7 @@ from engine.model.rules import Format
 from engine.parse import unwrap_line
 from engine.parse.times import parse_stamp, zone_of
 from engine.skim.layouts import NO_TIME, stamped_us, to_us
-from engine.skim.lines import Lines, Numbers, searched
+from engine.skim.lines import Flags, Lines, Numbers, searched
 
 LEARNT_AFTER = 3  # documents alike
 LONGEST = 2048  # bytes of a document
@@ -77,6 +77,16 @@ class Documents(Struct, frozen=True):
             return self
         said = [self.searched[number] for number in numbers]
         return Documents([self.kinds[number] for number in numbers], said, self.at_us[numbers])
+
+    def without(self, doubted: Callable[[Numbers], Flags]) -> Documents:
+        """Return the lines with those of no kind whose times are doubted."""
+        doubts = np.flatnonzero(doubted(self.at_us)).tolist()
+        if not doubts:
+            return self
+        kinds, searched, at_us = list(self.kinds), list(self.searched), self.at_us.copy()
+        for number in doubts:
+            kinds[number], searched[number], at_us[number] = None, b"", NO_TIME
+        return Documents(kinds, searched, at_us)
 
 
 class Kinds:
@@ -150,8 +160,8 @@ class Kinds:
         return None
 
     def _is_event(self, record: Record, raw: RawLine) -> bool:
-        whole = record.starts and not record.partial and not record.cut and record.source_id == raw.source_id
-        return whole and bool(record.fields) and self._stamped(record) is not None
+        whole = not (record.partial or record.cut or record.misdated) and record.source_id == raw.source_id
+        return whole and record.starts and bool(record.fields) and self._stamped(record) is not None
 
     def _is_like(self, kind: _Kind, raw: RawLine) -> bool:
         record, like = unwrap_line(raw, self._formats), kind.like
@@ -217,7 +227,7 @@ def _variants(raw: RawLine, numbers: _Places) -> Iterator[RawLine]:
             for at, digit in zip(places, _STAMPS[(number + nth) % len(_STAMPS)], strict=False):
                 text[at] = digit
             text[found.end(2) : found.end()] = raw.value[found.end(2) : found.end()]
-        yield replace(raw, value=bytes(text))
+        yield replace(raw, value=bytes(text), ingested_at=None)
 
 
 def _alike(text: str) -> bytes:

@@ -15,7 +15,8 @@ from engine.model.records import Labels, RawLine
 from engine.parse.times import zone_of
 from engine.ports import Chunk
 from engine.skim.blocks import Blocks
-from engine.skim.layouts import Layout, surely_continues
+from engine.skim.bounds import out_of_bounds
+from engine.skim.layouts import Layout, surely_continues, to_us
 from engine.skim.lines import Bytes, Flags, Lines, Numbers, Place, lines_of
 from engine.skim.sight import Sight
 from engine.skim.wrappings import BARE, Peeled, Wrapping
@@ -114,19 +115,21 @@ class _Heads(Struct, frozen=True):
         return len(offsets) == 1 and None not in offsets and int(np.ptp(self.at_ms)) < _WEEK_MS
 
 
-def plain_blocks(text: Text | Peeled, chunks: Sequence[Chunk], sight: Sight) -> tuple[Layout, Blocks] | None:
-    """Return the events of `text`, which is part of `chunks`, and their layout; None when too little is certain."""
-    lines = _searched(text.lines)
+def plain_blocks(bare: Text | Peeled, text: Text, sight: Sight) -> tuple[Layout, Blocks] | None:
+    """Return the events of `bare`, which is all of `text` or a part of it without wrappers, and their layout; None when too
+    little is certain."""
+    lines, chunks = _searched(bare.lines), text.chunks
     layout = layout_in(lines, sight)
-    if layout is None or not sight.takes_off(text.wrappings, layout):
+    if layout is None or not sight.takes_off(bare.wrappings, layout):
         return None
     rows = lines.beginnings()
-    heads = _heads(layout, rows, text.odd)
+    heads = _heads(layout, rows, bare.odd)
     if len(heads.numbers) < 2 or not heads.in_one_zone(chunks):
         return None
     strange = doubtful(layout, lines, heads.numbers)
-    strange[_strange(text, rows, heads.numbers, sight)] = True
+    strange[_strange(bare, rows, heads.numbers, sight)] = True
     zone = zone_of(chunks[0].labels.get("timezone", ""))
+    strange |= _misdated(heads, bare, text, zone)
     blocks = Blocks(lines, heads.numbers, heads.at_ms * 1000, strange, lambda block: layout.time(heads.rows[block], zone))
     return (layout, blocks) if np.count_nonzero(blocks.lines_in(strange)) * 2 < len(lines) else None
 
@@ -157,6 +160,19 @@ def _strange(text: Text | Peeled, rows: Bytes, heads: Numbers, sight: Sight) -> 
     well = np.fromiter(map(sight.goes_on, text.lines.some(numbers), wrappings), np.bool_, len(numbers))
     owners = np.searchsorted(heads, np.concatenate((numbers[~well], np.flatnonzero(text.odd))), side="right") - 1
     return owners[owners >= 0]
+
+
+def _misdated(heads: _Heads, bare: Text | Peeled, text: Text, zone: tzinfo) -> Flags:
+    """Return which blocks may have a stamp that is out of bounds (engine/parse/stamps): the parser judges each of them.
+
+    What is printed is as far from the time in UTC everywhere (see `in_one_zone`) as in the first of them.
+    """
+    first = heads.layout.time(heads.rows[0], zone)
+    if first is None:
+        return np.ones(len(heads.numbers), np.bool_)
+    lines = bare.numbers[heads.numbers] if isinstance(bare, Peeled) else heads.numbers
+    at_us = heads.at_ms * 1000 - int(heads.at_ms[0]) * 1000 + to_us(first)
+    return out_of_bounds(at_us, text.chunks, heads.layout.zoned, lambda block: text.raw(int(lines[block])).ingested_at)
 
 
 def doubtful(layout: Layout, lines: Lines, heads: Numbers) -> Flags:

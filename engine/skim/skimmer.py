@@ -17,8 +17,10 @@ from engine.model.matches import Seen
 from engine.model.records import RawLine, Record
 from engine.parse import unwrap_line
 from engine.ports import Chunk
+from engine.quarantine import OF_THE_HOST, Quarantine, attempt
 from engine.skim.alike import Told
 from engine.skim.blocks import Blocks, Words
+from engine.skim.bounds import out_of_bounds
 from engine.skim.layouts import Layout
 from engine.skim.lines import Flags, Numbers
 from engine.skim.plain import Text, plain_blocks
@@ -42,10 +44,14 @@ class _Worth(Struct, frozen=True):
 
 
 class Skimmer:
-    """Skims one source, piece after piece. `lines` counts the lines there were, `left_out` the events that were not read."""
+    """Skims one source, piece after piece. `lines` counts the lines there were, `left_out` the events that were not read.
 
-    def __init__(self, sight: Sight) -> None:
-        self._sight = sight
+    Args:
+        quarantine: takes what raises; without one it is raised.
+    """
+
+    def __init__(self, sight: Sight, quarantine: Quarantine | None = None) -> None:
+        self._sight, self._quarantine = sight, quarantine
         self._said: dict[str, _Said] = {}  # by source: the one, or the containers printed into it
         self.lines = self.left_out = 0
 
@@ -54,12 +60,35 @@ class Skimmer:
 
         A span stands for events that are left out. It comes behind the record that ends the event before them, or with the
         event that does, and joins on to that event before: it is never the first that is heard of a source.
+
+        Chunks that cannot be skimmed are read line by line; a line that cannot be read goes into the quarantine.
         """
+        self.lines += sum(_lines_in(chunk.data) for chunk in chunks)
+        if self._quarantine is None:
+            yield from self._skimmed(chunks)
+            return
+        left_out = self.left_out
+        try:
+            pieces = list(self._skimmed(chunks))
+        except OF_THE_HOST:
+            raise
+        except Exception:
+            self.left_out = left_out
+            pieces = list(self._line_by_line(chunks))
+        yield from pieces
+
+    def _line_by_line(self, chunks: Sequence[Chunk]) -> Iterator[Record]:
+        for chunk in chunks:
+            for raw in chunk.lines():
+                record = attempt(self._quarantine, "unwrap", raw, self._record, raw)
+                if record is not None:
+                    yield record
+
+    def _skimmed(self, chunks: Sequence[Chunk]) -> Iterator[Record | Told | Seen]:
         text = Text(chunks)
-        self.lines += len(text.lines)
         if len(text.lines) < ENOUGH_LINES or not self._sight.screen.complete:
             yield from (self._record(raw) for chunk in chunks for raw in chunk.lines())
-        elif (found := plain_blocks(text, chunks, self._sight)) is not None:
+        elif (found := plain_blocks(text, text, self._sight)) is not None:
             yield from self._plain(text, text, *found)
         elif (sources := self._peeled(text)) is not None:
             yield from self._wrapped(text, sources)
@@ -100,7 +129,7 @@ class Skimmer:
 
     def _wrapped(self, text: Text, sources: Sequence[Peeled]) -> Iterator[Record | Told | Seen]:
         """Yield what has to be read of sources whose lines are wrapped alike."""
-        found = [plain_blocks(source, text.chunks, self._sight) for source in sources]
+        found = [plain_blocks(source, text, self._sight) for source in sources]
         if len(found) == 1 and found[0] is not None:
             yield from self._plain(text, sources[0], *found[0])
             return
@@ -111,7 +140,9 @@ class Skimmer:
 
     def _unwrapped(self, text: Text, some: range) -> Iterator[Record | Seen]:
         """Yield what has to be read of lines of a source and the containers printed into it, each with its own wrappers."""
-        documents = self._sight.kinds.among(text.lines, some, text.raw, text.zone)
+        documents = self._sight.kinds.among(text.lines, some, text.raw, text.zone).without(
+            lambda at_us: out_of_bounds(at_us, text.chunks, True, lambda at: text.raw(some[at]).ingested_at)
+        )
         records = [
             self._record(text.raw(number)) if kind is None else None for number, kind in zip(some, documents.kinds, strict=True)
         ]
@@ -170,6 +201,10 @@ class _Said:
             self._known.add(said)
             del self._heads[said]
         return True
+
+
+def _lines_in(data: bytes) -> int:
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
 def _by_source(records: Sequence[Record | None], source_id: str) -> Mapping[str, Sequence[int]]:

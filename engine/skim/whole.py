@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from engine.match import Matcher
+from engine.match import Matcher, matched_of
 from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
-from engine.model.records import AnyEvent, Block, Progress, Record
+from engine.model.records import AnyEvent, Block, LogEvent, Progress, Record
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.ports import Chunk
+from engine.quarantine import Quarantine, attempt
 
 if TYPE_CHECKING:
     from engine.skim.alike import Told
@@ -33,9 +34,18 @@ class Whole:
     Args:
         sight: gives how to skim, once there is enough input for that.
         observe: called with each event that is read, and its matches.
+        quarantine: takes what raises, and all else goes on; without one it is raised.
     """
 
-    def __init__(self, plan: Plan, matcher: Matcher, sight: Callable[[], Sight], observe: Observer) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        matcher: Matcher,
+        sight: Callable[[], Sight],
+        observe: Observer,
+        quarantine: Quarantine | None = None,
+    ) -> None:
+        self._quarantine = quarantine
         self._plan, self._matcher, self._sight, self._observe = plan, matcher, sight, observe
         self._assembler, self._heard = Assembler(plan.formats), Heard()
         self._known: Sight | None = None
@@ -60,7 +70,9 @@ class Whole:
         self._bytes += len(chunk.data)
         if self._bytes < SKIMMED_FROM_BYTES:
             for self.lines, line in enumerate(chunk.lines(), self.lines + 1):  # noqa: B020  (goes on counting)
-                yield unwrap_line(line, self._plan.formats)
+                record = attempt(self._quarantine, "unwrap", line, unwrap_line, line, self._plan.formats)
+                if record is not None:
+                    yield record
             return
         skimmer = self._skimmer_of(chunk.source_id)
         lines, left_out = skimmer.lines, skimmer.left_out
@@ -73,12 +85,12 @@ class Whole:
 
         self._known = self._known or self._sight()
         if self._skimmer is None or self._skimmer[0] != source_id:
-            self._skimmer = source_id, Skimmer(self._known)
+            self._skimmer = source_id, Skimmer(self._known, self._quarantine)
         return self._skimmer[1]
 
     def _piece(self, piece: Record | Told | Seen) -> Sequence[Match | Seen]:
         if isinstance(piece, Record):
-            return self._events(self._assembler.push(piece))
+            return self._events(attempt(self._quarantine, "assemble", piece, self._assembler.push, piece) or ())
         if isinstance(piece, Seen):
             self._heard.joined(piece)
             return ()
@@ -89,10 +101,11 @@ class Whole:
         return (*before, *said) if before else said
 
     def _events(self, blocks: Iterable[Block]) -> Sequence[Match | Seen]:
-        events = (event for block in blocks for event in decode_block(block, self._plan.formats))
-        return [said for event in events for said in self._event(event, self._matcher.match_event(event))]
+        formats, quarantine = self._plan.formats, self._quarantine
+        events = (e for block in blocks for e in attempt(quarantine, "decode", block, decode_block, block, formats) or ())
+        return [said for event in events for said in self._event(event, matched_of(self._matcher, event, quarantine))]
 
     def _event(self, event: AnyEvent, found: list[Match]) -> Sequence[Match | Seen]:
         spans = self._heard.event(event)
-        self._observe(event, found)
+        attempt(self._quarantine, "observe", event if isinstance(event, LogEvent) else event.text, self._observe, event, found)
         return (*spans, *found) if spans else found

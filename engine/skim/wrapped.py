@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from engine.model.records import Record
-from engine.parse.times import parse_stamp, zone_of
+from engine.parse.stamps import stamp_of
 from engine.skim.blocks import Blocks
 from engine.skim.documents import Documents
 from engine.skim.layouts import NO_TIME, Layout, surely_continues, to_us
@@ -77,7 +77,7 @@ def _one_header(record: Record) -> bool:
 
 def _printed(record: Record, layout: Layout) -> datetime | None:
     stamp = record.text[layout.opened : layout.opened + layout.width]
-    return parse_stamp(stamp, "iso", zone_of(record.labels.get("timezone", "")))
+    return stamp_of(record, stamp, "iso")[0]
 
 
 def _odd(read: _Read, at_us: Numbers, documents: Documents, sight: Sight) -> Numbers:

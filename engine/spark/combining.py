@@ -13,11 +13,13 @@ from msgspec import Struct
 
 from engine.correlate.bindings import SIGHTINGS
 from engine.model.matches import Match, Seen, Value
+from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Labels
 from engine.spark.slices import Edges, Scanned
 
 MOST, MOST_TEXT = 1000, 1 << 19  # matches and characters of evidence in one row: a row is held in memory whole
 
+_Other = Seen | Edges | Scanned | DeadLetter | Misdated
 _Kind = tuple[str, str, bool, tuple[tuple[str, str], ...], tuple[str, ...]]
 
 
@@ -35,7 +37,7 @@ class Combined(Struct, frozen=True):
     texts: tuple[str, ...]
 
 
-def combined(items: Iterable[Match | Seen | Edges | Scanned]) -> Iterator[Match | Combined | Seen | Edges | Scanned]:
+def combined(items: Iterable[Match | _Other]) -> Iterator[Match | Combined | _Other]:
     """Yield what a slice says (engine/spark/slices.scan) with alike matches in one; all else as it comes."""
     kinds: dict[_Kind, list[Match]] = {}
     sizes: dict[_Kind, int] = {}

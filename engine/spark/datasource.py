@@ -19,10 +19,11 @@ from engine.clock import SteadyClock
 from engine.codec import dumps, loads, made, plain
 from engine.errors import DataLoss, SourceAway, SourceDenied
 from engine.model.phrases import lasting
+from engine.model.quarantine import DeadLetter
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset, Source
 from engine.spark.combining import combined
-from engine.spark.rows import SCHEMA, Item, Loss, Notice, Row, row
+from engine.spark.rows import SCHEMA, Item, Loss, Notice, Row, row, sent
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
 from engine.spark.stalls import Failure, Stall, notices, renewed, stalled
@@ -162,12 +163,14 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         at_s, slices, said = partition.value
         at = datetime.fromtimestamp(at_s, UTC)
         for name, slice_ in slices:
-            yield from (row(self._scopes[name], item) for item in self._items(name, slice_, at))
+            yield from (sent(self._scopes[name], item) for item in self._items(name, slice_, at))
         yield from said
 
     def _items(self, name: str, slice_: Mapping[str, Any], at: datetime) -> Iterator[Item]:
         losses: list[DataLoss] = []
-        yield from combined(scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages_of(self._reading.plan_file)))
+        scanned = scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages_of(self._reading.plan_file))
+        for item in combined(scanned):
+            yield replace(item, at=at) if isinstance(item, DeadLetter) else item
         yield from (Loss(loss.source_id, loss.lost_from, loss.lost_to, loss.why, at) for loss in losses)
 
     def _asked(

@@ -26,12 +26,16 @@ from engine.clock import SteadyClock
 from engine.codec import dumps
 from engine.errors import DataLoss, SourceError, StoreAway, TocsinError
 from engine.incident import NOT_JUDGED, group, regroup
+from engine.match import redactor_of
 from engine.model.incidents import Blind, Evidence, Incident, Roster, Verdict
+from engine.model.quarantine import DeadLetter
 from engine.model.rules import Plan
+from engine.quarantine import Quarantine, summed
+from engine.spark.aside import Aside
 from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import AtWork, watched
 from engine.spark.plans import at_work, done, forget_plan, query_id
-from engine.spark.rows import SCHEMA, Item, Loss, Notice, item
+from engine.spark.rows import SCHEMA, Item, Loss, Notice, received
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
 from engine.store import Store
@@ -272,9 +276,10 @@ class _Batches:
         self._pruned_at = float("-inf")
         self._clock = SteadyClock()
         self._at_work: AtWork | None = None
+        self._aside = Aside(job.plan, job.checkpoint, min((source.scope for source in job.sources), default="default"))
 
     def take(self, frame: DataFrame, batch: int) -> None:
-        items = [item(row.kind, row.body) for row in frame.collect()]
+        items = [received(row.kind, row.body) for row in frame.collect()]
         try:
             self._fence.check()
             self._job.on_batch(self._patiently(batch, lambda: self._put(items, batch)))
@@ -287,10 +292,12 @@ class _Batches:
 
     def judge_anew(self) -> None:
         """Let incidents be what these rules make of the alerts there are; nothing changes where they were decided by them."""
-        with self._job.store.amending() as ledger:
-            revisions = list(regroup(self._job.plan, ledger))
-        if revisions:
+        if revisions := self._patiently(NO_BATCH, self._regrouped):
             self._job.on_batch(BatchReport(NO_BATCH, 0, len({incident.id for incident in revisions}), tuple(_ended(revisions))))
+
+    def _regrouped(self) -> Sequence[Incident]:
+        with self._job.store.amending() as ledger:
+            return list(regroup(self._job.plan, ledger, self._quarantine()))
 
     def give_back(self, why: str) -> None:
         """Forget the plan of the batch that could not be read, so that Spark makes another; say so."""
@@ -315,11 +322,22 @@ class _Batches:
         lines = sum(each.lines for each in items if isinstance(each, Scanned))
         losses = [each for each in items if isinstance(each, Loss)]
         said = [each.sentence for each in losses] + [each.text for each in items if isinstance(each, Notice)]
+        letters = [each for each in items if isinstance(each, DeadLetter)]
+        quarantine = self._quarantine()
         findings = [each for each in items if isinstance(each, Verdict | Evidence | Roster | Blind)]
         with self._job.store.batch(self._id(batch), self._job.plan.hash) as ledger:
-            revisions = list(group(findings, self._job.plan, ledger))
+            revisions = list(group(findings, self._job.plan, ledger, quarantine))
+            before = len(letters)
+            letters += [each for each in quarantine.taken() if isinstance(each, DeadLetter)]
+            revisions += self._aside.judged(letters[before:], ledger)
             ledger.put_losses(DataLoss(each.source_id, each.lost_from, each.lost_to, each.why) for each in losses)
+            ledger.put_quarantined(letters, self._clock.now())
+        said += [each.sentence for each in summed(letters)] + self._aside.misdated(items)
+        self._aside.write(letters)
         return BatchReport(batch, lines, len({incident.id for incident in revisions}), said)
+
+    def _quarantine(self) -> Quarantine:
+        return Quarantine(redactor_of(self._job.plan.redaction))
 
     def _is_stored(self, batch: int) -> bool:
         return self._patiently(batch, lambda: self._job.store.has(self._id(batch)))

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, MutableMapping, Sequence
+from datetime import UTC, datetime
 
 from engine.codec import dumps, loads
 from engine.correlate import Correlator
 from engine.correlate.clocks import LATENESS
+from engine.match import matched_of
 from engine.model.incidents import Evidence, Verdict
 from engine.model.matches import Seen
+from engine.model.quarantine import DeadLetter
 from engine.model.records import LogEvent, Tick
 from engine.model.rules import OWN
+from engine.quarantine import Quarantine
 from engine.spark.rows import Loss, Notice
 from engine.spark.slices import Rules
 
 _STATE = "own:"
+UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def event(said: Loss | Notice, scope: str) -> LogEvent:
@@ -29,16 +34,27 @@ def event(said: Loss | Notice, scope: str) -> LogEvent:
     return LogEvent(identity, OWN, 0, 0, said.at, said.at, text, text, level="WARN", logger=OWN, labels=labels)
 
 
+def notice_of(letter: DeadLetter) -> Notice:
+    """Return what is said of dead letters of one source and stage."""
+    return Notice(letter.at or UNKNOWN_TIME, f"{letter.matter} in quarantine ({letter.stage}): {letter.error}")
+
+
 def judged(
-    events: Iterable[LogEvent], ticks: Sequence[Tick], rules: Rules, scope: str, state: MutableMapping[str, str]
+    events: Iterable[LogEvent],
+    ticks: Sequence[Tick],
+    rules: Rules,
+    scope: str,
+    state: MutableMapping[str, str],
+    quarantine: Quarantine | None = None,
 ) -> list[Verdict | Evidence]:
-    """Return what the rules say of a batch of events and ticks; what they know is one part of `state`, once there is any."""
-    matches = [match for event in events for match in rules.matcher.match_event(event)]
+    """Return what the rules say of a batch of events and ticks; what they know is one part of `state`, once there is any.
+    What raises goes into `quarantine`; without one it is raised."""
+    matches = [match for event in events for match in matched_of(rules.matcher, event, quarantine)]
     stored = state.get(_STATE)
     if not matches and (stored is None or not ticks):
         return []
     known: dict[str, str] = loads(stored or "{}", dict[str, str])
-    correlator = Correlator(rules.plan, scope, known)
+    correlator = Correlator(rules.plan, scope, known, quarantine=quarantine)
     for match in matches:
         correlator.observe(match)
     for tick in ticks:

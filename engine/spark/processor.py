@@ -5,7 +5,7 @@ What is done with them is engine/spark/scope.py, which knows no Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor import MapState
 
 from engine.errors import TocsinError
-from engine.spark.rows import item, row
+from engine.spark.rows import received, sent
 from engine.spark.scope import ScopeState
 from engine.spark.slices import stages_of
 
@@ -40,13 +40,13 @@ class ScopeProcessor(StatefulProcessor):  # type: ignore[misc]
 
         Raises TocsinError for state that another version wrote.
         """
-        items = [item(each.kind, each.body) for each in rows]
+        items = [received(each.kind, each.body) for each in rows]
         try:
             found = ScopeState(stages_of(self._plan_file), key[0], _Parts(self._parts), self._bounded).take(items)
         except msgspec.DecodeError as error:
             raise TocsinError(self._unreadable(key[0], error)) from None
         for said in found:
-            scope, kind, body = row(key[0], said)
+            scope, kind, body = sent(key[0], said)
             yield Row(scope=scope, kind=kind, body=body)
 
     def _unreadable(self, scope: str, error: Exception) -> str:
@@ -67,20 +67,28 @@ class _Parts(MutableMapping[str, str]):
         self._parts = parts
 
     def __getitem__(self, name: str) -> str:
-        found = self._parts.getValue((name,))
+        found = _reached(self._parts.getValue, (name,))
         if found is None:
             raise KeyError(name)
         body: str = found[0]
         return body
 
     def __setitem__(self, name: str, body: str) -> None:
-        self._parts.updateValue((name,), (body,))
+        _reached(self._parts.updateValue, (name,), (body,))
 
     def __delitem__(self, name: str) -> None:
-        self._parts.removeKey((name,))
+        _reached(self._parts.removeKey, (name,))
 
     def __iter__(self) -> Iterator[str]:
         yield from (name for ((name,), _) in self._parts.iterator())
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def _reached(ask: Callable[..., Any], *args: object) -> Any:
+    """Return the answer of Spark's state. Raises TocsinError when it cannot be reached: that is no fault of any line."""
+    try:
+        return ask(*args)
+    except Exception as error:
+        raise TocsinError(f"Spark's state cannot be reached: {type(error).__name__}: {error}") from error

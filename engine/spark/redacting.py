@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from engine.match.redact import MASK, redact
+from engine.match.redact import MASK
 from engine.model.records import Block, Record
 from engine.model.rules import Format
 from engine.parse import decode_block
@@ -31,7 +31,7 @@ _KEY_MASK = "REDACTED"  # in the letters of a key, so that all of it is still se
 _REST = re.compile(r"[^\s,;\"'})\]]+")
 
 
-def redacted(block: Block, formats: Sequence[Format], redact: Redact = redact) -> Block:
+def redacted(block: Block, formats: Sequence[Format], redact: Redact) -> Block:
     """Return `block` without secrets in the texts of its records, as many as there were; the same object when it holds none.
 
     Redacting it again, or together with records that follow, gives what all of it at once would give.
@@ -39,7 +39,7 @@ def redacted(block: Block, formats: Sequence[Format], redact: Redact = redact) -
     texts = list(_texts(block, redact))
     if all(text is record.text for text, record in zip(texts, block.records, strict=True)):
         return block
-    records = (_with_text(record, text, formats) for record, text in zip(block.records, texts, strict=True))
+    records = (_with_text(record, text, formats, redact) for record, text in zip(block.records, texts, strict=True))
     return replace(block, records=tuple(records))
 
 
@@ -94,7 +94,7 @@ def _after(before: str, joint: str, text: str, redact: Redact) -> str:
     return both.removeprefix(head) if both.startswith(head) else masked
 
 
-def _with_text(record: Record, text: str, formats: Sequence[Format]) -> Record:
+def _with_text(record: Record, text: str, formats: Sequence[Format], redact: Redact) -> Record:
     """Return `record` with a redacted text that begins an event where its own does, and the identity of that event."""
     if text == record.text:
         return record

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
 
 from engine.codec import dumps, loads
 from engine.model.incidents import Blind, Evidence, Roster, Verdict
 from engine.model.matches import Match, Seen
+from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Progress, Tick
+from engine.quarantine import ERROR_CHARS
 from engine.spark.combining import Combined
 from engine.spark.slices import Edges, Scanned
 
@@ -43,13 +45,11 @@ class Notice(Struct, frozen=True):
     text: str
 
 
-Item = Match | Combined | Seen | Edges | Progress | Tick | Scanned | Loss | Notice | Verdict | Evidence | Roster | Blind
+Input = Match | Combined | Seen | Edges | Progress | Tick | Scanned | Loss | Notice | DeadLetter | Misdated
+Item = Input | Verdict | Evidence | Roster | Blind
 Row = tuple[str, str, str]
 
-_KINDS: Mapping[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (Match, Combined, Seen, Edges, Progress, Tick, Scanned, Loss, Notice, Verdict, Evidence, Roster, Blind)
-}
+_KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Item)}
 
 
 def row(scope: str, item: Item) -> Row:
@@ -57,7 +57,28 @@ def row(scope: str, item: Item) -> Row:
     return scope, type(item).__name__, dumps(item)
 
 
+def sent(scope: str, item: Item) -> Row:
+    """Return `item` as a row of SCHEMA; what cannot be written as one is a dead letter that says so."""
+    try:
+        return row(scope, item)
+    except (ValueError, TypeError, OverflowError) as error:
+        return row(scope, _lost(type(item).__name__, error, getattr(item, "source_id", "")))
+
+
 def item(kind: str, body: str) -> Item:
     """Return what `row` was made of."""
     made: Item = loads(body, _KINDS[kind])
     return made
+
+
+def received(kind: str, body: str) -> Item:
+    """Return what `row` was made of; what cannot be read is a dead letter that says so."""
+    try:
+        return item(kind, body)
+    except (ValueError, DecodeError) as error:
+        return _lost(kind, error, "")
+
+
+def _lost(kind: str, error: Exception, source_id: str) -> DeadLetter:
+    told = f"{type(error).__name__}: {error}"[:ERROR_CHARS].encode("utf-8", "replace").decode()
+    return DeadLetter("send", source_id.encode("utf-8", "replace").decode(), 0, 0, 0, 0, kind, told, "")

@@ -6,21 +6,26 @@ which speak of everything read before them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from operator import attrgetter
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from engine.codec import dumps, loads
 from engine.correlate import Correlator
 from engine.model.incidents import Evidence, Finding, Verdict
 from engine.model.matches import Match, Seen
+from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Progress, Tick
+from engine.quarantine import Quarantine, summed
 from engine.spark.combining import Combined, expanded
-from engine.spark.own import event, judged
+from engine.spark.own import event, judged, notice_of
 from engine.spark.rows import Item, Loss, Notice
 from engine.spark.slices import Edges, Scanned, Stages
 from engine.spark.streams import Streams, StreamState, TakenBack, Told
 
+Passed = Scanned | Loss | Notice | DeadLetter | Misdated  # what is only passed on
 _STREAM = "stream:"  # rules have no colon in their ids, so streams and rules share one mapping
 _STREAMS = "streams"
 
@@ -39,10 +44,12 @@ class ScopeState:
         self._state, self._bounded = state, bounded
         self._scope, self._own = scope, stages.own
         self._stored = frozenset(loads(state.get(_STREAMS, "[]"), list[str]))
-        self._streams = Streams(stages, {name: loads(state[_STREAM + name], StreamState) for name in self._stored})
-        self._correlator = Correlator(stages.plan, scope, state, stages.resting)
+        self._quarantine = Quarantine(stages.matcher.redact)
+        states = {name: loads(state[_STREAM + name], StreamState) for name in self._stored}
+        self._streams = Streams(stages, states, self._quarantine)
+        self._correlator = Correlator(stages.plan, scope, state, stages.resting, self._quarantine)
 
-    def take(self, items: Iterable[Item]) -> list[Finding | Scanned | Loss | Notice]:
+    def take(self, items: Iterable[Item]) -> list[Finding | Passed]:
         """Take all items of a batch; return the findings, and what is only passed on. The state then holds the batch."""
         batch = list(items)
         matches = [*_of(batch, Match), *(match for some in _of(batch, Combined) for match in expanded(some))]
@@ -59,12 +66,18 @@ class ScopeState:
             self._correlator.observe(tick)
         found = self._correlator.flush()
         self._store()
-        return [*_of(batch, Scanned), *_of(batch, Loss), *_of(batch, Notice), *found, *self._of_ourselves(batch)]
+        aside = self._quarantine.taken()
+        passed = [each for each in batch if isinstance(each, Passed)]
+        ours = self._of_ourselves([*batch, *aside])
+        return [*passed, *aside, *found, *ours, *self._quarantine.taken()]
 
-    def _of_ourselves(self, batch: Iterable[Item]) -> list[Verdict | Evidence]:
-        """Say what lost lines and stalls of our own input mean."""
+    def _of_ourselves(self, batch: Sequence[Item]) -> list[Verdict | Evidence]:
+        """Say what lost lines, stalls and dead letters of our own input mean."""
+        at = max((each.at for each in batch if isinstance(each, Tick | Loss | Notice)), default=None)
+        letters = summed([replace(each, at=at or each.at) for each in _of(batch, DeadLetter)])
         said = [event(each, self._scope) for each in batch if isinstance(each, Loss | Notice)]
-        return judged(said, _of(batch, Tick), self._own, self._scope, self._state)
+        said += [event(notice_of(each), self._scope) for each in letters]
+        return judged(said, _of(batch, Tick), self._own, self._scope, self._state, self._quarantine)
 
     def _ended(self, progress: Progress) -> Iterator[Told]:
         """Say what is open in a stream that is read to its end, when that end is final."""

@@ -18,15 +18,17 @@ from engine.cache import Cache
 from engine.codec import loads
 from engine.correlate import Resting
 from engine.garbage import keep_what_stays
-from engine.match import Matcher
+from engine.match import Matcher, matched_of
 from engine.match.heard import Heard
 from engine.model.matches import Match, Seen
+from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Block, Record
 from engine.model.rules import OWN, Format, Plan
 from engine.parse import Assembler, decode_block
 from engine.parse.assembling import Snapshot
 from engine.parse.headers import header_book
 from engine.ports import Chunk
+from engine.quarantine import Quarantine, attempt
 from engine.skim.sight import Sight, sight_of
 from engine.skim.skimmer import Skimmer
 from engine.spark.redacting import redacted
@@ -96,11 +98,16 @@ class Stages(Rules, frozen=True, dict=True):
 
 def stages(plan: Plan) -> Stages:
     """Compile `plan`."""
-    own = tuple(each for each in plan.signatures if each.rule.component == OWN)
-    about_logs = replace(plan, signatures=tuple(each for each in plan.signatures if each not in own))
-    about_us = replace(plan, signatures=own, correlations=(), components=())
+    about_logs = replace(plan, signatures=tuple(each for each in plan.signatures if each.rule.component != OWN))
     takers = frozenset(name for format_ in plan.formats for name in format_.carries)
-    return Stages(about_logs, Matcher(about_logs, Cache()), Rules(about_us, Matcher(about_us)), takers)
+    return Stages(about_logs, Matcher(about_logs, Cache()), own_rules(plan), takers)
+
+
+def own_rules(plan: Plan) -> Rules:
+    """Compile the rules of `plan` about tocsin's own input."""
+    own = tuple(each for each in plan.signatures if each.rule.component == OWN)
+    about_us = replace(plan, signatures=own, correlations=(), components=())
+    return Rules(about_us, Matcher(about_us))
 
 
 @lru_cache(maxsize=2)
@@ -110,15 +117,17 @@ def stages_of(plan_file: str) -> Stages:
     return stages(loads(Path(plan_file).read_text(encoding="utf-8"), Plan))
 
 
-def scan(chunks: Iterable[Chunk], stages: Stages) -> Iterator[Match | Seen | Edges | Scanned]:
-    """Yield every match of the events that lie wholly within the slice, and for each stream its spans and its edges."""
+def scan(chunks: Iterable[Chunk], stages: Stages) -> Iterator[Match | Seen | Edges | Scanned | DeadLetter | Misdated]:
+    """Yield every match of the events that lie wholly within the slice, and for each stream its spans and its edges; last, what
+    raised, which costs only itself."""
     streams: dict[str, _Stream] = {}
+    quarantine = Quarantine(stages.matcher.redact)
     taken = 0  # bytes, since nothing was waiting
     for chunk in chunks:
         stream = streams.get(chunk.parent_id)
         if stream is None or not stream.goes_on_with(chunk):
             yield from stream.finish() if stream else ()
-            stream = streams[chunk.parent_id] = _Stream(stages, chunk)
+            stream = streams[chunk.parent_id] = _Stream(stages, chunk, quarantine)
         yield from stream.take(chunk)
         taken += len(chunk.data)
         if taken >= HELD_BYTES:
@@ -127,6 +136,7 @@ def scan(chunks: Iterable[Chunk], stages: Stages) -> Iterator[Match | Seen | Edg
             taken = 0
     for each in streams.values():
         yield from each.finish()
+    yield from quarantine.taken()
 
 
 class _Waiting(Struct):
@@ -139,8 +149,8 @@ class _Waiting(Struct):
 class _Stream:
     """One stream's part of a slice on its way through the stages."""
 
-    def __init__(self, stages: Stages, first: Chunk) -> None:
-        self._stages = stages
+    def __init__(self, stages: Stages, first: Chunk, quarantine: Quarantine) -> None:
+        self._stages, self._quarantine = stages, quarantine
         self._parent_id = first.parent_id
         self._start = self._end = first.offset
         self._bytes = 0
@@ -178,11 +188,11 @@ class _Stream:
 
     def _read(self, source_id: str) -> Iterator[Match | Seen]:
         waiting = self._waiting.pop(source_id)
-        for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight)).read(waiting.chunks):
+        for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight, self._quarantine)).read(waiting.chunks):
             if isinstance(item, Seen):
                 self._heard.joined(item)
             elif isinstance(item, Record):
-                yield from self._blocks(self._assembler.push(item))
+                yield from self._blocks(attempt(self._quarantine, "assemble", item, self._assembler.push, item) or ())
             else:
                 yield from self._blocks(self._assembler.close(item.source_id))
                 if item.left_out is not None:
@@ -197,7 +207,7 @@ class _Stream:
             if block.unsettled or self._lacks_labels(block):
                 self._heads.append(block)
             else:
-                yield from matched(block, self._stages, self._heard)
+                yield from matched(block, self._stages, self._heard, self._quarantine)
 
     def _lacks_labels(self, block: Block) -> bool:
         """Tell whether a line before this slice may have carried labels for `block`."""
@@ -214,19 +224,23 @@ class _Stream:
         needy = [block for block in snapshot.open if block.unsettled or self._lacks_labels(block)]
         tail = tuple(block for block in snapshot.open if block not in needy)
         moved_on = {*self._moved_on, *map(source_of, tail)} - set(map(source_of, needy))
-        clean = [redacted(block, self._stages.formats) for block in tail]
+        clean = {source_of(block): self._redacted(block) for block in tail}
         return Edges(
             self._parent_id,
             self._start,
             self._end,
-            tuple(redacted(block, self._stages.formats) for block in (*self._heads, *needy)),
+            tuple(filter(None, map(self._redacted, (*self._heads, *needy)))),
             tuple(sorted(moved_on)),
-            Snapshot(tuple(clean), carried=snapshot.carried),
-            {source_of(block): self._said(block) for block, kept in zip(tail, clean, strict=True) if kept is not block},
+            Snapshot(tuple(filter(None, clean.values())), carried=snapshot.carried),
+            {source_of(block): self._said(block) for block in tail if clean[source_of(block)] not in (None, block)},
         )
 
+    def _redacted(self, block: Block) -> Block | None:
+        """Return an open block without secrets, None when it had to go into quarantine."""
+        return attempt(self._quarantine, "redact", block, redacted, block, self._stages.formats, self._stages.matcher.redact)
+
     def _said(self, block: Block) -> Said:
-        items = matched(block, self._stages, Heard())
+        items = matched(block, self._stages, Heard(), self._quarantine)
         return Said(len(block.records), tuple(item for item in items if isinstance(item, Match)))
 
 
@@ -235,8 +249,9 @@ def source_of(block: Block) -> str:
     return block.records[0].source_id
 
 
-def matched(block: Block, stages: Stages, heard: Heard) -> Iterator[Match | Seen]:
-    """Yield what is to be said of a finished block: its matches, and the spans of its source that it ends."""
-    for event in decode_block(block, stages.formats):
+def matched(block: Block, stages: Stages, heard: Heard, quarantine: Quarantine | None = None) -> Iterator[Match | Seen]:
+    """Yield what is to be said of a finished block: its matches, and the spans of its source that it ends. What raises goes
+    into `quarantine`; without one it is raised."""
+    for event in attempt(quarantine, "decode", block, decode_block, block, stages.formats) or ():
         yield from heard.event(event)
-        yield from stages.matcher.match_event(event)
+        yield from matched_of(stages.matcher, event, quarantine)

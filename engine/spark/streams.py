@@ -19,6 +19,7 @@ from engine.model.records import Block
 from engine.model.records import parent_id as named_parent
 from engine.parse import Assembler, decode_block
 from engine.parse.assembling import Snapshot
+from engine.quarantine import Quarantine, attempt
 from engine.spark.redacting import redacted
 from engine.spark.slices import Edges, Said, Stages, matched, source_of
 
@@ -49,10 +50,11 @@ Told = Match | Seen | TakenBack
 
 
 class Streams:
-    """The streams of one scope. Every method yields what there is to say and updates `states`; `changed` names them."""
+    """The streams of one scope. Every method yields what there is to say and updates `states`; `changed` names them.
+    What raises goes into `quarantine`; without one it is raised."""
 
-    def __init__(self, stages: Stages, states: Mapping[str, StreamState]) -> None:
-        self._stages = stages
+    def __init__(self, stages: Stages, states: Mapping[str, StreamState], quarantine: Quarantine | None = None) -> None:
+        self._stages, self._quarantine = stages, quarantine
         self.states = dict(states)
         self.changed: set[str] = set()
 
@@ -104,11 +106,13 @@ class Streams:
     def _joined(self, edge: Edges, state: StreamState) -> Iterator[Told]:
         assembler = Assembler(self._stages.formats)
         assembler.restore(dumps(state.open))
-        done = [block for head in edge.heads for record in head.records for block in assembler.push(record)]
+        records = (record for head in edge.heads for record in head.records)
+        pushed = (attempt(self._quarantine, "assemble", record, assembler.push, record) for record in records)
+        done = [block for blocks in pushed for block in blocks or ()]
         opened = assembler.open_blocks()
         done += [block for source, block in opened.items() if source in edge.moved_on]
         going_on = (block for source, block in opened.items() if source not in edge.moved_on)
-        kept = [redacted(block, self._stages.formats) for block in going_on]  # its parts alone may not have shown a secret
+        kept = [clean for block in going_on if (clean := self._redacted(block)) is not None]
         news = [block for block in done if not _is_said(block, state)]
         moved = {source_of(block) for block in done} | {source_of(block) for block in kept if block not in state.open.open}
         grown = {source: said for source, said in state.said.items() if _has_grown(said, source, (*done, *kept))}
@@ -130,6 +134,10 @@ class Streams:
             ),
         )
 
+    def _redacted(self, block: Block) -> Block | None:
+        """Return a block without secrets, which its parts alone may not have shown; None when it had to go into quarantine."""
+        return attempt(self._quarantine, "redact", block, redacted, block, self._stages.formats, self._stages.matcher.redact)
+
     def _said(self, block: Block, state: StreamState) -> Generator[Match | Seen, None, Said]:
         """Yield what an open block says so far, and return that."""
         found = list(self._matched([block], state))
@@ -142,7 +150,7 @@ class Streams:
         for block in blocks:
             early = state.early.get(source_of(block))
             if early is None or len(block.records) != early.records or block not in state.open.open:
-                yield from matched(block, self._stages, heard)
+                yield from matched(block, self._stages, heard, self._quarantine)
                 continue
             for event in decode_block(block, self._stages.formats):
                 yield from heard.event(event)

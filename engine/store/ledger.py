@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,8 +15,10 @@ from sqlalchemy.dialects.sqlite import Insert, insert
 from engine.codec import dumps, loads
 from engine.errors import DataLoss
 from engine.model.incidents import DAWN, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict, extent, sight
+from engine.model.quarantine import DeadLetter
 from engine.store import schema
 
+KEPT_LETTERS = 1000
 REMOVED = ""  # the body of an alert that was removed for its age
 _AT_ONCE = 500  # bound parameters of one statement
 
@@ -42,10 +45,11 @@ class StoreLedger:
         blinds: Iterable[Blind],
     ) -> Sequence[Sight]:
         """Store what correlation said, and return what changed by it (see ports.Ledger)."""
-        changed = [each for verdict in verdicts for each in self._put_verdict(verdict)]
-        self._put(schema.evidence, [{"event_id": item.event_id, "body": dumps(item)} for item in evidence])
-        self._put(schema.rosters, [{"scope": roster.scope, "body": dumps(roster)} for roster in rosters])
-        self._put_blinds(blinds)
+        with self._connection.begin_nested():
+            changed = [each for verdict in verdicts for each in self._put_verdict(verdict)]
+            self._put(schema.evidence, [{"event_id": item.event_id, "body": dumps(item)} for item in evidence])
+            self._put(schema.rosters, [{"scope": roster.scope, "body": dumps(roster)} for roster in rosters])
+            self._put_blinds(blinds)
         return changed
 
     def scopes(self) -> Sequence[str]:
@@ -139,6 +143,16 @@ class StoreLedger:
         names = {"source": "source_id", "lost_from": "lost_from", "lost_to": "lost_to", "why": "why"}
         self._put(schema.losses, [{column: getattr(loss, name) for column, name in names.items()} for loss in losses])
 
+    def put_quarantined(self, letters: Iterable[DeadLetter], now: datetime) -> None:
+        """Keep dead letters, the newest KEPT_LETTERS of all; one that comes again from the same place is the same letter."""
+        rows = [{"id": _letter_id(each), "at": schema.text(each.at or now), "body": dumps(each)} for each in letters]
+        if not rows:
+            return
+        self._put(schema.quarantine, rows)
+        table = schema.quarantine
+        kept = select(table.c.id).order_by(table.c.at.desc(), table.c.id).limit(KEPT_LETTERS)
+        self._connection.execute(delete(table).where(table.c.id.not_in(kept)))
+
     def _next_number(self) -> int:
         return 1 + (self._connection.scalar(_LAST_NUMBER) or 0)
 
@@ -201,6 +215,12 @@ def _incident_row(incident: Incident) -> dict[str, str | None]:
 def _alert_row(when: Sight, body: str) -> dict[str, str | None]:
     until = schema.text(when.until) if when.until else None
     return {"starts_at": schema.text(when.starts_at), "until": until, "body": body}
+
+
+def _letter_id(letter: DeadLetter) -> str:
+    place = letter.stage, letter.source_id, str(letter.offset), str(letter.number), letter.rule_id
+    what = () if letter.source_id else (letter.text,)
+    return hashlib.sha256("\0".join((*place, *what)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _sight(key: Key, starts_at: str, until: str | None) -> Sight:

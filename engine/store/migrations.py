@@ -56,6 +56,10 @@ STEPS: Mapping[int, Sequence[str]] = {
         "ALTER TABLE incidents ADD COLUMN until TEXT",
         "DROP INDEX incidents_by_rule",
     ),
+    4: (
+        "CREATE TABLE quarantine (id TEXT NOT NULL PRIMARY KEY, at TEXT NOT NULL, body TEXT NOT NULL)",
+        "CREATE INDEX quarantine_by_time ON quarantine (at)",
+    ),
 }
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 metadata = MetaData()
 
@@ -59,6 +59,16 @@ losses = Table(
     Column("lost_to", Integer, nullable=False),
     Column("why", Text, nullable=False),
     comment="lines that were gone before they were read",
+)
+
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("at", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("quarantine_by_time", "at"),
+    comment="dead letters: what a stage raised on; the newest only",
 )
 
 revisions = Table(

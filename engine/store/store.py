@@ -23,6 +23,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from engine.codec import loads
 from engine.errors import DataLoss, StoreAway, StoreError, StoreLost
 from engine.model.incidents import Blind, Incident
+from engine.model.quarantine import DeadLetter
 from engine.store import schema
 from engine.store.file import StoreFile, connected, create
 from engine.store.ledger import StoreLedger
@@ -202,6 +203,12 @@ class Store:
         with self._reading() as connection:
             rows = connection.execute(select(table).order_by(table.c.source, table.c.lost_from))
             return [DataLoss(row.source, row.lost_from, row.lost_to, row.why) for row in rows]
+
+    def quarantined(self) -> Sequence[DeadLetter]:
+        """Return the dead letters that are kept, newest first."""
+        table = schema.quarantine
+        with self._reading() as connection:
+            return [loads(body, DeadLetter) for body in connection.scalars(select(table.c.body).order_by(table.c.at.desc()))]
 
     def changed_since(self, mark: int) -> tuple[int, Sequence[Incident]]:
         """Return the incidents with a revision later than `mark` as they are now, in order of opening, and the next mark.

@@ -87,7 +87,11 @@ def test_what_others_wrote_is_read_as_python_reads_it(text: str) -> None:
     assert read[0] == read[1]
 
 
-@pytest.mark.parametrize("text", ["NaN", '"\\ud800"', "1e999", "-Infinity", "18446744073709551617", '{"a": 1, "a": 2}'])
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    assert codec.foreign('{"\\ud800": ["a\\udfff", "\\ud83d\\ude00"]}') == {"?": ["a?", "\U0001f600"]}
+
+
+@pytest.mark.parametrize("text", ["NaN", "1e999", "-Infinity", "18446744073709551617", '{"a": 1, "a": 2}'])
 def test_so_is_what_few_libraries_take(text: str) -> None:
     assert repr(codec.foreign(text)) == repr(json.loads(text))
 

@@ -21,6 +21,7 @@ from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage
 from engine.errors import UsageError
 from engine.model.redaction import Redaction
+from engine.model.visible import visible
 
 app = typer.Typer()
 
@@ -41,7 +42,7 @@ Examples:
 
 \b
 Exit codes: 0 nothing found, 1 incidents found, 2 usage or bad rules, 3 some
-input could not be read. With 2 and 3 the rest is read and reported all the same.
+input could not be read or judged. With 2 and 3 the rest is read and reported all the same.
 """
 
 
@@ -66,7 +67,7 @@ def scan(
     intake = Intake(paths, labels)
     intake.notes += [f"{path}: not used; its rules have errors" for path in book.left_out]
     answer = triage(intake.chunks(), plan, intake.notes)
-    _complain(book, intake)
+    _complain(book, intake, answer)
     if format is Format.JSON:
         print_json(document(answer))
     else:
@@ -81,19 +82,19 @@ def _redaction(config: Path) -> Redaction:
     return load(config).redaction
 
 
-def _complain(book: Rulebook, intake: Intake) -> None:
+def _complain(book: Rulebook, intake: Intake, answer: Triage) -> None:
     """Tell everything that was wrong with what was asked for, in full, on stderr."""
     for diagnostic in book.wrong:
         print(diagnostic.render(), end="\n\n", file=sys.stderr)
-    for sentence in intake.refused:
-        print(f"tocsin: {sentence}", file=sys.stderr)
+    for sentence in (*intake.refused, *(each.sentence for each in answer.quarantined)):
+        print(f"tocsin: {visible(sentence)}", file=sys.stderr)
 
 
 def _exit_code(book: Rulebook, intake: Intake, answer: Triage) -> int:
     """Return how to end: a scan that left something out never looks like a clean one."""
     if book.wrong:
         return BAD_REQUEST
-    if intake.refused:
+    if intake.refused or answer.quarantined:
         return FAILURE
     return FOUND if answer.incidents else NOTHING_FOUND
 

@@ -11,7 +11,7 @@ import re
 from msgspec.structs import replace
 
 from engine.model.records import Record
-from engine.parse.times import parse_stamp
+from engine.parse.stamps import dated
 
 FIRST = "12"
 ORDER = 20
@@ -23,5 +23,4 @@ def unwrap(record: Record) -> Record | None:
     found = _STAMP.match(record.text)
     if found is None:
         return None
-    at = parse_stamp(found[1], "iso")
-    return replace(record, text=record.text[found.end() :], at=at or record.at, partial=found[2] == "P")
+    return replace(record, text=record.text[found.end() :], partial=found[2] == "P", **dated(record, found[1], "iso"))

@@ -11,7 +11,7 @@ import re
 from msgspec.structs import replace
 
 from engine.model.records import Record
-from engine.parse.times import parse_stamp, zone_of
+from engine.parse.stamps import dated
 
 FIRST = "12"
 ORDER = 30
@@ -26,5 +26,4 @@ def unwrap(record: Record) -> Record | None:
     found = _STAMP.match(record.text)
     if found is None:
         return None
-    at = parse_stamp(found[1], "iso", zone_of(record.labels.get("timezone", "")))
-    return replace(record, text=record.text[found.end() :], at=at or record.at)
+    return replace(record, text=record.text[found.end() :], **dated(record, found[1], "iso"))

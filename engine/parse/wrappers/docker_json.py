@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from engine.codec import foreign
 from engine.model.records import Record
-from engine.parse.times import parse_stamp
+from engine.parse.stamps import dated
 
 FIRST = "{"
 ORDER = 10
@@ -28,5 +28,5 @@ def unwrap(record: Record) -> Record | None:
     if not isinstance(row, dict) or not row.keys() >= _KEYS or not isinstance(row["log"], str):
         return None
     line = row["log"]
-    at = parse_stamp(str(row["time"]), "iso")
-    return replace(record, text=line.rstrip("\r\n"), at=at or record.at, partial=not line.endswith("\n"))
+    when = dated(record, str(row["time"]), "iso")
+    return replace(record, text=line.rstrip("\r\n"), partial=not line.endswith("\n"), **when)

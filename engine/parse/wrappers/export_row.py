@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from engine.model.records import Record
-from engine.parse.times import parse_stamp, zone_of
+from engine.parse.stamps import dated
 
 FIRST = '"{12'
 ORDER = 22
@@ -34,9 +34,8 @@ def unwrap(record: Record) -> Record | None:
         return None
     stamp = row[1] or row[2] or row[3]
     layout = "kibana" if row[1] else "epoch_ms" if stamp.isdigit() else "iso"
-    at = parse_stamp(stamp, layout, zone_of(record.labels.get("timezone", "")))
     line = max(_columns(record.text[row.end() :]), key=len, default="")
-    return replace(record, text=line, at=at or record.at, starts=True)
+    return replace(record, text=line, starts=True, **dated(record, stamp, layout))
 
 
 def _columns(text: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import re
 from msgspec.structs import replace
 
 from engine.model.records import Record
-from engine.parse.times import parse_stamp, zone_of
+from engine.parse.stamps import dated
 
 FIRST = "<ADFJMNOS12"
 ORDER = 25
@@ -38,6 +38,5 @@ def unwrap(record: Record) -> Record | None:
 
 def _inside(record: Record, found: re.Match[str], stamp: str | None, host: str) -> Record:
     layout = "iso" if stamp and stamp[0].isdigit() else "month_day"
-    at = parse_stamp(stamp or "", layout, zone_of(record.labels.get("timezone", "")), record.at or record.ingested_at)
     labels = {"host": host, **record.labels}
-    return replace(record, text=record.text[found.end() :], at=at or record.at, labels=labels)
+    return replace(record, text=record.text[found.end() :], labels=labels, **dated(record, stamp or "", layout))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.codec import foreign
 from engine.model.records import Record
-from engine.parse.times import parse_stamp
+from engine.parse.stamps import dated
 
 FIRST = "{"
 ORDER = 12
@@ -24,12 +24,12 @@ def unwrap(record: Record) -> Record | None:
     try:
         row = foreign(record.text)
         text = _message(row["MESSAGE"])
-        at = parse_stamp(str(row["__REALTIME_TIMESTAMP"]), "epoch_ms")
+        when = dated(record, str(row["__REALTIME_TIMESTAMP"]), "epoch_ms")
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     host = row.get("_HOSTNAME")
     labels = {"host": host, **record.labels} if isinstance(host, str) and host else record.labels
-    return replace(record, text=text, at=at or record.at, labels=labels)
+    return replace(record, text=text, labels=labels, **when)
 
 
 def _message(given: Any) -> str:

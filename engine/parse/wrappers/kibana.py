@@ -11,7 +11,7 @@ import re
 from msgspec.structs import replace
 
 from engine.model.records import Record
-from engine.parse.times import parse_stamp, zone_of
+from engine.parse.stamps import dated
 
 FIRST = "ADFJMNOS"
 ORDER = 20
@@ -23,5 +23,4 @@ def unwrap(record: Record) -> Record | None:
     row = _ROW.match(record.text)
     if row is None:
         return None
-    at = parse_stamp(row[1], "kibana", zone_of(record.labels.get("timezone", "")))
-    return replace(record, text=record.text[row.end() :], at=at or record.at, starts=True)
+    return replace(record, text=record.text[row.end() :], starts=True, **dated(record, row[1], "kibana"))

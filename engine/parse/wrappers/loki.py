@@ -15,7 +15,7 @@ import re
 from msgspec.structs import replace
 
 from engine.model.records import Record
-from engine.parse.times import parse_stamp
+from engine.parse.stamps import dated
 
 FIRST = "12"
 ORDER = 28
@@ -31,5 +31,5 @@ def unwrap(record: Record) -> Record | None:
     found = _PREFIX.match(record.text)
     if found is None:
         return None
-    at = parse_stamp(found[1], "epoch_ms" if found[1].isdigit() else "iso")
-    return replace(record, text=record.text[found.end() :], at=at or record.at)
+    layout = "epoch_ms" if found[1].isdigit() else "iso"
+    return replace(record, text=record.text[found.end() :], **dated(record, found[1], layout))

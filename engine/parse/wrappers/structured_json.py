@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +21,8 @@ from msgspec.structs import replace
 
 from engine.codec import foreign
 from engine.model.records import Labels, Record
-from engine.parse.times import parse_stamp, zone_of
+from engine.parse.lines import clean
+from engine.parse.stamps import dated
 
 FIRST = '{"'
 ORDER = 50
@@ -90,10 +90,10 @@ def unwrap(record: Record) -> Record | None:
     return replace(
         record,
         text=text + _record(document, message) + _broker(document, message),
-        at=_at_time(document, record) or record.at,
         starts=record.starts or by_program,
         fields=fields if by_program else {},
         labels={**_labels(document), **record.labels},
+        **_when(document, record),
     )
 
 
@@ -145,20 +145,22 @@ def _broker(document: Mapping[str, Any], message: str) -> str:
     return f"\n[broker={address}]" if _ADDRESS.fullmatch(address) and address not in message else ""
 
 
-def _at_time(document: Mapping[str, Any], record: Record) -> datetime | None:
-    zone = zone_of(record.labels.get("timezone", ""))
-    stamps = (value for key in _TIME if (value := document.get(key)) not in (None, ""))
-    read = (_stamp(value, zone) for value in stamps)
-    return next((at for at in read if at is not None), None)
+def _when(document: Mapping[str, Any], record: Record) -> Mapping[str, Any]:
+    """Return what the first stamp changes that is a time, and whether one before it is out of bounds."""
+    read: dict[str, Any] = {}
+    for key in _TIME:
+        if "at" not in read and (value := document.get(key)) not in (None, ""):
+            read |= _dated(record, value)
+    return read
 
 
-def _stamp(value: Any, zone: Any) -> datetime | None:
+def _dated(record: Record, value: Any) -> Mapping[str, Any]:
     if isinstance(value, str) and not value.isdigit():
-        return parse_stamp(value, "iso", zone)
+        return dated(record, value, "iso")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
+        return {}
     text = str(value)
-    return parse_stamp(f"{text}.0" if text.isdigit() and len(text) < _SECONDS_DIGITS else text, "epoch_ms")
+    return dated(record, f"{text}.0" if text.isdigit() and len(text) < _SECONDS_DIGITS else text, "epoch_ms")
 
 
 def _level(document: Mapping[str, Any]) -> str:
@@ -211,7 +213,7 @@ def _number(digits: str) -> int | float:
 
 def _unquoted(value: str) -> str:
     try:
-        return str(json.loads(f'"{value}"', strict=False))
+        return clean(str(json.loads(f'"{value}"', strict=False)))
     except ValueError:
         return value
 

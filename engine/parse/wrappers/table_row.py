@@ -14,7 +14,7 @@ import re
 from msgspec.structs import replace
 
 from engine.model.records import Record
-from engine.parse.times import parse_stamp, zone_of
+from engine.parse.stamps import dated
 
 FIRST = "|123456789"
 ORDER = 21
@@ -30,6 +30,5 @@ def unwrap(record: Record) -> Record | None:
     if row is None:
         return None
     stamp = next(name for name in ("iso", "epoch_ms", "twelve_hour") if row[name])
-    at = parse_stamp(row[stamp], stamp, zone_of(record.labels.get("timezone", "")))
     text = row["bare"] or (row["marked"] or "").rstrip().removesuffix("|").rstrip()
-    return replace(record, text=text.replace("\\|", "|"), at=at or record.at)
+    return replace(record, text=text.replace("\\|", "|"), **dated(record, row[stamp], stamp))

@@ -12,6 +12,8 @@ import pytest
 import zstandard
 
 from engine.cli.main import main
+from engine.model.records import Block
+from engine.skim import whole
 from tests.unit.cli.test_rulebook import write
 
 TROUBLE = b"""\
@@ -218,3 +220,48 @@ def test_a_declared_broker_that_was_never_heard_from_is_told(capsys: pytest.Capt
     _, document, _ = answer(capsys, story / "broker-2", story / "broker-3", "--roster", "1,2,3")
     told = [(incident["rule"], incident["labels"]["broker"]) for incident in document["incidents"]]
     assert told == [("broker-silent", "1")]
+
+
+def test_what_cannot_be_judged_is_listed_and_the_exit_code_says_so(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with log.open("ab") as file:
+        file.write(b"[2023-02-03 02:06:02,285] ERROR cursed password=hunter22 (x.Y)\n")
+    decode_block = whole.decode_block
+
+    def failing(block: Block, formats: Any) -> Any:
+        if "cursed" in block.records[0].text:
+            raise ArithmeticError("no")
+        return decode_block(block, formats)
+
+    monkeypatch.setattr(whole, "decode_block", failing)
+    code, document, err = answer(capsys, log)
+    assert (code, rules_of(document)) == (3, [RULE])
+    (letter,) = document["quarantined"]
+    assert (letter["stage"], letter["number"], letter["error"]) == ("decode", 3, "ArithmeticError: no")
+    assert "hunter22" not in json.dumps(document)
+    assert f"1 line of '{log}' at line 3 in quarantine (decode): ArithmeticError: no" in err
+
+
+def test_an_error_that_cannot_be_grouped_ends_no_scan(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with log.open("ab") as file:
+        file.write(UNKNOWN)
+
+    def failing(*_: object) -> None:
+        raise ArithmeticError("no")
+
+    monkeypatch.setattr("engine.cli.unknown.UnknownEvents._drain", failing)
+    code, document, _ = answer(capsys, log)
+    assert (code, rules_of(document)) == (3, [RULE])
+    assert [letter["stage"] for letter in document["quarantined"]] == ["observe"]
+
+
+def test_stamps_out_of_bounds_are_counted_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "go.log").write_bytes(TROUBLE.replace(b"2023-02-03", b"0001-01-01") + QUIET.replace(b"2023", b"9999"))
+    code, document, _ = answer(capsys, tmp_path / "go.log")
+    assert (code, rules_of(document)) == (1, [RULE])
+    assert document["incidents"][0]["first_seen"] is None
+    (note,) = document["notes"]
+    assert note.startswith(f"'{tmp_path / 'go.log'}': 2 stamps are out of bounds")

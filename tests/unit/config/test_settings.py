@@ -333,3 +333,23 @@ def test_a_wrong_exception_is_told_where_it_stands(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as told:
         load(path)
     assert [(each.code, each.line, each.column) for each in told.value.diagnostics] == [("TOC301", 4, 14), ("TOC401", 5, 15)]
+
+
+def test_which_stamps_are_times_is_said_for_each_source(tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.yml"
+    path.write_text(
+        "sources:\n"
+        "  - {type: files, paths: [a.log], timezone: Asia/Seoul, stamps: {earliest: 1980-01-01, ahead: 1h}}\n"
+        "  - {type: files, paths: [b.log]}\n"
+    )
+    first, second = load(path).sources
+    assert first.labels == {
+        "timezone": "Asia/Seoul",
+        "stamps.earliest": "1980-01-01T00:00:00+09:00",
+        "stamps.ahead_s": "3600.0",
+    }
+    assert second.labels == {}
+    path.write_text("sources:\n  - {type: files, paths: [a.log], stamps: {earliest: yesterday, ahead: soon, late: 1}}\n")
+    with pytest.raises(ConfigError) as wrong:
+        load(path)
+    assert len(wrong.value.diagnostics) == 3

@@ -14,7 +14,7 @@ from engine.model.records import LogEvent
 from tests.unit.parse.reading import events
 
 EXCERPTS = sorted((Path(__file__).parents[2] / "excerpts").glob("*.log"))
-TAKEN = datetime(2026, 1, 1, tzinfo=UTC)
+TAKEN = datetime(2027, 1, 1, tzinfo=UTC)
 CHARS = 100  # of a message
 
 

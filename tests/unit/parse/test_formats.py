@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from engine.model.records import LogEvent
 from tests.unit.parse.reading import documents, event
 
-TAKEN = datetime(2026, 1, 1, tzinfo=UTC)
+TAKEN = datetime(2027, 1, 1, tzinfo=UTC)
 
 
 def described(event: LogEvent) -> str:

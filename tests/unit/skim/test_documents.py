@@ -20,6 +20,7 @@ from tests.wrapping import DOCUMENTS, documents
 pytestmark = pytest.mark.slow
 
 AT = datetime(2022, 10, 5, 10, tzinfo=UTC)
+TAKEN = datetime(2025, 1, 1, tzinfo=UTC)
 SEOUL = {"timezone": "Asia/Seoul"}
 
 
@@ -27,7 +28,7 @@ def told(lines: list[bytes], labels: dict[str, str] | None = None) -> list[bytes
     """What is searched of those of these lines that are known, one after the other; each stamped as it is unwrapped."""
     sight, formats, found = compiled().sight, compiled().formats, []
     kinds = Kinds(sight.formats, sight.stamped, sight._is_wordy)
-    text = Text([Chunk("a.log", 0, b"\n".join(lines), 1, AT, labels or {})])
+    text = Text([Chunk("a.log", 0, b"\n".join(lines), 1, TAKEN, labels or {})])
     for number in range(len(lines)):
         documents = kinds.among(text.lines, range(number, number + 1), text.raw, text.zone)
         if documents.kinds[0] is not None:
