@@ -37,6 +37,11 @@ def _start(value: str) -> None:
             raise
 
 
+def _voice(value: str) -> None:
+    if re.fullmatch(r"[a-z][a-z0-9-]*(?: \S+)?", value) is None:
+        raise ValueError(value)
+
+
 def _topic(value: str) -> None:
     if re.fullmatch(r"[A-Za-z0-9._-]{1,249}", value) is None:  # Apache Kafka, Topic.LEGAL_CHARS
         raise ValueError(value)
@@ -54,6 +59,17 @@ Topic = Annotated[
 Timezone = Annotated[str, checked(ZoneInfo, Code.BAD_TIMEZONE, "a time zone", "for example: Asia/Seoul, Europe/Berlin, UTC")]
 
 
+Voice = Annotated[
+    str,
+    checked(
+        _voice,
+        Code.BAD_LABEL,
+        "somebody to speak for",
+        "write a component (broker), one of its members (broker 1), or an empty list",
+    ),
+]
+
+
 class FilesEntry(Strict):
     """a source of type files"""
 
@@ -61,6 +77,7 @@ class FilesEntry(Strict):
     paths: list[Text] = Field(min_length=1)
     labels: Mapping[str, str] = {}
     timezone: Timezone = "UTC"
+    may_speak_for: list[Voice] | None = None
     start: Start | None = None
 
 
@@ -72,6 +89,7 @@ class KafkaEntry(Strict):
     topics: list[Topic] = Field(min_length=1)
     labels: Mapping[str, str] = {}
     timezone: Timezone = "UTC"
+    may_speak_for: list[Voice] | None = None
     start: Start | None = None
     options: Mapping[str, str] = {}
 

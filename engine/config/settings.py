@@ -26,7 +26,7 @@ from engine.dsl.structure import check
 from engine.errors import ConfigError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.links import Links
-from engine.model.records import Labels
+from engine.model.records import NOBODY, SPEAKS_FOR, Labels
 from engine.model.routes import Route
 
 BUILTIN = "builtin"
@@ -200,6 +200,8 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
 
 def _source(entry: FilesEntry | KafkaEntry, folder: Path) -> SourceSettings:
     labels = dict(entry.labels) if entry.timezone == "UTC" else {**entry.labels, "timezone": entry.timezone}
+    if entry.may_speak_for is not None:
+        labels[SPEAKS_FOR] = ", ".join(entry.may_speak_for) or NOBODY
     if isinstance(entry, KafkaEntry):
         options = {name: _beside_config(value, folder) for name, value in entry.options.items()}
         topics = tuple(dict.fromkeys(entry.topics))

@@ -15,6 +15,8 @@ from msgspec import Struct
 Labels = Mapping[str, str]
 
 NO_LABELS: Labels = {}
+SPEAKS_FOR = "may_speak_for"  # the label by which a source bears what its configuration grants: a comma list, or NOBODY
+NOBODY = "nobody"
 
 
 class RawLine(Struct, frozen=True, array_like=True, gc=False):
@@ -114,6 +116,10 @@ class AnyEvent(Protocol):
     @property
     def source_id(self) -> str:
         """The stream that it is from."""
+
+    @property
+    def offset(self) -> int:
+        """Where it begins in its stream."""
 
     @property
     def timestamp(self) -> datetime | None:

@@ -78,7 +78,7 @@ class Streams:
         said = dict(state.said)
         for block in state.open.open:
             if source_of(block) not in said and (due is None or source_of(block) in due):
-                said[source_of(block)] = yield from self._said(block)
+                said[source_of(block)] = yield from self._said(block, parent_id)
         waiting = tuple(source for source in state.waiting if source not in said)
         self._put(parent_id, replace(state, said=said, waiting=waiting))
 
@@ -117,10 +117,10 @@ class Streams:
         grown = {source: said for source, said in state.said.items() if _has_grown(said, source, (*done, *kept))}
         said = {source: each for source, each in state.said.items() if source not in moved}
         yield from (TakenBack(each.matches) for each in grown.values())
-        yield from self._matched(news)
+        yield from self._matched(news, edge.parent_id)
         for block in kept:
             if source_of(block) in grown:  # said at once again, or what is true would be denied until it is settled
-                said[source_of(block)] = yield from self._said(block)
+                said[source_of(block)] = yield from self._said(block, edge.parent_id)
         self._put(
             edge.parent_id,
             StreamState(
@@ -132,14 +132,14 @@ class Streams:
             ),
         )
 
-    def _said(self, block: Block) -> Generator[Match | Seen, None, Said]:
+    def _said(self, block: Block, parent_id: str) -> Generator[Match | Seen, None, Said]:
         """Yield what an open block says so far, and return that."""
-        found = list(self._matched([block]))
+        found = list(self._matched([block], parent_id))
         yield from found
         return Said(len(block.records), tuple(item for item in found if isinstance(item, Match)))
 
-    def _matched(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
-        heard = Heard()
+    def _matched(self, blocks: Iterable[Block], parent_id: str) -> Iterator[Match | Seen]:
+        heard = Heard(parent_id)
         for block in blocks:
             yield from matched(block, self._stages, heard)
         yield from heard.close()
