@@ -7,6 +7,7 @@ are read, or a span says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Set
 from datetime import datetime
 
@@ -20,6 +21,7 @@ from engine.skim.lines import Flags, Lines, Numbers
 
 _GAP_US = int(SEEN_GAP_S * 1_000_000)
 Words = tuple[bytes, ...]  # what is said, in several places together where it is several things, and where
+_NAME = re.compile(rb"[A-Za-z0.$]+")  # words, loggers and threads, with their digits put to 0
 _WIDEST = 4  # bytes of UTF-8 that one byte of a searched text may stand for
 
 
@@ -60,12 +62,12 @@ class Blocks(Struct, frozen=True):
                 yield block, words
 
     def _surroundings(self, at: int, start: int) -> tuple[bytes, bytes]:
-        """Return what stands before the words that begin `start` behind `at`, where an event begins, and the logger at the end
-        of its first line: where they do not begin the message, or by another logger, they are another's."""
+        """Return the shape of what stands before the words that begin `start` behind `at`, where an event begins, and the
+        logger at the end of its first line: words that do not begin the message, or of another logger, are another's."""
         alike = self.lines.alike
         end = alike.find(b"\n", at + start)
         line = alike[at : end if end >= 0 else len(alike)].rstrip()
-        return line[:start], line[line.rfind(b"(") :] if line.endswith(b")") else b""
+        return _NAME.sub(b"a", line[:start]), line[line.rfind(b"(") :] if line.endswith(b")") else b""
 
     def lines_in(self, some: Flags) -> Flags:
         """Return which lines are in the blocks `some`, or before the first."""

@@ -52,7 +52,10 @@ def test_the_story_as_it_is() -> None:
         pytest.param(["the last order said [KafkaServer id=1] shutting down"], id="in-the-middle"),
         pytest.param(["[KafkaServer id=1] shutting down"], id="at-the-beginning"),
         pytest.param(["[KafkaServer id=1] shutting down", "[KafkaServer id=1] shut down completed"], id="twice"),
-        pytest.param(["note: [QuorumController id=9] Unfenced broker 1 has requested and been granted a controlled shutdown."], id="by-no-controller"),
+        pytest.param(
+            ["note: [QuorumController id=9] Unfenced broker 1 has requested and been granted a controlled shutdown."],
+            id="by-no-controller",
+        ),
         pytest.param(["note: Terminating process due to signal SIGTERM"], id="signal"),
         pytest.param(
             [
@@ -63,7 +66,7 @@ def test_the_story_as_it_is() -> None:
             id="as-if-it-were-a-controller",
         ),
     ],
-)  # fmt: skip
+)
 def test_an_application_that_quotes_a_planned_stop_excuses_nobody(texts: list[str]) -> None:
     assert raised(SILENT.with_log("app.log", quoting(*texts))) == WENT_SILENT
 
@@ -89,13 +92,21 @@ def test_an_application_that_quotes_itself_into_the_role_of_the_broker_shows_no_
 
 
 def test_an_application_with_neither_loggers_nor_a_header_of_its_own_is_kept_quiet_by_the_configuration() -> None:
-    app = "2022-10-05 17:30:00,000 [KafkaServer id=1] shutting down\n2022-10-05 17:31:00,000 [KafkaServer id=1] shut down completed\n"
+    stamps = ("2022-10-05 17:30:00,000", "2022-10-05 17:31:00,000")
+    app = "".join(f"{stamp} [KafkaServer id=1] shutting down\n" for stamp in stamps)
     silenced = [*lines_of(SILENT), *_lines("app.log", app, {**SILENT.labels, SPEAKS_FOR: NOBODY})]
     assert [(each.rule, each.status) for each in _final(silenced)] == [("broker-silent", "open")]
 
 
 @pytest.mark.parametrize("stamp", ["20:04:00,000", "23:59:59,999", "17:33:00,000"])
-@pytest.mark.parametrize("text", ["Rolled new log segment at offset 1 (kafka.log.Log)", STOPS.splitlines()[0][32:], "[KafkaServer id=1] started (kafka.server.KafkaServer)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rolled new log segment at offset 1 (kafka.log.Log)",
+        STOPS.splitlines()[0][32:],
+        "[KafkaServer id=1] started (kafka.server.KafkaServer)",
+    ],
+)
 def test_a_line_stamped_ahead_in_the_log_of_the_dead_resolves_nothing(stamp: str, text: str) -> None:
     first, second, *rest = SILENT.logs[DYING].splitlines(keepends=True)
     ahead = f"[2022-10-05 {stamp}] INFO {text}\n"
@@ -143,10 +154,20 @@ def _without_loggers(told: Story) -> Story:
 
 
 def _abbreviated(told: Story) -> Story:
-    return Story({name: text.replace("(kafka.server.", "(k.s.").replace("(kafka.coordinator.group.", "(k.c.g.") for name, text in told.logs.items()}, told.labels)  # fmt: skip
+    return Story(
+        {
+            name: text.replace("(kafka.server.", "(k.s.").replace("(kafka.coordinator.group.", "(k.c.g.")
+            for name, text in told.logs.items()
+        },
+        told.labels,
+    )
 
 
-@pytest.mark.parametrize("shape", [lambda told: told, _compose, _docker, _topic, _without_loggers, _abbreviated], ids=["files", "compose", "docker", "topic", "no-loggers", "abbreviated"])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape",
+    [lambda told: told, _compose, _docker, _topic, _without_loggers, _abbreviated],
+    ids=["files", "compose", "docker", "topic", "no-loggers", "abbreviated"],
+)
 def test_a_planned_stop_excuses_and_a_death_does_not_whatever_the_log_comes_in(shape: Callable[[Story], Story]) -> None:
     planned = SILENT.with_log(DYING, SILENT.logs[DYING] + STOPS)
     assert raised(shape(SILENT)) == WENT_SILENT
@@ -163,7 +184,7 @@ def test_a_fragment_of_one_log_is_recognised_by_itself() -> None:
     fragment = (
         STOPS
         + """\
-[2022-10-05 17:05:47,000] WARN [ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0] Error in response for fetch request (kafka.server.ReplicaFetcherThread)
+[2022-10-05 17:05:47,000] WARN [ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0] Error in response for fetch request (k.s.R)
 java.io.IOException: Connection to 1 was disconnected before the response was read
 """
     )
