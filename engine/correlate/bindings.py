@@ -20,7 +20,7 @@ from engine.correlate.printed import PREFIX, Printed, note, printed_by, setting
 from engine.model.configs import Setting
 from engine.model.incidents import Alert
 from engine.model.matches import Match
-from engine.model.records import SPEAKS_FOR, Labels
+from engine.model.records import REPEATED, SPEAKS_FOR, Labels
 from engine.model.rules import Component
 
 SIGHTINGS = 2
@@ -49,7 +49,7 @@ class Bindings:
 
     def __init__(self, components: Iterable[Component], identities: Mapping[str, Identity] | None = None) -> None:
         self._components = {component.name: component for component in components}
-        self._labels = frozenset((SPEAKS_FOR, *(component.label for component in self._components.values())))
+        self._labels = frozenset((SPEAKS_FOR, REPEATED, *(component.label for component in self._components.values())))
         self.identities = dict(identities or {})
         self.revision = 0
         self._agreed: dict[tuple[str, str, str], list[str]] = {}  # log, component, member -> ids of lines of any of its files
@@ -160,6 +160,11 @@ class Bindings:
             return {}
         found = ((each, setting(each, alert, own, others)) for each in sorted(wanted))
         return {" ".join(each): value for each, value in found if value is not None}
+
+    def repeats_an_hour(self, source_id: str) -> bool:
+        """Return whether `source_id` printed stamps of an hour that its zone had twice, without saying which."""
+        identity = self.identities.get(source_id)
+        return identity is not None and REPEATED in identity.labelled
 
     def bound(self, source_id: str) -> bool:
         """Return whether `source_id` is a known member of anything."""

@@ -30,6 +30,7 @@ from engine.model.rules import Plan
 HEAD = "head"
 AHEAD = "clock or zone? It prints times that have not come yet; others are not judged by it"
 CONTRADICTED = "some of its times lie ahead of what it printed before and after: nothing is judged by these"
+TWICE = "its clock was put back, and stamps do not tell which of two hours they are of: no silence that began then is judged"
 UNBOUND = "not known whose log it is: its silence is not judged"
 
 
@@ -201,6 +202,7 @@ class Correlator:
         unjudged += [(source_id, AHEAD) for source_id in sources if self._facts.clocks.ahead(source_id)]
         unjudged += [(source_id, CONTRADICTED) for source_id in sources if self._facts.clocks.contradicts_itself(source_id)]
         if self._wiring.followers:
+            unjudged += [(source_id, TWICE) for source_id in sources if self._facts.bindings.repeats_an_hour(source_id)]
             unjudged += [(source_id, UNBOUND) for source_id in sources if not self._facts.bindings.bound(source_id)]
         blinds = [Blind(self._facts.scope, what, why) for what, why in dict.fromkeys(unjudged)]
         said = _digest(blinds) if blinds else ""

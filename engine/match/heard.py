@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from engine.model.matches import SEEN_GAP_S, Seen
-from engine.model.records import AnyEvent, Labels, parent_id
+from engine.model.records import REPEATED, AnyEvent, Labels, parent_id
 
 _GAP = timedelta(seconds=SEEN_GAP_S)
 
@@ -35,6 +35,9 @@ class Heard:
             self._open[source_id] = (at, at, event.labels, event.offset)
             return ()
         first, last, labels, place = span
+        if REPEATED in event.labels:
+            labels = {**labels, REPEATED: event.labels[REPEATED]}
+            self._open[source_id] = (first, last, labels, place)
         if last <= at:
             if at - last < _GAP:
                 self._open[source_id] = (first, at, labels, place)

@@ -17,6 +17,7 @@ Labels = Mapping[str, str]
 NO_LABELS: Labels = {}
 SPEAKS_FOR = "may_speak_for"  # the label by which a source bears what its configuration grants: a comma list, or NOBODY
 NOBODY = "nobody"
+REPEATED = "repeated_hour"  # the label of events whose stamp is of an hour that their zone has twice, without saying which
 
 
 class RawLine(Struct, frozen=True, array_like=True, gc=False):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.records import Block, Labels, LogEvent, Progress, Record, Tick
+from engine.model.records import NO_LABELS, REPEATED, Block, Labels, LogEvent, Progress, Record, Tick
 from engine.model.rules import Format
 from engine.parse.assembling import settle
 from engine.parse.continuation import opens_document
@@ -19,7 +19,7 @@ from engine.parse.headers import GENERIC_RANK, Header, HeaderBook, header_book, 
 from engine.parse.lines import clean
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.parse.status import STATUS, about_torn, failed_parts
-from engine.parse.times import has_millis, parse_stamp, zone_of
+from engine.parse.times import has_millis, is_repeated, parse_stamp, zone_of
 
 DEFAULT_CLUSTER = "default"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # `at` of an event with neither a stamp nor an ingest time
@@ -49,10 +49,11 @@ def decode_block(block: Block, formats: Sequence[Format]) -> list[LogEvent]:
 
 
 class _Stamp(Struct, frozen=True):
-    """When an event says it happened; `exact` when to more than the second."""
+    """When an event says it happened; `exact` when to more than the second. `repeated`: the zone had that hour twice."""
 
     time: datetime | None
     exact: bool
+    repeated: bool = False
 
 
 def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
@@ -103,7 +104,9 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
         logger=fields["logger"],
         thread=fields["thread"],
         exception=exception_chain(message + text[len(head) :]),
-        labels=labels_of(first.labels, {**({} if header is None else header.labels), **about}, first.source_id),
+        labels=labels_of(
+            first.labels, {**({} if header is None else header.labels), **about, **_clock_of(stamp)}, first.source_id
+        ),
         cut=block.cut or any(record.cut for record in block.records),
     )
 
@@ -139,8 +142,12 @@ def _stamp(first: Record, header: Header | None) -> _Stamp:
         zone = zone_of(first.labels.get("timezone", ""))
         time = parse_stamp(header.time, header.format.time, zone, first.at or first.ingested_at)
         if time is not None:
-            return _Stamp(time, has_millis(header.time))
+            return _Stamp(time, has_millis(header.time), is_repeated(header.time, time, zone))
     return _Stamp(first.at, first.at is not None and first.at.microsecond != 0)
+
+
+def _clock_of(stamp: _Stamp) -> Labels:
+    return {REPEATED: "true"} if stamp.repeated else NO_LABELS
 
 
 def labels_of(given: Labels, known: Labels, source_id: str) -> Labels:
