@@ -35,15 +35,29 @@ class ClockState(Struct):
 class _Source:
     """`printed` is what its stamps say, `spans` what is believed of it, `denied` the rest."""
 
-    __slots__ = ("denied", "moved", "printed", "progress", "spans")
+    __slots__ = ("_reached", "denied", "moved", "printed", "progress", "spans")
 
     def __init__(self, state: ClockState | None = None) -> None:
         self.printed = Spans(GAP, state.spans, state.places) if state else Spans(GAP)
         self.progress = state.progress if state else None
         self.moved = state.moved if state else None
-        self.judge()
+        self._reached = max((where[1] for where in self.printed.places if where is not None), default=-1)
+        self._judge()
 
-    def judge(self) -> None:
+    def hear(self, first: datetime, last: datetime, place: int | None) -> bool:
+        """Add a span; return whether that changed anything."""
+        goes_on = (
+            not self.printed or first > self.printed.last - AHEAD
+        )  # what goes on in order is not denied, and denies nothing
+        in_order = not self.denied and goes_on and (place is None or place >= self._reached)
+        if not self.printed.add(first, last, None if place is None else (place, place)):
+            return False
+        self._reached = max(self._reached, -1 if place is None else place)
+        if not in_order:
+            self._judge()
+        return True
+
+    def _judge(self) -> None:
         """Leave out of what is believed what the source itself denies."""
         self.denied = self.printed.contradicted(AHEAD)
         self.spans = self.printed
@@ -76,8 +90,7 @@ class Clocks:
         if source is None:
             source = self._sources[source_id] = _Source()
         newest = source.spans.last if source.spans else None
-        if source.printed.add(first, last, None if place is None else (place, place)):
-            source.judge()
+        if source.hear(first, last, place):
             self.revision += 1
         if newest is None or source.spans.last > newest:
             source.moved = self.tick

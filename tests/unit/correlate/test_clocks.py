@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
-from hypothesis.strategies import permutations
+from hypothesis.strategies import booleans, integers, lists, permutations, tuples
 
 from engine.correlate.clocks import Clocks
 from tests.building import at, progress, tick
@@ -177,3 +177,14 @@ def test_without_places_nothing_is_denied() -> None:
 
 def test_a_clock_that_was_put_back_is_believed_from_then_on() -> None:
     assert printed(0, 3600, 7200, 10800, 3700, 4300).newest("a") == at(4300)
+
+
+@given(lists(tuples(integers(0, 40), booleans()), min_size=1, max_size=12))
+def test_what_is_told_line_by_line_is_what_all_of_it_is(lines: list[tuple[int, bool]]) -> None:
+    made, again = Clocks(), Clocks()
+    told = [(at(minute * 120), place if placed else None) for place, (minute, placed) in enumerate(lines)]
+    for stamp, place in told:
+        made.heard("a", stamp, stamp, place)
+    for stamp, place in sorted(told, key=lambda line: (line[0], line[1] or 0)):
+        again.heard("a", stamp, stamp, place)
+    assert list(made.spans(["a"])) == list(again.spans(["a"])) == list(Clocks(made.states()).spans(["a"]))
