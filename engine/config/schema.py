@@ -38,6 +38,11 @@ def _start(value: str) -> None:
             raise
 
 
+def _voice(value: str) -> None:
+    if re.fullmatch(r"[a-z][a-z0-9-]*(?: \S+)?", value) is None:
+        raise ValueError(value)
+
+
 def _topic(value: str) -> None:
     if re.fullmatch(r"[A-Za-z0-9._-]{1,249}", value) is None:  # Apache Kafka, Topic.LEGAL_CHARS
         raise ValueError(value)
@@ -71,6 +76,17 @@ class StampsEntry(Strict):
     ahead: Duration | None = None
 
 
+Voice = Annotated[
+    str,
+    checked(
+        _voice,
+        Code.BAD_LABEL,
+        "somebody to speak for",
+        "write a component (broker), one of its members (broker 1), or an empty list",
+    ),
+]
+
+
 class FilesEntry(Strict):
     """a source of type files"""
 
@@ -79,6 +95,7 @@ class FilesEntry(Strict):
     labels: Mapping[str, str] = {}
     timezone: Timezone = "UTC"
     stamps: StampsEntry = StampsEntry()
+    may_speak_for: list[Voice] | None = None
     start: Start | None = None
 
 
@@ -91,6 +108,7 @@ class KafkaEntry(Strict):
     labels: Mapping[str, str] = {}
     timezone: Timezone = "UTC"
     stamps: StampsEntry = StampsEntry()
+    may_speak_for: list[Voice] | None = None
     start: Start | None = None
     options: Mapping[str, str] = {}
 

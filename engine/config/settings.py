@@ -29,7 +29,7 @@ from engine.dsl.structure import check
 from engine.errors import ConfigError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.links import Links
-from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, TIMEZONE_LABEL, Labels
+from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, NOBODY, SPEAKS_FOR, TIMEZONE_LABEL, Labels
 from engine.model.redaction import Redaction
 from engine.model.routes import Route
 
@@ -234,6 +234,8 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
 
 def _source(entry: FilesEntry | KafkaEntry, folder: Path) -> SourceSettings:
     labels = {**entry.labels, **dict(_of_stamps(entry))}
+    if entry.may_speak_for is not None:
+        labels[SPEAKS_FOR] = ", ".join(entry.may_speak_for) or NOBODY
     if isinstance(entry, KafkaEntry):
         options = {name: _beside_config(value, folder) for name, value in entry.options.items()}
         topics = tuple(dict.fromkeys(entry.topics))

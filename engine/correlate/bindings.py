@@ -3,6 +3,8 @@
 A source is bound by a label of the configuration, else by two lines in which it names itself alike; one of them may stand in
 another file of the same rotated log. A source that names two members is in doubt, and two lines decide; twice each bind it to
 neither. Everything here is a function of the set of lines seen, not of their order.
+
+What excuses or resolves has to come from somebody who may say so: see `may_speak`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from engine.correlate.printed import PREFIX, Printed, note, printed_by, setting
 from engine.model.configs import Setting
 from engine.model.incidents import Alert
 from engine.model.matches import Match
-from engine.model.records import Labels
+from engine.model.records import REPEATED, SPEAKS_FOR, Labels
 from engine.model.rules import Component
 
 SIGHTINGS = 2
@@ -47,7 +49,7 @@ class Bindings:
 
     def __init__(self, components: Iterable[Component], identities: Mapping[str, Identity] | None = None) -> None:
         self._components = {component.name: component for component in components}
-        self._labels = frozenset(component.label for component in self._components.values())
+        self._labels = frozenset((SPEAKS_FOR, REPEATED, *(component.label for component in self._components.values())))
         self.identities = dict(identities or {})
         self.revision = 0
         self._agreed: dict[tuple[str, str, str], list[str]] = {}  # log, component, member -> ids of lines of any of its files
@@ -80,6 +82,9 @@ class Bindings:
         identity, known = self.identities.get(source_id), self._components.get(component)
         if identity is None or known is None:
             return None
+        granted = self._granted(source_id)
+        if granted is not None and not any(each.split(" ")[0] == component for each in granted):
+            return None
         labelled = identity.labelled.get(known.label, [])
         if labelled:
             return labelled[0] if len(labelled) == 1 else None
@@ -90,6 +95,33 @@ class Bindings:
         if not sure and len(named) == 1:
             sure = [member for member in named if len(self._agreed[log_of(source_id), component, member]) >= SIGHTINGS]
         return sure[0] if len(sure) == 1 else None
+
+    def may_speak(self, source_id: str, component: str, member: str | None = None) -> bool:
+        """Return whether what `source_id` prints may be the word of `component`: of `member`, or of any member when None.
+
+        What the configuration grants decides; without that, what the source is bound to. A process that is two things at once,
+        as a KRaft node may be, is bound as one of them and speaks as both.
+        """
+        granted = self._granted(source_id)
+        if granted is not None:
+            return component in granted or f"{component} {member}" in granted
+        own = self.member(source_id, component)
+        if own is not None:
+            return member in (None, own)
+        identity = self.identities.get(source_id)
+        named = identity.named.get(component, {}) if identity is not None else {}
+        return any(len(ids) >= SIGHTINGS and member in (None, name) for name, ids in named.items())
+
+    def _granted(self, source_id: str) -> frozenset[str] | None:
+        """Return for whom the configuration lets a source speak: components and members (`broker 1`); None: it does not say."""
+        identity = self.identities.get(source_id)
+        said = identity.labelled.get(SPEAKS_FOR, []) if identity is not None else []
+        return frozenset(each.strip() for text in said for each in text.split(",")) if said else None
+
+    def label_of(self, component: str) -> str:
+        """Return the label that members of `component` go into; "" when there is no such component."""
+        known = self._components.get(component)
+        return known.label if known is not None else ""
 
     def value(self, source_id: str, label: str) -> str | None:
         """Return the member of any component whose members go into `label`."""
@@ -128,6 +160,11 @@ class Bindings:
             return {}
         found = ((each, setting(each, alert, own, others)) for each in sorted(wanted))
         return {" ".join(each): value for each, value in found if value is not None}
+
+    def repeats_an_hour(self, source_id: str) -> bool:
+        """Return whether `source_id` printed stamps of an hour that its zone had twice, without saying which."""
+        identity = self.identities.get(source_id)
+        return identity is not None and REPEATED in identity.labelled
 
     def bound(self, source_id: str) -> bool:
         """Return whether `source_id` is a known member of anything."""

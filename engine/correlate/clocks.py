@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
-from engine.correlate.spans import Spans, union
+from engine.correlate.spans import Places, Spans, union
 from engine.model.matches import SEEN_GAP_S
 from engine.model.records import Progress, Tick, parent_id
 
@@ -29,15 +29,40 @@ class ClockState(Struct):
     spans: list[tuple[datetime, datetime]] = field(default_factory=list)
     progress: Progress | None = None
     moved: datetime | None = None
+    places: list[Places | None] = field(default_factory=list)
 
 
 class _Source:
-    __slots__ = ("moved", "progress", "spans")
+    """`printed` is what its stamps say, `spans` what is believed of it, `denied` the rest."""
+
+    __slots__ = ("_reached", "denied", "moved", "printed", "progress", "spans")
 
     def __init__(self, state: ClockState | None = None) -> None:
-        self.spans = Spans(GAP, state.spans if state else ())
+        self.printed = Spans(GAP, state.spans, state.places) if state else Spans(GAP)
         self.progress = state.progress if state else None
         self.moved = state.moved if state else None
+        self._reached = max((where[1] for where in self.printed.places if where is not None), default=-1)
+        self._judge()
+
+    def hear(self, first: datetime, last: datetime, place: int | None) -> bool:
+        """Add a span; return whether that changed anything."""
+        goes_on = (
+            not self.printed or first > self.printed.last - AHEAD
+        )  # what goes on in order is not denied, and denies nothing
+        in_order = not self.denied and goes_on and (place is None or place >= self._reached)
+        if not self.printed.add(first, last, None if place is None else (place, place)):
+            return False
+        self._reached = max(self._reached, -1 if place is None else place)
+        if not in_order:
+            self._judge()
+        return True
+
+    def _judge(self) -> None:
+        """Leave out of what is believed what the source itself denies."""
+        self.denied = self.printed.contradicted(AHEAD)
+        self.spans = self.printed
+        if self.denied:
+            self.spans = Spans(GAP, (span for span in self.printed if span not in self.denied))
 
 
 class Clocks:
@@ -51,19 +76,23 @@ class Clocks:
     def states(self) -> dict[str, ClockState]:
         """Return what `Clocks(states, tick)` continues from."""
         return {
-            source_id: ClockState(list(source.spans), source.progress, source.moved)
+            source_id: ClockState(list(source.printed), source.progress, source.moved, list(source.printed.places))
             for source_id, source in self._sources.items()
         }
 
-    def heard(self, source_id: str, first: datetime, last: datetime) -> None:
-        """Note that `source_id` spoke at `first`, at `last`, and without a pause between."""
+    def heard(self, source_id: str, first: datetime, last: datetime, place: int | None = None) -> None:
+        """Note that `source_id` spoke at `first`, at `last`, and without a pause between.
+
+        Args:
+            place: the position of one of these events in their source; None where it tells no order.
+        """
         source = self._sources.get(source_id)
         if source is None:
             source = self._sources[source_id] = _Source()
-        moves = not source.spans or last > source.spans.last
-        if source.spans.add(first, last):
+        newest = source.spans.last if source.spans else None
+        if source.hear(first, last, place):
             self.revision += 1
-        if moves:
+        if newest is None or source.spans.last > newest:
             source.moved = self.tick
 
     def progress(self, progress: Progress) -> None:
@@ -95,6 +124,15 @@ class Clocks:
         """Return the newest event time of `source_id`, None when it printed nothing dated."""
         source = self._sources.get(source_id)
         return source.spans.last if source is not None and source.spans else None
+
+    def vouches(self, source_id: str, at: datetime) -> bool:
+        """Return whether a stamp of `source_id` shows anything: not one ahead of what it printed before and after."""
+        source = self._sources.get(source_id)
+        return source is None or not any(first <= at <= last for first, last in source.denied)
+
+    def contradicts_itself(self, source_id: str) -> bool:
+        """Return whether `source_id` printed stamps that lie ahead of what it printed before and after them."""
+        return bool(self._sources[source_id].denied)
 
     def progress_of(self, source_id: str) -> Progress | None:
         """Return the last progress of `source_id`, or of the file it is printed into."""

@@ -30,6 +30,8 @@ from engine.quarantine import Quarantine, attempt
 
 HEAD = "head"
 AHEAD = "clock or zone? It prints times that have not come yet; others are not judged by it"
+CONTRADICTED = "some of its times lie ahead of what it printed before and after: nothing is judged by these"
+TWICE = "its clock was put back, and stamps do not tell which of two hours they are of: no silence that began then is judged"
 UNBOUND = "not known whose log it is: its silence is not judged"
 
 
@@ -92,7 +94,7 @@ class Correlator:
         if isinstance(item, Match):
             self._match(item)
         elif isinstance(item, Seen):
-            self._facts.clocks.heard(item.source_id, item.first, item.last)
+            self._facts.clocks.heard(item.source_id, item.first, item.last, item.place)
             self._facts.bindings.labels(item.source_id, item.labels)
         elif isinstance(item, Progress):
             self._facts.clocks.progress(item)
@@ -238,7 +240,9 @@ class Correlator:
         unjudged = [each for rule_id in sorted(self._head.unjudged) for each in self._head.unjudged[rule_id]]
         sources = self._facts.clocks.sources()
         unjudged += [(source_id, AHEAD) for source_id in sources if self._facts.clocks.ahead(source_id)]
+        unjudged += [(source_id, CONTRADICTED) for source_id in sources if self._facts.clocks.contradicts_itself(source_id)]
         if self._wiring.followers:
+            unjudged += [(source_id, TWICE) for source_id in sources if self._facts.bindings.repeats_an_hour(source_id)]
             unjudged += [(source_id, UNBOUND) for source_id in sources if not self._facts.bindings.bound(source_id)]
         blinds = [Blind(self._facts.scope, what, why) for what, why in dict.fromkeys(unjudged)]
         said = _digest(blinds) if blinds else ""

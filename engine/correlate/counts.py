@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from operator import attrgetter
@@ -18,6 +18,7 @@ from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, 
 from engine.correlate.series import Series
 from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.versions import Bounds, within, written
+from engine.correlate.voices import ANYBODY, Speakers, Voices, printers
 from engine.model.configs import Setting, settings_of
 from engine.model.incidents import Alert, Key, Verdict
 from engine.model.matches import Match, Value
@@ -130,7 +131,7 @@ class Counts:
     follows_clocks = False
     full = False
 
-    def __init__(self, rule: Rule, counted: Sequence[Counted], measure: Measure) -> None:
+    def __init__(self, rule: Rule, counted: Sequence[Counted], measure: Measure, speakers: Speakers = ANYBODY) -> None:
         self.rule_id = rule.id
         self._rule = rule
         self._counted = {each.rule_id: each for each in counted}
@@ -139,6 +140,7 @@ class Counts:
         self._forgotten_after = max(FORGOTTEN_AFTER, measure.opening.timespan)
         self._words = sorted(rule.entity.items())
         self._by_source = frozenset(each.rule_id for each in counted if each.versions or rule.versions)
+        self._voices = Voices.of(rule, speakers)
         self.dirty = False
         self._series: dict[Place, Series] = {}
         self._entity_of: dict[Place, Entity] = {}
@@ -299,7 +301,7 @@ class Counts:
 
     def _place(self, match: Match, scope: str) -> Place:
         values = tuple(word_value(match, label, word, scope) for label, word in self._words)
-        by_source = None in values or match.rule_id in self._by_source
+        by_source = None in values or match.rule_id in self._by_source or self._voices.asked(match.rule_id)
         value = self._measure.value(match) if match.rule_id in self._counted else ""
         return Place(match.rule_id, match.source_id if by_source else "", match.dated, values, value)
 
@@ -329,7 +331,8 @@ class Counts:
         over = self._over.get(entity, {})
         made = [self._made(over.get(episode.since), key, episode, complete_until, dated) for episode in found]
         self._over[entity] = {each.episode.since: each for each in made if each.episode.ending is not None}
-        return tuple(self._with_settings(each.alert, facts) for each in made if each.alert is not None)
+        alerts = tuple(self._with_settings(each.alert, facts) for each in made if each.alert is not None)
+        return tuple(replace(each, hearsay=True) for each in alerts) if self._is_hearsay(entity, facts) else alerts
 
     def _made(self, known: _Judged | None, key: Key, episode: Episode, complete_until: datetime | None, dated: bool) -> _Judged:
         if known is not None and known.episode == episode and known.dated == dated:
@@ -344,23 +347,40 @@ class Counts:
         """Return what is counted for `entity`, and the signals of its end, both in order of time."""
         dated: dict[Kind, list[Part]] = {}
         undated: dict[Kind, list[Part]] = {}
-        for place in sorted(self._places.get(entity, ()), key=repr):
+        for place in self._heard_places(entity, facts):
             by_kind = dated if place.dated else undated
             by_kind.setdefault((place.rule_id, place.value), []).extend(self._applicable(place, facts))
-        of_dated = (part for (rule_id, _), parts in dated.items() if rule_id in self._counted for part in parts)
+        of_dated = [part for parts in dated.values() for part in parts]
         last = newest(of_dated) if undated else None
         counted: list[Entry] = []
-        for kind in sorted(kind for kind in {**dated, **undated} if kind[0] in self._counted):
+        for kind in sorted({**dated, **undated}):
             parts = [*dated.get(kind, ()), *placed(undated.get(kind, ()), last)]
             of = self._counted[kind[0]]
             counted += entries(parts, of.collapse_s, *kind, distinct=of.distinct)
         counted.sort(key=_in_time)
-        return counted, self._signals(dated)
+        return counted, self._signals(entity, of_dated, facts)
 
-    def _signals(self, dated: dict[Kind, list[Part]]) -> list[Signal]:
-        rules = self._rule.clear.rules
-        parts = ((rule, part) for rule in rules for part in dated.get((rule, ""), ()))
-        return sorted((at, rule) for rule, part in parts if (at := newest((part,))) is not None)
+    def _heard_places(self, entity: Entity, facts: Facts) -> list[Place]:
+        """Return the places of what is counted; where somebody who may say it says so, without what others only repeat."""
+        places = [p for p in sorted(self._places.get(entity, ()), key=repr) if p.rule_id in self._counted]
+        return [p for p in places if self._voices.may_speak(p.rule_id, p.source_id, entity, facts)] or places
+
+    def _is_hearsay(self, entity: Entity, facts: Facts) -> bool:
+        """Return whether nobody who may say what this rule says of `entity` did."""
+        return self._voices.asked(self.rule_id) and not any(
+            self._voices.may_speak(p.rule_id, p.source_id, entity, facts) for p in self._heard_places(entity, facts)
+        )
+
+    def _signals(self, entity: Entity, counted: Iterable[Part], facts: Facts) -> list[Signal]:
+        """Return when it was said that it is over, by those who may say so or print the trouble themselves."""
+        places = [p for p in self._places.get(entity, ()) if p.dated and p.rule_id in self._rule.clear.rules and not p.value]
+        own = printers(counted) if any(self._voices.asked(p.rule_id) for p in places) else ()
+        found = []
+        for place in places:
+            if place.source_id in own or self._voices.may_speak(place.rule_id, place.source_id, entity, facts):
+                parts = self._voices.vouched(self._applicable(place, facts), place.source_id, facts)
+                found += [(at, place.rule_id) for part in parts if (at := newest((part,))) is not None]
+        return sorted(found)
 
     def _applicable(self, place: Place, facts: Facts) -> list[Part]:
         """Return what is kept at `place`, without matches of versions that its rule is not for."""

@@ -25,7 +25,9 @@ _STEADY = 1.5  # beats closer than this times their cadence are consecutive; a r
 NEVER_HEARD = "declared, but nothing was ever read from it"
 
 Beat = tuple[str, int]  # source, number of the component's heartbeat
-Said = tuple[str, str, str]  # what (complaint, back, stop), the member named or "", the source that said so
+# What (complaint, back, stop) and whose word it takes (`stop/controller`; without a name: anybody's), the member named or "",
+# the source that said so: "" where a member is named and anybody may say it.
+Said = tuple[str, str, str]
 
 
 class _State(Struct, frozen=True):
@@ -63,10 +65,10 @@ class MemberSilence:
     follows_clocks = True
     full = False
 
-    def __init__(self, rule: Rule, absence: Absence, component: Component) -> None:
+    def __init__(self, rule: Rule, absence: Absence, component: Component, speakers: Mapping[str, Sequence[str]]) -> None:
         self.rule_id = rule.id
         self._rule, self._absence, self._component = rule, absence, component
-        self._roles = _roles(absence)
+        self._roles, self._speakers = _roles(absence), speakers
         self._heartbeat = f"component:{component.name}/heartbeat"
         self.listens = frozenset((self._heartbeat, *self._roles))
         self.dirty = False
@@ -90,7 +92,10 @@ class MemberSilence:
             named = self._named(match, role, facts)
             if named is None and role == "complaint":
                 continue  # whoever prints it is not complained of
-            self._say((role, named or "", "" if named else match.source_id), match.at, match.event_id)
+            speakers = () if role == "complaint" else self._speakers.get(match.rule_id, ())
+            what = f"{role}/{','.join(speakers)}" if speakers else role
+            source_id = match.source_id if speakers or not named else ""
+            self._say((what, named or "", source_id), match.at, match.event_id)
 
     def on_retract(self, match: Match, facts: Facts) -> None:
         """Leave the match: its event is matched again at the same time."""
@@ -271,12 +276,24 @@ class MemberSilence:
         return False
 
     def _stamps(self, role: str, member: _Member, facts: Facts) -> list[Stamped]:
-        """Return the moments of one kind that are about `member`, in order of time."""
+        """Return the moments of one kind that are about `member`, by those who may speak for it, in order of time."""
         found: set[Stamped] = set()
-        for (kind, named, source_id), moments in self._said.items():
-            if kind == role and (named or facts.bindings.member(source_id, self._component.name)) == member.name:
+        for (what, named, source_id), moments in self._said.items():
+            kind, _, speakers = what.partition("/")
+            if kind != role or (named or facts.bindings.member(source_id, self._component.name)) != member.name:
+                continue
+            if not speakers:
                 found.update(moments.stamps())
+            elif self._may_speak(source_id, speakers.split(","), member, facts):
+                found.update(stamp for stamp in moments.stamps() if facts.clocks.vouches(source_id, stamp[0]))
         return sorted(found)
+
+    def _may_speak(self, source_id: str, speakers: Sequence[str], member: _Member, facts: Facts) -> bool:
+        """Return whether a source may speak for `member`: as itself, or as one of another component that answers for it."""
+        if facts.bindings.may_speak(source_id, self._component.name, member.name):
+            return True
+        others = (name for name in speakers if name != self._component.name)
+        return any(facts.bindings.may_speak(source_id, name) for name in others)
 
     def _alert(self, member: _Member, gap: Gap, silence: Silence, complaints: Sequence[Stamped], facts: Facts) -> Alert:
         armed = self._armed(member.sources, gap.since, facts)

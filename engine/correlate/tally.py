@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from engine.correlate.cells import Cells, cells
 from engine.model.incidents import Capture
 from engine.model.matches import Match, Value
-from engine.model.records import NO_LABELS, STAMP_LABELS, Labels
+from engine.model.records import NO_LABELS, REPEATED, SPEAKS_FOR, STAMP_LABELS, Labels
 
 MAX_VALUES = 10
 MAX_SOURCES = 10
@@ -24,7 +24,7 @@ MAX_EVENTS = 25  # of the earliest, and of the latest
 _INSTANT = timedelta(microseconds=1)
 
 # they tell where a line was read, not what it is about
-_NOT_OF_THE_EMITTER = frozenset(("source", *STAMP_LABELS))
+_NOT_OF_THE_EMITTER = frozenset(("source", *STAMP_LABELS, SPEAKS_FOR, REPEATED))
 
 Stamped = tuple[datetime, str]  # time and id of an event
 Figure = int | float  # a whole one stays one when it is stored, or the same alert would look like another

@@ -33,7 +33,7 @@ class Wiring(Struct, frozen=True):
 @remembered
 def wiring_of(plan: Plan) -> Wiring:
     """Return the wiring of `plan`. Raises ValueError for a correlation that cannot be made."""
-    makers = {each.rule.id: partial(bare, each) for each in plan.signatures} | _correlations(plan)
+    makers = {each.rule.id: partial(bare, each, plan) for each in plan.signatures} | _correlations(plan)
     logics = {rule_id: maker() for rule_id, maker in makers.items()}
     ordered = list(_ordered(logics, {each.rule.id for each in plan.correlations}))
     listeners: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ from engine.dsl.drafts import Draft
 from engine.dsl.schema import CaseEntry, ClearEntry, EscalateEntry, ExplainsEntry, StepEntry, ToldAsEntry
 from engine.dsl.templates import CONTEXT, EMPTY, expression, template
 from engine.dsl.world import World, entity_of
-from engine.model.expressions import Expression
+from engine.model.expressions import Expression, names
 from engine.model.rules import (
     Case,
     Clear,
@@ -18,11 +18,13 @@ from engine.model.rules import (
     Correlation,
     Escalation,
     Explains,
+    Item,
     Rule,
     Runbook,
     Signature,
     Step,
     Template,
+    Test,
     ToldAs,
 )
 
@@ -34,7 +36,29 @@ def signature(draft: Draft, world: World) -> Signature:
     """Return the signature of a draft with a detection; whatever is wrong goes to the draft's report."""
     found = draft.detection
     rule = _rule(draft, world, DEFAULT_CLEAR_S)
-    return Signature(rule, found.items, found.condition, draft.file.collapse, tuple(draft.file.distinct))
+    items = tuple(_begun(item, found.condition) for item in found.items) if rule.speaker else found.items
+    loggers = _loggers(rule.speaker, world)
+    return Signature(rule, items, found.condition, draft.file.collapse, tuple(draft.file.distinct), loggers=loggers)
+
+
+def _begun(item: Item, condition: Expression) -> Item:
+    """Return an item that decides with its patterns, where they are looked for in the whole text, at a message's beginning."""
+    if item.name not in names(condition):
+        return item
+    groups = tuple(tuple(t.at_beginning() if is_spoken(t) else t for t in tests) for tests in item.any_of)
+    return Item(item.name, groups)
+
+
+def is_spoken(test: Test) -> bool:
+    """Tell whether a rule with a `speaker` takes `test` only where a message begins with it."""
+    return test.op == "pattern" and test.field == "text"
+
+
+def _loggers(speaker: Sequence[str], world: World) -> tuple[str, ...]:
+    """Return the packages that the components of `speaker` log by; none when one of them may use any."""
+    components = [world.components[name] for name in speaker if name in world.components]
+    loggers = [each.loggers for each in components]
+    return tuple(package for packages in loggers for package in packages) if all(loggers) else ()
 
 
 def correlation(draft: Draft, world: World) -> Correlation | None:
@@ -69,6 +93,7 @@ def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
         reopen_window_s=file.reopen_window,
         path=draft.document.path,
         replaces=tuple(file.replaces),
+        speaker=tuple(file.speaker),
     )
 
 

@@ -83,6 +83,7 @@ class Code(Enum):
     DEPRECATED = ("TOC613", "A rule is deprecated and does not say what stands in for it, or another rule still needs it.")
     NOTHING_SURE = ("TOC614", "No text is sure to stand in each event that the rule fires on, so every line must be read.")
     NO_STEP_FITS = ("TOC615", "Each step of a fix asks for something, and where it was not captured none fits.")
+    QUOTABLE = ("TOC616", "A rule is excused or resolved by words that anybody may quote.")
 
     NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
     UNKNOWN_RECEIVER = ("TOC702", "A route or a fallback names a receiver that does not exist.")

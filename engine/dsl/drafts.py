@@ -67,6 +67,7 @@ def draft_component(document: Document, report: Report) -> Component | None:
         _patterns("version", "version", document, report),
         _heartbeats(file, document, report),
         file.unless or "",
+        tuple(file.loggers),
     )
 
 

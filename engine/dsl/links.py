@@ -85,6 +85,9 @@ def _check_ids(draft: Draft, world: World) -> None:
         known = world.outlines.keys() | world.components.keys() if either else world.outlines.keys()
         if id_ not in known:
             _unknown(draft, loc, id_, known, "component or rule" if either else "rule")
+    for loc, name in _listed(["speaker"], draft.file.speaker):
+        if name not in world.components:
+            _unknown(draft, loc, name, world.components.keys(), "component")
     _check_signatures(draft, world)
 
 

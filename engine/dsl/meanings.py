@@ -14,6 +14,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "severity": "How bad it is. `info` never opens an incident: it serves other rules.",
         "component": "Whose log text it is.",
         "versions": "Versions of that component, as bounds that must all hold; any if not given.",
+        "speaker": "Components whose processes print it; it vouches for them only where one of them begins a message with it.",
         "detection": "What it looks for in one event: named items, and a `condition` over them.",
         "correlation": "What it looks for in several events over time; instead of `detection`.",
         "entity": "What one alert is about: keys, or a map of label to capture or label; the cluster if not given.",
@@ -139,6 +140,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "version": "Patterns with {version}: lines in which it tells its version.",
         "heartbeats": "Lines that it prints whatever happens.",
         "unless": "A component whose members are none of this one, though they print its lines too.",
+        "loggers": "Packages that its processes log by: a name counts only at the beginning of a message of one of these.",
         "notes": "Anything; not used.",
     },
     "FormatFile": {

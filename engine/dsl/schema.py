@@ -257,6 +257,7 @@ class RuleFile(Strict):
     severity: Severity
     component: Annotated[str, _one_of(COMPONENTS)]
     versions: Versions = ()
+    speaker: list[RuleId] = []
     detection: dict[str, Any] | None = None
     correlation: CorrelationEntry | None = None
     entity: Keys | None = None
@@ -294,6 +295,7 @@ class ComponentFile(Strict):
     version: list[str] = []
     heartbeats: list[HeartbeatEntry] = []
     unless: RuleId | None = None
+    loggers: list[Text] = []
     notes: Any = None
 
 

@@ -84,6 +84,7 @@ def _causes(
         if (
             root == position
             or cause.status == "pending"
+            or (cause.hearsay and not set(cause.sources) & set(symptom.sources))
             or not _is_severe(cause, entry)
             or not _equal(cause, symptom, entry.by)
         ):

@@ -6,18 +6,24 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from engine.model.matches import SEEN_GAP_S, Seen
-from engine.model.records import AnyEvent, Labels
+from engine.model.records import REPEATED, AnyEvent, Labels, parent_id
 
 _GAP = timedelta(seconds=SEEN_GAP_S)
 
 
 class Heard:
-    """The open span of each source. A span leaves when its source pauses, jumps back, or everything is closed."""
+    """The open span of each source. A span leaves when its source pauses, jumps back, or everything is closed.
 
-    __slots__ = ("_open",)
+    Args:
+        stream: what all is read out of. Positions of sources that are not named after it, and so may be read out of others
+            too, tell no order; without it all do.
+    """
 
-    def __init__(self) -> None:
-        self._open: dict[str, tuple[datetime, datetime, Labels]] = {}
+    __slots__ = ("_open", "_stream")
+
+    def __init__(self, stream: str = "") -> None:
+        self._stream = stream
+        self._open: dict[str, tuple[datetime, datetime, Labels, int]] = {}
 
     def event(self, event: AnyEvent) -> Sequence[Seen]:
         """Take one event; return the span that it ends, if it does. Events without a stamp say nothing."""
@@ -26,29 +32,36 @@ class Heard:
             return ()
         span = self._open.get(source_id)
         if span is None:
-            self._open[source_id] = (at, at, event.labels)
+            self._open[source_id] = (at, at, event.labels, event.offset)
             return ()
-        first, last, labels = span
+        first, last, labels, place = span
+        if REPEATED in event.labels:
+            labels = {**labels, REPEATED: event.labels[REPEATED]}
+            self._open[source_id] = (first, last, labels, place)
         if last <= at:
             if at - last < _GAP:
-                self._open[source_id] = (first, at, labels)
+                self._open[source_id] = (first, at, labels, place)
                 return ()
         elif first - at < _GAP:
             if at < first:
-                self._open[source_id] = (at, last, labels)
+                self._open[source_id] = (at, last, labels, place)
             return ()
-        self._open[source_id] = (at, at, event.labels)
-        return (Seen(source_id, first, last, labels),)
+        self._open[source_id] = (at, at, event.labels, event.offset)
+        return (self._seen(source_id, first, last, labels, place),)
 
     def joined(self, span: Seen) -> None:
         """Take a span that joins on to what was heard of its source last; without that it says nothing."""
         open_ = self._open.get(span.source_id)
         if open_ is not None:
-            first, last, labels = open_
-            self._open[span.source_id] = (min(first, span.first), max(last, span.last), labels)
+            first, last, labels, place = open_
+            self._open[span.source_id] = (min(first, span.first), max(last, span.last), labels, place)
 
     def close(self) -> Iterator[Seen]:
         """Yield every open span and forget it."""
-        for source_id, (first, last, labels) in self._open.items():
-            yield Seen(source_id, first, last, labels)
+        for source_id, span in self._open.items():
+            yield self._seen(source_id, *span)
         self._open = {}
+
+    def _seen(self, source_id: str, first: datetime, last: datetime, labels: Labels, place: int) -> Seen:
+        in_order = self._stream in ("", parent_id(source_id))
+        return Seen(source_id, first, last, labels, place if in_order else None)

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import starmap
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
 from engine.match.conditions import condition_of
@@ -17,6 +18,7 @@ from engine.match.gate import Gate
 from engine.match.redact import Redactor, cut, redactor_of
 from engine.match.screen import Screen
 from engine.match.signs import Signs, signs_in, test_signs
+from engine.match.speech import from_loggers
 from engine.model.configs import settings_of_plan
 from engine.model.expressions import Expression, evaluate, names
 from engine.model.matches import Match
@@ -201,7 +203,7 @@ def _signature_check(signature: Signature, known: _Known) -> Check:
     decisive = names(condition)
     deciding = {item.name: _any_group(item.any_of, known) for item in items if item.name in decisive}
     adding = tuple(_any_group(item.any_of, known) for item in items if item.name not in decisive)
-    return _excepting(signature, _condition_check(condition, deciding, adding), known)
+    return _excepting(signature, from_loggers(_condition_check(condition, deciding, adding), signature.loggers), known)
 
 
 def _excepting(signature: Signature, check: Check, known: _Known) -> Check:
@@ -258,6 +260,8 @@ def _group_check(tests: Sequence[Test], known: _Known) -> Check:
 def _component_lines(component: Component) -> list[_Sought]:
     """Return the lines in which a process of `component` says who it is, what version, and that it lives (DESIGN 4.1)."""
     lines = [_any(f"component:{component.name}/{kind}", tests) for kind, tests in _kinds(component) if tests]
+    if component.loggers:
+        lines = [replace(each, check=_own_words(component)) if each.rule_id.endswith(_NAMES) else each for each in lines]
     return [*lines, *(_heartbeat(component, index, beat) for index, beat in enumerate(component.heartbeats))]
 
 
@@ -269,6 +273,12 @@ def _any(name: str, tests: Sequence[Test]) -> _Sought:
     groups = [(test,) for test in tests]
     signs = test_signs(groups)
     return _Sought(name, signs, lambda known: _any_group(groups, known), lambda: _numeric_tests(groups, signs))
+
+
+def _own_words(component: Component) -> Callable[[_Known], Check]:
+    """Return what makes the check of the lines in which a process names itself. Their signs are those of the names anywhere."""
+    groups = [(test.at_beginning(),) for test in component.names]
+    return lambda _known: from_loggers(_any_group(groups, frozenset()), component.loggers)
 
 
 def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:

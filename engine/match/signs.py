@@ -22,6 +22,7 @@ from engine.model.rules import Item, Plan, Test
 from engine.ports import Kept
 
 _NAMED_GROUP = re.compile(r"(?<!\\)\(\?P?<\w+>")
+_BEGUN = re.compile(r"\\A\(\?:(.*)\)", re.DOTALL)  # as Test.at_beginning writes it
 
 
 class Signs(Struct, frozen=True):
@@ -108,9 +109,13 @@ def _of_test(test: Test) -> Signs:
 
 def _of_regex(test: Test) -> Signs:
     regex = _NAMED_GROUP.sub("(?:", test.regex)
-    solid = solid_part(regex) if test.field == "text" else None  # a message is a piece of the text, with ends of its own
+    begun = _BEGUN.fullmatch(regex) if test.op == "pattern" else None  # what begins a message stands somewhere in the text
+    if begun is not None:
+        regex = begun[1]
+    # any other expression over a message, which is a piece of the text, may ask for ends of its own
+    solid = solid_part(regex) if test.field == "text" or begun is not None else None
     if solid is not None:
-        return _weighed(solid.regex, solid.weight, test.nocase, whole=solid.regex == regex)
+        return _weighed(solid.regex, solid.weight, test.nocase, whole=solid.regex == test.regex)
     texts = () if test.nocase else certain_texts(regex)
     return _either([_weighed(re.escape(text), len(text)) for text in texts])
 

@@ -51,6 +51,7 @@ class Alert(Struct, frozen=True):
     why: str = ""
     sources: tuple[str, ...] = ()  # who printed its events: the first 10 source ids, sorted
     settings: Mapping[str, str] = field(default_factory=dict)
+    hearsay: bool = False  # nobody who may say it did: it explains only what its own sources show
 
 
 DAWN, EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)

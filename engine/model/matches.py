@@ -33,13 +33,15 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
 class Seen(Struct, frozen=True, gc=False):
     """`source_id` printed something at `first`, at `last`, and never paused for as long as SEEN_GAP_S between the two.
 
-    Unions of these spans do not depend on how the input was cut into batches. Only dated events count.
+    Unions of these spans do not depend on how the input was cut into batches. Only dated events count. `place` is the position
+    in the source of one of them; None where positions tell no order, as of a source that is read out of several partitions.
     """
 
     source_id: str
     first: datetime
     last: datetime
     labels: Labels = field(default_factory=dict)
+    place: int | None = None
 
 
 SEEN_GAP_S = 60.0

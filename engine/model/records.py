@@ -15,6 +15,9 @@ from msgspec import Struct
 Labels = Mapping[str, str]
 
 NO_LABELS: Labels = {}
+SPEAKS_FOR = "may_speak_for"  # the label by which a source bears what its configuration grants: a comma list, or NOBODY
+NOBODY = "nobody"
+REPEATED = "repeated_hour"  # the label of events whose stamp is of an hour that their zone has twice, without saying which
 
 # labels that say how the stamps of a source are read; no event bears them
 TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL = "timezone", "stamps.earliest", "stamps.ahead_s"
@@ -123,6 +126,10 @@ class AnyEvent(Protocol):
     @property
     def source_id(self) -> str:
         """The stream that it is from."""
+
+    @property
+    def offset(self) -> int:
+        """Where it begins in its stream."""
 
     @property
     def timestamp(self) -> datetime | None:

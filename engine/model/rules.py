@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.model.expressions import Expression
 from engine.model.redaction import Redaction
@@ -154,6 +155,7 @@ class Rule(Struct, frozen=True):
     reopen_window_s: float = 3600.0
     path: str = ""
     replaces: tuple[str, ...] = ()  # ids under which configurations may still know it
+    speaker: tuple[str, ...] = ()  # components whose processes say it; only what they say themselves vouches; empty: anybody
 
 
 class Captured(Struct, frozen=True):
@@ -181,6 +183,10 @@ class Test(Struct, frozen=True):
     captures: tuple[Captured, ...] = ()
     nocase: bool = False
 
+    def at_beginning(self) -> Test:
+        """Return this pattern as one that holds only where a message begins with it."""
+        return replace(self, field="message", regex=rf"\A(?:{self.regex})")
+
 
 class Item(Struct, frozen=True):
     """A named detection item: any of several groups of tests that must all hold."""
@@ -194,7 +200,7 @@ class Signature(Struct, frozen=True):
     `unless` is true of the captures, is left out: what an installation has said that it knows of.
 
     `collapse_s` > 0: matches of one entity within that time of the first are one occurrence. `distinct`: each tuple of these
-    captures counts once.
+    captures counts once. `loggers`: packages below which its logger is, where an event has one; empty: any.
     """
 
     rule: Rule
@@ -204,6 +210,7 @@ class Signature(Struct, frozen=True):
     distinct: tuple[str, ...] = ()
     exceptions: Item | None = None
     unless: Expression | None = None
+    loggers: tuple[str, ...] = ()
 
 
 class Sooner(Struct, frozen=True):
@@ -273,7 +280,11 @@ class Heartbeat(Struct, frozen=True):
 
 class Component(Struct, frozen=True):
     """How a process of this component names itself: `names` capture the member (captures named `member`), `version` the
-    version. Two names that agree bind a source to (component, member), unless it is a member of the component `unless`."""
+    version. Two names that agree bind a source to (component, member), unless it is a member of the component `unless`.
+
+    With `loggers` (packages) its processes speak by these only: a name counts where the message begins with it and the logger,
+    where the layout prints one, is below one of them.
+    """
 
     name: str
     label: str  # the label the member goes into: broker, worker ...
@@ -281,6 +292,7 @@ class Component(Struct, frozen=True):
     version: tuple[Test, ...] = ()
     heartbeats: tuple[Heartbeat, ...] = ()
     unless: str = ""
+    loggers: tuple[str, ...] = ()
 
 
 class Format(Struct, frozen=True):

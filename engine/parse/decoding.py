@@ -10,7 +10,18 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.records import STAMP_LABELS, Block, Labels, LogEvent, Progress, Record, Tick
+from engine.model.records import (
+    NO_LABELS,
+    REPEATED,
+    STAMP_LABELS,
+    TIMEZONE_LABEL,
+    Block,
+    Labels,
+    LogEvent,
+    Progress,
+    Record,
+    Tick,
+)
 from engine.model.rules import Format
 from engine.parse.assembling import settle
 from engine.parse.continuation import opens_document
@@ -20,7 +31,7 @@ from engine.parse.lines import clean
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.parse.stamps import bounds_of, stamp_of
 from engine.parse.status import STATUS, about_torn, failed_parts
-from engine.parse.times import has_millis
+from engine.parse.times import has_millis, is_repeated, zone_of
 from engine.quarantine import Quarantine, attempt
 
 DEFAULT_CLUSTER = "default"
@@ -53,11 +64,13 @@ def decode_block(block: Block, formats: Sequence[Format]) -> list[LogEvent]:
 
 
 class _Stamp(Struct, frozen=True):
-    """When an event says it happened; `exact` when to more than the second, `misdated` when it says nothing within bounds."""
+    """When an event says it happened; `exact` when to more than the second, `misdated` when it says nothing within bounds.
+    `repeated`: the zone had that hour twice."""
 
     time: datetime | None
     exact: bool
     misdated: bool = False
+    repeated: bool = False
 
 
 def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
@@ -108,7 +121,9 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
         logger=fields["logger"],
         thread=fields["thread"],
         exception=exception_chain(message + text[len(head) :]),
-        labels=labels_of(first.labels, {**({} if header is None else header.labels), **about}, first.source_id),
+        labels=labels_of(
+            first.labels, {**({} if header is None else header.labels), **about, **_clock_of(stamp)}, first.source_id
+        ),
         cut=block.cut or any(record.cut for record in block.records),
         misdated=stamp.misdated,
     )
@@ -145,9 +160,14 @@ def _stamp(first: Record, header: Header | None) -> _Stamp:
     if header is not None and header.time:
         time, out = stamp_of(first, header.time, header.format.time, first.at)
         if time is not None:
-            return _Stamp(time, has_millis(header.time))
+            zone = zone_of(first.labels.get(TIMEZONE_LABEL, ""))
+            return _Stamp(time, has_millis(header.time), repeated=is_repeated(header.time, time, zone))
         misdated |= out
     return _Stamp(first.at, first.at is not None and first.at.microsecond != 0, misdated and first.at is None)
+
+
+def _clock_of(stamp: _Stamp) -> Labels:
+    return {REPEATED: "true"} if stamp.repeated else NO_LABELS
 
 
 def labels_of(given: Labels, known: Labels, source_id: str) -> Labels:

@@ -31,6 +31,7 @@ _TWELVE_HOUR = re.compile(
 )
 # what Python reads as it stands: no leap second
 _OF_MACHINES = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-5][0-9](?:\.[0-9]+(Z)|[.,][0-9]{3})")
+_OFFSET = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$|^[\d.]+$")  # or seconds since 1970, which are of no zone
 _UNITS = {16: 10**6, 19: 10**9}  # micro- and nanoseconds, by their digits
 _AHEAD = timedelta(days=1)  # a zone that is not known, a clock that is not set: no reason to take a stamp for last year's
 _YEARS_BACK = 8  # 29 February comes back within eight years
@@ -59,6 +60,17 @@ def names_offset(text: str, layout: str) -> bool:
 def has_millis(text: str) -> bool:
     """Tell whether a stamp of any layout says more than the second, so that it can tell two equal lines apart."""
     return _MILLIS.search(text) is not None
+
+
+def is_repeated(text: str, at: datetime, zone: tzinfo) -> bool:
+    """Tell whether `zone` had the time `at`, which a stamp says without an offset, twice: its clocks were put back then."""
+    return zone is not UTC and _OFFSET.search(text) is None and _is_twice(at.replace(second=0, microsecond=0), zone)
+
+
+@lru_cache(maxsize=4096)
+def _is_twice(minute: datetime, zone: tzinfo) -> bool:
+    local = minute.astimezone(zone)
+    return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
 
 
 @lru_cache(maxsize=256)

@@ -54,6 +54,7 @@ class Told(Struct, frozen=True, gc=False):
     message: str
     text: str
     matches: list[Match]
+    offset: int
     left_out: Seen | None = None
 
 
@@ -174,20 +175,20 @@ class Alike:
             text, found = data[:size], []
             labels = _taken(given, reading.labels, text) if reading.labels else given
             message = _taken_one(like.message, reading.message, text) if reading.message else like.message
+            offset, number = place
             if matches:
-                offset, number = place
                 identity = event_id(source_id, at, text[:line], None if layout.fraction else offset)
                 evidence = cut(text)
                 for rule_id, captures, where in matches:
                     own = _taken(captures, where, text) if where else captures
                     found.append(Match(rule_id, identity, source_id, number, at, True, own, labels, evidence))
-            return Told(source_id, at, labels, like.level, message, text, found, left_out)
+            return Told(source_id, at, labels, like.level, message, text, found, offset, left_out)
 
         return told
 
 
 def _said(event: LogEvent, matches: list[Match]) -> Told:
-    return Told(event.source_id, event.at, event.labels, event.level, event.message, event.text, matches)
+    return Told(event.source_id, event.at, event.labels, event.level, event.message, event.text, matches, event.offset)
 
 
 def _taken(like: Mapping[str, _Some], places: Sequence[_Stretch], text: str) -> Mapping[str, _Some]:

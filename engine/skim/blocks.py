@@ -7,6 +7,7 @@ are read, or a span says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Set
 from datetime import datetime
 
@@ -19,7 +20,8 @@ from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.skim.lines import Flags, Lines, Numbers
 
 _GAP_US = int(SEEN_GAP_S * 1_000_000)
-Words = bytes | tuple[bytes, ...]  # what is said, in several places together where it is several things
+Words = tuple[bytes, ...]  # what is said, in several places together where it is several things, and where
+_NAME = re.compile(rb"[A-Za-z0.$]+")  # words, loggers and threads, with their digits put to 0
 _WIDEST = 4  # bytes of UTF-8 that one byte of a searched text may stand for
 
 
@@ -54,13 +56,18 @@ class Blocks(Struct, frozen=True):
             if borne.counts:
                 yield block, None
                 continue
-            if len(named) == 1:  # nearly always
-                ((start, end),) = named
-                words: Words = text[at + start : at + end]
-            else:
-                words = tuple([text[at + start : at + end] for start, end in named])
+            stretches = [text[at + start : at + end] for start, end in named]
+            words = (*self._surroundings(at, named[0][0]), *stretches)
             if words not in known:
                 yield block, words
+
+    def _surroundings(self, at: int, start: int) -> tuple[bytes, bytes]:
+        """Return the shape of what stands before the words that begin `start` behind `at`, where an event begins, and the
+        logger at the end of its first line: words that do not begin the message, or of another logger, are another's."""
+        alike = self.lines.alike
+        end = alike.find(b"\n", at + start)
+        line = alike[at : end if end >= 0 else len(alike)].rstrip()
+        return _NAME.sub(b"a", line[:start]), line[line.rfind(b"(") :] if line.endswith(b")") else b""
 
     def lines_in(self, some: Flags) -> Flags:
         """Return which lines are in the blocks `some`, or before the first."""

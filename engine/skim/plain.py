@@ -111,7 +111,8 @@ class _Heads(Struct, frozen=True):
             return False
         zone = zone_of(next(iter(zones)))
         at = [self.layout.time(self.rows[int(each)], zone) for each in (self.at_ms.argmin(), self.at_ms.argmax())]
-        offsets = {None if each is None else each.astimezone(zone).utcoffset() for each in at}
+        locals_ = [None if each is None else each.astimezone(zone) for each in at]
+        offsets = {None if each is None else each.replace(fold=fold).utcoffset() for each in locals_ for fold in (0, 1)}
         return len(offsets) == 1 and None not in offsets and int(np.ptp(self.at_ms)) < _WEEK_MS
 
 

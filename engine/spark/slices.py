@@ -156,7 +156,7 @@ class _Stream:
         self._bytes = 0
         self._mid_stream = first.offset > 0
         self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
-        self._heard = Heard()
+        self._heard = Heard(first.parent_id)
         self._heads: list[Block] = []
         self._moved_on: set[str] = set()
         self._skimmers: dict[str, Skimmer] = {}

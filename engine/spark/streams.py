@@ -76,7 +76,7 @@ class Streams:
         said = dict(state.said)
         for block in state.open.open:
             if source_of(block) not in said and (due is None or source_of(block) in due):
-                said[source_of(block)] = yield from self._said(block, state)
+                said[source_of(block)] = yield from self._said(block, parent_id, state)
         waiting = tuple(source for source in state.waiting if source not in said)
         self._put(parent_id, replace(state, said=said, waiting=waiting))
 
@@ -118,10 +118,10 @@ class Streams:
         grown = {source: said for source, said in state.said.items() if _has_grown(said, source, (*done, *kept))}
         said = {source: each for source, each in state.said.items() if source not in moved}
         yield from (TakenBack(each.matches) for each in grown.values())
-        yield from self._matched(news, state)
+        yield from self._matched(news, edge.parent_id, state)
         for block in kept:
             if source_of(block) in grown:  # said at once again, or what is true would be denied until it is settled
-                said[source_of(block)] = yield from self._said(block, state)
+                said[source_of(block)] = yield from self._said(block, edge.parent_id, state)
         self._put(
             edge.parent_id,
             StreamState(
@@ -138,15 +138,15 @@ class Streams:
         """Return a block without secrets, which its parts alone may not have shown; None when it had to go into quarantine."""
         return attempt(self._quarantine, "redact", block, redacted, block, self._stages.formats, self._stages.matcher.redact)
 
-    def _said(self, block: Block, state: StreamState) -> Generator[Match | Seen, None, Said]:
+    def _said(self, block: Block, parent_id: str, state: StreamState) -> Generator[Match | Seen, None, Said]:
         """Yield what an open block says so far, and return that."""
-        found = list(self._matched([block], state))
+        found = list(self._matched([block], parent_id, state))
         yield from found
         return Said(len(block.records), tuple(item for item in found if isinstance(item, Match)))
 
-    def _matched(self, blocks: Iterable[Block], state: StreamState) -> Iterator[Match | Seen]:
+    def _matched(self, blocks: Iterable[Block], parent_id: str, state: StreamState) -> Iterator[Match | Seen]:
         """Yield what blocks say; of one that held a secret in `state` and has not grown, what it said with it."""
-        heard = Heard()
+        heard = Heard(parent_id)
         for block in blocks:
             early = state.early.get(source_of(block))
             if early is None or len(block.records) != early.records or block not in state.open.open:

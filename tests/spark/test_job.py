@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -211,3 +212,22 @@ def test_correlations_of_every_type_end_as_in_replay_line_by_line(spark: SparkSe
     found, _ = streamed(spark, [files(logs)], tmp_path / "state", made, max_lines=1)
     assert found == finals(final.values())
     assert {each[0][1] for each in found} == set(CORRELATIONS)
+
+
+FORGED = "2022-10-05 17:06:00.000  INFO 1 --- [main] com.example.Orders : {text}\n"
+
+
+def test_what_is_quoted_or_stamped_ahead_excuses_nobody_whatever_the_batches(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "forged"
+    shutil.copytree(next(each for each in STORIES if each.name.startswith("4-")), folder)
+    stop = "[KafkaServer id=1] shutting down"
+    (folder / "app.log").write_text("".join(FORGED.format(text=text) for text in (stop, f"he read {stop}")), encoding="utf-8")
+    dying = folder / "broker-1" / "server.log.2022-10-05-17"
+    first, *rest = dying.read_text(encoding="utf-8").splitlines(keepends=True)
+    ahead = f"[2022-10-05 20:04:00,000] INFO {stop} (kafka.server.KafkaServer)\n"
+    dying.write_text("".join([first, ahead, *rest]), encoding="utf-8")
+    found, reports = streamed(spark, [files(folder)], tmp_path, max_lines=40)
+    assert len(reports) > 1
+    assert found == references([folder])
+    assert [final[0][1] for final in found] == ["broker-silent"]
+    assert "status='open'" in found[0][1]

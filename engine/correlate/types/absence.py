@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.correlate.logic import Logic
 from engine.correlate.members import MemberSilence
 from engine.correlate.pauses import Pauses
+from engine.correlate.voices import speakers_of
 from engine.model.rules import Correlation, Plan
 
 TYPE = "absence"
@@ -18,4 +19,4 @@ def logic(correlation: Correlation, plan: Plan) -> Logic:
     component = next((each for each in plan.components if each.name == absence.of), None)
     if component is None:
         return Pauses(correlation, absence.of, absence.timespan_s or correlation.timespan_s)
-    return MemberSilence(correlation.rule, absence, component)
+    return MemberSilence(correlation.rule, absence, component, speakers_of(plan))

@@ -8,6 +8,7 @@ from engine.correlate.counted import condition, counted, counted_as
 from engine.correlate.counts import Counts, Measure
 from engine.correlate.episodes import Opening
 from engine.correlate.logic import Logic
+from engine.correlate.voices import speakers_of
 from engine.correlate.windows import Holds, Occurrences, Sliding
 from engine.model.rules import Correlation, Plan, Signature
 
@@ -17,15 +18,15 @@ TYPE = "event_count"
 def logic(correlation: Correlation, plan: Plan) -> Logic:
     """Return the logic of a correlation of this type."""
     measure = Measure(_opening(condition(correlation), correlation.timespan_s))
-    return Counts(correlation.rule, counted(correlation.rules, plan), measure)
+    return Counts(correlation.rule, counted(correlation.rules, plan), measure, speakers_of(plan))
 
 
-def bare(signature: Signature) -> Logic:
+def bare(signature: Signature, plan: Plan) -> Logic:
     """Return the logic under which a signature is an alert by itself: any occurrence, over when its `clear` says so."""
     rule = signature.rule
     timed = bool(rule.clear.rules or rule.escalate or signature.collapse_s)  # else any occurrence is as good as another
     measure = Measure(_opening(lambda count: count >= 1, 1.0), timed=timed)  # any second in which there is one
-    return Counts(rule, (counted_as(signature),), measure)
+    return Counts(rule, (counted_as(signature),), measure, speakers_of(plan))
 
 
 def _opening(holds: Holds, timespan_s: float) -> Opening:

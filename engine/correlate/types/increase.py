@@ -7,6 +7,7 @@ from datetime import timedelta
 from engine.correlate.counted import condition, counted
 from engine.correlate.counts import Counts, Measure
 from engine.correlate.logic import Logic
+from engine.correlate.voices import speakers_of
 from engine.correlate.windows import Rise, Sliding
 from engine.model.rules import Correlation, Plan
 
@@ -17,4 +18,4 @@ def logic(correlation: Correlation, plan: Plan) -> Logic:
     """Return the logic of a correlation of this type."""
     field, timespan = correlation.field, timedelta(seconds=correlation.timespan_s)
     opening = Sliding(lambda: Rise(field), condition(correlation), timespan)
-    return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening, field))
+    return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening, field), speakers_of(plan))

@@ -7,6 +7,7 @@ from datetime import timedelta
 from engine.correlate.counted import condition, counted
 from engine.correlate.counts import Counts, Measure
 from engine.correlate.logic import Logic
+from engine.correlate.voices import speakers_of
 from engine.correlate.windows import Kinds, Sliding
 from engine.model.rules import Correlation, Plan
 
@@ -17,4 +18,4 @@ def logic(correlation: Correlation, plan: Plan) -> Logic:
     """Return the logic of a correlation of this type."""
     holds = condition(correlation, least=len(set(correlation.rules)))
     opening = Sliding(lambda: Kinds(lambda entry: entry.rule_id), holds, timedelta(seconds=correlation.timespan_s))
-    return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening))
+    return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening), speakers_of(plan))

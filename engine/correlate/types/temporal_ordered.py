@@ -7,6 +7,7 @@ from datetime import timedelta
 from engine.correlate.counted import counted
 from engine.correlate.counts import Counts, Measure
 from engine.correlate.logic import Logic
+from engine.correlate.voices import speakers_of
 from engine.correlate.windows import Ordered
 from engine.model.rules import Correlation, Plan
 
@@ -16,4 +17,4 @@ TYPE = "temporal_ordered"
 def logic(correlation: Correlation, plan: Plan) -> Logic:
     """Return the logic of a correlation of this type."""
     opening = Ordered(correlation.rules, timedelta(seconds=correlation.timespan_s))
-    return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening))
+    return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening), speakers_of(plan))

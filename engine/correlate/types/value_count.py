@@ -7,6 +7,7 @@ from datetime import timedelta
 from engine.correlate.counted import condition, counted
 from engine.correlate.counts import Counts, Measure
 from engine.correlate.logic import Logic
+from engine.correlate.voices import speakers_of
 from engine.correlate.windows import Kinds, Sliding
 from engine.model.rules import Correlation, Plan
 
@@ -19,4 +20,4 @@ def logic(correlation: Correlation, plan: Plan) -> Logic:
         lambda: Kinds(lambda entry: entry.value), condition(correlation), timedelta(seconds=correlation.timespan_s)
     )
     measure = Measure(opening, correlation.field, apart=True)
-    return Counts(correlation.rule, counted(correlation.rules, plan), measure)
+    return Counts(correlation.rule, counted(correlation.rules, plan), measure, speakers_of(plan))

@@ -13,6 +13,7 @@ from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
 from engine.model.expressions import Binary, Literal, Name
 from engine.model.links import NO_LINKS, Kibana, Links
+from engine.model.records import NOBODY, SPEAKS_FOR
 from engine.model.routes import Hours, Matcher, Route, TimeInterval, TimeSpan, Timings
 
 FULL = r"""
@@ -353,3 +354,20 @@ def test_which_stamps_are_times_is_said_for_each_source(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as wrong:
         load(path)
     assert len(wrong.value.diagnostics) == 3
+
+
+def test_a_source_bears_for_whom_it_may_speak(tmp_path: Path) -> None:
+    (tmp_path / "tocsin.yml").write_text(
+        "sources:\n"
+        "  - {type: files, paths: [a], may_speak_for: []}\n"
+        "  - {type: files, paths: [b], may_speak_for: [controller, broker 1]}\n"
+        "  - {type: files, paths: [c]}\n"
+    )
+    told = [source.labels.get(SPEAKS_FOR) for source in load(tmp_path / "tocsin.yml").sources]
+    assert told == [NOBODY, "controller, broker 1", None]
+
+
+def test_whom_nobody_could_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tocsin.yml").write_text("sources:\n  - {type: files, paths: [a], may_speak_for: ['Broker, 1']}\n")
+    with pytest.raises(ConfigError, match="not somebody to speak for"):
+        load(tmp_path / "tocsin.yml")

@@ -1,5 +1,10 @@
 """How far time has come, by event time; ticks only tell who has stopped."""
 
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis.strategies import booleans, integers, lists, permutations, tuples
 from msgspec.structs import replace
 
 from engine.correlate.clocks import Clocks
@@ -128,3 +133,73 @@ def test_the_revision_grows_with_what_is_new_and_with_nothing_else() -> None:
         again = made.revision
         news()
         assert made.revision == again
+
+
+def printed(*stamps: float, order: Sequence[int] | None = None) -> Clocks:
+    """Return the clock of a source that printed lines with these stamps, one after the other; heard of in another `order`."""
+    made = Clocks()
+    for place in order or range(len(stamps)):
+        made.heard("a", at(stamps[place]), at(stamps[place]), place)
+    return made
+
+
+DEAD = [0, 600, 1200, 9000, 1800]  # the fourth line is stamped ahead
+
+
+def test_a_stamp_ahead_of_what_was_printed_before_and_after_it_shows_nothing() -> None:
+    made = printed(*DEAD)
+    assert (made.newest("a"), made.complete_until()) == (at(1800), at(1770))
+    assert [(gap.since, gap.until) for gap in made.spans(["a"]).gaps()][-1] == (at(1800), None)
+    assert made.contradicts_itself("a")
+    assert (made.vouches("a", at(9000)), made.vouches("a", at(1800)), made.vouches("b", at(9000))) == (False, True, True)
+
+
+@given(permutations(range(len(DEAD))))
+def test_what_is_believed_does_not_depend_on_the_order_in_which_it_was_heard_of(order: list[int]) -> None:
+    assert list(printed(*DEAD, order=order).spans(["a"])) == list(printed(*DEAD).spans(["a"]))
+
+
+def test_what_is_believed_is_stored() -> None:
+    made = printed(*DEAD)
+    again = Clocks(made.states())
+    assert (again.newest("a"), again.contradicts_itself("a")) == (at(1800), True)
+
+
+def test_time_that_reaches_the_stamp_confirms_it() -> None:
+    assert printed(*DEAD, 8970, 9010).newest("a") == at(9010)
+    assert not printed(*DEAD, 8970, 9010).contradicts_itself("a")
+
+
+@pytest.mark.parametrize(
+    "stamps",
+    [
+        pytest.param([9000, 1800, 1200, 600, 0], id="the newest first"),
+        pytest.param([0, 600, 1200, 9000], id="the last line"),
+        pytest.param([0, 600, 1500, 1210, 2000], id="less than five minutes"),
+        pytest.param([0, 600, 700, 610, 1200], id="two that write by turns"),
+    ],
+)
+def test_what_nothing_denies_is_believed(stamps: list[float]) -> None:
+    assert printed(*stamps).newest("a") == at(max(stamps))
+
+
+def test_without_places_nothing_is_denied() -> None:
+    made = Clocks()
+    for stamp in DEAD:
+        made.heard("a", at(stamp), at(stamp))
+    assert made.newest("a") == at(9000)
+
+
+def test_a_clock_that_was_put_back_is_believed_from_then_on() -> None:
+    assert printed(0, 3600, 7200, 10800, 3700, 4300).newest("a") == at(4300)
+
+
+@given(lists(tuples(integers(0, 40), booleans()), min_size=1, max_size=12))
+def test_what_is_told_line_by_line_is_what_all_of_it_is(lines: list[tuple[int, bool]]) -> None:
+    made, again = Clocks(), Clocks()
+    told = [(at(minute * 120), place if placed else None) for place, (minute, placed) in enumerate(lines)]
+    for stamp, place in told:
+        made.heard("a", stamp, stamp, place)
+    for stamp, place in sorted(told, key=lambda line: (line[0], line[1] or 0)):
+        again.heard("a", stamp, stamp, place)
+    assert list(made.spans(["a"])) == list(again.spans(["a"])) == list(Clocks(made.states()).spans(["a"]))

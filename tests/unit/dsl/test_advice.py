@@ -135,5 +135,8 @@ def test_what_is_deprecated_says_what_stands_in_for_it_and_nothing_needs_it(tmp_
     assert codes(lint([tmp_path])) == []
     write(tmp_path, new=rule("new", new + "related: [old]\n", "info"))
     assert codes(lint([tmp_path])) == []
-    write(tmp_path, new=rule("new", new + "explains: [{rules: [old], by: [disk]}]\n", "info"))
+    write(
+        tmp_path,
+        new=rule("new", new + "explains: [{rules: [old], by: [disk]}]\nescalate: [{to: low, when: 'count > 9'}]\n", "info"),
+    )
     assert [(each.code, each.help) for each in lint([tmp_path])] == [("TOC613", "use `new`")]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import cast
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -15,8 +18,10 @@ from hypothesis import strategies as st
 from connectors.files import read_chunks, read_path
 from engine.cli.triage import OVER, PICKED, Triage, triage, worst_first
 from engine.cli.unknown import COMPONENT_LINE, UnknownEvents
+from engine.correlate.correlator import TWICE, UNBOUND
 from engine.incident import MemoryLedger
 from engine.match import redact
+from engine.model.incidents import Blind
 from engine.model.matches import Match
 from engine.model.records import LogEvent, Progress
 from engine.model.rules import Plan
@@ -157,3 +162,39 @@ def test_a_large_file_is_read_in_chunks_that_leave_no_line_out(tmp_path: Path) -
     assert len(chunks) > 1
     assert [line.value.decode() for line in read_path(str(path)) if not isinstance(line, Progress)] == lines
     assert [line.number for chunk in chunks for line in chunk.lines()] == list(range(1, 20_001))
+
+
+def same(lines: list[str], labels: dict[str, str]) -> tuple[object, ...]:
+    """Return what is told of a log, which is the same when it is skimmed."""
+    data = "".join(f"{line}\n" for line in lines).encode()
+    items = [Chunk("a.log", 0, data, 1, None, labels), Progress("a.log", len(data), len(data), caught_up=True)]
+    found = told(triage(items, rules(), []))
+    assert found == naive(items)
+    return found
+
+
+def whys(found: tuple[object, ...]) -> list[str]:
+    """Return why something in it is not judged."""
+    return [blind.why for blind in cast(tuple[Blind, ...], found[3])]
+
+
+@pytest.mark.parametrize("logger", [" (com.example.Orders)", " (kafka.server.KafkaServer)", ""])
+@pytest.mark.parametrize("before", ["", "he read "])
+def test_what_is_quoted_first_does_not_hide_who_says_it_himself(before: str, logger: str) -> None:
+    quoted = [f"{before}[KafkaServer id=1] order {n} is on its way{logger}" for n in range(5)]
+    own = ["[KafkaServer id=1] starting (kafka.server.KafkaServer)", "[KafkaServer id=1] started (kafka.server.KafkaServer)"]
+    between = [f"order {n} was placed" for n in range(200)]
+    texts = [*quoted, *between, *own, *between]
+    lines = [f"[2022-10-05 17:{n // 60:02d}:{n % 60:02d},000] INFO {text}" for n, text in enumerate(texts)]
+    assert UNBOUND not in whys(same(lines, {})), "its log is bound to the broker"
+    without = same([line for line in lines if not any(text in line for text in own)], {})
+    assert (UNBOUND in whys(without)) == (bool(before) or "example" in logger)
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC"])
+@pytest.mark.parametrize("step", [7, 50, 300])
+def test_an_hour_that_comes_twice_is_said_of_a_log_that_is_skimmed(zone: str, step: int) -> None:
+    begin = datetime(2022, 10, 29, 23, 30, tzinfo=UTC)  # half an hour before the first of the two hours
+    times = [(begin + timedelta(seconds=second)).astimezone(ZoneInfo(zone)) for second in range(0, 3 * 3600, step)]
+    found = same([f"[{at:%Y-%m-%d %H:%M:%S},000] INFO order was placed" for at in times], {"timezone": zone})
+    assert (TWICE in whys(found)) == (zone != "UTC")

@@ -1,0 +1,95 @@
+"""Who excuses or resolves has to be believed: a line that only quotes such words must not take an incident away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from engine.dsl.codes import Code
+from engine.dsl.document import Loc
+from engine.dsl.drafts import Draft
+from engine.dsl.pack import Pack
+from engine.dsl.report import Report
+from engine.model.expressions import Binary, Expression, Name, Unary
+from engine.model.rules import SEVERITIES, Item, Rule, Signature, Test
+from engine.remembered import remembered
+
+_HELP = "give it a `speaker` and patterns that begin where the message begins, or look for `message|re: '\\A...'`"
+_INFORMS = SEVERITIES[0]
+
+
+def check(draft: Draft, pack: Pack, report: Report) -> None:
+    """Report each rule by which `draft` lets itself be excused or resolved, and `draft` itself where it excuses others, if any
+    text that holds the words would do."""
+    rule = pack.plan.rules().get(draft.id)
+    if rule is None:
+        return
+    quotable = _quotable(pack)
+    for loc, id_ in _vouching(draft, rule):
+        if id_ in quotable and not _is_of_its_source(id_, rule, pack):
+            message = f"`{id_}` holds for any line that quotes it, whoever prints that"
+            report.add(Code.QUOTABLE, draft.document.find(loc), message, _HELP)
+    if rule.severity == _INFORMS and not rule.escalate and rule.id in quotable:
+        for index, entry in enumerate(rule.explains):
+            if "source" not in entry.by:
+                message = "it takes these symptoms out of sight for any line that quotes it, whoever prints that"
+                report.add(Code.QUOTABLE, draft.document.find(["explains", index]), message, _HELP)
+
+
+def _vouching(draft: Draft, rule: Rule) -> Iterator[tuple[Loc, str]]:
+    """Yield every place where the rule names one that takes an alert of it back, and that one's id."""
+    if "source" not in rule.entity.values() and draft.file.clear is not None:
+        yield from ((("clear", "rules", index), id_) for index, id_ in enumerate(draft.file.clear.rules))
+    given = draft.file.correlation
+    if given is None:
+        return
+    named: Sequence[tuple[str, str, Sequence[str]]] = (
+        ("sooner", "back", given.sooner.back if given.sooner else ()),
+        ("unless", "rules", given.unless.rules if given.unless else ()),
+        ("after", "rules", given.after.rules if given.after else ()),
+    )
+    for key, part, ids in named:
+        yield from ((("correlation", key, part, index), id_) for index, id_ in enumerate(ids))
+
+
+def _is_of_its_source(id_: str, silent: Rule, pack: Pack) -> bool:
+    """Tell whether a planned stop names nobody, so that it is that of the process in whose log it stands."""
+    correlation = next((each for each in pack.plan.correlations if each.rule.id == silent.id), None)
+    stop = correlation.absence.stop if correlation is not None and correlation.absence is not None else None
+    if stop is None or id_ not in stop.rules:
+        return False
+    named = {*silent.entity.values(), *stop.naming.values()} - {"cluster"}
+    return named.isdisjoint(pack.plan.rules()[id_].captures)
+
+
+@remembered
+def _quotable(pack: Pack) -> frozenset[str]:
+    """Return the signatures that may hold without anything that stands at the beginning of a message."""
+    return frozenset(each.rule.id for each in pack.plan.signatures if _holds_quoted(each))
+
+
+def _holds_quoted(signature: Signature) -> bool:
+    return _may_hold(signature.condition, {item.name: _is_quotable(item) for item in signature.items})
+
+
+def _is_quotable(item: Item) -> bool:
+    return any(not any(map(_is_at_beginning, tests)) for tests in item.any_of)
+
+
+def _is_at_beginning(test: Test) -> bool:
+    if test.field != "message":
+        return False
+    return test.op == "startswith" or (test.op in ("pattern", "re") and test.regex.startswith(("\\A", "^")))
+
+
+def _may_hold(condition: Expression, quotable: Mapping[str, bool]) -> bool:
+    """Tell whether a condition may be true though no item holds that is bound to the beginning of a message."""
+    match condition:
+        case Name(name):
+            return quotable.get(name, True)
+        case Unary("not", _):
+            return True
+        case Binary("and", left, right):
+            return _may_hold(left, quotable) and _may_hold(right, quotable)
+        case Binary("or", left, right):
+            return _may_hold(left, quotable) or _may_hold(right, quotable)
+    return True
