@@ -12,7 +12,8 @@ from engine.model.incidents import EVER, Blind, Evidence, Finding, Incident, Ros
 from engine.model.rules import Plan
 from engine.ports import Ledger
 
-CHUNK = 1000  # findings between two decisions: bounds memory, and the cost of deciding in a storm
+CHUNK = 1000  # findings that are put into the ledger at once
+_GROWTH = 4  # so many times as many findings as before the last decision are taken before the next: a storm costs what it is
 
 
 def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger) -> Iterator[Incident]:
@@ -22,6 +23,7 @@ def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger) -> Iterator[I
     known to belong to it, or when it was last decided by other rules.
     """
     waiting, touched = iter(findings), _Touched(plan, ledger)
+    taken, decided_at = 0, CHUNK
     while chunk := list(islice(waiting, CHUNK)):
         changed = ledger.put_findings(
             [f for f in chunk if isinstance(f, Verdict)],
@@ -29,10 +31,19 @@ def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger) -> Iterator[I
             [f for f in chunk if isinstance(f, Roster)],
             [f for f in chunk if isinstance(f, Blind)],
         )
-        for scope, seen, incidents in touched.by(chunk, changed):
-            revisions = decide(ledger.alerts(scope, seen), incidents, plan, ledger.roster(scope), ledger.evidence)
-            ledger.put_incidents(revisions)
-            yield from revisions
+        touched.take(chunk, changed)
+        taken += len(chunk)
+        if taken >= decided_at:
+            decided_at = _GROWTH * taken
+            yield from _decided(touched, plan, ledger)
+    yield from _decided(touched, plan, ledger)
+
+
+def _decided(touched: _Touched, plan: Plan, ledger: Ledger) -> Iterator[Incident]:
+    for scope, seen, incidents in touched.scopes():
+        revisions = decide(ledger.alerts(scope, seen), incidents, plan, ledger.roster(scope), ledger.evidence)
+        ledger.put_incidents(revisions)
+        yield from revisions
 
 
 class _Touched:
@@ -43,20 +54,25 @@ class _Touched:
         self._changed: dict[str, set[Sight]] = defaultdict(set)  # by scope: alerts as they are, and as they were before
         self._proofs: set[str] = set()  # events that are told, perhaps anew as they have gone on since
         self._whole: set[str] = set()
+        self._scopes: set[str] = set()  # that something was said of since they were decided last
 
-    def by(
-        self, chunk: Sequence[Finding], changed: Iterable[Sight]
-    ) -> Iterator[tuple[str, set[Sight] | None, Sequence[Incident]]]:
-        """Yield the scopes to decide after `chunk`, and of each the alerts (None: all) and the incidents, oldest first."""
+    def take(self, chunk: Sequence[Finding], changed: Iterable[Sight]) -> None:
+        """Note what `chunk` touches; `changed` is what the ledger says of it."""
         verdicts = [f for f in chunk if isinstance(f, Verdict)]
         rosters = {f.scope for f in chunk if isinstance(f, Roster)}
+        self._whole |= rosters
+        self._scopes |= {verdict.key[0] for verdict in verdicts} | rosters
         self._proofs.update(f.event_id for f in chunk if isinstance(f, Evidence))
         alerts = (alert for verdict in verdicts for alert in verdict.alerts)
         proven = (sight(alert) for alert in alerts if not self._proofs.isdisjoint(alert.evidence))
         for each in (*changed, *proven):
             self._changed[each.key[0]].add(each)
-        for scope in sorted({verdict.key[0] for verdict in verdicts} | rosters):
-            if scope in rosters or self._ledger.judged_by(scope) != self._plan.hash:
+
+    def scopes(self) -> Iterator[tuple[str, set[Sight] | None, Sequence[Incident]]]:
+        """Yield the scopes to decide now, and of each the alerts (None: all) and the incidents, oldest first."""
+        touched, self._scopes = sorted(self._scopes), set()
+        for scope in touched:
+            if self._ledger.judged_by(scope) != self._plan.hash:
                 self._whole.add(scope)
                 self._ledger.put_judged(scope, self._plan.hash)
             yield scope, *((None, self._ledger.incidents(scope)) if scope in self._whole else self._affected(scope))
