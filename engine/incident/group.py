@@ -12,18 +12,16 @@ from engine.model.incidents import EVER, Blind, Evidence, Finding, Incident, Ros
 from engine.model.rules import Plan
 from engine.ports import Ledger
 
-CHUNK = 1000  # findings that are put into the ledger at once
-_GROWTH = 4  # so many times as many findings as before the last decision are taken before the next: a storm costs what it is
+CHUNK = 1000  # findings that are put into the ledger at once: they are not held in memory besides
 
 
 def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger) -> Iterator[Incident]:
-    """Yield new revisions of incidents; the last one of an id is its state when the findings end.
+    """Yield new revisions of incidents, decided once all findings are in the ledger: a storm costs what it is.
 
     Decided again is what may be linked with what was said, by rule, entity and time; all of a scope when somebody else is
     known to belong to it, or when it was last decided by other rules.
     """
     waiting, touched = iter(findings), _Touched(plan, ledger)
-    taken, decided_at = 0, CHUNK
     while chunk := list(islice(waiting, CHUNK)):
         changed = ledger.put_findings(
             [f for f in chunk if isinstance(f, Verdict)],
@@ -32,14 +30,6 @@ def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger) -> Iterator[I
             [f for f in chunk if isinstance(f, Blind)],
         )
         touched.take(chunk, changed)
-        taken += len(chunk)
-        if taken >= decided_at:
-            decided_at = _GROWTH * taken
-            yield from _decided(touched, plan, ledger)
-    yield from _decided(touched, plan, ledger)
-
-
-def _decided(touched: _Touched, plan: Plan, ledger: Ledger) -> Iterator[Incident]:
     for scope, seen, incidents in touched.scopes():
         revisions = decide(ledger.alerts(scope, seen), incidents, plan, ledger.roster(scope), ledger.evidence)
         ledger.put_incidents(revisions)
@@ -54,7 +44,7 @@ class _Touched:
         self._changed: dict[str, set[Sight]] = defaultdict(set)  # by scope: alerts as they are, and as they were before
         self._proofs: set[str] = set()  # events that are told, perhaps anew as they have gone on since
         self._whole: set[str] = set()
-        self._scopes: set[str] = set()  # that something was said of since they were decided last
+        self._scopes: set[str] = set()  # that something was said of
 
     def take(self, chunk: Sequence[Finding], changed: Iterable[Sight]) -> None:
         """Note what `chunk` touches; `changed` is what the ledger says of it."""
@@ -70,8 +60,7 @@ class _Touched:
 
     def scopes(self) -> Iterator[tuple[str, set[Sight] | None, Sequence[Incident]]]:
         """Yield the scopes to decide now, and of each the alerts (None: all) and the incidents, oldest first."""
-        touched, self._scopes = sorted(self._scopes), set()
-        for scope in touched:
+        for scope in sorted(self._scopes):
             if self._ledger.judged_by(scope) != self._plan.hash:
                 self._whole.add(scope)
                 self._ledger.put_judged(scope, self._plan.hash)

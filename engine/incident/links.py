@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from msgspec import Struct
 
@@ -42,19 +42,55 @@ def link(alerts: Sequence[Alert], plan: Plan) -> Links:
     rules = plan.rules()
     silences = {c.rule.id for c in plan.correlations if c.absence is not None}
     ends = [_reach(alert, alert.key[1] in silences) for alert in alerts]
-    by_rule: dict[str, list[int]] = defaultdict(list)
-    for position, alert in enumerate(alerts):
-        by_rule[alert.key[1]].append(position)
-    possible = {p: _causes(p, alerts, ends, by_rule, rules) for p in range(len(alerts))}
-    excused = {p for p, ranked in possible.items() if ranked and alerts[ranked[0].root].severity == SEVERITIES[0]}
-    causes = {p: kept for p, ranked in possible.items() if (kept := [c for c in ranked if _counts(c, excused)])}
+    peers = Peers(alerts)
+    explainers = _explainers(peers, rules)
+    best = {p: next(_causes(p, alerts, ends, peers, explainers, ()), None) for p in range(len(alerts))}
+    excused = {p for p, cause in best.items() if cause and alerts[cause.root].severity == SEVERITIES[0]}
+    ranked = {p: list(_causes(p, alerts, ends, peers, explainers, excused)) if cause else [] for p, cause in best.items()}
+    causes = {p: kept for p, kept in ranked.items() if kept}
     return Links(
         alerts,
-        parent={position: ranked[0].root for position, ranked in causes.items()},
-        others={position: tuple(cause.root for cause in ranked[1:]) for position, ranked in causes.items()},
-        same=[*_refirings(alerts, rules), *_retold(alerts, by_rule)],
-        stage=[*_stages(alerts, by_rule, rules)],
+        parent={position: kept[0].root for position, kept in causes.items()},
+        others={position: tuple(cause.root for cause in kept[1:]) for position, kept in causes.items()},
+        same=[*_refirings(alerts, rules), *_retold(alerts, peers)],
+        stage=[*_stages(alerts, peers, rules)],
     )
+
+
+class Peers:
+    """Alerts of a rule by position, in order of their start, and those of them that have a value for a key: so that an alert
+    is compared with those that it may be linked to, and not with all."""
+
+    def __init__(self, alerts: Sequence[Alert]) -> None:
+        self._alerts = alerts
+        self.by_rule: dict[str, list[int]] = defaultdict(list)
+        for position in sorted(range(len(alerts)), key=lambda p: (alerts[p].starts_at, alerts[p].key)):
+            self.by_rule[alerts[position].key[1]].append(position)
+        self._rank = {p: n for positions in self.by_rule.values() for n, p in enumerate(positions)}
+        self._by_value: dict[tuple[str, str], Mapping[str, Sequence[int]]] = {}
+
+    def agreeing(self, rule_id: str, with_: Alert, by: Iterable[tuple[str, str]]) -> Sequence[int]:
+        """Return the alerts of `rule_id`, earliest first, that have a value in common with `with_` for one of the pairs `by`
+        (key of theirs, key of `with_`), the most telling one; all of them when `by` is empty."""
+        choices = [self._with_values(rule_id, theirs, keyed(with_, its)) for theirs, its in by]
+        if not choices:
+            return self.by_rule.get(rule_id, ())
+        lists = min(choices, key=lambda lists: sum(map(len, lists)))
+        return lists[0] if len(lists) == 1 else self.in_order({p for each in lists for p in each})
+
+    def in_order(self, positions: Iterable[int]) -> Sequence[int]:
+        """Return positions of one rule, earliest first."""
+        return sorted(positions, key=self._rank.__getitem__)
+
+    def _with_values(self, rule_id: str, name: str, values: Iterable[str]) -> list[Sequence[int]]:
+        of_value = self._by_value.get((rule_id, name))
+        if of_value is None:
+            made: dict[str, list[int]] = defaultdict(list)
+            for position in self.by_rule.get(rule_id, ()):
+                for value in keyed(self._alerts[position], name):
+                    made[value].append(position)
+            of_value = self._by_value[rule_id, name] = dict(made)
+        return [of_value[value] for value in values if value in of_value]
 
 
 def keyed(alert: Alert, name: str) -> frozenset[str]:
@@ -69,45 +105,68 @@ def keyed(alert: Alert, name: str) -> frozenset[str]:
     return frozenset((alert.labels[name],)) if name in alert.labels else frozenset()
 
 
+Explainers = Mapping[str, Sequence[tuple[str, Sequence[Explains]]]]
+
+
+def _explainers(peers: Peers, rules: Mapping[str, Rule]) -> Explainers:
+    """Return by the rule of a symptom the rules that there are alerts of and that explain it, with their entries for it."""
+    made: dict[str, list[tuple[str, Sequence[Explains]]]] = {rule_id: [] for rule_id in peers.by_rule}
+    for rule_id in peers.by_rule:
+        entries = rules[rule_id].explains
+        for symptom in {symptom for entry in entries for symptom in entry.rules} & made.keys():
+            made[symptom].append((rule_id, [entry for entry in entries if symptom in entry.rules]))
+    return made
+
+
 def _causes(
     position: int,
     alerts: Sequence[Alert],
     ends: Sequence[datetime],
-    by_rule: Mapping[str, list[int]],
-    rules: Mapping[str, Rule],
-) -> list[Cause]:
-    """Return the possible causes of an alert, the best first: most equal keys, then earliest, then key."""
-    symptom = alerts[position]
-    best: dict[int, Cause] = {}
-    for root, entry in _explainers(symptom.key[1], by_rule, rules):
-        cause = alerts[root]
-        if (
-            root == position
-            or cause.status == "pending"
-            or not _is_severe(cause, entry)
-            or not _equal(cause, symptom, entry.by)
-        ):
-            continue
-        if "source" in entry.by and _is_of_another(cause, symptom):
-            continue
-        if _in_time(cause, ends[root], symptom, entry):
-            found = Cause(root, len(entry.by), entry.at_least != SEVERITIES[0])
-            best[root] = max(best.get(root, found), found, key=lambda cause: (cause.keys, not cause.in_earnest))
-    return sorted(best.values(), key=lambda cause: (-cause.keys, alerts[cause.root].starts_at, alerts[cause.root].key))
+    peers: Peers,
+    explainers: Explainers,
+    excused: Container[int],
+) -> Iterator[Cause]:
+    """Yield the causes of an alert, the best first: most equal keys, then earliest, then key; of one rule the best two.
+
+    Not what has to be severe and is only the sign of something that informs (`excused`).
+    """
+    found: list[Cause] = []
+    for rule_id, entries in explainers.get(alerts[position].key[1], ()):
+        of_rule = _causes_of(position, rule_id, entries, alerts, ends, peers)
+        found += islice((cause for cause in of_rule if not (cause.in_earnest and cause.root in excused)), 2)
+    yield from sorted(found, key=lambda cause: (-cause.keys, alerts[cause.root].starts_at, alerts[cause.root].key))
 
 
-def _explainers(
-    symptom_rule: str, by_rule: Mapping[str, list[int]], rules: Mapping[str, Rule]
-) -> Iterator[tuple[int, Explains]]:
-    for rule_id, positions in by_rule.items():
-        for entry in rules[rule_id].explains:
-            if symptom_rule in entry.rules:
-                yield from ((position, entry) for position in positions)
+def _causes_of(
+    position: int,
+    rule_id: str,
+    entries: Sequence[Explains],
+    alerts: Sequence[Alert],
+    ends: Sequence[datetime],
+    peers: Peers,
+) -> Iterator[Cause]:
+    """Yield the alerts of one rule that may be the cause, the best first, each once: as it is by its best entry."""
+    seen: set[int] = set()
+    for keys in sorted({len(entry.by) for entry in entries}, reverse=True):
+        alike = [entry for entry in entries if len(entry.by) == keys]
+        lists = [peers.agreeing(rule_id, alerts[position], entry.by.items()) for entry in alike]
+        for root in lists[0] if len(lists) == 1 else peers.in_order({p for each in lists for p in each}):
+            if root in seen or root == position:
+                continue
+            explaining = [entry for entry in alike if _explains(alerts[root], ends[root], alerts[position], entry)]
+            if explaining:
+                seen.add(root)
+                yield Cause(root, keys, all(entry.at_least != SEVERITIES[0] for entry in explaining))
 
 
-def _counts(cause: Cause, excused: Container[int]) -> bool:
-    """Tell whether a cause is one: not what has to be severe and is only the sign of something that informs."""
-    return not (cause.in_earnest and cause.root in excused)
+def _explains(cause: Alert, end: datetime, symptom: Alert, entry: Explains) -> bool:
+    return (
+        cause.status != "pending"
+        and _is_severe(cause, entry)
+        and _in_time(cause, end, symptom, entry)
+        and _equal(cause, symptom, entry.by)
+        and not ("source" in entry.by and _is_of_another(cause, symptom))
+    )
 
 
 def _is_severe(root: Alert, entry: Explains) -> bool:
@@ -156,13 +215,14 @@ def _refirings(alerts: Sequence[Alert], rules: Mapping[str, Rule]) -> Iterator[t
                 yield earlier, later
 
 
-def _retold(alerts: Sequence[Alert], by_rule: Mapping[str, list[int]]) -> Iterator[tuple[int, int]]:
+def _retold(alerts: Sequence[Alert], peers: Peers) -> Iterator[tuple[int, int]]:
     """Yield (fuller, vaguer) pairs of one rule: the vaguer lacks entity values (a bare trace) and contradicts nothing."""
-    for positions in by_rule.values():
+    for rule_id, positions in peers.by_rule.items():
         for vague in positions:
             if not is_vague(alerts[vague].key):
                 continue
-            fuller = [p for p in positions if p != vague and _covers(alerts[p], alerts[vague])]
+            named = [(name, name) for name, value in alerts[vague].key[2] if not value.startswith("?")]
+            fuller = [p for p in peers.agreeing(rule_id, alerts[vague], named) if _covers(alerts[p], alerts[vague])]
             if fuller:
                 yield min(fuller, key=lambda p: (-_shared(alerts[p], alerts[vague]), alerts[p].starts_at, alerts[p].key)), vague
 
@@ -197,13 +257,14 @@ def _shared(full: Alert, vague: Alert) -> int:
     return len(set(full.captures) & set(vague.captures))
 
 
-def _stages(alerts: Sequence[Alert], by_rule: Mapping[str, list[int]], rules: Mapping[str, Rule]) -> Iterator[tuple[int, int]]:
+def _stages(alerts: Sequence[Alert], peers: Peers, rules: Mapping[str, Rule]) -> Iterator[tuple[int, int]]:
     """Yield (earlier, later) where the later alert's rule continues the earlier's."""
     for position, alert in enumerate(alerts):
         for entry in rules[alert.key[1]].continues:
-            before = [p for p in by_rule.get(entry.rule, ()) if _is_next(alerts[p], alert, entry)]
-            if before:
-                yield max(before, key=lambda p: (alerts[p].starts_at, alerts[p].key)), position
+            agreeing = peers.agreeing(entry.rule, alert, [(theirs, mine) for mine, theirs in entry.by.items()])
+            before = next((p for p in reversed(agreeing) if _is_next(alerts[p], alert, entry)), None)
+            if before is not None:
+                yield before, position
 
 
 def _is_next(earlier: Alert, later: Alert, entry: Continues) -> bool:
