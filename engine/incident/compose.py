@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from engine.incident import render
+from engine.incident.links import is_of_others
 from engine.incident.troubles import Trouble
 from engine.model.expressions import Result, evaluate
 from engine.model.incidents import Alert, Capture, Evidence, Incident, Roster, Symptom
@@ -49,7 +50,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
         key=root.key,
         revision=0,
         rule=named.rule if named else rule.id,
-        title=render.prose(named.title if named else said.title, environment),
+        title=_title(root, render.prose(named.title if named else said.title, environment)),
         severity=max(severities, key=SEVERITIES.index),
         status="resolved" if over else "open",
         component=rule.component,
@@ -85,6 +86,10 @@ def evidence_ids(trouble: Trouble) -> tuple[str, ...]:
 def proven(ids: Sequence[str], known: Mapping[str, Evidence]) -> tuple[Evidence, ...]:
     """Return the evidence of `ids` that is known, in their order."""
     return tuple(known[event_id] for event_id in ids if event_id in known)
+
+
+def _title(root: Alert, title: str) -> str:
+    return f"Others, not kept apart: {title}" if is_of_others(root.key) else title
 
 
 def _cause(said: render.Words, then: render.Words, environment: Mapping[str, Result]) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from engine.incident.compose import Circumstances, compose, evidence_ids, proven
 from engine.incident.links import link
 from engine.incident.troubles import Trouble, ordered, troubles
-from engine.model.incidents import Alert, Evidence, Incident, Key, Roster
+from engine.model.incidents import OTHERS, Alert, Evidence, Incident, Key, Roster
 from engine.model.rules import Plan
 
 Lookup = Callable[[Sequence[str]], Mapping[str, Evidence]]
@@ -23,8 +23,9 @@ def decide(
 ) -> list[Incident]:
     """Return the new revisions of incidents, oldest trouble first; nothing for what stays as it is.
 
-    A trouble adopts the oldest incident that holds one of its alerts; other incidents that do become `merged` into it. An
-    incident none of whose alerts exist any longer is `retracted`.
+    A trouble adopts the oldest incident that holds one of its alerts; other incidents that do become `merged` into it, as do those
+    of entities that are not kept apart any more into that of all the others. An incident none of whose alerts exist any longer
+    is `retracted`.
 
     Args:
         incidents: last revisions, oldest first, merged ones included.
@@ -84,7 +85,7 @@ def _identities(
         free = [n for n in holders if n not in taken]
         if free:
             taken[min(free, key=lambda n: _strangeness(found[n], incident, n))] = incident.id
-        elif holders:
+        elif holders or (holders := _holders_of_others(incident, of_key)):
             claims.append((incident.id, holders[0]))
     used = {*taken.values(), *(folded for folded, _ in claims)}
     ids = [taken.get(n) or _unused_id(trouble.root, used) for n, trouble in enumerate(found)]
@@ -119,6 +120,13 @@ def _holders(incident: Incident, of_key: Mapping[Key, Mapping[int, Sequence[Aler
             if n not in holders and any(_overlaps(incident, alert, around) for alert in alerts):
                 holders.add(n)
     return sorted(holders)
+
+
+def _holders_of_others(incident: Incident, of_key: Mapping[Key, Mapping[int, Sequence[Alert]]]) -> list[int]:
+    """Return the trouble that an incident is a part of by now whose entity is not kept apart any more."""
+    scope, rule_id, entity = incident.key
+    others = tuple((label, value if label == "cluster" else OTHERS) for label, value in entity)
+    return sorted(of_key.get((scope, rule_id, others), {}))
 
 
 def _overlaps(incident: Incident, alert: Alert, around: Circumstances) -> bool:

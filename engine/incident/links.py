@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 
 from msgspec import Struct
 
-from engine.model.incidents import Alert, Key
+from engine.model.incidents import OTHERS, Alert, Key
 from engine.model.rules import SEVERITIES, Continues, Explains, Plan, Rule
 
 _EVER = datetime.max.replace(tzinfo=UTC)
@@ -228,15 +228,21 @@ def _retold(alerts: Sequence[Alert], peers: Peers) -> Iterator[tuple[int, int]]:
 
 
 def is_vague(key: Key) -> bool:
-    """Tell whether an entity lacks a value that its rule names entities by."""
-    return any(value.startswith("?") for _, value in key[2])
+    """Tell whether an entity lacks a value that its rule names entities by; all that are not kept apart are nobody's double."""
+    return any(value.startswith("?") and value != OTHERS for _, value in key[2])
+
+
+def is_of_others(key: Key) -> bool:
+    """Tell whether an entity stands for all of its rule that are not kept apart."""
+    return any(value == OTHERS for _, value in key[2])
 
 
 def fills_in(full: Key, vague: Key) -> bool:
     """Tell whether `full` names all that `vague` names, and what it lacks."""
     known = dict(full[2])
-    named = ((name, value) for name, value in vague[2] if not value.startswith("?"))
-    return not is_vague(full) and is_vague(vague) and all(known.get(name) == value for name, value in named)
+    if not is_vague(vague) or is_vague(full) or is_of_others(full):
+        return False
+    return all(known.get(name) == value for name, value in vague[2] if not value.startswith("?"))
 
 
 def _covers(full: Alert, vague: Alert) -> bool:
