@@ -23,8 +23,8 @@ def decide(
 ) -> list[Incident]:
     """Return the new revisions of incidents, oldest trouble first; nothing for what stays as it is.
 
-    A trouble adopts the oldest incident that holds one of its alerts; other incidents that do become `merged` into it, as do those
-    of entities that are not kept apart any more into that of all the others. An incident none of whose alerts exist any longer
+    A trouble adopts the oldest incident that holds one of its alerts; other incidents that do become `merged` into it, and that
+    of an entity which is not kept apart any more into that of all the others. An incident none of whose alerts exist any longer
     is `retracted`.
 
     Args:
