@@ -17,6 +17,7 @@ from engine.model.rules import SEVERITIES, Plan, Rule
 
 MAX_VALUES = 10
 MAX_EVIDENCE = 8
+MAX_SYMPTOMS = 500  # told one by one; of the others of a rule one entry says how many they are
 PLACES = ("host", "container", "pod", "namespace", "region", "environment")  # labels that say where a log was taken
 _NUMBERS = ("first", "last", "min", "max", "sum")
 
@@ -122,7 +123,25 @@ def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:
         title = render.prose(render.words(rule, environment).title, environment)
         first = earlier.first_seen if earlier and earlier.first_seen else seen
         found[rule.id, alert.key[2]] = Symptom(rule.id, title, before + count, labels, first)
-    return tuple(found.values())
+    return _bounded(tuple(found.values()))
+
+
+def _bounded(symptoms: tuple[Symptom, ...]) -> tuple[Symptom, ...]:
+    """Return the first symptoms, and the others of each rule as one."""
+    others: dict[str, list[Symptom]] = {}
+    for symptom in symptoms[MAX_SYMPTOMS:]:
+        others.setdefault(symptom.rule, []).append(symptom)
+    summed = (
+        Symptom(
+            rule_id,
+            f"{len(alike):,} others such as: {alike[0].title}",
+            sum(each.count for each in alike),
+            {},
+            min((each.first_seen for each in alike if each.first_seen), default=None),
+        )
+        for rule_id, alike in others.items()
+    )
+    return (*symptoms[:MAX_SYMPTOMS], *summed)
 
 
 def _named(alert: Alert) -> dict[str, str]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from engine.model.incidents import OTHERS, Alert, Key
 from engine.model.rules import SEVERITIES, Continues, Explains, Plan, Rule
 
+MOST_CAUSES: int | None = 2  # of one rule, for one alert: which of them is the best, and whether there are others
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -133,7 +134,7 @@ def _causes(
     found: list[Cause] = []
     for rule_id, entries in explainers.get(alerts[position].key[1], ()):
         of_rule = _causes_of(position, rule_id, entries, alerts, ends, peers)
-        found += islice((cause for cause in of_rule if not (cause.in_earnest and cause.root in excused)), 2)
+        found += islice((cause for cause in of_rule if not (cause.in_earnest and cause.root in excused)), MOST_CAUSES)
     yield from sorted(found, key=lambda cause: (-cause.keys, alerts[cause.root].starts_at, alerts[cause.root].key))
 
 
