@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 
 from msgspec import Struct
 
@@ -13,6 +14,7 @@ from engine.model.incidents import OTHERS, Alert, Key
 from engine.model.rules import SEVERITIES, Continues, Explains, Plan, Rule
 
 MOST_CAUSES: int | None = 2  # of one rule, for one alert: which of them is the best, and whether there are others
+_DAWN = datetime.min.replace(tzinfo=UTC)
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -68,6 +70,8 @@ class Peers:
         for position in sorted(range(len(alerts)), key=lambda p: (alerts[p].starts_at, alerts[p].key)):
             self.by_rule[alerts[position].key[1]].append(position)
         self._rank = {p: n for positions in self.by_rule.values() for n, p in enumerate(positions)}
+        self._undated = {alert.key[1] for alert in alerts if not alert.dated}
+        self._latest: dict[int, tuple[Sequence[int], list[datetime]]] = {}  # until when any so far went on, by list
         self._by_value: dict[tuple[str, str], Mapping[str, Sequence[int]]] = {}
 
     def agreeing(self, rule_id: str, with_: Alert, by: Iterable[tuple[str, str]]) -> Sequence[int]:
@@ -79,9 +83,26 @@ class Peers:
         lists = min(choices, key=lambda lists: sum(map(len, lists)))
         return lists[0] if len(lists) == 1 else self.in_order({p for each in lists for p in each})
 
+    def in_reach(
+        self, rule_id: str, positions: Sequence[int], ends: Sequence[datetime], symptom: Alert, entry: Explains
+    ) -> Sequence[int]:
+        """Return those of `positions`, alerts of one rule, earliest first, that may be in time to explain `symptom`."""
+        if not symptom.dated or rule_id in self._undated or not positions:
+            return positions
+        before, after = timedelta(seconds=entry.before_s), timedelta(seconds=entry.after_s)
+        begin = symptom.starts_at - after if symptom.starts_at - _DAWN > after else _DAWN
+        end = symptom.starts_at + before if _EVER - symptom.starts_at > before else _EVER
+        known = self._latest.get(id(positions))
+        if known is None or known[0] is not positions:
+            known = positions, list(accumulate((ends[p] for p in positions), max))
+            if isinstance(positions, list):  # a tuple was made for one symptom
+                self._latest[id(positions)] = known
+        first = bisect_left(known[1], begin)
+        return positions[first : bisect_right(positions, end, key=lambda p: self._alerts[p].starts_at)]
+
     def in_order(self, positions: Iterable[int]) -> Sequence[int]:
         """Return positions of one rule, earliest first."""
-        return sorted(positions, key=self._rank.__getitem__)
+        return tuple(sorted(positions, key=self._rank.__getitem__))
 
     def _with_values(self, rule_id: str, name: str, values: Iterable[str]) -> list[Sequence[int]]:
         of_value = self._by_value.get((rule_id, name))
@@ -150,7 +171,8 @@ def _causes_of(
     seen: set[int] = set()
     for keys in sorted({len(entry.by) for entry in entries}, reverse=True):
         alike = [entry for entry in entries if len(entry.by) == keys]
-        lists = [peers.agreeing(rule_id, alerts[position], entry.by.items()) for entry in alike]
+        agreeing = ((entry, peers.agreeing(rule_id, alerts[position], entry.by.items())) for entry in alike)
+        lists = [peers.in_reach(rule_id, some, ends, alerts[position], entry) for entry, some in agreeing]
         for root in lists[0] if len(lists) == 1 else peers.in_order({p for each in lists for p in each}):
             if root in seen or root == position:
                 continue

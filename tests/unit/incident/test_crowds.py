@@ -57,6 +57,7 @@ def test_alerts_are_linked_as_if_each_were_compared_with_all(seed: int, monkeypa
         return peers.by_rule.get(rule_id, ())
 
     monkeypatch.setattr(links_module.Peers, "agreeing", all_of)
+    monkeypatch.setattr(links_module.Peers, "in_reach", lambda _, __, positions, *___: positions)
     monkeypatch.setattr(links_module, "MOST_CAUSES", None)
     assert by_values == troubles(link(some, RULES))
     assert any(trouble.symptoms or trouble.stages for trouble in by_values)
@@ -71,10 +72,11 @@ def test_the_cost_of_a_storm_is_in_line_with_it(monkeypatch: pytest.MonkeyPatch)
         return explain(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(links_module, "_explains", counted)
-    storm = [alert(rule_id, n / 100, topic=f"t{n}") for n in range(1000) for rule_id in ("cause", "symptom")]
-    found = troubles(link(ordered({each.key: (each,) for each in storm}), RULES))
-    assert len(found) == 1000
-    assert compared[0] < 10 * len(storm)
+    for rules, apart in (("cause", "symptom"), 1 / 100), (("symptom", "far"), 30.0):
+        storm = [alert(id_, n * apart, over=True, sources=["a"], topic=f"t{n}") for n in range(1000) for id_ in rules]
+        found = troubles(link(ordered({each.key: (each,) for each in storm}), RULES))
+        assert len(found) == 1000 if rules[0] == "cause" else len(found) >= 1000
+        assert compared[0] < 10 * len(storm)
 
 
 def test_the_incident_of_an_entity_that_is_not_kept_apart_any_more_becomes_part_of_that_of_all_others() -> None:
