@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 from collections.abc import Mapping
 from typing import Any
 from urllib.error import HTTPError, URLError
 
+from engine.exchange import Answer
 from engine.model.notifications import Receipt, State
 
 # Slack is at fault, or it is a matter of time (docs.slack.dev, "Errors" of chat.postMessage); all else is ours to mend
@@ -36,8 +39,47 @@ _NEXT = {
 }
 
 
+_WORD = re.compile(r"[a-z][a-z0-9_]{1,79}")
+
+
+class NotSlack(Exception):
+    """An answer that keeps to no contract of Slack's: a proxy, a gateway or a page for a login stands there. `unsure`: what was
+    sent may have gone through all the same."""
+
+    def __init__(self, why: str, unsure: bool) -> None:
+        super().__init__(why)
+        self.unsure = unsure
+
+
+def checked(answer: Answer) -> None:
+    """Raise NotSlack unless the answer is one of Slack's API: success or failure, a JSON object that says which."""
+    if answer.is_redirect:
+        raise NotSlack(_redirected(answer), unsure=False)
+    if answer.status == 429 or answer.status >= 500:
+        return
+    value = _json(answer)
+    if isinstance(value.get("ok"), bool) and (value["ok"] or _WORD.fullmatch(str(value.get("error", "")))):
+        return
+    raise NotSlack(_stranger(answer), unsure=answer.status < 300)
+
+
+def from_hook(answer: Answer) -> Receipt:
+    """Return the receipt for the answer of an incoming webhook: `ok`, or one word with an underscore that says why not."""
+    word = answer.text.strip()
+    is_page = word.startswith("<") or (len(word) > 2 and "html" in answer.headers.get("content-type", ""))
+    if 200 <= answer.status < 300 and (word == "ok" or not is_page):
+        return Receipt(State.DELIVERED)
+    if answer.is_redirect:
+        return Receipt(State.RETRY_LATER, _redirected(answer))
+    if answer.status == 429 or answer.status >= 500:
+        return from_answer(answer.status, word if _WORD.fullmatch(word) else "", answer.headers)
+    if answer.status >= 400 and "_" in word and _WORD.fullmatch(word):
+        return from_answer(answer.status, word, answer.headers)
+    return Receipt(State.RETRY_LATER, _stranger(answer), unsure=answer.status < 300)
+
+
 def from_answer(status: int, error: str, headers: Mapping[str, Any]) -> Receipt:
-    """Return the receipt for an answer that is no success: HTTP `status`, Slack's `error` word, the answer's headers."""
+    """Return the receipt for an answer of Slack that is no success: HTTP `status`, its `error` word, the answer's headers."""
     if status == 429 or error in ("ratelimited", "rate_limited"):
         return Receipt(State.RETRY_LATER, "Slack asks to wait", after_s=_retry_after_s(headers))
     if status >= 500 or error in _LATER:
@@ -45,11 +87,39 @@ def from_answer(status: int, error: str, headers: Mapping[str, Any]) -> Receipt:
     return Receipt(State.REJECTED, _sentence(status, error))
 
 
+def from_stranger(error: NotSlack) -> Receipt:
+    """Return the receipt for an answer that is not Slack's: nothing in it is final."""
+    return Receipt(State.RETRY_LATER, str(error), unsure=error.unsure)
+
+
 def from_failure(error: Exception) -> Receipt:
     """Return the receipt for a connection that failed: unsure, unless nothing can have been sent."""
     cause = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
     nothing_sent = isinstance(cause, ConnectionRefusedError | socket.gaierror)
-    return Receipt(State.RETRY_LATER, f"Slack cannot be reached ({type(cause).__name__})", unsure=not nothing_sent)
+    how = "does not answer in time" if isinstance(cause, TimeoutError) else f"cannot be reached ({type(cause).__name__})"
+    return Receipt(State.RETRY_LATER, f"Slack {how}", unsure=not nothing_sent)
+
+
+def _redirected(answer: Answer) -> str:
+    where = answer.redirection()
+    return (
+        f"a redirect to {where} (status {answer.status}) stands where Slack should answer; it is not followed, as it would take"
+        " the token there; check base_url or webhook_url, and the proxy"
+    )
+
+
+def _stranger(answer: Answer) -> str:
+    quoted = answer.quoted()
+    what = f": {quoted}" if quoted else ""
+    return f"not Slack but something before it answers with status {answer.status}{what}; check the proxy; it is tried again"
+
+
+def _json(answer: Answer) -> Mapping[str, Any]:
+    try:
+        value = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _sentence(status: int, error: str) -> str:
@@ -60,4 +130,4 @@ def _sentence(status: int, error: str) -> str:
 def _retry_after_s(headers: Mapping[str, Any]) -> float:
     values = [value for name, value in headers.items() if name.lower() == "retry-after"]
     first = values[0][0] if values and isinstance(values[0], list) else values[0] if values else ""
-    return float(first) if str(first).isdigit() else 30.0
+    return float(first) if re.fullmatch(r"[0-9]{1,9}", str(first)) else 30.0

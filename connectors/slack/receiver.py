@@ -10,25 +10,50 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from http.client import HTTPException
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
-from connectors.slack.answers import GONE, from_answer, from_failure
+from connectors.slack.answers import GONE, NotSlack, from_answer, from_failure, from_stranger
+from connectors.slack.client import StrictClient
 from connectors.slack.message import Message, is_loud, parent, reply
 from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
 from engine.model.notifications import Notification, Reason, Receipt, State
 
 API = "https://slack.com/api/"
-TIMEOUT_S = 15
 EVENT_TYPE = "tocsin_incident"
+MOST_UNNAMED = 2  # messages of one revision that may be posted while no answer names any
 SKEW_S = 300  # how far Slack's clock and ours may be apart
 PAGES = 10  # of a history that is searched
 
 _UNREADABLE = frozenset(("missing_scope", "not_in_channel", "channel_not_found", "not_allowed_token_type", "no_permission"))
+
+
+_UNNAMED = "Slack's answer says ok and not which message it is"
+
+
+class _Place(Struct, frozen=True):
+    channel: str
+    ts: Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+$")]
+
+
+class _Channel(Struct, frozen=True):
+    id: str
+    name: str = ""
+
+
+class _Message(Struct, frozen=True):
+    ts: Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+$")]
+    metadata: dict[str, Any] = {}
+
+
+class _Page(Struct, frozen=True):
+    channels: list[_Channel] = []
+    messages: list[_Message] = []
+    response_metadata: dict[str, Any] | None = None
 
 
 class _Answer(Protocol):
@@ -68,6 +93,8 @@ class SlackReceiver(Struct, frozen=True):
         except SlackApiError as error:
             answer: _Answer = error.response
             receipt = from_answer(answer.status_code, str(_field(answer, "error")), answer.headers)
+        except NotSlack as error:
+            receipt = Receipt(State.REJECTED, str(error)) if talk.is_given_up else from_stranger(error)
         except (OSError, HTTPException, SlackClientError, ValueError) as error:
             receipt = from_failure(error)
         return Receipt(receipt.state, receipt.why, receipt.after_s, receipt.unsure, talk.marks, talk.sent)
@@ -77,7 +104,7 @@ def open_receiver(channel: str, token: str, base_url: str = API) -> SlackReceive
     """Return the receiver of `channel`. Raises UsageError when the token would travel unprotected to `base_url`."""
     if not may_carry_secrets(base_url):
         raise UsageError(f"{base_url}: a token is sent to https addresses and to this machine only")
-    return SlackReceiver(channel, WebClient(token=token, base_url=base_url, timeout=TIMEOUT_S, retry_handlers=[]))
+    return SlackReceiver(channel, StrictClient(token=token, base_url=base_url, retry_handlers=[]))
 
 
 class _Talk:
@@ -87,6 +114,7 @@ class _Talk:
         self._client, self._channel, self._what = client, channel, notification
         self.marks = dict(notification.marks)
         self.sent = 0
+        self.is_given_up = False
 
     def tell(self) -> None:
         self._recover()
@@ -126,7 +154,8 @@ class _Talk:
         return True
 
     def _post(self, message: Message) -> None:
-        answer = self._client.chat_postMessage(
+        place = self._place(
+            self._client.chat_postMessage,
             channel=self._channel,
             text=message.text,
             blocks=message.blocks,
@@ -134,8 +163,27 @@ class _Talk:
             unfurl_links=False,
             unfurl_media=False,
         )
+        self.marks = {"channel": place.channel, "ts": place.ts}
+
+    def _place(self, post: Callable[..., Any], **message: Any) -> _Place:
+        """Post a message and return where it is.
+
+        When an answer says that it is there but not where, it may be looked for, and posted MOST_UNNAMED times for a revision.
+        """
+        revision, _, posted = self.marks.get("unnamed", "").partition("/")
+        times = int(posted) if revision == str(self._what.incident.revision) else 0
+        if times >= MOST_UNNAMED:
+            self.is_given_up = True
+            raise NotSlack(f"{_UNNAMED}, {times} times: it is not posted again until there is something new", unsure=True)
+        answer = post(**message)
         self.sent += 1
-        self.marks = {"channel": str(answer["channel"]), "ts": str(answer["ts"])}
+        try:
+            place = convert(answer.data, _Place)
+        except ValidationError:
+            self.marks["unnamed"] = f"{self._what.incident.revision}/{times + 1}"
+            raise NotSlack(f"{_UNNAMED}; it is looked for before it is posted again", unsure=True) from None
+        self.marks.pop("unnamed", None)
+        return place
 
     def _answer(self) -> None:
         said, incident = reply(self._what), self._what.incident
@@ -143,7 +191,8 @@ class _Talk:
         if said is None or (self.marks.get("reply") == mark and self._what.reason is not Reason.REPEATED):
             return
         if self._what.unsure_since is None or not self._is_said(mark, self._what.unsure_since):
-            self._client.chat_postMessage(
+            self._place(
+                self._client.chat_postMessage,
                 channel=self.marks["channel"],
                 thread_ts=self.marks["ts"],
                 reply_broadcast=is_loud(self._what.reason),
@@ -151,7 +200,6 @@ class _Talk:
                 blocks=said.blocks,
                 metadata=self._metadata(mark),
             )
-            self.sent += 1
         self.marks["reply"] = mark
 
     def _is_said(self, mark: str, since: datetime) -> bool:
@@ -170,9 +218,9 @@ class _Talk:
             return name
         for kind in ("public_channel", "private_channel"):  # apart: the app may be allowed to list only one of them
             for page in self._pages(self._client.conversations_list, {"types": kind}):
-                for channel in page.get("channels", []):
-                    if channel["name"] == name:
-                        return str(channel["id"])
+                for channel in page.channels:
+                    if channel.name == name:
+                        return channel.id
         return None
 
     def _search(
@@ -181,24 +229,27 @@ class _Talk:
         """Return the ts of the oldest message that carries `key`, None when there is none or it may not be read."""
         asked = {**place, "include_all_metadata": True, "oldest": str(since.timestamp() - SKEW_S)}
         found = [
-            str(message["ts"])
+            message.ts
             for page in self._pages(read, asked)
-            for message in page.get("messages", [])
-            if message.get("metadata", {}).get("event_payload") == key
+            for message in page.messages
+            if message.metadata.get("event_payload") == key
         ]
         return min(found, key=float, default=None)
 
-    def _pages(self, read: Callable[..., Any], asked: Mapping[str, Any]) -> list[Any]:
-        pages, cursor = [], ""
+    def _pages(self, read: Callable[..., Any], asked: Mapping[str, Any]) -> list[_Page]:
+        pages, cursor = list[_Page](), ""
         try:
             for _ in range(PAGES):
-                pages.append(read(**asked, limit=200, **({"cursor": cursor} if cursor else {})))
-                cursor = (pages[-1].get("response_metadata") or {}).get("next_cursor") or ""
+                answer = read(**asked, limit=200, **({"cursor": cursor} if cursor else {}))
+                pages.append(convert(answer.data, _Page))
+                cursor = str((pages[-1].response_metadata or {}).get("next_cursor") or "")
                 if not cursor:
                     break
         except SlackApiError as error:
             if _field(error.response, "error") not in _UNREADABLE:
                 raise
+        except ValidationError as error:
+            raise NotSlack(f"Slack's answer is not as Slack documents it ({error})", unsure=False) from None
         return pages
 
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from http.client import HTTPException
+from urllib.request import Request
 
 from msgspec import Struct
-from slack_sdk.errors import SlackClientError
-from slack_sdk.webhook import WebhookClient
 
-from connectors.slack.answers import from_answer, from_failure
+from connectors.slack.answers import from_failure, from_hook
 from connectors.slack.message import Message, parent, reply
-from connectors.slack.receiver import TIMEOUT_S
 from engine.errors import UsageError
+from engine.exchange import exchange
 from engine.model.addresses import may_carry_secrets
-from engine.model.notifications import Notification, Reason, Receipt, State
+from engine.model.notifications import Notification, Reason, Receipt
 
 _WHOLE = frozenset((Reason.OPENED, Reason.REOPENED, Reason.ROOT_CHANGED, Reason.BACKFILL, Reason.DIGEST, Reason.TEST))
 
 
 class SlackWebhookReceiver(Struct, frozen=True):
-    """The channel that the webhook of `client` belongs to."""
+    """The channel that the incoming webhook `url` belongs to."""
 
-    client: WebhookClient
+    url: str
+
+    def __repr__(self) -> str:
+        return "SlackWebhookReceiver()"  # the address is a secret
 
     @property
     def edits(self) -> bool:
@@ -31,25 +34,25 @@ class SlackWebhookReceiver(Struct, frozen=True):
     @property
     def lane(self) -> str:
         """The webhook: about one message a second."""
-        return f"slack:{self.client.url}"
+        return f"slack:{self.url}"
 
     def deliver(self, notification: Notification) -> Receipt:
         """Post the incident, or one line on what changed. After an attempt of unknown outcome a message may come twice."""
         message = _message(notification)
+        body = {"text": message.text, "blocks": message.blocks, "unfurl_links": False, "unfurl_media": False}
+        headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "tocsin"}
+        request = Request(self.url, json.dumps(body).encode(), headers, method="POST")  # noqa: S310 - checked when it was opened
         try:
-            answer = self.client.send(text=message.text, blocks=message.blocks, unfurl_links=False, unfurl_media=False)
-        except (OSError, HTTPException, SlackClientError, ValueError) as error:
+            return from_hook(exchange(request))
+        except (OSError, HTTPException, ValueError) as error:
             return from_failure(error)
-        if answer.status_code == 200:
-            return Receipt(State.DELIVERED)
-        return from_answer(answer.status_code, answer.body.strip()[:100], answer.headers)
 
 
 def open_webhook_receiver(url: str) -> SlackWebhookReceiver:
     """Return the receiver behind `url`, which is a secret itself. Raises UsageError when it would travel unprotected."""
     if not may_carry_secrets(url):
         raise UsageError("webhook_url: such an address is used with https and on this machine only")
-    return SlackWebhookReceiver(WebhookClient(url, timeout=TIMEOUT_S, retry_handlers=[]))
+    return SlackWebhookReceiver(url)
 
 
 def _message(notification: Notification) -> Message:

@@ -27,6 +27,9 @@ class TerminalReceiver(Struct, frozen=True):
         return ""
 
     def deliver(self, notification: Notification) -> Receipt:
-        """Show it; a terminal cannot refuse."""
-        self.show(notification)
+        """Show it. Where nothing can be written, as to a full disk or a closed pipe, it is tried again later."""
+        try:
+            self.show(notification)
+        except OSError as error:
+            return Receipt(State.RETRY_LATER, f"the terminal cannot be written to ({error.strerror or type(error).__name__})")
         return Receipt(State.DELIVERED)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-import urllib.request
+import re
+import socket
 from collections.abc import Callable, Mapping
 from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import URLError
 from urllib.parse import urlsplit
+from urllib.request import Request
 
 from msgspec import Struct
 
 from engine.errors import UsageError
+from engine.exchange import Answer, exchange
 from engine.model.addresses import may_carry_secrets
 from engine.model.incidents import Incident
 from engine.model.notifications import Notification, Receipt, State
@@ -20,15 +23,7 @@ from engine.model.notifications import Notification, Receipt, State
 __all__ = ["WebhookReceiver", "open_receiver"]
 
 SCHEMA = 1
-TIMEOUT_S = 15
-_LATER = frozenset((408, 425, 429))
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the token to another host: it is answered as what it is, a refusal."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
+_FINAL = frozenset((400, 410, 413, 415, 422))  # who listens has judged the document itself, or is gone for good
 
 
 class WebhookReceiver(Struct, frozen=True):
@@ -55,20 +50,19 @@ class WebhookReceiver(Struct, frozen=True):
         return f"webhook:{urlsplit(self.url).hostname}"
 
     def deliver(self, notification: Notification) -> Receipt:
-        """Post it. 2xx is delivered; 408, 425, 429 and 5xx are tried again later; everything else is a refusal."""
-        opener = urllib.request.build_opener(_NoRedirects)
+        """Post it. 2xx is delivered; 400, 410, 413, 415 and 422 are refusals of what was sent; everything else is tried again
+        later: a proxy may have said it, or somebody mends an address or a token."""
         try:
-            with opener.open(self._request(notification), timeout=TIMEOUT_S):
-                return Receipt(State.DELIVERED)
-        except HTTPError as error:
-            with error:
-                return _refused(error)
-        except (OSError, HTTPException) as error:
+            return _receipt(exchange(self._request(notification)))
+        except (OSError, HTTPException, ValueError) as error:
             cause = error.reason if isinstance(error, URLError) else error
-            sure = isinstance(cause, ConnectionRefusedError)
-            return Receipt(State.RETRY_LATER, f"the webhook cannot be reached ({type(cause).__name__})", unsure=not sure)
+            sure = isinstance(cause, ConnectionRefusedError | socket.gaierror)
+            how = (
+                "does not answer in time" if isinstance(cause, TimeoutError) else f"cannot be reached ({type(cause).__name__})"
+            )
+            return Receipt(State.RETRY_LATER, f"the webhook {how}", unsure=not sure)
 
-    def _request(self, notification: Notification) -> urllib.request.Request:
+    def _request(self, notification: Notification) -> Request:
         incident, reason = notification.incident, notification.reason.value
         document = {"schema": SCHEMA, "reason": reason, "news": notification.news, "incident": self.value_of(incident)}
         document["links"] = {link.kind: link.url for link in notification.links}
@@ -80,7 +74,7 @@ class WebhookReceiver(Struct, frozen=True):
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         body = json.dumps(document, ensure_ascii=False).encode()
-        return urllib.request.Request(self.url, body, headers, method="POST")  # noqa: S310 - the scheme is checked in open_receiver
+        return Request(self.url, body, headers, method="POST")  # noqa: S310 - the scheme is checked in open_receiver
 
 
 def open_receiver(url: str, value_of: Callable[[Incident], Mapping[str, Any]], token: str = "") -> WebhookReceiver:
@@ -95,9 +89,16 @@ def open_receiver(url: str, value_of: Callable[[Incident], Mapping[str, Any]], t
     return WebhookReceiver(url, value_of, token)
 
 
-def _refused(error: HTTPError) -> Receipt:
-    why = f"the webhook answers with status {error.code}"
-    if error.code not in _LATER and error.code < 500:
+def _receipt(answer: Answer) -> Receipt:
+    if 200 <= answer.status < 300:
+        return Receipt(State.DELIVERED)
+    if answer.is_redirect:
+        what = f"a redirect to {answer.redirection()} (status {answer.status}), which is not followed; check url"
+        return Receipt(State.RETRY_LATER, f"the webhook answers with {what}")
+    quoted = answer.quoted()
+    why = f"the webhook answers with status {answer.status}{f': {quoted}' if quoted else ''}"
+    if answer.status in _FINAL:
         return Receipt(State.REJECTED, why)
-    after = error.headers.get("Retry-After", "")
-    return Receipt(State.RETRY_LATER, why, after_s=float(after) if after.isdigit() else None, unsure=error.code >= 500)
+    after = answer.headers.get("retry-after", "")
+    after_s = float(after) if re.fullmatch(r"[0-9]{1,9}", after) else None
+    return Receipt(State.RETRY_LATER, why, after_s=after_s, unsure=answer.status >= 500)

@@ -19,6 +19,7 @@ MOST_OF_A_NAME = 28  # columns of what cannot be judged, often a path, so that t
 MOST_ITEMS = 5  # of pending, minor, unknown, blind and notes; --format json has them all
 MOST_ALIKE = 5  # incidents told in full that differ in whom they concern; of the others a line each says that
 MOST_LINES = 40  # of these
+MOST_IN_FULL = 100  # incidents, of whatever kind
 MOST_MINOR = 3  # told in full where nothing worse is: someone asks what the little they paste means
 
 _NUMBER = re.compile(r"(\d+)")
@@ -30,10 +31,12 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     in_full = triage.minor[:MOST_MINOR] if _only_minor(triage) else ()
     minor = triage.minor[len(in_full) :]
     incidents, alike = _apart(triage.incidents)
+    more, incidents = incidents[MOST_IN_FULL:], incidents[:MOST_IN_FULL]
     for incident in (*incidents, *in_full):
         page.append("\n").append(render_incident(incident, width))
-    if alike or triage.pending or minor or triage.unknown or triage.blind or triage.quarantined or triage.notes:
+    if alike or more or triage.pending or minor or triage.unknown or triage.blind or triage.quarantined or triage.notes:
         page.append("\n")
+    _items(page, "More", [_alike(i) for i in more], width, MOST_LINES)
     _items(page, "Alike", [_alike(i) for i in sorted(alike, key=_named)], width, MOST_LINES)
     _items(page, "Pending", [_pending(i) for i in triage.pending], width)
     _items(page, "Minor", [_minor(i) for i in minor], width)

@@ -23,6 +23,7 @@ from engine.model.visible import visible
 MARGIN = 10  # columns of the left-hand words (Cause, Fix ...)
 EVIDENCE_EVENTS = 3
 EVIDENCE_LINES = 3
+MOST_SYMPTOMS = 20
 SEVERITY_STYLES: Mapping[str, str] = {
     "critical": "bold white on red",
     "high": "bold red",
@@ -49,8 +50,10 @@ def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] =
     for number, event in enumerate(telling(incident.evidence)):
         _proof(page, "Proof" if number == 0 else "", event, width)
     heading = DIGEST_HEADINGS.get(incident.rule, "Explains")
-    for number, symptom in enumerate(incident.symptoms):
+    for number, symptom in enumerate(incident.symptoms[:MOST_SYMPTOMS]):
         _prose(page, heading if number == 0 else "", _symptom(symptom), width)
+    if len(incident.symptoms) > MOST_SYMPTOMS:
+        _prose(page, "", f"and {len(incident.symptoms) - MOST_SYMPTOMS} more; --format json lists them", width)
     _prose(page, "Or", ", ".join(incident.also_possible), width)
     for number, check in enumerate(incident.next_checks):
         _prose(page, "Check" if number == 0 else "", check, width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from engine.correlate.counts import Counted
+from engine.correlate.measure import Counted
 from engine.correlate.windows import Holds
 from engine.model.expressions import Expression, evaluate
 from engine.model.rules import Correlation, Plan, Signature

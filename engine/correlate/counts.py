@@ -12,71 +12,33 @@ from msgspec.structs import astuple, replace
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
+from engine.correlate.apart import (
+    Apart,
+    Borders,
+    Place,
+    entity_of_others,
+    is_of_others,
+    of_others,
+    rule_of_others,
+    told_together,
+)
 from engine.correlate.entries import Entry, Kind, Part, entries, newest, placed
-from engine.correlate.episodes import Episode, Opening, Signal, episodes
+from engine.correlate.episodes import Episode, Signal, episodes
 from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, word_value
+from engine.correlate.measure import Counted, Measure
 from engine.correlate.series import Series
 from engine.correlate.tally import Occurrence, occurrence
-from engine.correlate.versions import Bounds, within, written
+from engine.correlate.version_filter import VersionFilter
 from engine.correlate.voices import ANYBODY, Speakers, Voices, printers
 from engine.model.configs import Setting, settings_of
-from engine.model.incidents import Alert, Key, Verdict
-from engine.model.matches import Match, Value
+from engine.model.incidents import Alert, Verdict
+from engine.model.matches import Match
 from engine.model.rules import Rule
 from engine.quarantine import attempt
 
-MAX_SERIES = 20_000  # of one rule in one scope
 FORGOTTEN_AFTER = timedelta(hours=24)
 _SWEPT_EVERY = timedelta(hours=1)
 _in_time = attrgetter("at", "first")
-
-
-class Counted(Struct, frozen=True):
-    """A rule whose matches are counted, with what its signature says of them."""
-
-    rule_id: str
-    collapse_s: float = 0.0
-    distinct: tuple[str, ...] = ()
-    component: str = "any"
-    versions: Bounds = ()
-
-
-class Measure(Struct, frozen=True):
-    """What a rule asks of its matches: when it begins to hold, and which capture or label each of them must have.
-
-    `apart`: matches with different values of it are kept apart, so that no bound makes two values one. `timed`: it
-    matters when each of them was, also of those that are kept only as sums.
-    """
-
-    opening: Opening
-    field: str = ""
-    apart: bool = False
-    timed: bool = True
-
-    def takes(self, match: Match) -> bool:
-        """Return whether `match` has what is measured: any value, or a number where values are not kept apart."""
-        if not self.field:
-            return True
-        value = self._measured(match)
-        return value is not None and (self.apart or not isinstance(value, str))
-
-    def value(self, match: Match) -> str:
-        """Return by which value `match` is kept apart."""
-        return str(self._measured(match)) if self.apart else ""
-
-    def _measured(self, match: Match) -> Value | None:
-        return match.captures.get(self.field, match.labels.get(self.field))
-
-
-class Place(Struct, frozen=True, array_like=True):
-    """Where a match is kept: `values` are its entity's, by sorted label, None where missing. `source_id` is set only where the
-    answer may depend on it: for a missing value, or a rule of some versions. `value`: see Measure."""
-
-    rule_id: str
-    source_id: str
-    dated: bool
-    values: tuple[str | None, ...]
-    value: str = ""
 
 
 class _Row(Struct, frozen=True):
@@ -91,9 +53,9 @@ class _State(Struct, frozen=True):
     due: list[tuple[Entity, datetime | None]] = field(default_factory=list)
     final_before: datetime | None = None
     swept: datetime | None = None
-    refused: int = 0
     bindings_seen: int = -1
     complete_seen: datetime | None = None
+    borders: Borders = Borders()
 
 
 class _Added(Struct, frozen=True, array_like=True):
@@ -112,8 +74,8 @@ class _Changes(Struct, frozen=True):
     told: list[tuple[Entity, str]]
     due: list[tuple[Entity, datetime | None]]
     over: list[Entity]
-    refused: int
     complete_seen: datetime | None
+    borders: Borders = Borders()
 
 
 class _Judged(Struct, frozen=True):
@@ -139,7 +101,8 @@ class Counts:
         self._measure = measure
         self._forgotten_after = max(FORGOTTEN_AFTER, measure.opening.timespan)
         self._words = sorted(rule.entity.items())
-        self._by_source = frozenset(each.rule_id for each in counted if each.versions or rule.versions)
+        self._labels = [label for label, _ in self._words]
+        self._versions = VersionFilter(rule, self._counted)
         self._voices = Voices.of(rule, speakers)
         self.dirty = False
         self._series: dict[Place, Series] = {}
@@ -152,13 +115,16 @@ class Counts:
         self._added: dict[Place, list[Occurrence]] = {}  # since that was done
         self._due_moved: set[Entity] = set()
         self._rewritten = False  # whether more has changed since then than what was added, told and due
-        self._outside: dict[Place, str] = {}
         self._final_before: datetime | None = None
         self._swept: datetime | None = None
-        self._refused = 0
+        self._apart = Apart(self._counted)
         self._asked: set[Entity] = set()
         self._bindings_seen = -1
         self._complete_seen: datetime | None = None
+
+    @cached_property
+    def _rule_of_others(self) -> Rule:
+        return rule_of_others(self._rule)
 
     @cached_property
     def _settings(self) -> frozenset[Setting]:
@@ -168,15 +134,14 @@ class Counts:
         """Take a match; one of a counted rule that lacks what is measured says nothing."""
         if match.rule_id in self._counted and not self._measure.takes(match):
             return
-        place = self._place(match, facts.scope)
-        series = self._series.get(place)
-        if series is None:
-            if len(self._series) >= MAX_SERIES:
-                self._refused += 1
+        place, tick = self._place(match, facts.scope), facts.clocks.tick
+        if place not in self._series and not self._take(place, self._entity(place, facts), tick):
+            self.dirty = True
+            if not self._is_told_together(place):
                 return
-            series = self._series[place] = self._empty(match.rule_id)
-            self._keep(place, self._entity(place, facts))
-        series.touched = facts.clocks.tick
+            place = self._others(place)
+        series = self._series[place]
+        series.touched = tick
         self.dirty = True
         one = occurrence(match)
         is_new = series.add(one)
@@ -185,9 +150,53 @@ class Counts:
         if is_new:
             self._asked.add(self._entity_of[place])
 
+    def _take(self, place: Place, entity: Entity, tick: datetime | None) -> bool:
+        """Make room for a new place; return whether it is kept apart."""
+        self._sweep(tick)
+        if not self._apart.admits(place, tick):
+            return False
+        self._series[place] = self._empty(place.rule_id)
+        self._keep(place, entity)
+        self._leave_out(self._apart.take(place, tick))
+        return place in self._series
+
+    def _leave_out(self, places: Iterable[Place]) -> None:
+        """Keep places no longer apart: there are too many."""
+        for place in places:
+            entity, series = self._entity_of[place], self._series[place]
+            self._drop(place)
+            self._asked.add(entity)
+            self._rewritten = True
+            if self._is_told_together(place):
+                others = self._others(place)
+                self._series[others].absorb(series)
+                self._asked.add(self._entity_of[others])
+
+    def _is_told_together(self, place: Place) -> bool:
+        return self._measure.single and place.rule_id in self._counted
+
+    def _others(self, place: Place) -> Place:
+        """Return where the matches of `place` are kept, which is not kept apart."""
+        others = of_others(self._labels, place)
+        if others not in self._series:
+            self._series[others] = self._empty(others.rule_id)
+            self._keep(others, entity_of_others(self._labels, others))
+        return others
+
+    def _drop(self, place: Place) -> None:
+        entity = self._entity_of.pop(place)
+        del self._series[place]
+        self._versions.forget(place)
+        self._places[entity].discard(place)
+        if not self._places[entity]:
+            del self._places[entity]
+            self._over.pop(entity, None)
+
     def on_retract(self, match: Match, facts: Facts) -> None:
         """Take a match back."""
         place = self._place(match, facts.scope)
+        if place not in self._series and self._is_told_together(place) and of_others(self._labels, place) in self._series:
+            place = of_others(self._labels, place)
         if place in self._series and self._series[place].retract(match.event_id):
             self._asked.add(self._entity_of[place])
             self.dirty = self._rewritten = True
@@ -224,14 +233,9 @@ class Counts:
         self._asked = set()
 
     def unjudged(self, facts: Facts) -> list[Unjudged]:
-        """Return the rules left out for their versions, and how many matches were more than can be kept."""
-        found = [
-            (place.rule_id, f"is for {written(self._bounds(place.rule_id))}; {place.source_id} runs {version}")
-            for place, version in self._outside.items()
-        ]
-        if self._refused:
-            found.append((self.rule_id, f"{self._refused} matches of more than {MAX_SERIES} entities were not counted"))
-        return found
+        """Return the rules left out for their versions, and what is not kept apart."""
+        not_apart = [(self.rule_id, sentence) for sentence in self._apart.sentences(self._measure.single)]
+        return [*self._versions.unjudged(), *not_apart]
 
     def snapshot(self) -> str:
         """Return everything as JSON."""
@@ -244,9 +248,9 @@ class Counts:
                 due=list(self._due.items()),
                 final_before=self._final_before,
                 swept=self._swept,
-                refused=self._refused,
                 bindings_seen=self._bindings_seen,
                 complete_seen=self._complete_seen,
+                borders=self._apart.borders,
             )
         )
 
@@ -259,26 +263,31 @@ class Counts:
         due = [(entity, self._due[entity]) for entity in moved if entity in self._due]
         over = [entity for entity in moved if entity not in self._due]
         self._is_stored()
-        return dumps(_Changes(added, self.told.changes(), due, over, self._refused, self._complete_seen))
+        return dumps(_Changes(added, self.told.changes(), due, over, self._complete_seen, self._apart.borders))
 
     def restore(self, text: str, *since: str) -> None:
         """Continue from a snapshot and the changes after it."""
         state = loads(text, _State)
-        self._series = {row.place: row.series for row in state.rows}
+        self._apart = Apart(self._counted, state.borders)
         self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
         for row in state.rows:
+            self._series[row.place] = row.series
             self._keep(row.place, row.entity)
+        for row in state.rows:
+            if not is_of_others(row.entity):
+                self._leave_out(self._apart.take(row.place, row.series.touched))
         self.told, self._due = Told(state.told), dict(state.due)
-        self._final_before, self._swept, self._refused = state.final_before, state.swept, state.refused
+        self._final_before, self._swept = state.final_before, state.swept
         for changes in since:
             self._go_on(loads(changes, _Changes))
         self._is_stored()
 
     def _go_on(self, changes: _Changes) -> None:
         for place, entity, touched, occurrences in map(astuple, changes.added):
-            if place not in self._series:
-                self._series[place] = self._empty(place.rule_id)
-                self._keep(place, entity)
+            if is_of_others(entity):
+                self._others(place)
+            elif place not in self._series and not self._take(place, entity, touched):
+                continue
             series = self._series[place]
             series.touched = touched
             for each in occurrences:
@@ -288,7 +297,8 @@ class Counts:
         self._due.update(changes.due)
         for entity in changes.over:
             self._due.pop(entity, None)
-        self._refused, self._complete_seen = changes.refused, changes.complete_seen
+        self._complete_seen = changes.complete_seen
+        self._apart.borders = changes.borders
 
     def _is_stored(self) -> None:
         self.dirty = self._rewritten = False
@@ -301,7 +311,7 @@ class Counts:
 
     def _place(self, match: Match, scope: str) -> Place:
         values = tuple(word_value(match, label, word, scope) for label, word in self._words)
-        by_source = None in values or match.rule_id in self._by_source or self._voices.asked(match.rule_id)
+        by_source = None in values or match.rule_id in self._versions.rule_ids or self._voices.asked(match.rule_id)
         value = self._measure.value(match) if match.rule_id in self._counted else ""
         return Place(match.rule_id, match.source_id if by_source else "", match.dated, values, value)
 
@@ -317,27 +327,33 @@ class Counts:
         before, self._rewritten = self._entity_of, True
         self._entity_of, self._places, self._over = {}, {}, {}
         for place in self._series:
-            self._keep(place, self._entity(place, facts))
+            self._keep(place, before[place] if is_of_others(before[place]) else self._entity(place, facts))
             if place.source_id or self._settings:
                 self._asked |= {self._entity_of[place], before[place]}
 
     def _alerts(self, entity: Entity, facts: Facts) -> tuple[Alert, ...]:
         counted, signals = self._inputs(entity, facts)
         complete_until = facts.clocks.complete_until()
-        found = episodes(counted, signals, self._measure.opening, self._rule.clear, complete_until)
+        together = is_of_others(entity)
+        rule = self._rule_of_others if together else self._rule
+        found = episodes(counted, signals, self._measure.opening, rule.clear, complete_until)
         self._note_due(entity, found, complete_until)
         dated = any(place.dated for place in self._places.get(entity, ()) if place.rule_id in self._counted)
         key = (facts.scope, self.rule_id, entity)
         over = self._over.get(entity, {})
-        made = [self._made(over.get(episode.since), key, episode, complete_until, dated) for episode in found]
-        self._over[entity] = {each.episode.since: each for each in made if each.episode.ending is not None}
-        alerts = tuple(self._with_settings(each.alert, facts) for each in made if each.alert is not None)
-        return tuple(replace(each, hearsay=True) for each in alerts) if self._is_hearsay(entity, facts) else alerts
-
-    def _made(self, known: _Judged | None, key: Key, episode: Episode, complete_until: datetime | None, dated: bool) -> _Judged:
-        if known is not None and known.episode == episode and known.dated == dated:
-            return known
-        return _Judged(episode, dated, alert_of(key, self._rule, episode, complete_until, dated))
+        made = [
+            each
+            if (each := over.get(episode.since)) is not None and each.episode == episode and each.dated == dated
+            else _Judged(episode, dated, alert_of(key, rule, episode, complete_until, dated))
+            for episode in found
+        ]
+        if self._places.get(entity):
+            self._over[entity] = {each.episode.since: each for each in made if each.episode.ending is not None}
+        alerts = tuple(each.alert for each in made if each.alert is not None)
+        if together:
+            return tuple(told_together(alert, rule, self._apart.beyond) for alert in alerts)
+        alerts = tuple(self._with_settings(alert, facts) for alert in alerts)
+        return tuple(replace(alert, hearsay=True) for alert in alerts) if self._is_hearsay(entity, facts) else alerts
 
     def _with_settings(self, alert: Alert, facts: Facts) -> Alert:
         settings = facts.bindings.settings(alert, self._settings) if self._settings else {}
@@ -356,7 +372,8 @@ class Counts:
         for kind in sorted({**dated, **undated}):
             parts = [*dated.get(kind, ()), *placed(undated.get(kind, ()), last)]
             of = self._counted[kind[0]]
-            counted += entries(parts, of.collapse_s, *kind, distinct=of.distinct)
+            collapse_s = 0.0 if is_of_others(entity) else of.collapse_s  # what is alike of two entities is two things
+            counted += entries(parts, collapse_s, *kind, distinct=of.distinct)
         counted.sort(key=_in_time)
         return counted, self._signals(entity, of_dated, facts)
 
@@ -384,29 +401,7 @@ class Counts:
 
     def _applicable(self, place: Place, facts: Facts) -> list[Part]:
         """Return what is kept at `place`, without matches of versions that its rule is not for."""
-        parts = list(self._series[place].parts())
-        if place.rule_id not in self._by_source or not facts.bindings.knows_version(place.source_id):
-            return parts
-        kept = [part for part in parts if not self._outside_version(place, part, facts)]
-        if len(kept) == len(parts):
-            self._outside.pop(place, None)
-        return kept
-
-    def _outside_version(self, place: Place, part: Part, facts: Facts) -> bool:
-        at = part.at if isinstance(part, Occurrence) else part.first
-        for component, bounds in ((self._rule.component, self._rule.versions), self._of_signature(place.rule_id)):
-            version = facts.bindings.version(place.source_id, component, at) if bounds else None
-            if version is not None and not within(version, bounds):
-                self._outside[place] = version
-                return True
-        return False
-
-    def _of_signature(self, rule_id: str) -> tuple[str, Bounds]:
-        counted = self._counted[rule_id]
-        return counted.component, counted.versions
-
-    def _bounds(self, rule_id: str) -> Bounds:
-        return self._rule.versions or self._counted[rule_id].versions
+        return self._versions.applicable(place, list(self._series[place].parts()), facts)
 
     def _note_due(self, entity: Entity, found: Sequence[Episode], complete_until: datetime | None) -> None:
         """Remember when the last episode of `entity` has to be looked at again though no match came."""
@@ -429,13 +424,14 @@ class Counts:
                 self._series[place].touched = self._series[place].touched or tick
             idle = all(tick - (self._series[place].touched or tick) >= self._forgotten_after for place in places)
             if idle and entity not in self._due and entity not in self._asked:
-                self._forget(entity, places)
+                self._forget(entity, set(places))
+        self._apart.rest(tick, self._forgotten_after)
 
     def _give_up(self, entity: Entity) -> None:
         """Forget what cannot be judged, or it could not be ever after; what was said of it before stands."""
         for place in self._places.pop(entity, set()):
             del self._series[place], self._entity_of[place]
-            self._outside.pop(place, None)
+            self._versions.forget(place)
             self._added.pop(place, None)
         self._over.pop(entity, None)
         self._due.pop(entity, None)
@@ -446,8 +442,7 @@ class Counts:
         if last is not None:
             self._final_before = max(self._final_before or last, last + timedelta(microseconds=1))
         for place in places:
-            del self._series[place], self._entity_of[place]
-            self._outside.pop(place, None)
-        del self._places[entity]
-        self._over.pop(entity, None)
+            self._drop(place)
+            if not is_of_others(entity):
+                self._apart.leave(place)
         self.told.forget(entity)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from engine.codec import dumps, loads
 from engine.correlate.alerts import alert_of
+from engine.correlate.crowd import Border, Crowd
 from engine.correlate.entries import entries
 from engine.correlate.episodes import Episode, Signal, episodes
 from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, word_value
@@ -57,6 +58,7 @@ class _State(Struct, frozen=True):
     refused: int = 0
     bindings_seen: int = -1
     complete_seen: datetime | None = None
+    border: Border = Border()
 
 
 class Pairs:
@@ -82,6 +84,10 @@ class Pairs:
         self._final_before: datetime | None = None
         self._swept: datetime | None = None
         self._refused = 0
+        self._crowd: Crowd[Place] = Crowd(MAX_PLACES)
+        self._entity_of: dict[Place, Entity] = {}
+        self._at: dict[Entity, set[Place]] = {}
+        self._is_bound = True  # whether these two are known
         self._asked: set[Place] = set()
         self._taken = 0  # matches since it was asked last
         self._bindings_seen = -1
@@ -95,9 +101,13 @@ class Pairs:
     def on_match(self, match: Match, facts: Facts) -> None:
         """Take a match; one without a stamp says nothing."""
         place = self._place(match, facts)
-        if not match.dated or self._is_one_too_many(place):
+        if not match.dated:
             return
         self.dirty = True
+        if not self._is_bound:
+            self._rebind(facts)
+        if place not in self._entity_of and not self._take(place, facts):
+            return
         self._taken += 1
         self._asked.add(place)
         if facts.clocks.tick is not None:
@@ -120,12 +130,14 @@ class Pairs:
         """Take note of new bindings, and of deadlines that have come."""
         complete_until = facts.clocks.complete_until()
         rebound = facts.bindings.revision != self._bindings_seen
+        if rebound or not self._is_bound:
+            self._rebind(facts)
         back = complete_until is not None and self._complete_seen is not None and complete_until < self._complete_seen
         come = {entity for entity, due in self._due.items() if complete_until is not None and due <= complete_until}
         if rebound or back:
             self._asked |= self._opened.keys()
         elif come:
-            self._asked |= {place for place in self._opened if self._entity(place, facts) in come}
+            self._asked |= {place for entity in come for place in self._at.get(entity, ())}
         self._bindings_seen, self._complete_seen = facts.bindings.revision, complete_until
         self._sweep(facts)
 
@@ -138,17 +150,21 @@ class Pairs:
         asked, self._asked, self._taken = self._asked, set(), 0
         if not asked:
             return
-        places = self._places(facts)
-        for entity in sorted({self._entity(place, facts) for place in asked} | (self.told.entities() - places.keys())):
-            found = self._answered(places.get(entity, []))
+        entities = {self._entity_of[place] for place in asked if place in self._entity_of}
+        for entity in sorted(entities | (self.told.entities() - self._at.keys())):
+            found = self._answered(sorted(self._at.get(entity, ()), key=repr))
             alerts = self._alerts(entity, *found, facts)
             if self.told.is_news(entity, alerts, facts):
                 self.dirty = True
                 yield Verdict((facts.scope, self.rule_id, entity), alerts, self._settled(found[1]))
 
     def unjudged(self, facts: Facts) -> list[Unjudged]:
-        """Return how many matches were more than can be kept."""
-        return [(self.rule_id, f"{self._refused} matches were more than it can keep")] if self._refused else []
+        """Return what is more than can be kept."""
+        found = [(self.rule_id, f"{self._refused} matches were more than it can keep")] if self._refused else []
+        if self._crowd.beyond:
+            told = f"more than {len(self._crowd):,} entities: about {self._crowd.beyond:,} others are not kept and not judged"
+            found.append((self.rule_id, told))
+        return found
 
     def snapshot(self) -> str:
         """Return everything as JSON."""
@@ -167,6 +183,7 @@ class Pairs:
                 refused=self._refused,
                 bindings_seen=self._bindings_seen,
                 complete_seen=self._complete_seen,
+                border=self._crowd.border,
             )
         )
 
@@ -181,15 +198,44 @@ class Pairs:
         self.told, self._due, self._refused = Told(state.told), dict(state.due), state.refused
         self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
         self._touched, self._final_before, self._swept = dict(state.touched), state.final_before, state.swept
+        self._crowd, self._is_bound = Crowd(MAX_PLACES, None, state.border), False
+        for place in {*self._opened, *self._answers}:
+            for gone in self._crowd.take(place, None):
+                self._opened.pop(gone, None)
+                self._answers.pop(gone, None)
 
     def _no_answers(self, runs: list[tuple[Answer, Answer]] | tuple[()] = ()) -> Answers:
         return Runs(self._within + _INSTANT, runs, MAX_ANSWERS)  # exactly `within` apart is joined too
 
-    def _is_one_too_many(self, place: Place) -> bool:
-        known = place in self._opened or place in self._answers
-        refused = not known and len(self._opened) + len(self._answers) >= MAX_PLACES
-        self._refused += refused
-        return refused
+    def _take(self, place: Place, facts: Facts) -> bool:
+        """Make room for a new place; return whether it is kept."""
+        self._sweep(facts)
+        if not self._crowd.admits(place, facts.clocks.tick):
+            return False
+        self._bind(place, self._entity(place, facts))
+        for gone in self._crowd.take(place, facts.clocks.tick):
+            self._drop(gone)
+        return place in self._entity_of
+
+    def _bind(self, place: Place, entity: Entity) -> None:
+        self._entity_of[place] = entity
+        self._at.setdefault(entity, set()).add(place)
+
+    def _drop(self, place: Place) -> tuple[list[Occurrence], Answers]:
+        """Forget a place; return what was kept of it."""
+        entity = self._entity_of.pop(place)
+        self._at[entity].discard(place)
+        if not self._at[entity]:
+            del self._at[entity]
+        self._touched.pop(place, None)
+        self._asked.discard(place)
+        return self._opened.pop(place, []), self._answers.pop(place, self._no_answers())
+
+    def _rebind(self, facts: Facts) -> None:
+        """Find the entity of every place anew."""
+        self._entity_of, self._at, self._is_bound = {}, {}, True
+        for place in {*self._opened, *self._answers}:
+            self._bind(place, self._entity(place, facts))
 
     def _open(self, place: Place, opening: Occurrence) -> None:
         kept = self._opened.setdefault(place, [])
@@ -206,12 +252,6 @@ class Pairs:
     def _entity(self, place: Place, facts: Facts) -> Entity:
         source_id, values = place
         return bound_entity(self._words, values, source_id, facts)
-
-    def _places(self, facts: Facts) -> dict[Entity, list[Place]]:
-        found: dict[Entity, list[Place]] = {}
-        for place in sorted({*self._opened, *self._answers}, key=repr):
-            found.setdefault(self._entity(place, facts), []).append(place)
-        return found
 
     def _answered(self, places: list[Place]) -> tuple[list[Occurrence], Answers]:
         """Return what is open at `places` and the answers there; what is answered is forgotten."""
@@ -260,15 +300,17 @@ class Pairs:
         if tick is None or (self._swept is not None and tick - self._swept < _SWEPT_EVERY):
             return
         self._swept, self.dirty = tick, True
-        for place in {*self._opened, *self._answers}:
+        self._crowd.rest(tick, FORGOTTEN_AFTER)
+        for place in list(self._entity_of):
             idle = tick - self._touched.setdefault(place, tick) >= FORGOTTEN_AFTER
-            if idle and place not in self._asked and self._entity(place, facts) not in self._due:
-                self._forget(place, facts)
+            if idle and place not in self._asked and self._entity_of[place] not in self._due:
+                self._forget(place)
 
-    def _forget(self, place: Place, facts: Facts) -> None:
-        opened, answers = self._opened.pop(place, []), self._answers.pop(place, self._no_answers())
+    def _forget(self, place: Place) -> None:
+        entity = self._entity_of[place]
+        opened, answers = self._drop(place)
+        self._crowd.give(place)
         last = max((*(each.at for each in opened), *(end.at for _, end in answers)), default=None)
         if last is not None:
             self._final_before = max(self._final_before or last, last + _INSTANT)
-        self._touched.pop(place, None)
-        self.told.forget(self._entity(place, facts))
+        self.told.forget(entity)

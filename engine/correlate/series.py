@@ -59,6 +59,18 @@ class Series:
             self.fold()
         return True
 
+    def absorb(self, other: Series) -> None:
+        """Add everything that `other` holds, which is of no use any more."""
+        while self.width < other.width:
+            self._widen()
+        for stretch, summed in other.folded.items():
+            self._sum(stretch * other.width // self.width, summed)
+        self.horizon = max((each for each in (self.horizon, other.horizon) if each is not None), default=None)
+        self.known = sorted({*self.known, *other.known})[:KNOWN]
+        for each in other.kept:
+            self.add(each)
+        self.touched = max((each for each in (self.touched, other.touched) if each is not None), default=None)
+
     def retract(self, event_id: str) -> bool:
         """Take back what one event added; return whether it was still kept one by one."""
         found = next((each for each in reversed(self.kept) if each.event_id == event_id), None)

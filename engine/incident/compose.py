@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from engine.incident import render
+from engine.incident.links import is_of_others
 from engine.incident.troubles import Trouble
 from engine.model.expressions import Result, evaluate
 from engine.model.incidents import Alert, Capture, Evidence, Incident, Roster, Symptom
@@ -16,6 +17,7 @@ from engine.model.rules import SEVERITIES, Plan, Rule
 
 MAX_VALUES = 10
 MAX_EVIDENCE = 8
+MAX_SYMPTOMS = 500  # told one by one; of the others of a rule one entry says how many they are
 PLACES = ("host", "container", "pod", "namespace", "region", "environment")  # labels that say where a log was taken
 _NUMBERS = ("first", "last", "min", "max", "sum")
 
@@ -49,7 +51,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
         key=root.key,
         revision=0,
         rule=named.rule if named else rule.id,
-        title=render.prose(named.title if named else said.title, environment),
+        title=_title(root, render.prose(named.title if named else said.title, environment)),
         severity=max(severities, key=SEVERITIES.index),
         status="resolved" if over else "open",
         component=rule.component,
@@ -87,6 +89,10 @@ def proven(ids: Sequence[str], known: Mapping[str, Evidence]) -> tuple[Evidence,
     return tuple(known[event_id] for event_id in ids if event_id in known)
 
 
+def _title(root: Alert, title: str) -> str:
+    return f"Others, not kept apart: {title}" if is_of_others(root.key) else title
+
+
 def _cause(said: render.Words, then: render.Words, environment: Mapping[str, Result]) -> str:
     first = render.prose(said.cause, environment)
     return first if then is said else f"{first} Then: {render.prose(then.cause, environment)}"
@@ -117,7 +123,25 @@ def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:
         title = render.prose(render.words(rule, environment).title, environment)
         first = earlier.first_seen if earlier and earlier.first_seen else seen
         found[rule.id, alert.key[2]] = Symptom(rule.id, title, before + count, labels, first)
-    return tuple(found.values())
+    return _bounded(tuple(found.values()))
+
+
+def _bounded(symptoms: tuple[Symptom, ...]) -> tuple[Symptom, ...]:
+    """Return the first symptoms, and the others of each rule as one."""
+    others: dict[str, list[Symptom]] = {}
+    for symptom in symptoms[MAX_SYMPTOMS:]:
+        others.setdefault(symptom.rule, []).append(symptom)
+    summed = (
+        Symptom(
+            rule_id,
+            f"{len(alike):,} others such as: {alike[0].title}",
+            sum(each.count for each in alike),
+            {},
+            min((each.first_seen for each in alike if each.first_seen), default=None),
+        )
+        for rule_id, alike in others.items()
+    )
+    return (*symptoms[:MAX_SYMPTOMS], *summed)
 
 
 def _named(alert: Alert) -> dict[str, str]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from engine.incident.compose import Circumstances, compose, evidence_ids, proven
 from engine.incident.links import link
 from engine.incident.troubles import Trouble, ordered, troubles
-from engine.model.incidents import Alert, Evidence, Incident, Key, Roster
+from engine.model.incidents import OTHERS, Alert, Evidence, Incident, Key, Roster
 from engine.model.rules import Plan
 
 NOT_JUDGED = "nobody judges it any longer"  # how the reason of an incident ends whose rule is gone
@@ -25,9 +25,9 @@ def decide(
 ) -> list[Incident]:
     """Return the new revisions of incidents, oldest trouble first; nothing for what stays as it is.
 
-    A trouble adopts the oldest incident that holds one of its alerts; other incidents that do become `merged` into it. An
-    incident none of whose alerts exist any longer is `retracted`; one whose root's rule is gone is `resolved`, for nobody
-    can say that it was not so.
+    A trouble adopts the oldest incident that holds one of its alerts; other incidents that do become `merged` into it, and that
+    of an entity which is not kept apart any more into that of all the others. An incident none of whose alerts exist any longer
+    is `retracted`; one whose root's rule is gone is `resolved`, for nobody can say that it was not so.
 
     Args:
         incidents: last revisions, oldest first, merged ones included.
@@ -83,12 +83,11 @@ def _identities(
     for incident in incidents:
         if incident.status == "merged":
             continue
-        sharing = {n for key in incident.alerts for n in of_key.get(key, ())}
-        holders = [n for n in sorted(sharing) if _holds(incident, found[n], around)]
+        holders = _holders(incident, of_key, around)
         free = [n for n in holders if n not in taken]
         if free:
             taken[min(free, key=lambda n: _strangeness(found[n], incident, n))] = incident.id
-        elif holders:
+        elif holders or (holders := _holders_of_others(incident, of_key)):
             claims.append((incident.id, holders[0]))
     used = {*taken.values(), *(folded for folded, _ in claims)}
     ids = [taken.get(n) or _unused_id(trouble.root, used) for n, trouble in enumerate(found)]
@@ -106,27 +105,38 @@ def _unused_id(root: Alert, used: Container[str]) -> str:
     return next(id_ for id_ in (new_id(root, n) for n in count()) if id_ not in used)
 
 
-def _by_key(found: Sequence[Trouble]) -> Mapping[Key, list[int]]:
-    """Return the troubles that each key has an alert in: without it, every incident would be compared with every trouble."""
-    known: dict[Key, list[int]] = {}
+def _by_key(found: Sequence[Trouble]) -> Mapping[Key, Mapping[int, Sequence[Alert]]]:
+    """Return the troubles that each key has alerts in, with these: else every incident would be compared with every trouble."""
+    known: dict[Key, dict[int, list[Alert]]] = {}
     for n, trouble in enumerate(found):
-        for key in {alert.key for alert in trouble.alerts()}:
-            known.setdefault(key, []).append(n)
+        for alert in trouble.alerts():
+            known.setdefault(alert.key, {}).setdefault(n, []).append(alert)
     return known
 
 
-def _holds(incident: Incident, trouble: Trouble, around: Circumstances) -> bool:
-    """Return whether an alert of `trouble` is one that `incident` was told for: same key, overlapping time."""
-    for alert in trouble.alerts():
-        if alert.key not in incident.alerts:
-            continue
-        window = timedelta(seconds=around.rules[alert.key[1]].reopen_window_s)
-        start, end = _span(incident)
-        if start is None or end is None or not alert.dated:
-            return True
-        if alert.starts_at - window <= end and start <= (alert.ends_at or alert.last_seen) + window:
-            return True
-    return False
+def _holders(incident: Incident, of_key: Mapping[Key, Mapping[int, Sequence[Alert]]], around: Circumstances) -> list[int]:
+    """Return the troubles with an alert that `incident` was told for: same key, overlapping time."""
+    holders: set[int] = set()
+    for key in incident.alerts:
+        for n, alerts in of_key.get(key, {}).items():
+            if n not in holders and any(_overlaps(incident, alert, around) for alert in alerts):
+                holders.add(n)
+    return sorted(holders)
+
+
+def _holders_of_others(incident: Incident, of_key: Mapping[Key, Mapping[int, Sequence[Alert]]]) -> list[int]:
+    """Return the trouble that an incident is a part of by now whose entity is not kept apart any more."""
+    scope, rule_id, entity = incident.key
+    others = tuple((label, value if label == "cluster" else OTHERS) for label, value in entity)
+    return sorted(of_key.get((scope, rule_id, others), {}))
+
+
+def _overlaps(incident: Incident, alert: Alert, around: Circumstances) -> bool:
+    window = timedelta(seconds=around.rules[alert.key[1]].reopen_window_s)
+    start, end = _span(incident)
+    if start is None or end is None or not alert.dated:
+        return True
+    return alert.starts_at - window <= end and start <= (alert.ends_at or alert.last_seen) + window
 
 
 def _span(incident: Incident) -> tuple[datetime | None, datetime | None]:

@@ -13,11 +13,11 @@ from engine.model.rules import Plan
 from engine.ports import Ledger
 from engine.quarantine import OF_THE_HOST, Quarantine, attempt
 
-CHUNK = 1000  # findings between two decisions: bounds memory, and the cost of deciding in a storm
+CHUNK = 1000  # findings that are put into the ledger at once: they are not held in memory besides
 
 
 def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger, quarantine: Quarantine | None = None) -> Iterator[Incident]:
-    """Yield new revisions of incidents; the last one of an id is its state when the findings end.
+    """Yield new revisions of incidents, decided once all findings are in the ledger: a storm costs what it is.
 
     Decided again is what may be linked with what was said, by rule, entity and time; all of a scope when somebody else is
     known to belong to it, or when it was last decided by other rules. What raises goes into `quarantine`: the alerts of one
@@ -25,11 +25,11 @@ def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger, quarantine: Q
     """
     waiting, touched = iter(findings), _Touched(plan, ledger)
     while chunk := list(islice(waiting, CHUNK)):
-        changed = _put_each(chunk, ledger, quarantine)
-        for scope, seen, incidents in touched.by(chunk, changed):
-            revisions = _decided(scope, ledger.alerts(scope, seen), incidents, plan, ledger, quarantine)
-            ledger.put_incidents(revisions)
-            yield from revisions
+        touched.take(chunk, _put_each(chunk, ledger, quarantine))
+    for scope, seen, incidents in touched.scopes():
+        revisions = _decided(scope, ledger.alerts(scope, seen), incidents, plan, ledger, quarantine)
+        ledger.put_incidents(revisions)
+        yield from revisions
 
 
 def regroup(plan: Plan, ledger: Ledger, quarantine: Quarantine | None = None) -> Iterator[Incident]:
@@ -129,20 +129,24 @@ class _Touched:
         self._changed: dict[str, set[Sight]] = defaultdict(set)  # by scope: alerts as they are, and as they were before
         self._proofs: set[str] = set()  # events that are told, perhaps anew as they have gone on since
         self._whole: set[str] = set()
+        self._scopes: set[str] = set()  # that something was said of
 
-    def by(
-        self, chunk: Sequence[Finding], changed: Iterable[Sight]
-    ) -> Iterator[tuple[str, set[Sight] | None, Sequence[Incident]]]:
-        """Yield the scopes to decide after `chunk`, and of each the alerts (None: all) and the incidents, oldest first."""
+    def take(self, chunk: Sequence[Finding], changed: Iterable[Sight]) -> None:
+        """Note what `chunk` touches; `changed` is what the ledger says of it."""
         verdicts = [f for f in chunk if isinstance(f, Verdict)]
         rosters = {f.scope for f in chunk if isinstance(f, Roster)}
+        self._whole |= rosters
+        self._scopes |= {verdict.key[0] for verdict in verdicts} | rosters
         self._proofs.update(f.event_id for f in chunk if isinstance(f, Evidence))
         alerts = (alert for verdict in verdicts for alert in verdict.alerts)
         proven = (sight(alert) for alert in alerts if not self._proofs.isdisjoint(alert.evidence))
         for each in (*changed, *proven):
             self._changed[each.key[0]].add(each)
-        for scope in sorted({verdict.key[0] for verdict in verdicts} | rosters):
-            if scope in rosters or self._ledger.judged_by(scope) != self._plan.hash:
+
+    def scopes(self) -> Iterator[tuple[str, set[Sight] | None, Sequence[Incident]]]:
+        """Yield the scopes to decide now, and of each the alerts (None: all) and the incidents, oldest first."""
+        for scope in sorted(self._scopes):
+            if self._ledger.judged_by(scope) != self._plan.hash:
                 self._whole.add(scope)
                 self._ledger.put_judged(scope, self._plan.hash)
             yield scope, *((None, self._ledger.incidents(scope)) if scope in self._whole else self._affected(scope))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import accumulate, islice, pairwise
 
 from msgspec import Struct
 
-from engine.model.incidents import Alert, Key
+from engine.model.incidents import OTHERS, Alert, Key
 from engine.model.rules import SEVERITIES, Continues, Explains, Plan, Rule
 
+MOST_CAUSES: int | None = 2  # of one rule, for one alert: which of them is the best, and whether there are others
+_DAWN = datetime.min.replace(tzinfo=UTC)
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -42,19 +45,74 @@ def link(alerts: Sequence[Alert], plan: Plan) -> Links:
     rules = plan.rules()
     silences = {c.rule.id for c in plan.correlations if c.absence is not None}
     ends = [_reach(alert, alert.key[1] in silences) for alert in alerts]
-    by_rule: dict[str, list[int]] = defaultdict(list)
-    for position, alert in enumerate(alerts):
-        by_rule[alert.key[1]].append(position)
-    possible = {p: _causes(p, alerts, ends, by_rule, rules) for p in range(len(alerts))}
-    excused = {p for p, ranked in possible.items() if ranked and alerts[ranked[0].root].severity == SEVERITIES[0]}
-    causes = {p: kept for p, ranked in possible.items() if (kept := [c for c in ranked if _counts(c, excused)])}
+    peers = Peers(alerts)
+    explainers = _explainers(peers, rules)
+    best = {p: next(_causes(p, alerts, ends, peers, explainers, ()), None) for p in range(len(alerts))}
+    excused = {p for p, cause in best.items() if cause and alerts[cause.root].severity == SEVERITIES[0]}
+    ranked = {p: list(_causes(p, alerts, ends, peers, explainers, excused)) if cause else [] for p, cause in best.items()}
+    causes = {p: kept for p, kept in ranked.items() if kept}
     return Links(
         alerts,
-        parent={position: ranked[0].root for position, ranked in causes.items()},
-        others={position: tuple(cause.root for cause in ranked[1:]) for position, ranked in causes.items()},
-        same=[*_refirings(alerts, rules), *_retold(alerts, by_rule)],
-        stage=[*_stages(alerts, by_rule, rules)],
+        parent={position: kept[0].root for position, kept in causes.items()},
+        others={position: tuple(cause.root for cause in kept[1:]) for position, kept in causes.items()},
+        same=[*_refirings(alerts, rules), *_retold(alerts, peers)],
+        stage=[*_stages(alerts, peers, rules)],
     )
+
+
+class Peers:
+    """Alerts of a rule by position, in order of their start, and those of them that have a value for a key: so that an alert
+    is compared with those that it may be linked to, and not with all."""
+
+    def __init__(self, alerts: Sequence[Alert]) -> None:
+        self._alerts = alerts
+        self.by_rule: dict[str, list[int]] = defaultdict(list)
+        for position in sorted(range(len(alerts)), key=lambda p: (alerts[p].starts_at, alerts[p].key)):
+            self.by_rule[alerts[position].key[1]].append(position)
+        self._rank = {p: n for positions in self.by_rule.values() for n, p in enumerate(positions)}
+        self._undated = {alert.key[1] for alert in alerts if not alert.dated}
+        self._latest: dict[int, tuple[Sequence[int], list[datetime]]] = {}  # until when any so far went on, by list
+        self._by_value: dict[tuple[str, str], Mapping[str, Sequence[int]]] = {}
+
+    def agreeing(self, rule_id: str, with_: Alert, by: Iterable[tuple[str, str]]) -> Sequence[int]:
+        """Return the alerts of `rule_id`, earliest first, that have a value in common with `with_` for one of the pairs `by`
+        (key of theirs, key of `with_`), the most telling one; all of them when `by` is empty."""
+        choices = [self._with_values(rule_id, theirs, keyed(with_, its)) for theirs, its in by]
+        if not choices:
+            return self.by_rule.get(rule_id, ())
+        lists = min(choices, key=lambda lists: sum(map(len, lists)))
+        return lists[0] if len(lists) == 1 else self.in_order({p for each in lists for p in each})
+
+    def in_reach(
+        self, rule_id: str, positions: Sequence[int], ends: Sequence[datetime], symptom: Alert, entry: Explains
+    ) -> Sequence[int]:
+        """Return those of `positions`, alerts of one rule, earliest first, that may be in time to explain `symptom`."""
+        if not symptom.dated or rule_id in self._undated or not positions:
+            return positions
+        before, after = timedelta(seconds=entry.before_s), timedelta(seconds=entry.after_s)
+        begin = symptom.starts_at - after if symptom.starts_at - _DAWN > after else _DAWN
+        end = symptom.starts_at + before if _EVER - symptom.starts_at > before else _EVER
+        known = self._latest.get(id(positions))
+        if known is None or known[0] is not positions:
+            known = positions, list(accumulate((ends[p] for p in positions), max))
+            if isinstance(positions, list):  # a tuple was made for one symptom
+                self._latest[id(positions)] = known
+        first = bisect_left(known[1], begin)
+        return positions[first : bisect_right(positions, end, key=lambda p: self._alerts[p].starts_at)]
+
+    def in_order(self, positions: Iterable[int]) -> Sequence[int]:
+        """Return positions of one rule, earliest first."""
+        return tuple(sorted(positions, key=self._rank.__getitem__))
+
+    def _with_values(self, rule_id: str, name: str, values: Iterable[str]) -> list[Sequence[int]]:
+        of_value = self._by_value.get((rule_id, name))
+        if of_value is None:
+            made: dict[str, list[int]] = defaultdict(list)
+            for position in self.by_rule.get(rule_id, ()):
+                for value in keyed(self._alerts[position], name):
+                    made[value].append(position)
+            of_value = self._by_value[rule_id, name] = dict(made)
+        return [of_value[value] for value in values if value in of_value]
 
 
 def keyed(alert: Alert, name: str) -> frozenset[str]:
@@ -69,46 +127,70 @@ def keyed(alert: Alert, name: str) -> frozenset[str]:
     return frozenset((alert.labels[name],)) if name in alert.labels else frozenset()
 
 
+Explainers = Mapping[str, Sequence[tuple[str, Sequence[Explains]]]]
+
+
+def _explainers(peers: Peers, rules: Mapping[str, Rule]) -> Explainers:
+    """Return by the rule of a symptom the rules that there are alerts of and that explain it, with their entries for it."""
+    made: dict[str, list[tuple[str, Sequence[Explains]]]] = {rule_id: [] for rule_id in peers.by_rule}
+    for rule_id in peers.by_rule:
+        entries = rules[rule_id].explains
+        for symptom in {symptom for entry in entries for symptom in entry.rules} & made.keys():
+            made[symptom].append((rule_id, [entry for entry in entries if symptom in entry.rules]))
+    return made
+
+
 def _causes(
     position: int,
     alerts: Sequence[Alert],
     ends: Sequence[datetime],
-    by_rule: Mapping[str, list[int]],
-    rules: Mapping[str, Rule],
-) -> list[Cause]:
-    """Return the possible causes of an alert, the best first: most equal keys, then earliest, then key."""
-    symptom = alerts[position]
-    best: dict[int, Cause] = {}
-    for root, entry in _explainers(symptom.key[1], by_rule, rules):
-        cause = alerts[root]
-        if (
-            root == position
-            or cause.status == "pending"
-            or (cause.hearsay and not set(cause.sources) & set(symptom.sources))
-            or not _is_severe(cause, entry)
-            or not _equal(cause, symptom, entry.by)
-        ):
-            continue
-        if "source" in entry.by and _is_of_another(cause, symptom):
-            continue
-        if _in_time(cause, ends[root], symptom, entry):
-            found = Cause(root, len(entry.by), entry.at_least != SEVERITIES[0])
-            best[root] = max(best.get(root, found), found, key=lambda cause: (cause.keys, not cause.in_earnest))
-    return sorted(best.values(), key=lambda cause: (-cause.keys, alerts[cause.root].starts_at, alerts[cause.root].key))
+    peers: Peers,
+    explainers: Explainers,
+    excused: Container[int],
+) -> Iterator[Cause]:
+    """Yield the causes of an alert, the best first: most equal keys, then earliest, then key; of one rule the best two.
+
+    Not what has to be severe and is only the sign of something that informs (`excused`).
+    """
+    found: list[Cause] = []
+    for rule_id, entries in explainers.get(alerts[position].key[1], ()):
+        of_rule = _causes_of(position, rule_id, entries, alerts, ends, peers)
+        found += islice((cause for cause in of_rule if not (cause.in_earnest and cause.root in excused)), MOST_CAUSES)
+    yield from sorted(found, key=lambda cause: (-cause.keys, alerts[cause.root].starts_at, alerts[cause.root].key))
 
 
-def _explainers(
-    symptom_rule: str, by_rule: Mapping[str, list[int]], rules: Mapping[str, Rule]
-) -> Iterator[tuple[int, Explains]]:
-    for rule_id, positions in by_rule.items():
-        for entry in rules[rule_id].explains:
-            if symptom_rule in entry.rules:
-                yield from ((position, entry) for position in positions)
+def _causes_of(
+    position: int,
+    rule_id: str,
+    entries: Sequence[Explains],
+    alerts: Sequence[Alert],
+    ends: Sequence[datetime],
+    peers: Peers,
+) -> Iterator[Cause]:
+    """Yield the alerts of one rule that may be the cause, the best first, each once: as it is by its best entry."""
+    seen: set[int] = set()
+    for keys in sorted({len(entry.by) for entry in entries}, reverse=True):
+        alike = [entry for entry in entries if len(entry.by) == keys]
+        agreeing = ((entry, peers.agreeing(rule_id, alerts[position], entry.by.items())) for entry in alike)
+        lists = [peers.in_reach(rule_id, some, ends, alerts[position], entry) for entry, some in agreeing]
+        for root in lists[0] if len(lists) == 1 else peers.in_order({p for each in lists for p in each}):
+            if root in seen or root == position:
+                continue
+            explaining = [entry for entry in alike if _explains(alerts[root], ends[root], alerts[position], entry)]
+            if explaining:
+                seen.add(root)
+                yield Cause(root, keys, all(entry.at_least != SEVERITIES[0] for entry in explaining))
 
 
-def _counts(cause: Cause, excused: Container[int]) -> bool:
-    """Tell whether a cause is one: not what has to be severe and is only the sign of something that informs."""
-    return not (cause.in_earnest and cause.root in excused)
+def _explains(cause: Alert, end: datetime, symptom: Alert, entry: Explains) -> bool:
+    return (
+        cause.status != "pending"
+        and (not cause.hearsay or bool(set(cause.sources) & set(symptom.sources)))
+        and _is_severe(cause, entry)
+        and _in_time(cause, end, symptom, entry)
+        and _equal(cause, symptom, entry.by)
+        and not ("source" in entry.by and _is_of_another(cause, symptom))
+    )
 
 
 def _is_severe(root: Alert, entry: Explains) -> bool:
@@ -157,27 +239,34 @@ def _refirings(alerts: Sequence[Alert], rules: Mapping[str, Rule]) -> Iterator[t
                 yield earlier, later
 
 
-def _retold(alerts: Sequence[Alert], by_rule: Mapping[str, list[int]]) -> Iterator[tuple[int, int]]:
+def _retold(alerts: Sequence[Alert], peers: Peers) -> Iterator[tuple[int, int]]:
     """Yield (fuller, vaguer) pairs of one rule: the vaguer lacks entity values (a bare trace) and contradicts nothing."""
-    for positions in by_rule.values():
+    for rule_id, positions in peers.by_rule.items():
         for vague in positions:
             if not is_vague(alerts[vague].key):
                 continue
-            fuller = [p for p in positions if p != vague and _covers(alerts[p], alerts[vague])]
+            named = [(name, name) for name, value in alerts[vague].key[2] if not value.startswith("?")]
+            fuller = [p for p in peers.agreeing(rule_id, alerts[vague], named) if _covers(alerts[p], alerts[vague])]
             if fuller:
                 yield min(fuller, key=lambda p: (-_shared(alerts[p], alerts[vague]), alerts[p].starts_at, alerts[p].key)), vague
 
 
 def is_vague(key: Key) -> bool:
-    """Tell whether an entity lacks a value that its rule names entities by."""
-    return any(value.startswith("?") for _, value in key[2])
+    """Tell whether an entity lacks a value that its rule names entities by; all that are not kept apart are nobody's double."""
+    return any(value.startswith("?") and value != OTHERS for _, value in key[2])
+
+
+def is_of_others(key: Key) -> bool:
+    """Tell whether an entity stands for all of its rule that are not kept apart."""
+    return any(value == OTHERS for _, value in key[2])
 
 
 def fills_in(full: Key, vague: Key) -> bool:
     """Tell whether `full` names all that `vague` names, and what it lacks."""
     known = dict(full[2])
-    named = ((name, value) for name, value in vague[2] if not value.startswith("?"))
-    return not is_vague(full) and is_vague(vague) and all(known.get(name) == value for name, value in named)
+    if not is_vague(vague) or is_vague(full) or is_of_others(full):
+        return False
+    return all(known.get(name) == value for name, value in vague[2] if not value.startswith("?"))
 
 
 def _covers(full: Alert, vague: Alert) -> bool:
@@ -198,13 +287,14 @@ def _shared(full: Alert, vague: Alert) -> int:
     return len(set(full.captures) & set(vague.captures))
 
 
-def _stages(alerts: Sequence[Alert], by_rule: Mapping[str, list[int]], rules: Mapping[str, Rule]) -> Iterator[tuple[int, int]]:
+def _stages(alerts: Sequence[Alert], peers: Peers, rules: Mapping[str, Rule]) -> Iterator[tuple[int, int]]:
     """Yield (earlier, later) where the later alert's rule continues the earlier's."""
     for position, alert in enumerate(alerts):
         for entry in rules[alert.key[1]].continues:
-            before = [p for p in by_rule.get(entry.rule, ()) if _is_next(alerts[p], alert, entry)]
-            if before:
-                yield max(before, key=lambda p: (alerts[p].starts_at, alerts[p].key)), position
+            agreeing = peers.agreeing(entry.rule, alert, [(theirs, mine) for mine, theirs in entry.by.items()])
+            before = next((p for p in reversed(agreeing) if _is_next(alerts[p], alert, entry)), None)
+            if before is not None:
+                yield before, position
 
 
 def _is_next(earlier: Alert, later: Alert, entry: Continues) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -38,7 +38,8 @@ class Trouble(Struct, frozen=True):
 
 def troubles(links: Links) -> list[Trouble]:
     """Return every group of linked alerts as a Trouble, by start."""
-    found = [_trouble(positions, links) for positions in _groups(links)]
+    shape = _shape(links)
+    found = [_trouble(positions, links, shape) for positions in _groups(links)]
     return sorted(found, key=lambda trouble: (trouble.root.starts_at, trouble.root.key))
 
 
@@ -60,13 +61,34 @@ def _groups(links: Links) -> Iterator[list[int]]:
     yield from members.values()
 
 
-def _trouble(positions: Sequence[int], links: Links) -> Trouble:
+class _Shape(Struct, frozen=True):
+    """What is asked of the links of all alerts once. `below`: what something explains, precedes or tells in full; `causes`:
+    what explains something; `retold`: what adds nothing to a fuller alert; `next`: the stages that follow an alert directly."""
+
+    below: frozenset[int]
+    causes: frozenset[int]
+    retold: frozenset[int]
+    next: Mapping[int, Sequence[int]]
+
+
+def _shape(links: Links) -> _Shape:
+    following: dict[int, list[int]] = defaultdict(list)
+    for earlier, later in links.stage:
+        following[earlier].append(later)
+    return _Shape(
+        below=frozenset((*(later for _, later in links.stage), *(vague for _, vague in links.same), *links.parent)),
+        causes=frozenset(links.parent.values()),
+        retold=frozenset(vague for full, vague in links.same if links.alerts[vague].key != links.alerts[full].key),
+        next=following,
+    )
+
+
+def _trouble(positions: Sequence[int], links: Links, shape: _Shape) -> Trouble:
     alerts = links.alerts
-    root = _root(positions, links)
-    retold = {vague for full, vague in links.same if alerts[vague].key != alerts[full].key}  # adds nothing to the fuller one
-    told = [p for p in positions if alerts[p].key == alerts[root].key]
-    stages = [p for p in _later_stages(root, positions, links) if p not in told]
-    rest = [p for p in positions if p not in told and p not in stages and p not in retold]
+    root = _root(positions, links, shape)
+    told = {p for p in positions if alerts[p].key == alerts[root].key}
+    stages = _later_stages(told, alerts[root].key, links, shape)
+    rest = [p for p in positions if p not in told and p not in stages and p not in shape.retold]
     return Trouble(
         root=alerts[root],
         told=tuple(_by_time(told, alerts)),
@@ -76,23 +98,22 @@ def _trouble(positions: Sequence[int], links: Links) -> Trouble:
     )
 
 
-def _root(positions: Sequence[int], links: Links) -> int:
+def _root(positions: Sequence[int], links: Links, shape: _Shape) -> int:
     """Return the alert that nothing in its group explains or precedes: the most severe, then earliest, then by key."""
-    below = {later for _, later in links.stage} | {vague for _, vague in links.same} | set(links.parent)
-    tops = [p for p in positions if p not in below] or list(positions)
-    causes = set(links.parent.values())
-    return min(tops, key=lambda p: (p not in causes, -_rank(links.alerts[p]), links.alerts[p].starts_at, links.alerts[p].key))
+    tops = [p for p in positions if p not in shape.below] or list(positions)
+    alerts = links.alerts
+    return min(tops, key=lambda p: (p not in shape.causes, -_rank(alerts[p]), alerts[p].starts_at, alerts[p].key))
 
 
-def _later_stages(root: int, positions: Sequence[int], links: Links) -> set[int]:
+def _later_stages(told: Iterable[int], key: Key, links: Links, shape: _Shape) -> set[int]:
     """Return the alerts that continue the root's trouble: they alone change the fix."""
-    reached = {p for p in positions if links.alerts[p].key == links.alerts[root].key}
-    grown = True
-    while grown:
-        more = {later for earlier, later in links.stage if earlier in reached} - reached
-        grown = bool(more)
-        reached |= more
-    return {p for p in reached if links.alerts[p].key != links.alerts[root].key}
+    reached = set(told)
+    waiting = list(reached)
+    while waiting:
+        fresh = [p for p in shape.next.get(waiting.pop(), ()) if p not in reached]
+        reached.update(fresh)
+        waiting += fresh
+    return {p for p in reached if links.alerts[p].key != key}
 
 
 def _possible(positions: Sequence[int], root: int, links: Links) -> tuple[str, ...]:
@@ -105,16 +126,18 @@ def _possible(positions: Sequence[int], root: int, links: Links) -> tuple[str, .
 def _causes_first(positions: Sequence[int], links: Links) -> list[Alert]:
     """Return the alerts so that each comes after what explains it; else by time."""
     depth: dict[int, int] = {}
+    levels: dict[int, list[int]] = defaultdict(list)
     for position in positions:
         chain = [position]
-        while chain[-1] in links.parent:
+        while chain[-1] in links.parent and chain[-1] not in depth:
             chain.append(links.parent[chain[-1]])
-        depth[position] = len(chain)
-    levels = sorted(set(depth.values()))
-    return [alert for level in levels for alert in _by_time([p for p in positions if depth[p] == level], links.alerts)]
+        below = depth.get(chain[-1], 1)
+        depth.update((each, below + n) for n, each in enumerate(reversed(chain)))
+        levels[depth[position]].append(position)
+    return [alert for level in sorted(levels) for alert in _by_time(levels[level], links.alerts)]
 
 
-def _by_time(positions: Sequence[int], alerts: Sequence[Alert]) -> list[Alert]:
+def _by_time(positions: Iterable[int], alerts: Sequence[Alert]) -> list[Alert]:
     return sorted((alerts[p] for p in positions), key=lambda alert: (not alert.dated, alert.starts_at, alert.key))
 
 

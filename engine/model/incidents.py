@@ -12,6 +12,8 @@ from engine.model.records import Labels
 
 Key = tuple[str, str, tuple[tuple[str, str], ...]]  # scope, rule id, entity as sorted (label, value) pairs
 
+OTHERS = "?*"  # in an entity: stands for all that are not kept apart, as they are too many
+
 
 class Capture(Struct, frozen=True):
     """What an alert's matches captured under one name, merged without regard to arrival order.

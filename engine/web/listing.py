@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from urllib.parse import urlencode
 
 from msgspec import Struct
@@ -15,6 +16,8 @@ from engine.store import STATES, Search, Store
 
 FINDINGS = ("open", "acknowledged", "resolved")  # shown when no state is asked for
 PAGE_SIZE = 100
+MOST_PARAMETERS = 30
+MOST_CHARACTERS = 1000  # of a parameter
 EVERYTHING = 2**31  # as a page size: all on one page
 
 
@@ -55,8 +58,13 @@ def asked(parameters: Iterable[tuple[str, str]]) -> Query:
 
     Raises UsageError when one of them asks for something that does not exist.
     """
+    given = list(islice(parameters, MOST_PARAMETERS + 1))
+    if len(given) > MOST_PARAMETERS:
+        raise UsageError(f"the address asks for more than {MOST_PARAMETERS} things; leave some of them out")
+    if any(len(name) + len(text) > MOST_CHARACTERS for name, text in given):
+        raise UsageError(f"one of the things that the address asks for is longer than {MOST_CHARACTERS} characters")
     query = Query()
-    for name, text in parameters:
+    for name, text in given:
         value = text.strip()
         if not value:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import signal
 import socket
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp
 
 from engine.errors import ListenError, UsageError
+from engine.web.connection import KEEP_ALIVE_S, PATIENCE, Connection, OncePerMinute, Patience
 
 BACKLOG = 128
 END_WITHIN_S = 3
@@ -67,12 +69,19 @@ def open_door(host: str, port: int) -> Door:
     return Door(listening, host, int(listening.getsockname()[1]))
 
 
-def serve(app: ASGIApp, door: Door) -> None:
+def serve(app: ASGIApp, door: Door, patience: Patience = PATIENCE) -> None:
     """Answer requests at `door` until SIGTERM or Ctrl-C; those at work are given END_WITHIN_S to finish."""
-    server = uvicorn.Server(
+    server = server_of(app, patience)
+    with _ending(server), _told_once_a_minute("uvicorn.error", "asyncio"):
+        server.run(sockets=[door.socket])
+
+
+def server_of(app: ASGIApp, patience: Patience = PATIENCE) -> uvicorn.Server:
+    """Return what answers for `app`, with that much patience for who is slow."""
+    return uvicorn.Server(
         uvicorn.Config(
             app,
-            http="h11",
+            http=type("Served", (Connection,), {"patience": patience}),
             ws="none",
             loop="asyncio",
             lifespan="off",
@@ -80,11 +89,22 @@ def serve(app: ASGIApp, door: Door) -> None:
             access_log=False,
             server_header=False,
             proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
             timeout_graceful_shutdown=END_WITHIN_S,
         )
     )
-    with _ending(server):
-        server.run(sockets=[door.socket])
+
+
+@contextmanager
+def _told_once_a_minute(*names: str) -> Iterator[None]:
+    added = OncePerMinute()
+    for name in names:
+        logging.getLogger(name).addFilter(added)
+    try:
+        yield
+    finally:
+        for name in names:
+            logging.getLogger(name).removeFilter(added)
 
 
 @contextmanager

@@ -94,19 +94,58 @@ FAILURES = {
     "refuse": (State.RETRY_LATER, True, None),
     "channel_not_found": (State.REJECTED, False, None),
     "invalid_auth": (State.REJECTED, False, None),
+    "page:200": (State.RETRY_LATER, True, None),
+    "page:403": (State.RETRY_LATER, False, None),
+    "page:404": (State.RETRY_LATER, False, None),
+    "page:407": (State.RETRY_LATER, False, None),
+    "page:502": (State.RETRY_LATER, True, None),
+    "huge": (State.RETRY_LATER, True, None),
+    "drip": (State.RETRY_LATER, True, None),
 }
+# a generic webhook has no errors of its own that could be told from a proxy's, and no body that says "delivered"
+OF_ANY_WEBHOOK = {
+    "channel_not_found": (State.RETRY_LATER, False, None),
+    "invalid_auth": (State.RETRY_LATER, False, None),
+    "page:200": (State.DELIVERED, False, None),
+    "huge": (State.DELIVERED, False, None),
+}
+# what an incoming webhook of Slack answers is text, of which `ok` is not the only one that other programs say
+OF_SLACK_WEBHOOK = {"huge": (State.DELIVERED, False, None)}
+SPECIAL = {"webhook": OF_ANY_WEBHOOK, "slack-webhook": OF_SLACK_WEBHOOK}
 
 
 @pytest.mark.parametrize("behaviour", FAILURES)
 @pytest.mark.parametrize("kind", NETWORKED)
-def test_every_failure_is_a_receipt(kind: str, behaviour: str, server: SlackStandIn) -> None:
+def test_every_failure_is_a_receipt(kind: str, behaviour: str, server: SlackStandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.exchange.exchange.__defaults__", (15.0, 0.5))
     server.script(KINDS[kind].call, behaviour)
     receipt = KINDS[kind].open(server).deliver(Notification(TOO_LARGE, Reason.OPENED))
-    assert (receipt.state, receipt.unsure, receipt.after_s) == FAILURES[behaviour]
-    assert receipt.why
+    assert (receipt.state, receipt.unsure, receipt.after_s) == SPECIAL.get(kind, {}).get(behaviour, FAILURES[behaviour])
+    assert receipt.why or receipt.state is State.DELIVERED
+    assert len(receipt.why) < 400
     assert "secret" not in receipt.why
     assert TOKEN not in receipt.why
     assert server.count(KINDS[kind].call) == 1, "nothing is retried inside a delivery"
+
+
+@pytest.mark.parametrize("kind", NETWORKED)
+def test_a_redirect_is_not_followed_wherever_it_leads_and_said(kind: str, server: SlackStandIn) -> None:
+    with SlackStandIn() as other:
+        server.script(KINDS[kind].call, f"redirect:{other.address}/api/chat.postMessage?secret=1")
+        receipt = KINDS[kind].open(server).deliver(Notification(TOO_LARGE, Reason.OPENED))
+        assert (other.calls, other.hooks) == ([], [])
+    assert (receipt.state, receipt.unsure) == (State.RETRY_LATER, False)
+    assert "redirect to 127.0.0.1 (status 302)" in receipt.why
+    assert "not followed" in receipt.why
+    assert "secret" not in receipt.why
+
+
+@pytest.mark.parametrize("kind", NETWORKED)
+def test_a_proxy_s_page_is_quoted_without_its_markup(kind: str, server: SlackStandIn) -> None:
+    server.script(KINDS[kind].call, "page:403")
+    receipt = KINDS[kind].open(server).deliver(Notification(TOO_LARGE, Reason.OPENED))
+    assert "403: Access denied by the proxy." in receipt.why
+    assert "<" not in receipt.why
 
 
 @pytest.mark.parametrize("kind", NETWORKED)
@@ -120,6 +159,14 @@ def test_a_closed_port_is_a_failure_that_is_sure(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_secrets_are_not_in_what_is_printed(kind: str, server: SlackStandIn) -> None:
     assert "secret" not in repr(KINDS[kind].open(server))
+
+
+def test_a_terminal_that_cannot_be_written_to_is_told_again_later() -> None:
+    def full(_: Notification) -> None:
+        raise OSError(28, "No space left on device")
+
+    receipt = TerminalReceiver(full).deliver(Notification(TOO_LARGE, Reason.OPENED))
+    assert receipt == Receipt(State.RETRY_LATER, "the terminal cannot be written to (No space left on device)")
 
 
 def test_receipts_of_a_test_receiver_can_be_scripted() -> None:

@@ -22,7 +22,9 @@ NOW = 1_700_000_000.0  # what its clock shows when it starts
 class SlackStandIn:
     """The server. `script` what comes next for a method: `accept`, `ratelimited:<seconds>`, `drop` (take it, then cut the
     connection), `refuse` (cut the connection before anything is taken), `hold` (take it, never answer), `stall` (take nothing,
-    never answer), `status:500`, or an error word of Slack."""
+    never answer), `status:500`, `page:403` (a proxy's page instead), `redirect:<address>`, `bare` (take it, answer without
+    saying which message it is), `shapeless` (an answer that is no object), `huge` (a body without end), `drip` (a byte now and
+    then), or an error word of Slack."""
 
     def __init__(self, port: int = 0) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -80,6 +82,10 @@ class SlackStandIn:
     def keep_waiting(self) -> None:
         """Return when the stand-in ends: what a call meets that is never answered."""
         self._over.wait()
+
+    def is_over(self, within_s: float) -> bool:
+        """Return whether the stand-in ends within so long."""
+        return self._over.wait(within_s)
 
     def count(self, method: str) -> int:
         """Return how often `method` was called."""
@@ -160,7 +166,19 @@ class _Handler(BaseHTTPRequestHandler):
         if behaviour in ("refuse", "stall"):
             self._leave(behaviour == "stall")
             return
-        if behaviour.startswith("ratelimited"):
+        if behaviour in ("huge", "drip"):
+            self._go_on(behaviour == "drip")
+        elif behaviour == "shapeless":
+            self._send(200, b"[1]", "application/json")
+        elif behaviour.startswith("page"):
+            page = b"<html><style>p {}</style><body><h1>Access denied</h1> <p>by the proxy.</p></body></html>"
+            self._send(int(behaviour.partition(":")[2]), page, "text/html")
+        elif behaviour.startswith("redirect"):
+            self._send(302, b"", "text/html", {"Location": behaviour.partition(":")[2]})
+        elif behaviour == "bare":
+            self.slack.answer(method, said)
+            self._send(200, b'{"ok": true}', "application/json")
+        elif behaviour.startswith("ratelimited"):
             after = behaviour.partition(":")[2]
             self._reply(429, {"ok": False, "error": "ratelimited"}, {"Retry-After": after})
         elif behaviour.startswith("status"):
@@ -182,17 +200,28 @@ class _Handler(BaseHTTPRequestHandler):
         if waiting:
             self.slack.keep_waiting()
 
+    def _go_on(self, slowly: bool) -> None:
+        """Answer without end: as much as the caller takes, or a byte now and then."""
+        self.close_connection = True
+        try:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+            while not self.slack.is_over(0.05 if slowly else 0):
+                self.wfile.write(b" " if slowly else b" " * (1 << 20))
+        except OSError:
+            pass  # the caller has hung up
+
+    def _send(self, status: int, body: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
     def _reply(self, status: int, answer: dict[str, Any] | None, headers: dict[str, str] | None = None) -> None:
         plain = not self.path.startswith("/api/")
         word = "<html>no</html>" if answer is None else "ok" if answer["ok"] else str(answer["error"])
         body = (word if plain or answer is None else json.dumps(answer)).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "text/plain" if plain or answer is None else "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
+        self._send(status, body, "text/plain" if plain or answer is None else "application/json", headers)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from engine.correlate.counted import condition, counted, counted_as
-from engine.correlate.counts import Counts, Measure
+from engine.correlate.counts import Counts
 from engine.correlate.episodes import Opening
 from engine.correlate.logic import Logic
+from engine.correlate.measure import Measure
 from engine.correlate.voices import speakers_of
 from engine.correlate.windows import Holds, Occurrences, Sliding
 from engine.model.rules import Correlation, Plan, Signature
@@ -25,7 +26,7 @@ def bare(signature: Signature, plan: Plan) -> Logic:
     """Return the logic under which a signature is an alert by itself: any occurrence, over when its `clear` says so."""
     rule = signature.rule
     timed = bool(rule.clear.rules or rule.escalate or signature.collapse_s)  # else any occurrence is as good as another
-    measure = Measure(_opening(lambda count: count >= 1, 1.0), timed=timed)  # any second in which there is one
+    measure = Measure(_opening(lambda count: count >= 1, 1.0), timed=timed, single=True)  # any second in which there is one
     return Counts(rule, (counted_as(signature),), measure, speakers_of(plan))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from engine.correlate.counted import condition, counted
-from engine.correlate.counts import Counts, Measure
+from engine.correlate.counts import Counts
 from engine.correlate.logic import Logic
+from engine.correlate.measure import Measure
 from engine.correlate.voices import speakers_of
 from engine.correlate.windows import Rise, Sliding
 from engine.model.rules import Correlation, Plan

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from engine.cli.overview import render_triage
 from engine.cli.triage import Stats, Triage
 from engine.cli.unknown import UnknownLines
-from engine.model.incidents import Blind, RenderedStep
+from engine.model.incidents import Blind, RenderedStep, Symptom
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 
 STATS = Stats(lines=12_345, events=11_000, matches=7, seconds=0.31)
@@ -51,6 +51,21 @@ def test_of_incidents_that_differ_in_whom_they_concern_a_few_are_told_in_full() 
     assert len(told) == 40
     assert told[0].startswith("Alike     critical orders-5 is too small, since ")
     assert "and 15 more; --format json lists them all" in text
+
+
+def test_of_very_many_kinds_of_incidents_the_worst_are_told_in_full_and_the_others_are_counted() -> None:
+    kinds = tuple(incident(severity="high", rule=f"rule-{n}", title=f"Trouble {n} was seen") for n in range(1000))
+    text = render_triage(replace(QUIET, incidents=kinds)).plain
+    assert text.count("\nCause ") == 100
+    assert "More      high Trouble 100 was seen" in text
+    assert "and 860 more; --format json lists them all" in text
+
+
+def test_of_very_many_symptoms_a_few_are_told() -> None:
+    many = tuple(Symptom("rule", f"Trouble {n} was seen", 1, {"topic": str(n)}) for n in range(300))
+    text = render_triage(replace(QUIET, incidents=(replace(TOO_LARGE, symptoms=many),))).plain
+    assert text.count("was seen [rule]") == 20
+    assert "and 280 more; --format json lists them" in text
 
 
 def _steps(topic: str) -> tuple[RenderedStep, ...]:

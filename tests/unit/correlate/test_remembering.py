@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from engine.correlate import Correlator
-from engine.model.incidents import Alert, Blind, Verdict
+from engine.model.incidents import Alert, Verdict
 from engine.model.rules import Clear, Plan
 from tests.building import at, correlation, counting, match, plan, seen, signature, tick
 from tests.unit.correlate.saying import in_batches
@@ -162,20 +162,3 @@ def test_only_those_that_are_over_and_a_day_old_are_forgotten() -> None:
         correlator.flush()
     kept = [topic for topic in ("over", "goes on", "not yet", "new") if f'"{topic}"' in state["seen"]]
     assert kept == ["goes on", "not yet", "new"]
-
-
-@both
-def test_more_entities_than_can_be_kept_are_told_with_how_many_matches_were_not_counted(
-    restart: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.correlate.counts.MAX_SERIES", 2)
-    state: dict[str, str] = {}
-    correlator = Correlator(TOPICS, "default", state)
-    blinds: list[str] = []
-    for second, topics in enumerate(("abcd", "bca")):
-        for topic in topics:
-            correlator.observe(match("seen", second, topic=topic))
-        blinds += [each.why for each in correlator.flush() if isinstance(each, Blind) and each.what == "seen"]
-        if restart:
-            correlator = Correlator(TOPICS, "default", state)
-    assert blinds == [f"{refused} matches of more than 2 entities were not counted" for refused in (2, 3)]

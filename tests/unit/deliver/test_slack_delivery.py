@@ -134,6 +134,39 @@ def test_when_the_channel_may_not_be_read_it_is_told_twice_rather_than_never(sce
     assert len(server.parents()) == 2
 
 
+def test_a_message_that_no_answer_names_is_looked_for_and_taken_up(scene: Scene, server: SlackStandIn) -> None:
+    server.script(POST, "bare")
+    scene.put()
+    scene.at(0)
+    assert scene.at(30) == 0
+    assert "not which message" in scene.entry().why
+    assert scene.at(36) == 1
+    (parent,) = server.parents()
+    assert len(server.replies(parent)) == 1
+
+
+def test_where_no_answer_ever_names_a_message_it_is_not_posted_again_and_again(scene: Scene, server: SlackStandIn) -> None:
+    server.script(POST, *["bare"] * 50)
+    server.script("conversations.history", *["missing_scope"] * 50)
+    scene.put()
+    scene.at(0)
+    for second in range(30, 3000, 30):
+        scene.at(second)
+    assert len(server.parents()) == 2
+    assert scene.entry().state is State.REJECTED
+    assert "not posted again until there is something new" in scene.entry().why
+
+
+def test_a_search_that_finds_what_slack_never_answers_is_no_end_of_the_notifier(scene: Scene, server: SlackStandIn) -> None:
+    server.script(POST, "drop")
+    server.script("conversations.history", "shapeless", "page:403")
+    scene.put()
+    scene.at(0)
+    scene.at(30)
+    assert [scene.at(36), scene.at(60), scene.at(120)] == [0, 0, 1]
+    assert len(server.parents()) == 1
+
+
 def test_a_channel_is_named_in_any_script(server: SlackStandIn, tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
     scene = Scene(store, {"ops": slack.open_receiver("#2339_데이터_모니터링", TOKEN, server.base_url)})

@@ -65,6 +65,18 @@ def test_nothing_can_be_changed(client: TestClient, address: str, method: str) -
     assert "can be read, and nothing else" in refused.text
 
 
+@pytest.mark.parametrize(
+    "query", ["&".join(["label=a=b"] * 31), "&".join(["x=1"] * 31), "label=" + "a" * 1001, "x" * 1001 + "=1"]
+)
+def test_an_address_that_asks_for_too_much_is_refused_with_a_page(client: TestClient, fill: Fill, query: str) -> None:
+    fill(TOO_LARGE)
+    refused = client.get(f"/?{query}")
+    assert refused.status_code == 400
+    assert '<a href="/">To all incidents</a>' in refused.text
+    assert len(refused.text) < 3000
+    assert client.get("/?" + "&".join(f"label=a{n}=b" for n in range(29))).status_code == 200
+
+
 def test_health_is_whether_the_store_can_be_read(client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (client.get("/healthz").status_code, client.get("/healthz").text) == (200, "ok\n")
 

@@ -1,0 +1,155 @@
+"""One HTTP exchange with somebody who is told: no redirect is followed, and the answer is bounded in size and time.
+
+A redirect would take a token, or what logs say, to another host. The time-out of a socket starts anew with every byte, so
+whoever answers one now and then would keep a delivery for ever: what takes longer than the deadline is cut.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+
+from msgspec import Struct
+
+from engine.model.visible import visible
+
+SILENT_S = 15.0  # without a byte
+LONGEST_S = 45.0  # from the first byte sent to the last one read
+MOST_BYTES = 16 << 20  # of a body: two hundred messages of Slack with their blocks
+MOST_QUOTED = 120  # characters of an answer in a sentence
+
+_TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+
+
+class Answer(Struct, frozen=True):
+    """What was answered: the names of `headers` are in lower case; `body` ends at MOST_BYTES."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_redirect(self) -> bool:
+        """Whether another address is named instead of an answer."""
+        return 300 <= self.status < 400
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode("utf-8", "replace")
+
+    def quoted(self) -> str:
+        """Return the beginning of the body without markup, on one line that is safe to show; empty when it has no words."""
+        words = " ".join(_TAG.sub(" ", self.text[:20_000]).split())
+        return visible(words if len(words) <= MOST_QUOTED else f"{words[: MOST_QUOTED - 1]}…")
+
+    def redirection(self) -> str:
+        """Return where a redirect leads: its host, as the whole address may hold secrets."""
+        host = urlsplit(self.headers.get("location", "")).hostname
+        return visible(host[:MOST_QUOTED]) if host else "another address"
+
+
+def exchange(request: Request, silent_s: float = SILENT_S, longest_s: float = LONGEST_S) -> Answer:
+    """Send `request` and return what is answered, whatever its status.
+
+    Raises OSError (TimeoutError when it takes too long) or HTTPException when there is no whole answer.
+    """
+    deadline = _Deadline(longest_s)
+    opener = build_opener(_NoRedirects, _Http(deadline), _Https(deadline))
+    try:
+        with deadline, _opened(opener, request, silent_s) as response:
+            body = response.read(MOST_BYTES)
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            answer = Answer(response.status, headers, body)
+    except (OSError, HTTPException, ValueError):
+        if deadline.over:
+            raise TimeoutError(f"no whole answer within {longest_s:g} s") from None
+        raise
+    if deadline.over:
+        raise TimeoutError(f"no whole answer within {longest_s:g} s")
+    return answer
+
+
+def _opened(opener: Any, request: Request, silent_s: float) -> Any:
+    try:
+        return opener.open(request, timeout=silent_s)
+    except HTTPError as error:
+        return error
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class _Deadline:
+    """Ends the connections that were made in it when it is over."""
+
+    def __init__(self, longest_s: float) -> None:
+        self.over = False
+        self._sockets: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(longest_s, self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        with self._lock:
+            for each in self._sockets:
+                each.close()
+            self._sockets.clear()
+
+    def connect(self, *args: Any, **options: Any) -> socket.socket:
+        made = socket.create_connection(*args, **options)
+        with self._lock:
+            self._sockets.append(made.dup())  # TLS takes the socket itself away
+            if self.over:
+                _cut(made)
+        return made
+
+    def _end(self) -> None:
+        with self._lock:
+            self.over = True
+            for each in self._sockets:
+                _cut(each)
+
+
+def _cut(open_socket: socket.socket) -> None:
+    with suppress(OSError):
+        open_socket.shutdown(socket.SHUT_RDWR)
+
+
+class _Http(HTTPHandler):
+    def __init__(self, deadline: _Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(partial(_made, HTTPConnection, self._deadline), req)
+
+
+class _Https(HTTPSHandler):
+    def __init__(self, deadline: _Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(partial(_made, HTTPSConnection, self._deadline), req)
+
+
+def _made(kind: type[HTTPConnection], deadline: _Deadline, *args: Any, **options: Any) -> HTTPConnection:
+    made = kind(*args, **options)
+    made._create_connection = deadline.connect  # type: ignore[attr-defined]  # http.client's own place for another way to connect
+    return made
