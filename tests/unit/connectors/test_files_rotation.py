@@ -318,3 +318,11 @@ def test_a_copy_is_told_from_another_file_that_got_its_inode(log: Path) -> None:
     assert told[3][:2] == [0, 4096], "what tells the copy is its head"
     copy.write_text(lines(700, 900))
     assert query.text() == lines(700, 900)
+
+
+def test_a_log_filled_again_with_what_was_read_of_it_is_taken_as_uncut(log: Path) -> None:
+    query = reader(log.parent)
+    query.trigger()
+    log.write_text(lines(0, 101))
+    assert query.text() == lines(100, 101)
+    assert not query.losses
