@@ -21,7 +21,7 @@ def histories(examples: int, steps: int) -> None:
 
 
 def test_each_line_is_read_once_or_its_loss_is_recorded() -> None:
-    histories(15, 30)
+    histories(10, 25)
 
 
 @pytest.mark.long

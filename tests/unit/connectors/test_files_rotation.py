@@ -318,3 +318,35 @@ def test_a_copy_is_told_from_another_file_that_got_its_inode(log: Path) -> None:
     assert told[3][:2] == [0, 4096], "what tells the copy is its head"
     copy.write_text(lines(700, 900))
     assert query.text() == lines(700, 900)
+
+
+def test_a_log_filled_again_with_what_was_read_of_it_is_taken_as_uncut(log: Path) -> None:
+    query = reader(log.parent)
+    query.trigger()
+    log.write_text(lines(0, 101))
+    assert query.text() == lines(100, 101)
+    assert not query.losses
+
+
+def test_an_archive_that_turns_up_after_its_file_was_missed_is_read_from_where_that_was_read_to(log: Path) -> None:
+    query = reader(log.parent)
+    query.trigger()
+    append(log, lines(100, 103))
+    archive = compressed(log)
+    elsewhere = archive.rename(log.parent.parent / "elsewhere.gz")
+    assert query.text() == ""
+    query.crash()
+    elsewhere.rename(archive)
+    assert query.text() == lines(100, 103)
+    assert query.text() == ""
+
+
+def test_a_log_that_is_cut_and_then_rotated_to_a_name_nobody_asked_for_is_read(log: Path) -> None:
+    query = reader(log.parent, "server.log")
+    query.trigger()
+    os.truncate(log, 0)
+    append(log, lines(100, 103))
+    log.rename(log.parent / "server.log.1")
+    log.write_text(lines(103, 105))
+    assert query.text() == lines(100, 105)
+    assert "cut" in str(query.losses[0]) or "replaced" in str(query.losses[0])

@@ -18,6 +18,8 @@ SEOUL = ZoneInfo("Asia/Seoul")
         ("app.log.2022-10-05", datetime(2022, 10, 5, 15, tzinfo=UTC)),
         ("app.log-20221231.zst", datetime(2022, 12, 31, 15, tzinfo=UTC)),
         ("app.log.2022-10-05_17-30", datetime(2022, 10, 5, 8, 31, tzinfo=UTC)),
+        ("0.log.20221005-173002", datetime(2022, 10, 5, 8, 30, 2, tzinfo=UTC)),
+        ("0.log.20221005-173002.gz", datetime(2022, 10, 5, 8, 30, 2, tzinfo=UTC)),
     ],
 )
 def test_a_dated_name_covers_its_period(name: str, until: datetime) -> None:
