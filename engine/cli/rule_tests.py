@@ -27,7 +27,7 @@ from engine.parse import assemble, decode, unwrap
 from engine.pipeline import replay
 from engine.remembered import remembered
 
-INGESTED_AT = datetime(2024, 1, 1, tzinfo=UTC)  # stands in for the time of lines without a stamp; any fixed time does
+INGESTED_AT = datetime(2100, 1, 1, tzinfo=UTC)  # of lines without a stamp; after any stamp, for none may be from the future
 
 
 class Outcome(Struct, frozen=True):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.codec import dumps, loads
 from engine.incident import MemoryLedger, group
-from engine.match import redact
+from engine.match import Redactor, redact
 from engine.model.incidents import Blind, Evidence, Incident, Roster, Verdict
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Progress, RawLine, Tick
@@ -123,7 +123,7 @@ def test_a_dead_letter_bears_no_secret_and_is_bounded() -> None:
 
 
 def test_what_cannot_be_redacted_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.match.matcher.redact", _raising(redact))
+    monkeypatch.setattr(Redactor, "__call__", _raising(Redactor.__call__))
     quarantine = Quarantine(_raising(redact))
     list(replay(raw([f"{HEAD.format(minute=1)} broken {MARK} password=hunter22"]), rules(), None, None, quarantine))
     (letter,) = quarantine.taken()

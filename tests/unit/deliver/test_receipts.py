@@ -24,7 +24,7 @@ PAGE = "<html>\r\n<head><title>403</title></head>\n" + "<p>proxy</p>\n" * 5000
         ("", ""),
         ("a\nb\r\n\tc", "a b c"),
         ("\x1b[31mred\x07 \u202e", "\\x1b[31mred\\x07 \\u202e"),
-        ("password=hunter2 refused", "password=[redacted] refused"),
+        ("password=hunter2, refused", "password=[redacted], refused"),
         ("no route to https://u:hunter2@proxy/", "no route to https://[redacted]@proxy/"),
     ],
 )
