@@ -28,4 +28,4 @@ def test_each_line_is_read_once_or_its_loss_is_recorded() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_each_line_is_read_once_or_its_loss_is_recorded_in_many_histories() -> None:
-    histories(1000, 80)
+    histories(400, 80)
