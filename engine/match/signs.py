@@ -18,11 +18,11 @@ from engine.codec import dumps, loads
 from engine.match import certain
 from engine.match.certain import certain_texts, solid_part
 from engine.model.expressions import Binary, Expression, Name
-from engine.model.rules import Item, Plan, Test
+from engine.model.rules import BEGINNING, Item, Plan, Test
 from engine.ports import Kept
 
 _NAMED_GROUP = re.compile(r"(?<!\\)\(\?P?<\w+>")
-_BEGUN = re.compile(r"\\A\(\?:(.*)\)", re.DOTALL)  # as Test.at_beginning writes it
+_BEGUN = re.compile(rf"{re.escape(BEGINNING)}\(\?:(.*)\)", re.DOTALL)  # as Test.at_beginning writes it
 
 
 class Signs(Struct, frozen=True):

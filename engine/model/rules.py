@@ -19,6 +19,8 @@ SEVERITIES = ("info", "low", "medium", "high", "critical")
 COMPONENTS = (
     "broker controller client connect spring streams debezium schema-registry zookeeper strimzi tocsin any".split()  # noqa: SIM905
 )
+# where a message begins; of a line whose header nobody knows, behind its level, if no word stands before that but in brackets
+BEGINNING = r"\A(?:(?:[^A-Za-z\n\[]|\[[^\]\n]*\])*(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)[\s:|\]-]+)?"
 OWN = "tocsin"  # the component of rules about what tocsin says of its own input, and the source of those events
 
 
@@ -185,7 +187,7 @@ class Test(Struct, frozen=True):
 
     def at_beginning(self) -> Test:
         """Return this pattern as one that holds only where a message begins with it."""
-        return replace(self, field="message", regex=rf"\A(?:{self.regex})")
+        return replace(self, field="message", regex=f"{BEGINNING}(?:{self.regex})")
 
 
 class Item(Struct, frozen=True):

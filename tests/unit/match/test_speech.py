@@ -53,5 +53,18 @@ def test_it_begins_the_message_by_a_logger_of_its_own_or_by_none() -> None:
     assert matched("INFO he read [Node 1] stops", "he read [Node 1] stops", "") == []
 
 
+@pytest.mark.parametrize(
+    ("line", "own"),
+    [
+        ("[] INFO [Node 1] stops", True),
+        ("09:47:01 [main | orders] INFO  [Node 1] stops", True),
+        ("09:47:01 [main] INFO com.app.Foo - [Node 1] stops", False),
+        ("order 7: INFO [Node 1] stops", False),
+    ],
+)
+def test_of_a_line_whose_header_nobody_knows_it_stands_behind_the_level(line: str, own: bool) -> None:
+    assert matched(line, line, "") == (OWN if own else [])
+
+
 def test_a_component_without_loggers_is_named_anywhere() -> None:
     assert matched("he read [Node 1] stops", "he read [Node 1] stops", "com.app.Foo", ()) == ["component:node/names"]
