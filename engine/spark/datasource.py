@@ -29,6 +29,7 @@ from engine.spark.sources import SourceSpec
 from engine.spark.stalls import Failure, Stall, notices, renewed, stalled
 
 SOURCE_FORMAT = "tocsin-source"
+_LOG = "spark.log"
 # A tick costs a batch. What was just read is waited for by the second; when all is quiet, silences are measured in minutes:
 TICK_S, LIVELY_S, QUIET_TICK_S = 1, 3, 5
 STANDS_STILL_S = 60  # how far back a clock may be for the time to wait for it; it is set back where that is more
@@ -168,9 +169,14 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def _items(self, name: str, slice_: Mapping[str, Any], at: datetime) -> Iterator[Item]:
         losses: list[DataLoss] = []
-        scanned = scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages_of(self._reading.plan_file))
-        for item in combined(scanned):
+        stages = stages_of(self._reading.plan_file)
+        lost_before = stages.lost_matches
+        for item in combined(scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages)):
             yield replace(item, at=at) if isinstance(item, DeadLetter) else item
+        if stages.lost_matches > lost_before:
+            yield Notice(
+                at, f"Hyperscan lost matches in '{name}' that RE2 finds: RE2 is used from now on; see {_LOG} and report it"
+            )
         yield from (Loss(loss.source_id, loss.lost_from, loss.lost_to, loss.why, at) for loss in losses)
 
     def _asked(

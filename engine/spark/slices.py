@@ -91,6 +91,11 @@ class Stages(Rules, frozen=True, dict=True):
         return sight_of(self.matcher, self.formats)
 
     @property
+    def lost_matches(self) -> int:
+        """Return in how many events Hyperscan lost a match (see Screen)."""
+        return self.sight.screen.lost if "sight" in self.__dict__ else 0
+
+    @property
     def formats(self) -> tuple[Format, ...]:
         """The plan's formats, the same object each time: the parser finds its compiled form by it."""
         return self.plan.formats

@@ -7,17 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from engine.clock import SteadyClock
+from engine.dsl import builtin_rules, load_cached
 from engine.errors import SourceAway, SourceDenied, SourceError
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset
 from engine.spark import datasource
 from engine.spark.datasource import Reading, SourceReader, source_options
+from engine.spark.job import plan_file
 from engine.spark.rows import Notice, item
 from engine.spark.sources import SourceSpec
 
@@ -225,3 +228,22 @@ def test_a_tick_that_is_a_little_ahead_stands_still_until_the_clock_is_there(clo
     assert latest(asked, start) == start
     clock[0] = 1005
     assert [each.at.timestamp() for each in ticks(asked, start, latest(asked, start))] == [1005]
+
+
+def test_matches_that_hyperscan_loses_are_said_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("engine.match.screen.AUDIT_EVERY", 1)
+    monkeypatch.setattr("engine.match.screen._hyperscan", lambda *_: lambda text: [])
+    line = b"[2022-10-05 17:05:%02d,%03d] ERROR Shutdown broker because all log dirs in /kafka have failed (k.l.LogManager)\n"
+    lines = b"".join(line % (number // 100, number % 1000) for number in range(2000))
+    monkeypatch.setattr(Counter, "partitions", lambda *_: [{}])
+    monkeypatch.setattr(Counter, "chunks", lambda *_: iter([Chunk("log", 0, lines)]))
+    specs = [SourceSpec("one", f"{__name__}:open_counter", {"name": "one"}, "prod")]
+    asked = SourceReader(source_options(specs, Reading(str(plan_file(load_cached([builtin_rules()]), tmp_path)))))
+    start = asked.initialOffset()
+    counts = []
+    for end in (1, 2):
+        SOURCES["one"].end = end
+        there = latest(asked, start)
+        counts.append(sum(isinstance(each, Notice) and "Hyperscan" in each.text for each in rows(asked, start, there)))
+        start = there
+    assert counts == [1, 0]
