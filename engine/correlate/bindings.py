@@ -100,7 +100,8 @@ class Bindings:
         """Return whether what `source_id` prints may be the word of `component`: of `member`, or of any member when None.
 
         What the configuration grants decides; without that, what the source is bound to. A process that is two things at once,
-        as a KRaft node may be, is bound as one of them and speaks as both.
+        as a KRaft node may be, is bound as one of them and speaks as both. A source that two members name themselves in speaks
+        for neither.
         """
         granted = self._granted(source_id)
         if granted is not None:
@@ -110,7 +111,8 @@ class Bindings:
             return member in (None, own)
         identity = self.identities.get(source_id)
         named = identity.named.get(component, {}) if identity is not None else {}
-        return any(len(ids) >= SIGHTINGS and member in (None, name) for name, ids in named.items())
+        sure = [name for name, ids in named.items() if len(ids) >= SIGHTINGS]
+        return len(sure) == 1 and member in (None, sure[0])
 
     def _granted(self, source_id: str) -> frozenset[str] | None:
         """Return for whom the configuration lets a source speak: components and members (`broker 1`); None: it does not say."""

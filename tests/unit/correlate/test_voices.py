@@ -51,6 +51,12 @@ def test_neither_an_application_nor_another_broker_says_so(source: str) -> None:
     assert not excused([match("stopping", DIES + 1, source, broker=1)])
 
 
+def test_a_log_that_two_brokers_name_themselves_in_speaks_for_neither() -> None:
+    stops = match("stopping", DIES + 1, "mixed.log", broker=1)
+    assert excused([stops, *names("mixed.log", "broker", 1)])
+    assert not excused([stops, *names("mixed.log", "broker", 1), *names("mixed.log", "broker", 7)])
+
+
 def test_a_controller_speaks_for_the_brokers_also_where_it_is_one_itself() -> None:
     granted = [match("granted", DIES + 1, "9.log", broker=1)]
     assert not excused(granted)
