@@ -88,6 +88,14 @@ def test_a_log_that_may_speak_for_nobody_shows_no_life() -> None:
     assert alert.ends_at is None
 
 
+def test_a_log_that_may_speak_for_one_broker_shows_no_life_of_another() -> None:
+    granted = {SPEAKS_FOR: "broker 2"}
+    forged = [replace(each, labels={**each.labels, **granted}) for each in names("app.log", "broker", 1)]
+    later = [match("lost", DIES + 3000, "app.log", node=7, labels=granted), seen("app.log", DIES + 2000, DIES + 3000)]
+    (alert,) = silent([*cluster(), *forged, *later], PLAN)
+    assert alert.ends_at is None
+
+
 @pytest.mark.parametrize(
     ("rule", "source", "taken_back"),
     [("back", "app.log", False), ("let-in", "app.log", False), ("let-in", "9.log", True), ("back", "1b.log", True)],
