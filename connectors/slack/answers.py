@@ -65,7 +65,12 @@ def checked(answer: Answer) -> None:
 
 def from_hook(answer: Answer) -> Receipt:
     """Return the receipt for the answer of an incoming webhook: `ok`, or one word with an underscore that says why not."""
-    word = answer.text.strip()
+    word, value = answer.text.strip(), _json(answer)
+    if answer.status < 300 and value.get("ok") is False:  # a gateway that answers as the API does
+        error = str(value.get("error", ""))
+        if _WORD.fullmatch(error):
+            return from_answer(answer.status, error, answer.headers)
+        return Receipt(State.RETRY_LATER, _stranger(answer))
     is_page = word.startswith("<") or (len(word) > 2 and "html" in answer.headers.get("content-type", ""))
     if 200 <= answer.status < 300 and (word == "ok" or not is_page):
         return Receipt(State.DELIVERED)

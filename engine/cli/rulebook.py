@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.dsl import builtin_rules, load_cached
+from engine.dsl.report import did_you_mean
 from engine.errors import RulesError, UsageError
 from engine.model.diagnostics import Diagnostic
+from engine.model.records import NOBODY, SPEAKS_FOR, Labels
 from engine.model.rules import Plan
 
 BUILTIN = "builtin"
@@ -59,6 +61,19 @@ def with_layouts(plan: Plan) -> Plan:
         return plan
     shipped = load_cached([builtin_rules()])
     return replace(plan, formats=plan.formats or shipped.formats, components=plan.components or shipped.components)
+
+
+def with_speakers(plan: Plan, sources: Iterable[Labels]) -> Plan:
+    """Return `plan`, by which sources with these labels are read. Raises UsageError when `may_speak_for` of one names a
+    component that the plan does not have: such a source would speak for nobody."""
+    known = {component.name for component in plan.components}
+    granted = [labels[SPEAKS_FOR].split(", ") for labels in sources if labels.get(SPEAKS_FOR, NOBODY) != NOBODY]
+    unknown = dict.fromkeys(name for each in granted for name in (who.split(" ")[0] for who in each) if name not in known)
+    if unknown:
+        raise UsageError(
+            "; ".join(f"may_speak_for: there is no component `{name}` ({did_you_mean(name, known)})" for name in unknown)
+        )
+    return plan
 
 
 def with_roster(plan: Plan, brokers: str) -> Plan:

@@ -14,7 +14,7 @@ from engine.config.secrets import Secret, parse_secret
 from engine.dsl.codes import Code
 from engine.dsl.report import did_you_mean
 from engine.dsl.schema import Strict, Text
-from engine.model.addresses import may_carry_secrets
+from engine.model.addresses import is_web_address, may_carry_secrets
 
 RECEIVER_TYPES = ("terminal", "slack", "webhook")
 COMING_RECEIVERS = ("email",)
@@ -65,7 +65,7 @@ def _protected(value: Any) -> Any:
 def _address(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(("env:", "file:")):
         return _secret(value)
-    if not isinstance(value, str) or not value.startswith(("https://", "http://")) or "@" in value:
+    if not isinstance(value, str) or not is_web_address(value) or "@" in value:
         help = "write https://..., or env:NAME or file:PATH when the address holds a password"
         raise wrong(Code.BAD_ADDRESS, "must be an http address without a password", help)
     return value

@@ -82,25 +82,16 @@ class Bindings:
         identity, known = self.identities.get(source_id), self._components.get(component)
         if identity is None or known is None:
             return None
+        member = self._member(source_id, known, identity)
         granted = self._granted(source_id)
-        if granted is not None and not any(each.split(" ")[0] == component for each in granted):
-            return None
-        labelled = identity.labelled.get(known.label, [])
-        if labelled:
-            return labelled[0] if len(labelled) == 1 else None
-        if known.unless and self.member(source_id, known.unless) is not None:
-            return None
-        named = identity.named.get(component, {})
-        sure = [member for member, ids in named.items() if len(ids) >= SIGHTINGS]
-        if not sure and len(named) == 1:
-            sure = [member for member in named if len(self._agreed[log_of(source_id), component, member]) >= SIGHTINGS]
-        return sure[0] if len(sure) == 1 else None
+        return member if granted is None or not granted.isdisjoint((component, f"{component} {member}")) else None
 
     def may_speak(self, source_id: str, component: str, member: str | None = None) -> bool:
         """Return whether what `source_id` prints may be the word of `component`: of `member`, or of any member when None.
 
         What the configuration grants decides; without that, what the source is bound to. A process that is two things at once,
-        as a KRaft node may be, is bound as one of them and speaks as both.
+        as a KRaft node may be, is bound as one of them and speaks as both. A source that two members name themselves in speaks
+        for neither.
         """
         granted = self._granted(source_id)
         if granted is not None:
@@ -110,7 +101,21 @@ class Bindings:
             return member in (None, own)
         identity = self.identities.get(source_id)
         named = identity.named.get(component, {}) if identity is not None else {}
-        return any(len(ids) >= SIGHTINGS and member in (None, name) for name, ids in named.items())
+        sure = [name for name, ids in named.items() if len(ids) >= SIGHTINGS]
+        return len(sure) == 1 and member in (None, sure[0])
+
+    def _member(self, source_id: str, known: Component, identity: Identity) -> str | None:
+        """Return the member of a component that a source is by its label, or by its own words."""
+        labelled = identity.labelled.get(known.label, [])
+        if labelled:
+            return labelled[0] if len(labelled) == 1 else None
+        if known.unless and self.member(source_id, known.unless) is not None:
+            return None
+        named = identity.named.get(known.name, {})
+        sure = [member for member, ids in named.items() if len(ids) >= SIGHTINGS]
+        if not sure and len(named) == 1:
+            sure = [member for member in named if len(self._agreed[log_of(source_id), known.name, member]) >= SIGHTINGS]
+        return sure[0] if len(sure) == 1 else None
 
     def _granted(self, source_id: str) -> frozenset[str] | None:
         """Return for whom the configuration lets a source speak: components and members (`broker 1`); None: it does not say."""

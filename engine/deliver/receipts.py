@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from engine.deliver.planning import retried
@@ -13,6 +14,7 @@ from engine.model.visible import visible
 from engine.ports import Receiver
 
 WHY_LENGTH = 300
+_OUTCOMES = (State.DELIVERED, State.RETRY_LATER, State.REJECTED)
 _READ_LENGTH = 4_096  # of an answer, for a page of HTML may be as long as it likes
 
 
@@ -28,7 +30,9 @@ def delivered(receiver: Receiver, what: Notification) -> Receipt:
     """Return the receipt of `receiver` for `what`. Never raises: one that breaks its contract must not keep others from being
     told."""
     try:
-        receipt = receiver.deliver(what)
+        receipt = convert(to_builtins(receiver.deliver(what)), Receipt)  # all of it is what it is declared to be, or it raises
+        if receipt.state not in _OUTCOMES:
+            raise ValueError(f"a receipt cannot be {receipt.state.value}")
         return replace(receipt, why=presentable(receipt.why))
     except Exception as error:
         return Receipt(State.RETRY_LATER, presentable(f"{type(error).__name__}: {error}"), unsure=True)

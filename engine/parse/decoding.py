@@ -149,7 +149,7 @@ def unescape(text: str) -> str:
 
 def _fields(first: Record, header: Header | None) -> Mapping[str, str]:
     if header is not None:
-        return {"level": header.level, "logger": header.logger, "thread": header.thread}
+        return {"level": header.level, "logger": first.fields.get("logger") or header.logger, "thread": header.thread}
     given = first.fields
     return {"level": level_of(given.get("level", "")), "logger": given.get("logger", ""), "thread": given.get("thread", "")}
 

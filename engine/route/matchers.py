@@ -11,6 +11,7 @@ import re2
 
 from engine.model.records import Labels
 from engine.model.routes import Matcher
+from engine.model.rules import SEVERITIES
 
 _SHAPE = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*(=~|!~|!=|=)\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"\',{}]+))\s*')
 
@@ -31,6 +32,8 @@ def parse_matcher(text: str) -> Matcher:
     value = re.sub(r'\\(["\\])', r"\1", quoted) if quoted is not None else word
     if op in ("=~", "!~"):
         _check(value)
+    if label == "severity" and not any(_is_named(value, each, op) for each in SEVERITIES):
+        raise MatcherError(f"`{text}` names no severity; they are {', '.join(SEVERITIES)}")
     return Matcher(label, op, value)
 
 
@@ -40,9 +43,12 @@ def holds(matchers: Iterable[Matcher], labels: Labels) -> bool:
 
 
 def _fits(matcher: Matcher, value: str) -> bool:
-    if matcher.op in ("=", "!="):
-        return (value == matcher.value) is (matcher.op == "=")
-    return (_expression(matcher.value).fullmatch(value) is not None) is (matcher.op == "=~")
+    return _is_named(matcher.value, value, matcher.op) is (matcher.op in ("=", "=~"))
+
+
+def _is_named(wanted: str, value: str, op: str) -> bool:
+    """Say whether `value` is what a matcher names, be it to have it or to leave it out."""
+    return value == wanted if op in ("=", "!=") else _expression(wanted).fullmatch(value) is not None
 
 
 def _check(expression: str) -> None:

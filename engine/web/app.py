@@ -22,7 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from engine.errors import StoreError, UsageError
+from engine.errors import StoreError, StoreLost, UsageError
 from engine.model.links import NO_LINKS, Links
 from engine.store import Store
 from engine.web.answers import history_value
@@ -68,11 +68,20 @@ def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetim
         store.batches()
         return PlainTextResponse("ok\n")
 
+    def read(page: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        """Return `page` without what a store that is gone, or that another one has replaced, would go on to say."""
+
+        def answer(request: Request) -> Response:
+            store.check_file()
+            return page(request)
+
+        return answer
+
     routes = [
-        Route("/", incidents),
-        Route("/incidents/{id}.json", incident_json),
-        Route("/incidents/{id}", incident),
-        Route("/healthz", healthz),
+        Route("/", read(incidents)),
+        Route("/incidents/{id}.json", read(incident_json)),
+        Route("/incidents/{id}", read(incident)),
+        Route("/healthz", read(healthz)),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     return Guard(Starlette(routes=routes, exception_handlers=_HANDLERS), hosts)
@@ -89,7 +98,8 @@ def _misunderstood(_request: Request, error: Exception) -> Response:
 
 
 def _unreadable(request: Request, error: Exception) -> Response:
-    return PlainTextResponse(f"{error}\n", 503) if request.url.path == "/healthz" else _problem(503, str(error))
+    said = f"{error}; start `tocsin serve` again" if isinstance(error, StoreLost) else str(error)
+    return PlainTextResponse(f"{said}\n", 503) if request.url.path == "/healthz" else _problem(503, said)
 
 
 def _defect(_request: Request, _error: Exception) -> Response:

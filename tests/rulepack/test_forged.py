@@ -72,6 +72,25 @@ def test_an_application_that_quotes_a_planned_stop_excuses_nobody(texts: list[st
 
 
 @pytest.mark.parametrize(
+    "passed_on",
+    [
+        pytest.param(lambda line, _: line, id="line"),
+        pytest.param(lambda line, _: f"broker-1  | {line}", id="compose"),
+        pytest.param(lambda line, at: _document(at, "kafka.server.KafkaServer", line[32:]), id="document"),
+    ],
+)
+def test_a_message_in_which_an_application_passes_on_a_broker_s_line_is_its_own(passed_on: Callable[[str, str], str]) -> None:
+    stamps = [f"2022-10-05T17:{minute:02d}:00.000Z" for minute in (0, 6, 7, 50)]
+    lines = zip(stamps, ["order 41", *STOPS.splitlines(), "order 97"], strict=True)
+    app = "".join(f"{_document(at, 'com.example.orders.Orders', passed_on(line, at))}\n" for at, line in lines)
+    assert raised(SILENT.with_log("app.log", app)) == WENT_SILENT
+
+
+def _document(at: str, logger: str, message: str) -> str:
+    return json.dumps({"@timestamp": at, "level": "INFO", "logger_name": logger, "message": message})
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "he read: [KafkaServer id=1] started",

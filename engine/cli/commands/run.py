@@ -20,7 +20,7 @@ from engine.cli.output import count
 from engine.cli.receiving import open_receivers
 from engine.cli.renewing import Renewing
 from engine.cli.report import render_incident
-from engine.cli.rulebook import not_empty, with_layouts
+from engine.cli.rulebook import not_empty, with_layouts, with_speakers
 from engine.cli.signals import Signals, handled
 from engine.cli.terminal import show
 from engine.config import Settings, load
@@ -189,9 +189,11 @@ def _keep_private(settings: Settings) -> None:
 
 
 def _plan(settings: Settings) -> Plan:
-    """Return the rules of the configuration. Raises RulesError, and UsageError when there is none at all."""
+    """Return the rules of the configuration. Raises RulesError, and UsageError when there is none at all or a source may
+    speak for a component that they do not have."""
     paths = _rule_paths(settings)
     plan = with_layouts(not_empty(load_cached(paths, overrides=settings.overrides), paths))
+    with_speakers(plan, (source.labels for source in settings.sources))
     return replace(plan, context={**plan.context, **settings.context}, redaction=settings.redaction)
 
 

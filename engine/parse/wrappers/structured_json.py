@@ -86,6 +86,8 @@ def unwrap(record: Record) -> Record | None:
     if "level" in fields and (name := _first(document, ("name",))):
         fields.setdefault("logger", name)
     by_program = "level" in fields or "logger" in fields
+    if logger := record.fields.get("logger"):  # of a document in a program's message: who prints it is that program
+        fields["logger"] = logger
     text = _text(document, message + _group(document, message), by_program)
     return replace(
         record,

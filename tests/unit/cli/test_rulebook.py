@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.rulebook import open_rulebook, with_roster
+from engine.cli.rulebook import open_rulebook, with_roster, with_speakers
 from engine.dsl import builtin_rules
 from engine.errors import RulesError, UsageError
+from engine.model.records import NOBODY, SPEAKS_FOR
 from engine.model.rules import Plan
 
 EMPTY = Plan((), (), (), ())
@@ -82,6 +83,13 @@ def test_a_roster_reaches_the_plan() -> None:
 def test_a_roster_is_a_list_of_broker_ids(brokers: str) -> None:
     with pytest.raises(UsageError, match="--roster takes broker ids"):
         with_roster(EMPTY, brokers)
+
+
+def test_a_source_may_speak_for_components_that_there_are() -> None:
+    plan = open_rulebook(None).plan
+    assert with_speakers(plan, [{}, {SPEAKS_FOR: NOBODY}, {SPEAKS_FOR: "controller, broker 1"}]) is plan
+    with pytest.raises(UsageError, match=r"there is no component `brocker` \(did you mean `broker`\?; known: .*`?streams"):
+        with_speakers(plan, [{SPEAKS_FOR: "broker"}, {SPEAKS_FOR: "controller, brocker 1"}])
 
 
 @pytest.mark.parametrize("where", ["empty", "device", "elsewhere", "pipe"])

@@ -227,6 +227,15 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
             "`http://far.example/api/` is no address for a secret",
         ),
         (LEAST + "receivers:\n  - {name: ops, webhook: {url: ftp://x}}\n", "must be an http address without a password"),
+        (LEAST + "receivers:\n  - {name: ops, webhook: {url: 'http://'}}\n", "must be an http address without a password"),
+        (LEAST + "receivers:\n  - {name: ops, webhook: {url: 'http://x:99999/'}}\n", "must be an http address without"),
+        (LEAST + 'receivers:\n  - {name: ops, webhook: {url: "http://x/\\r\\nY: z"}}\n', "must be an http address without"),
+        (LEAST + "retention: 999999999d\n", "`999999999d` is not a duration"),
+        (LEAST.replace("paths: [", "start: 999999999d, paths: ["), "`999999999d` is not a start"),
+        (
+            LEAST + "route: {receiver: terminal, routes: [{matchers: [severity=critcal]}]}\n",
+            "`severity=critcal` names no severity",
+        ),
         (
             LEAST + "receivers:\n  - {name: ops, terminal: {}}\n  - {name: ops, terminal: {}}\n",
             "there is another receiver `ops`",

@@ -51,6 +51,12 @@ def test_neither_an_application_nor_another_broker_says_so(source: str) -> None:
     assert not excused([match("stopping", DIES + 1, source, broker=1)])
 
 
+def test_a_log_that_two_brokers_name_themselves_in_speaks_for_neither() -> None:
+    stops = match("stopping", DIES + 1, "mixed.log", broker=1)
+    assert excused([stops, *names("mixed.log", "broker", 1)])
+    assert not excused([stops, *names("mixed.log", "broker", 1), *names("mixed.log", "broker", 7)])
+
+
 def test_a_controller_speaks_for_the_brokers_also_where_it_is_one_itself() -> None:
     granted = [match("granted", DIES + 1, "9.log", broker=1)]
     assert not excused(granted)
@@ -78,6 +84,14 @@ def test_the_configuration_decides() -> None:
 def test_a_log_that_may_speak_for_nobody_shows_no_life() -> None:
     forged = [replace(each, labels={**each.labels, SPEAKS_FOR: NOBODY}) for each in names("app.log", "broker", 1)]
     later = [match("lost", DIES + 3000, "app.log", node=7, labels={SPEAKS_FOR: NOBODY})]
+    (alert,) = silent([*cluster(), *forged, *later], PLAN)
+    assert alert.ends_at is None
+
+
+def test_a_log_that_may_speak_for_one_broker_shows_no_life_of_another() -> None:
+    granted = {SPEAKS_FOR: "broker 2"}
+    forged = [replace(each, labels={**each.labels, **granted}) for each in names("app.log", "broker", 1)]
+    later = [match("lost", DIES + 3000, "app.log", node=7, labels=granted), seen("app.log", DIES + 2000, DIES + 3000)]
     (alert,) = silent([*cluster(), *forged, *later], PLAN)
     assert alert.ends_at is None
 

@@ -46,7 +46,20 @@ def test_every_receipt_is_written_down_so() -> None:
     assert len(settled(entry, receipt, NOON).why) == WHY_LENGTH
 
 
-@pytest.mark.parametrize("answer", [None, "delivered", RuntimeError("\x1b[2J" * 999)])
+BROKEN = [
+    None,
+    "delivered",
+    RuntimeError("\x1b[2J" * 999),
+    Receipt("gone"),  # type: ignore[arg-type]
+    Receipt(State.DELIVERED, marks={"ts": object()}),  # type: ignore[dict-item]
+    Receipt(State.DELIVERED, messages="two"),  # type: ignore[arg-type]
+    Receipt(State.RETRY_LATER, after_s="soon"),  # type: ignore[arg-type]
+    Receipt(State.SENDING),
+    Receipt(State.MUTED),
+]
+
+
+@pytest.mark.parametrize("answer", BROKEN)
 def test_a_receiver_that_breaks_its_contract_is_an_unsure_failure(answer: Any) -> None:
     class Broken(MemoryReceiver):
         def deliver(self, notification: Notification) -> Receipt:

@@ -12,7 +12,7 @@ def test_durations_are_seconds(text: str, seconds: float) -> None:
     assert duration_s(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "10", "m", "10 m", "-5m", "10min", "1h30m", "10M"])
+@pytest.mark.parametrize("text", ["", "10", "m", "10 m", "-5m", "10min", "1h30m", "10M", "36501d", "999999999d"])
 def test_anything_else_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError):
         duration_s(text)

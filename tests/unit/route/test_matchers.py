@@ -42,3 +42,14 @@ def test_what_is_no_matcher_is_refused(text: str) -> None:
 def test_a_matcher_is_written_as_it_is_read() -> None:
     matcher = Matcher("quote", "!=", 'a"\\b')
     assert parse_matcher(str(matcher)) == matcher
+
+
+@pytest.mark.parametrize("text", ["severity=critcal", "severity!=hihg", 'severity=~"hi"', 'severity!~"warn.*"'])
+def test_a_severity_that_does_not_exist_is_a_mistake(text: str) -> None:
+    with pytest.raises(MatcherError, match="names no severity; they are info, low, medium, high, critical"):
+        parse_matcher(text)
+
+
+@pytest.mark.parametrize("text", ["severity=high", "severity!=low", 'severity=~"high|critical"', 'severity=~".*"'])
+def test_severities_that_exist_may_be_named(text: str) -> None:
+    assert parse_matcher(text).label == "severity"

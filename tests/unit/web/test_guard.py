@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -89,6 +91,19 @@ def test_health_is_whether_the_store_can_be_read(client: TestClient, store: Stor
         ill = client.get(address)
         assert ill.status_code == 503
         assert "disk I/O error" in ill.text
+
+
+@pytest.mark.parametrize("became", ["removed", "replaced"])
+def test_a_store_that_is_gone_is_not_shown_any_more(client: TestClient, store: Store, fill: Fill, became: str) -> None:
+    fill(TOO_LARGE)
+    assert store.path is not None
+    store.path.rename(f"{store.path}.old")
+    if became == "replaced":
+        Store.open(f"sqlite:///{store.path}").close()
+    for address in ("/", "/healthz", f"/incidents/{TOO_LARGE.id}", f"/incidents/{TOO_LARGE.id}.json"):
+        gone = client.get(address)
+        assert gone.status_code == 503
+        assert f"the incident store was {became} while it was in use; start `tocsin serve` again" in unescape(gone.text)
 
 
 def test_a_defect_shows_nothing_of_itself(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
