@@ -146,15 +146,20 @@ def _finders(email: bool, phone: bool) -> tuple[tuple[re2._Regexp, _Finder, byte
         headers,
         near,
         personal,
+        sentences,
         shapes,
+        statements,
     )
 
     mask, mail, card, national_id, telephone = _MASKS
     groups: Mapping[str, Iterable[tuple[_Finder, bytes]]] = {
         "shapes": ((shapes.private_keys, mask), (shapes.shapes, mask)),
-        "names": ((assigned.assigned, mask), (elements.elements, mask), (elements.options, mask)),
-        "commands": ((elements.commands, mask),),
-        "protocols": ((headers.headers, mask), (headers.jaas, mask)),
+        "names": (
+            *((find, mask) for find in (assigned.assigned, elements.elements, elements.options)),
+            *((find, mask) for find in (sentences.sentences, sentences.refusals, statements.statements)),
+        ),
+        "commands": ((elements.commands, mask), (statements.statements, mask)),
+        "protocols": ((headers.headers, mask), (headers.jaas, mask), (sentences.refusals, mask)),
         "scram": ((headers.scram, mask),),
         "addresses": ((addresses.addresses, mask), (addresses.hooks, mask)),
         "near": ((near.near, mask),),

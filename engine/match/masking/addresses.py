@@ -15,6 +15,7 @@ _PLAIN_USER = expression(r"[A-Za-z][A-Za-z_.\-]{0,31}")
 _ORACLE = expression(
     r"(?:\bjdbc:oracle:\w+:|\b(?:sqlplus|sqlldr|expdp|impdp|rman|tnsping)\s+(?:-\w+\s+)*)([\w$#.\-]+)/([^\s@/][^\s]*|\"[^\"\n]*\")@"
 )
+_GO = expression(r"(?:^|[\s\"'`=(])[\w.\-]+:([^\s\"'`]+)@(?:tcp6?|udp|unix|cloudsql\w*)\(")  # Go's MySQL driver
 _HOOK = expression(
     r"https?://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:\w+\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/|"
     r"[\w.\-]*webhook\.office\.com/|outlook\.office(?:365)?\.com/webhook/|chat\.googleapis\.com/v[0-9]/|"
@@ -40,6 +41,9 @@ def addresses(data: bytes) -> Iterator[Stretch]:
             yield hit.start(1), hit.start(1) + end
     for hit in _ORACLE.finditer(data):
         yield hit.span(2)
+    for hit in _GO.finditer(data):
+        if not names.is_nothing(hit.group(1)):
+            yield hit.span(1)
 
 
 def hooks(data: bytes) -> Iterator[Stretch]:

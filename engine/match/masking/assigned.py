@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import re2
 from msgspec import Struct
 
 from engine.match.checks import expression
 from engine.match.masking import names
-from engine.match.masking.values import QUOTE, Lines, closing_quote, opening_quote, spaced_end, token_end
+from engine.match.masking.values import BEGINNING, QUOTE, Lines, closing_quote, opening_quote, spaced_end, token_end
 
 Stretch = tuple[int, int]
 
 _ASSIGNED = expression(
-    rf"({names.NAME})(?:{QUOTE}|\])*[ \t]*(?:=>|:=|={{1,2}}|:|%3[DA]|(?:[ \t]+(?:is|was|ist|es|est)\b|"
+    rf"({names.NAME})(?:{QUOTE}|\])*[ \t]*(?:[=:]\s*\{{\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|"
+    rf":\s*rejected value\b|[({{]value=|"
+    rf"=>|->|<-|:=|\\?={{1,2}}|\\?:|%3[DA]|(?:[ \t]+(?:is|was|ist|es|est)\b|"
     rf"[은는이가はが是为為])[ \t]*:?|"
     rf"[,;]?\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|</[\w:]+>\s*<value>|/?>\s*<value>|[ \t]*\([ \t]*{QUOTE}|"
     rf"[ \t]+[^\s=:,;()\[\]{{}}<>])",
@@ -22,6 +25,13 @@ _ASSIGNED = expression(
 _VERBS = tuple(
     each.encode() for each in ("is", "was", "ist", "es", "est", "은", "는", "이", "가", "は", "が", "是", "为", "為")
 )
+# what languages put around a text that may be absent, is of bytes, or has a type: `Some("x")`, `N'x'`, `<<"x">>`
+_WRAPPER = expression(
+    r"(?:Some|Just|Ok|Optional|Option|Secret\w*|Sensitive\w*|Redacted\w*|Password|Zeroizing|String|str)[ ]?\(|Optional\[|"
+    r"\s*string\([0-9]+\)\s+|[bBrRuUN](?:[\"'])|<<|\"\"(?:\")|''(?:')|\[(?:\[)"
+)
+_PROVIDER = expression(r"\$\{secrets?$")  # `${secrets:namespace/name:key}`: where Kafka gets a value, not the value
+_ITEM = expression(r"[ \t]*-[ \t]+(\S[^\n]{0,255})(?:\n|$)")
 _UNSET = b"null"  # what Kafka prints most often
 _BLOCK = expression(r"[|>][+-]?[ \t]*")  # YAML: the value stands in the next lines
 _NOT_A_VALUE = expression(
@@ -32,6 +42,7 @@ _REFUSING = expression(
     r"retriev\w*|obtain\w*|find|read\w*|pars\w*|resolv\w*|decrypt\w*|verif\w*|validat\w*|refresh\w*|renew\w*|expired|mismatch)\b",
     nocase=True,
 )
+_MOST_WRAPPERS = 3
 _LONGEST_NEXT = 4096  # bytes of a value in the next line
 _BEFORE = 48  # bytes before a name that may say that its value was refused or not found
 _IN_A_LIST = expression(r"[;,{][ \t]*\\*[\"']?$")  # of settings: a value goes on to the next one
@@ -41,7 +52,6 @@ _NUMBERS = expression(r"[0-9, ]*")
 _UPPER = expression(r"[A-Z_]+")
 _REQUEST = expression(r"api[._\-]?key$", nocase=True)  # `apiKey=FETCH`: Kafka's word for the kind of a request
 _COMPOUND = expression(r"[a-z][._\-]?[A-Z]|[A-Za-z][._\-][A-Za-z]")
-_APART_FROM = expression(r"[=:/(]|^-|^[\w.\-]+\.[a-z]+$|[0-9a-f]{8}-[0-9a-f]{4}-|^v[0-9]|-[0-9]+[.,;:)\]]*$")
 _LIST = frozenset(b"[{")
 
 
@@ -88,9 +98,9 @@ def assigned(data: bytes) -> Iterator[Stretch]:
         name = data[start:name_end].removeprefix(b"u0022").removeprefix(b"u0027").strip(b".-_")  # a quote as JSON escapes it
         kind = names.kind_of(name)
         sign, at = _sign(data, name_end, at)
-        if kind is None:
+        if kind is None or _PROVIDER.search(data[max(0, start - 2) : name_end]) is not None:
             continue
-        begin = _past_blanks(data, at)
+        begin = _past_wrappers(data, _past_blanks(data, at))
         if data.startswith(_UNSET, begin) and data[begin + 4 : begin + 5].isspace():
             continue
         lines.end(start)
@@ -106,10 +116,12 @@ def assigned(data: bytes) -> Iterator[Stretch]:
 def _sign(data: bytes, name_end: int, end: int) -> tuple[str, int]:
     """Return how a value follows a name, and where: what the expression, which cannot look ahead, took of it is given back."""
     tail = data[name_end:end].strip().lower()
-    if tail.endswith((b"=", b">", b":", b"%3d", b"%3a")):
+    if tail.endswith((b"=", b">", b"<-", b":", b"%3d", b"%3a")):
         return "pair" if b"value" in tail else ":" if tail.endswith((b":", b"%3a")) else "=", end
     if tail.endswith(_VERBS):
         return "is", end
+    if tail.endswith(b"value"):
+        return "pair", end
     if b"(" in tail:
         return "call", data.rfind(b"(", name_end, end) + 1
     while data[end - 1] & 0xC0 == 0x80:
@@ -120,6 +132,16 @@ def _sign(data: bytes, name_end: int, end: int) -> tuple[str, int]:
 def _past_blanks(data: bytes, at: int) -> int:
     while at < len(data) and data[at] in b" \t":
         at += 1
+    return at
+
+
+def _past_wrappers(data: bytes, at: int) -> int:
+    """Return where a text begins within what a language puts around it; the quote or bracket that opens it is left."""
+    for _ in range(_MOST_WRAPPERS):
+        hit = _WRAPPER.match(data, at, min(len(data), at + _BEFORE))
+        if hit is None:
+            break
+        at = int(hit.end()) - (hit.group()[-1:] in b"\"'[")
     return at
 
 
@@ -135,16 +157,22 @@ def _value(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
         return (begin, stop) if _is_quoted_secret(data[begin:stop], assignment) else None
     if data[at] in _LIST:
         return _bracketed(data, assignment, end)
-    stop = token_end(data, at, end)
-    token = data[at:stop]
-    if not _is_secret(token, data[stop:end][:64], assignment):
+    near = min(end, at + BEGINNING)
+    stop = token_end(data, at, near)
+    cut_off = stop == near < end
+    if not _is_secret(data[at:stop], b"" if cut_off else data[stop : min(end, stop + 64)], assignment):
         return None
-    spaced = assignment.alone or assignment.spaced or (assignment.introduced and assignment.sign == ":")
+    stop = token_end(data, at, end) if cut_off else stop
+    signs = (":", "=") if assignment.kind == names.PASSWORDS else (":",)
+    spaced = assignment.alone or assignment.spaced or (assignment.introduced and assignment.sign in signs)
     return (at, spaced_end(data, at, end) if spaced and assignment.kind != names.TOKENS else stop)
 
 
 def _next_line(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
     begin = _past_blanks(data, end + 1)
+    if (item := _ITEM.match(data, end + 1)) is not None:
+        return _items(data, item, assignment)
+    begin = _past_wrappers(data, begin)
     stop = data.find(b"\n", begin, begin + _LONGEST_NEXT)
     stop = min(len(data), begin + _LONGEST_NEXT) if stop < 0 else stop
     value = data[begin:stop].partition(b" (")[0].rstrip()  # a logger may stand behind it
@@ -152,6 +180,16 @@ def _next_line(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
     if not value or (b" " in value and not phrase) or _NOT_A_VALUE.match(data, begin, min(stop + 1, len(data))) is not None:
         return None
     return (begin, begin + len(value)) if _is_secret(value.partition(b" ")[0], b"", assignment) else None
+
+
+def _items(data: bytes, item: re2._Match, assignment: Assignment) -> Stretch | None:
+    """Return from the first to the last of a YAML list's items, of which `item` is the first."""
+    if not _is_secret(item.group(1).strip(), b"", assignment) or assignment.sign != ":":
+        return None
+    begin, end = item.span(1)
+    while (further := _ITEM.match(data, end + 1)) is not None:
+        end = further.end(1)
+    return begin, end
 
 
 def _bracketed(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
@@ -188,7 +226,10 @@ def _is_secret(token: bytes, rest: bytes, assignment: Assignment) -> bool:
     if assignment.sign == "blank":
         return _is_apart(token, assignment)
     if assignment.sign == "is":
-        return names.is_mixed(token)
+        spoken = assignment.kind == names.PASSWORDS
+        return (names.is_mixed(token, 4 if spoken else 6) and not names.is_algorithm(token)) or (
+            spoken and len(token) >= 4 and _DIGITS.fullmatch(token) is not None
+        )
     if assignment.kind == names.TOKENS:
         return _is_token(token, rest, assignment)
     if assignment.kind == names.PASSWORDS:
@@ -199,7 +240,7 @@ def _is_secret(token: bytes, rest: bytes, assignment: Assignment) -> bool:
 def _is_apart(token: bytes, assignment: Assignment) -> bool:
     """Tell whether a value that only blanks part from its name is a secret: no word, and no word of a name alone before it."""
     compound = assignment.kind == names.PASSWORDS or _COMPOUND.search(assignment.name) is not None
-    return compound and names.is_mixed(token) and not (names.is_statement(token) or _APART_FROM.search(token))
+    return compound and names.is_mixed(token) and not (names.is_statement(token) or names.is_identifier(token))
 
 
 def _is_no_secret(token: bytes, assignment: Assignment) -> bool:
@@ -223,11 +264,21 @@ def _is_token(token: bytes, rest: bytes, assignment: Assignment) -> bool:
         return len(token) >= 12
     if assignment.sign != ":" or names.is_mixed(token):
         return True
-    return len(token) >= 8 and not rest.strip(b" \t\"')]},;.") and not assignment.refused and not names.is_prose(token)
+    if names.is_shuffled(token):
+        return not assignment.refused
+    return (
+        token.isascii()
+        and len(token) >= 8
+        and not rest.strip(b" \t\"')]},;.")
+        and not assignment.refused
+        and not names.is_prose(token)
+    )
 
 
 def _is_password(token: bytes, rest: bytes, assignment: Assignment) -> bool:
     if _DIGITS.fullmatch(token) and len(token) < 4:
+        return names.is_card_code(assignment.name) and len(token) == 3
+    if names.is_code(assignment.name) and not names.has_digit(token):
         return False
     if assignment.sign != ":":
         return not (names.is_statement(token) and _UPPER.fullmatch(token.rstrip(b",;.)]}")))

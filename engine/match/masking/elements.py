@@ -33,8 +33,10 @@ _JOINED = expression(
 _APART = expression(
     rf"\b(?:(?:mongo\w*|sshpass|plink|docker login|podman login)\b[^\n|]*?\s-p|redis-cli\b[^\n|]*?\s(?:-a|--pass)|"
     rf"ldap(?:search|modify|add|delete|whoami|passwd)\b[^\n|]*?\s-w|sqlcmd\b[^\n|]*?\s-P|bcp\b[^\n|]*?\s-P|kinit\b[^\n|]*?\s--password|"
-    rf"zip\b[^\n|]*?\s-P)[ \t]+({QUOTE})?"
+    rf"zip\b[^\n|]*?\s-P|htpasswd[ \t]+-\w*b\w*[ \t]+\S+[ \t]+\S+)[ \t]+({QUOTE})?"
 )
+_PIPED = expression(r"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?([^\n|]*?)[ \t]*\|[^\n|]*--password-stdin\b")
+_PERCENT = expression(r"\b(?:smbclient|rpcclient|net)\b[^\n|]*?\s-U[ \t]*[^\s%]+%(\S+)")
 _IDENTIFIED = expression(rf"\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:password\s+)?({QUOTE})", nocase=True)
 
 
@@ -51,6 +53,8 @@ def elements(data: bytes) -> Iterator[Stretch]:
         endings[ending] = end is not None  # where none is left, none is looked for again
         stop = lines.end(begin) if end is None else end.start()
         nested = not quoted and data.find(b"<", begin, stop) >= 0
+        if end is None and not nested:  # cut off, or `<PASSWORD>` stands for one: a sentence may go on behind it
+            stop = at if data[at - 1 : at].isspace() else token_end(data, begin, stop)
         if not nested and not names.is_nothing(data[begin:stop].strip()):
             yield begin, stop
             at = stop
@@ -75,6 +79,10 @@ def commands(data: bytes) -> Iterator[Stretch]:
         stop = _stop(data, begin, quote, lines)
         if begin < stop and not (data[begin - 2 : begin - 1].isdigit() and data[begin:stop].isdigit()):  # `--user 1000:1000`
             yield begin, stop
+    for shape in (_PIPED, _PERCENT):
+        for hit in shape.finditer(data):
+            if not names.is_nothing(hit.group(1)) and not hit.group(1).startswith(b"$"):
+                yield hit.span(1)
     for shape in (_JOINED, _APART, _IDENTIFIED):
         lines = Lines(data)
         for hit in shape.finditer(data):

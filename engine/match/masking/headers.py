@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from engine.match.checks import expression
 from engine.match.masking import names
-from engine.match.masking.values import QUOTE, Lines, closing_quote, opening_quote, token_end
+from engine.match.masking.values import BEGINNING, QUOTE, Lines, closing_quote, opening_quote, token_end
 
 Stretch = tuple[int, int]
 
@@ -63,7 +63,8 @@ def jaas(data: bytes) -> Iterator[Stretch]:
         end = lines.end(begin)
         stop = closing_quote(data, begin, quote, end) if quote else _module_end(data, begin, end)
         module = _MODULE.match(data, begin, stop)
-        if not names.is_nothing(data[begin:stop].strip()):
+        spoken = module is None and not quote and data[begin - 2 : begin - 1] == b":" and b"=" not in data[begin:stop]
+        if not spoken and not names.is_nothing(data[begin:stop].strip()):
             yield begin if module is None else module.end(), stop
         at = max(stop, begin)
     at, lines = 0, Lines(data)
@@ -74,14 +75,18 @@ def jaas(data: bytes) -> Iterator[Stretch]:
 
 
 def _credentials(data: bytes, at: int, end: int, quote: bytes, scheme: bytes) -> Stretch | None:
+    cut_off = False
     if quote:
         stop = closing_quote(data, at, quote, end)
     elif scheme.startswith(_LISTS):
         stop = end
     else:
-        stop = token_end(data, at, end)
+        stop = token_end(data, at, min(end, at + BEGINNING))
+        cut_off = stop == at + BEGINNING
     value = data[at:stop]
     secret = not names.is_nothing(value) and (bool(scheme and not names.is_prose(value)) or names.is_mixed(value))
+    if secret and cut_off:
+        stop = token_end(data, at, end)
     return (at, stop) if secret else None
 
 

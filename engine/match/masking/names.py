@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from functools import lru_cache
 
 from engine.match.checks import expression
@@ -11,22 +12,26 @@ _SEP = r"[._\- ]?"
 _KEYWORD = (
     r"pass(?:word|wd|phrase|code)|passwort|kennwort|pwd|motdepasse|mot de passe|contrase(?:ñ|n)a|palavra-passe|"
     r"비밀번호|패스워드|비번|암호|密码|密碼|口令|パスワード|暗証番号|пароль|wachtwoord|l(?:ö|o)senord|adgangskode|salasana|"
-    r"jelsz(?:ó|o)|has(?:ł|l)o|şifre|mật khẩu|kata sandi|รหัสผ่าน|पासवर्ड|كلمة المرور|סיסמה|κωδικός"
+    r"jelsz(?:ó|o)|has(?:ł|l)o|şifre|mật khẩu|kata sandi|รหัสผ่าน|पासवर्ड|كلمة المرور|סיסמה|κωδικός|"
+    r"(?:verification|one[ \-]time|otp)[ _\-]?code|인증번호|验证码|驗證碼|認証コード|確認コード"
 )
 _KEYS = (
     rf"(?:api|access|account|private|secret|shared|auth|app|application|license|licence|encryption|encrypt|signing|signature|"
     rf"master|storage|subscription|service|functions|webhook|client|stored|server|keystore|ssl|integration|ingest|ingestion|"
-    rf"rest|dd|priv|hmac|deploy|routing){_SEP}key"
+    rf"\brest|\bdd|\bpriv|hmac|deploy|routing|session){_SEP}key"
 )
 _SECRET = (
     rf"secret|secret{_SEP}id|credentials?|{_KEYS}|private{_SEP}key{_SEP}id|access{_SEP}key{_SEP}id|hmac|signature|"
     rf"api{_SEP}secret|client{_SEP}proof|seed{_SEP}phrase|mnemonic|jsessionid|phpsessid|asp\.net_sessionid|connect\.sid|"
-    r"salt|authkey|keytab{0}_?base64"
+    r"salt|authkey|keytab{0}_?base64|"
+    r"密钥|密鑰|秘钥|秘密鍵|비밀키|비밀 키|시크릿 ?키|액세스 ?키|"
+    r"clave (?:secreta|privada)|chave (?:secreta|privada)|clé (?:secrète|privée)|"
+    r"geheimer schlüssel|privater schlüssel|секретный ключ|закрытый ключ"
 ).replace("{0}", "")
-_TOKENS = "tokens?"
-_INFO = r"\bauth\b|(?:auth|credentials|registry)[._\-]user[._\-]?info|(?:basic[._\-])?user[._\-]info"
+_TOKENS = "tokens?|토큰|トークン|令牌|токен"
+_INFO = r"(?:\b|_)auth\b|(?:auth|credentials|registry)[._\-]user[._\-]?info|(?:basic[._\-])?user[._\-]info"
 _AFFIX = (
-    rf"(?:s|[0-9]{{1,2}}|{_SEP}(?:hash(?:ed)?|value|plain(?:text)?|confirm(?:ation)?|repeat|old|new|current|previous|prod|"
+    rf"(?:s|\.?[0-9]{{1,2}}|{_SEP}(?:hash(?:ed)?|value|plain(?:text)?|confirm(?:ation)?|repeat|old|new|current|previous|prod|"
     r"production|dev|staging|test|base64|b64|enc|encrypted|encoded|primary|secondary|md5|sha(?:1|256|512)))?(?:\[[^\]\s]{0,30}\])?"
 )
 # words that are whole names only, or follow a separator: `pass` ends `bypass` too
@@ -56,6 +61,7 @@ _NOTHING = expression(
     r"\*+|x{3,}|-+|\.{2,}|"
     r"[\[<({*]+(?:redacted|hidden|masked|protected|secret|password|removed|null|e-mail|card|phone|"
     r"national-id|sensitive[^\]>]*)[\])}>*]+|"
+    r"<[A-Z][A-Z0-9]*(?:[_\-][A-Z0-9]+)+>|<your[_\- ][\w \-]*>|"
     r"\$\{[^}\s]*\}|\$\([^)\s]*\)|\{\{[^}]*\}\}|\{\}|%[sdv@]|\$[A-Z_]+|env:\w+|file:\S*|\[\]|\(\))[.,;:)\]}]*",
     nocase=True,
 )
@@ -76,6 +82,15 @@ _PROSE = frozenset(
     protection based plugin provider file property properties field parameter option setting""".split()
 )
 _USER_INFO = expression(r"[^\s:]+:[^\s:/][^\n]*$")
+_BASE64 = expression(r"[A-Za-z0-9+/]+={0,2}")
+_IDENTIFIER = expression(r"[=:/(]|^-|^[\w.\-]+\.[a-z]+$|[0-9a-f]{8}-[0-9a-f]{4}-|^v[0-9]|-[0-9]+[.,;:)\]]*$")
+_ALGORITHM = expression(
+    r"(?:pbe\w*|hmac|scram|sha|md|aes|r?c|3?des|rsa|ec|pbkdf|rfc|utf|base|tls|ssl|pkcs|x|ed|s3|k8s|oauth|http)[_\-]?v?[0-9][\w\-/.]{0,24}[.,;:)]*$",
+    nocase=True,
+)
+_HUMP = expression(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_CARD_CODE = expression(r"cv[vc][0-9]?$", nocase=True)
+_CODE = expression(r"code$|인증번호$|(?:验证|驗證|認証|確認)(?:码|碼|コード)$", nocase=True)
 _WORDY = expression(r"[A-Za-z][a-z]*[.,;:!?)]*")
 _COMPOUND = expression(r"[a-z]+(?:[-_.][a-z]+)+[.,;:!?)]*")
 _ENUMERATION = expression(r"[A-Z]+(?:_[A-Z]+)*[.,;:!?)]*")
@@ -115,8 +130,43 @@ def is_nothing(value: bytes) -> bool:
 
 
 def is_user_info(value: bytes) -> bool:
-    """Tell whether a value is a user with a password."""
-    return _USER_INFO.match(value) is not None
+    """Tell whether a value is a user with a password, or both in base64."""
+    if _USER_INFO.match(value) is not None:
+        return True
+    if len(value) % 4 or len(value) < 8 or _BASE64.fullmatch(value) is None:
+        return False
+    plain = b64decode(value)
+    return plain.isascii() and _USER_INFO.match(plain) is not None
+
+
+def is_identifier(value: bytes) -> bool:
+    """Tell whether a value is a host with a port, a version, a UUID, a name with a number."""
+    return _IDENTIFIER.search(value) is not None
+
+
+def is_code(name: bytes) -> bool:
+    """Tell whether a name is that of a code of digits which is sent to a person."""
+    return _CODE.search(name) is not None and not name.lower().endswith(b"passcode")
+
+
+def has_digit(value: bytes) -> bool:
+    """Tell whether a value holds a digit."""
+    return _DIGIT.search(value) is not None
+
+
+def is_algorithm(value: bytes) -> bool:
+    """Tell whether a value says how something is hashed, encrypted or encoded."""
+    return _ALGORITHM.match(value) is not None
+
+
+def is_shuffled(value: bytes) -> bool:
+    """Tell whether upper and lower case alternate more often in a value than in one made of words."""
+    return len(value) >= 12 and len(_HUMP.findall(value)) * 4 >= len(value)
+
+
+def is_card_code(name: bytes) -> bool:
+    """Tell whether a name is that of the three or four digits on the back of a payment card."""
+    return _CARD_CODE.search(name) is not None
 
 
 def is_statement(value: bytes) -> bool:
@@ -134,6 +184,6 @@ def is_wordy(value: bytes) -> bool:
     return any(shape.fullmatch(value) is not None for shape in (_WORDY, _COMPOUND, _ENUMERATION))
 
 
-def is_mixed(value: bytes) -> bool:
-    """Tell whether a value holds letters and digits, and six of them at least."""
-    return len(value) >= 6 and _DIGIT.search(value) is not None and _LETTER.search(value) is not None
+def is_mixed(value: bytes, least: int = 6) -> bool:
+    """Tell whether a value holds letters and digits, and `least` of them at least."""
+    return len(value) >= least and _DIGIT.search(value) is not None and _LETTER.search(value) is not None

@@ -9,23 +9,30 @@ from engine.match.checks import expression
 Stretch = tuple[int, int]
 
 _CARD = expression(
-    r"(?:^|[^\w.+/\-])([0-9]{14,19}|[0-9]{4}([ \-])[0-9]{4}[ \-][0-9]{4}[ \-][0-9]{2,7}|"
+    r"(?:^|[^\w.+/\-])([0-9]{14,19}|[0-9]{4}([ .\-])[0-9]{4}[ .\-][0-9]{4}[ .\-][0-9]{2,7}|"
     r"[0-9]{4}[ \-][0-9]{6}[ \-][0-9]{4,5})(?:$|[^\w/\-]|-?$)"
 )
 # what a number in a log is otherwise: such a word right before it says so
 _MEASURE = expression(
     r"(?:offsets?|timestamps?|time|epoch|position|bytes|size|zxid|pid|producer_?id|sequence|seq|lag|ms|us|ns|nanos|micros|count|sum|"
-    r"memory|end|start|hw|leo|watermark|checksum|crc)[\"']?\s*(?:=|:|\bis\b|\bof\b|\bto\b|\bfrom\b|\bat\b)?\s*[\"'(\[{]?$",
+    r"memory|end|start|hw|leo|watermark|checksum|crc|scn|lsn|xid|txid|wrote|read|sent|received)[\"']?\s*(?:=|:|\bis\b|\bof\b|\bto\b|\bfrom\b|\bat\b)?\s*[\"'(\[{]?$",
     nocase=True,
 )
-_RESIDENT = expression(r"(?:^|[^\w.+/\-])([0-9]{2})(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[ \-]([1-8])[0-9]{6}(?:$|[^\w/\-])")
+_UNIT = expression(
+    r"[ \t]*(?:bytes?|[kmg]i?b|[mun]s|millis\w*|nanos\w*|micros\w*|records?|messages?|events?|rows?)\b", nocase=True
+)
+_TRACK = expression(r"(?:%[A-Z]|;)([0-9]{14,19})[\^=]")  # of a magnetic stripe
+_RESIDENT = expression(
+    r"(?:^|[^\w.+/\-])([0-9]{2})(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[ \-‐–—−]([1-8])[0-9]{6}(?:$|[^\w/\-])"
+)
 _RESIDENT_NAMED = expression(
     r"(?:주민(?:등록)?번호|외국인등록번호|resident\w*(?: registration)?(?: (?:number|no\.?))?|\brrn|"
-    r"jumin\w*)\W{0,4}([0-9]{6}[ \-]?[0-9]{7})(?:$|[^\w])",
+    r"jumin\w*)\W{0,4}([0-9]{6}[ ]?[ \-‐–—−]?[ ]?[0-9]{7})(?:$|[^\w])",
     nocase=True,
 )
 _SOCIAL_NAMED = expression(
-    r"(?:\bssn|social security(?: (?:number|no\.?))?)\W{0,4}([0-9]{3}[ \-]?[0-9]{2}[ \-]?[0-9]{4})(?:$|\W)", nocase=True
+    r"(?:\bssn|social[ _\-]?security(?:[ _\-]?(?:number|num|no\.?))?)\W{0,4}([0-9]{3}[ \-]?[0-9]{2}[ \-]?[0-9]{4})(?:$|\W)",
+    nocase=True,
 )
 _PHONE_NAMED = expression(
     r"(?:\btel\b|telephone|\bphone|mobile|\bcell\b|\bfax\b|msisdn|whatsapp|전화(?:번호)?|휴대폰|핸드폰|연락처|電話|电话|手机|手機|携帯|telefon|"
@@ -39,16 +46,20 @@ _PHONE = expression(
     r"0[0-9]{1,2}[ .\-][0-9]{3,4}[ .\-][0-9]{4}|\(?[2-9][0-9]{2}\)?[ .\-][0-9]{3}[ .\-][0-9]{4})(?:$|[^\w/:\-])"
 )
 # a quorum voter `1@host.example.com:9093` and a Kerberos principal `kafka/host@EXAMPLE.COM` have the shape of an address
-_MAIL = expression(r"([a-z0-9._%+\-]+)(?:@|%40)([a-z0-9\-]+(?:\.[a-z0-9\-]+)*\.[a-z]{2,})\b", nocase=True)
+_MAIL = expression(r"([\pL0-9._%+\-]+)(?:@|%40)([\pL0-9\-]+(?:\.[\pL0-9\-]+)*\.\pL{2,})(?:\b|$)", nocase=True)
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def cards(data: bytes) -> Iterator[Stretch]:
     """Yield numbers of payment cards: of an issuer, as long as the issuer makes them, with Luhn's check digit."""
     for hit in _CARD.finditer(data):
-        digits = bytes(byte for byte in hit.group(1) if byte not in b" -").decode()
+        digits = bytes(byte for byte in hit.group(1) if byte not in b" .-").decode()
         begin = hit.start(1)
-        if _is_issued(digits) and luhn(digits) and _MEASURE.search(data[max(0, begin - 24) : begin]) is None:
+        measure = _MEASURE.search(data[max(0, begin - 24) : begin]) or _UNIT.match(data, hit.end(1))
+        if _is_issued(digits) and luhn(digits) and measure is None:
+            yield hit.span(1)
+    for hit in _TRACK.finditer(data):
+        if luhn(hit.group(1).decode()):
             yield hit.span(1)
 
 

@@ -34,6 +34,10 @@ _VENDORS = (
     r"[\w.~\-]{3}[0-9]Q~[\w.~\-]{20,}|cflt[A-Za-z0-9/+]{40,}",  # Microsoft Entra, Confluent
     r"eyJ[\w\-]{6,}\.[\w\-]+(?:\.[\w\-]*){0,4}",  # JSON Web Tokens
 )
+_HASHED = expression(  # crypt(3), argon2, PBKDF2 as Django writes it, LDAP
+    r"(?:^|[^\w$])(\$(?:apr1|1)\$[\w./]{1,8}\$[\w./]{22}|\$[56]\$(?:rounds=[0-9]+\$)?[\w./]{1,16}\$[\w./]{20,}|\$2[abxy]?\$[0-9]{2}\$[\w./]{22,}|"
+    r"\$(?:y|7|gy)\$[\w./]+\$[\w./$]{20,}|\$argon2\w*\$[\w+/=$,.-]{20,}|pbkdf2_\w+\$[0-9]+\$[\w+/=$.-]{8,}|\{S?SHA(?:256|384|512)?\}[\w+/=]{16,})"
+)
 _SHAPES = expression(rf"(?:^|[^A-Za-z0-9])((?:{'|'.join(_VENDORS)}))")
 _RANDOM = expression(r"(?:^|[^A-Za-z0-9\-])(sk-[\w\-]{16,})")  # OpenAI, Anthropic and others; a topic may begin so too
 _DIGIT, _UPPER = expression(r"[0-9]"), expression(r"[A-Z]")
@@ -45,6 +49,8 @@ _BODY = expression(r"(?:[A-Za-z0-9+/=]{0,80}(?:\s|\\+r|\\+n)+)*[A-Za-z0-9+/=]*")
 def shapes(data: bytes) -> Iterator[Stretch]:
     """Yield tokens and keys that are known by their shape."""
     for hit in _SHAPES.finditer(data):
+        yield hit.span(1)
+    for hit in _HASHED.finditer(data):
         yield hit.span(1)
     for hit in _RANDOM.finditer(data):
         if _DIGIT.search(hit.group(1)) is not None and _UPPER.search(hit.group(1)) is not None:

@@ -16,6 +16,7 @@ _DELIMITER = expression(
     rf"""[,;&|]+(?:$|\s|\\*["'`)\]}}]|&quot;|{_KEY})|\\*["'`](?:$|[\s,;:.)\]}}>|/])|&quot;|&lt;|</|%2[26]|\\+[nrt](?:$|\s|\\|{_KEY})"""
     r"""|\\u002[267]|\\u003c"""
 )
+_ENCODED = expression(r"%[0-9a-f]{2}", nocase=True)
 _BRACKET = expression(r"[()\[\]{}]")
 _CLOSED = expression(r"""[)\]}]{1,8}(?:$|[\s,;.:"'`/(\\&|<>])""")
 # in a value that may hold spaces
@@ -23,6 +24,7 @@ _PLAUSIBLE_END = expression(
     r"""[,;]\s|[,;]?\s+\\*["']?[\w.\-]+\\*["']?\s*(?:=|:\s)|[,;][\w.\-]+=|\s[(\[{<|]|[)\]}](?:$|[\s,;.])|\\*["](?:$|[\s,;)\]}])"""
     r"""|\.\s|</|\\+[nr]|\s(?:and|at|because|but|by|failed|for|from|in|into|is|not|of|on|or|that|to|used|user|using|was|when|while|with)\s"""
 )
+BEGINNING = 128  # bytes by which a value is told from what is none, which may be long and hold many more names
 WINDOW = 512  # bytes looked at first: most values are short
 
 
@@ -98,6 +100,9 @@ def _token_end(data: bytes, at: int, window: int) -> int:
     blank = _BLANK.search(data, at, window)
     end = window if blank is None else blank.start()
     delimiter = _DELIMITER.search(data, at, end + 1)  # with the blank: `$` stands for the end of the text only
+    if _ENCODED.fullmatch(data, max(0, at - 3), at) is None:  # `%26` ends a value that is itself within an encoded text
+        while delimiter is not None and delimiter.group()[:1] == b"%":
+            delimiter = _DELIMITER.search(data, delimiter.end(), end + 1)
     if delimiter is not None and at < delimiter.start() < end:
         end = delimiter.start()
     return _unopened(data, at, end)

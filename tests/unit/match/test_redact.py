@@ -255,6 +255,14 @@ def test_whatever_is_put_together_is_redacted_once(text: str) -> None:
         "a-",
         "eyJ.",
         "cookie: a=b ",
+        "value x for password ",
+        '"value":"x",',
+        "password for a ",
+        "password:\n- a\n",
+        "INSERT INTO t (password) VALUES (",
+        "password=a%26",
+        "secret=a(",
+        "authorization=a(",
     ],
 )
 def test_time_is_linear(piece: str) -> None:
