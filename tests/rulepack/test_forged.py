@@ -71,6 +71,14 @@ def test_an_application_that_quotes_a_planned_stop_excuses_nobody(texts: list[st
     assert raised(SILENT.with_log("app.log", quoting(*texts))) == WENT_SILENT
 
 
+@pytest.mark.parametrize("package", ["connect.runtime.WorkerSinkTask", "clients.producer.KafkaProducer"])
+def test_clients_and_connect_speak_for_no_broker_though_their_packages_are_kafka_s(package: str) -> None:
+    texts = ["[KafkaServer id=1] shutting down", "[KafkaServer id=1] shut down completed"]
+    granted = ["[QuorumController id=9] The request from broker 1 to shut down has been granted"] * 2
+    log = quoting(*texts, *granted).replace("com.example.orders.Orders", f"org.apache.kafka.{package}")
+    assert raised(SILENT.with_log("app.log", log)) == WENT_SILENT
+
+
 @pytest.mark.parametrize(
     "passed_on",
     [
