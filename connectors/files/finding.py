@@ -61,13 +61,13 @@ class _Own:
 def _expand(name: str, is_own: _Own, files: dict[str, None], errors: list[SourceError]) -> None:
     if name == STDIN:
         files[name] = None
-    elif has_magic(name) and not Path(name).exists():
-        matched = [path for path in sorted(glob(name, recursive=True)) if not Path(path).is_dir()]  # noqa: PTH207  (as typed)
+    elif has_magic(name) and not os.path.exists(name):  # noqa: PTH110  (a Path raises where it may not look)
+        matched = [path for path in sorted(glob(name, recursive=True)) if not os.path.isdir(path)]  # noqa: PTH112, PTH207
         if not matched:
             raise SourceMissing(f"{name}: no file matches")
         _add([path for path in matched if not is_own(path)], files, errors)
-    elif Path(name).is_dir():
-        _add(_files_below(name, is_own), files, errors)
+    elif os.path.isdir(name):  # noqa: PTH112
+        _add(_files_below(name, is_own, errors), files, errors)
     elif is_own(_present(name)):
         raise SourceError(f"{name}: tocsin writes this file itself; it is not read as a log")
     else:
@@ -98,16 +98,18 @@ def _present(name: str) -> str:
     return name
 
 
-def _files_below(folder: str, is_own: _Own) -> list[str]:
+def _files_below(folder: str, is_own: _Own, errors: list[SourceError]) -> list[str]:
+    """Return the logs in a folder; a folder below it that cannot be listed is an error and costs no other."""
     paths: list[str] = []
+    before = len(errors)
 
     def refuse(error: OSError) -> None:
-        raise refused(str(error.filename), error)
+        errors.append(refused(str(error.filename), error))
 
     for parent, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not is_own(str(Path(parent, name))))
         paths += [path for name in sorted(names) if _is_log(name) and not is_own(path := str(Path(parent, name)))]
-    if not paths:
+    if not paths and len(errors) == before:
         raise SourceMissing(f"{folder}: holds no log files")
     return paths
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -74,7 +75,7 @@ def same_content(paths: Iterable[str]) -> Mapping[str, str]:
     """
     by_head: dict[bytes, list[str]] = {}
     for path in paths:
-        if path != STDIN and Path(path).is_file() and (head := _digest(path, PROBE_BYTES)):
+        if path != STDIN and os.path.isfile(path) and (head := _digest(path, PROBE_BYTES)):  # noqa: PTH113  (raises nothing)
             by_head.setdefault(head, []).append(path)
     repeated: dict[str, str] = {}
     for group in by_head.values():

@@ -68,7 +68,10 @@ def _advancing(items: Iterator[Chunk | Progress], advance: Advance, behind: int,
 
 
 def _size(path: str) -> int:
-    return Path(path).stat().st_size if Path(path).exists() else 0
+    try:
+        return Path(path).stat().st_size
+    except OSError:  # whoever reads it says so
+        return 0
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class Code(Enum):
     NOT_ONE_OF = ("TOC204", "The value is not one of the allowed words.")
     BAD_FLAG = ("TOC205", "A yes-or-no value is written otherwise than true or false.")
     BAD_NUMBER = ("TOC206", "The value is not a number of at most 19 digits.")
-    BAD_DURATION = ("TOC207", "The value is not a duration such as 500ms, 30s, 10m, 2h or 3d.")
+    BAD_DURATION = ("TOC207", "The value is not a duration such as 500ms, 30s, 10m, 2h or 3d, of at most 3650d.")
     BAD_VERSIONS = ("TOC208", "The value is not a version range such as >=2.1,<4.1.")
     BAD_ID = ("TOC209", "An id or name has other characters than lower-case letters, digits and dashes.")
     ID_NOT_FILE_NAME = ("TOC210", "The id of a rule differs from its file name.")

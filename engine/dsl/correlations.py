@@ -70,7 +70,10 @@ def timespan_s(draft: Draft, given: CorrelationEntry) -> float:
         return duration_s(given.timespan) if given.timespan else 0.0
     except ValueError:
         draft.report.add(
-            Code.BAD_DURATION, node, f"`{given.timespan}` is not a duration", "for example: 30s, 10m, 1h; or heartbeat"
+            Code.BAD_DURATION,
+            node,
+            f"`{given.timespan}` is not a duration",
+            "for example: 30s, 10m, 1h, at most 3650d; or heartbeat",
         )
         return 0.0
 

@@ -7,7 +7,7 @@ import re
 UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 OPERATORS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "eq": "=="}
 MAX_DIGITS = 19
-MAX_DURATION_S = 100 * 365 * 86400.0  # a century: what is longer leaves the calendar when it is counted from now
+MAX_DURATION_S = 3650 * 86400.0  # added to any stamp that is one, the result is still in the calendar
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)")
 _BOUND = re.compile(r"(<=|>=|==|!=|<|>|=)\s*([0-9]+(?:\.[0-9]+){0,3})")
@@ -28,7 +28,7 @@ def count(text: str) -> int:
 
 
 def duration_s(text: str) -> float:
-    """Return the seconds of a duration such as 500ms, 30s, 10m, 2h or 3d, a century at most; ValueError otherwise."""
+    """Return the seconds of a duration such as 500ms, 30s, 10m, 2h or 3d; ValueError otherwise, and for more than 3650 days."""
     parts = _DURATION.fullmatch(text)
     if parts is None:
         raise ValueError(text)

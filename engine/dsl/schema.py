@@ -87,7 +87,7 @@ Duration = Annotated[
         quantities.duration_s,
         Code.BAD_DURATION,
         "a duration",
-        "for example: 500ms, 30s, 10m, 2h, 3d",
+        "for example: 500ms, 30s, 10m, 2h, 3d; at most 3650d",
         Annotated[str, Field(pattern=_DURATION)],
     ),
 ]

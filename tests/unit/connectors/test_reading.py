@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.files import STDIN, find, read_path, same_content
+from engine.cli.intake import Intake
 from engine.errors import SourceDenied, SourceError, SourceMissing
 from engine.model.records import Progress, RawLine
 
@@ -159,3 +160,47 @@ def test_offsets_point_at_the_lines_in_the_file(tmp_path_factory: pytest.TempPat
         if isinstance(item, RawLine):
             assert data[item.offset :].startswith(item.value)
             assert data[: item.offset].count(b"\n") == item.number - 1
+
+
+def test_a_folder_that_cannot_be_listed_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, "denied/a.log", b"a\n")
+    good = written(tmp_path, "open/b.log", b"b\n")
+    listed = os.scandir
+
+    def denying(path: str) -> object:
+        if str(path).endswith("denied"):
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", denying)
+    found = find([str(tmp_path)])
+    assert found.files == (good,)
+    assert [type(error) for error in found.errors] == [SourceDenied]
+    found = find([str(tmp_path / "denied")])
+    assert [str(error) for error in found.errors] == [
+        f"{tmp_path}/denied: no permission to read it; run as a user that may, or change its mode"
+    ]
+
+
+@pytest.mark.parametrize("refusal", [PermissionError(13, "Permission denied"), OSError(36, "File name too long")])
+def test_a_path_that_may_not_be_looked_at_is_one_clear_sentence(
+    tmp_path: Path, refusal: OSError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = written(tmp_path, "a.log", b"a\n")
+    denied = str(tmp_path / "denied" / "b.log")
+    (tmp_path / "link.log").symlink_to(denied)
+    looked_at = os.stat
+
+    def denying(path: str | Path | int, **how: bool) -> os.stat_result:
+        if not isinstance(path, int) and str(path) in (denied, str(tmp_path / "link.log")):
+            raise refusal
+        return looked_at(path, **how)
+
+    monkeypatch.setattr(os, "stat", denying)
+    found = find([denied, str(tmp_path / "*.log"), good])
+    assert found.files == (good, str(tmp_path / "link.log"))
+    assert [str(error).partition(":")[0] for error in found.errors] == [denied]
+    assert same_content(found.files) == {}
+    intake = Intake([denied, str(tmp_path / "link.log"), good], {})
+    assert [line.value for line in intake.lines() if isinstance(line, RawLine)] == [b"a"]
+    assert [sentence.partition(":")[0] for sentence in intake.refused] == [denied, str(tmp_path / "link.log")]

@@ -6,13 +6,14 @@ from engine.dsl.quantities import count, duration_s, flag, versions
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("500ms", 0.5), ("30s", 30), ("10m", 600), ("1.5h", 5400), ("3d", 259200), ("0s", 0)]
+    ("text", "seconds"),
+    [("500ms", 0.5), ("30s", 30), ("10m", 600), ("1.5h", 5400), ("3d", 259200), ("0s", 0), ("3650d", 315360000)],
 )
 def test_durations_are_seconds(text: str, seconds: float) -> None:
     assert duration_s(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "10", "m", "10 m", "-5m", "10min", "1h30m", "10M", "36501d", "999999999d"])
+@pytest.mark.parametrize("text", ["", "10", "m", "10 m", "-5m", "10min", "1h30m", "10M", "3651d", "999999999d"])
 def test_anything_else_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError):
         duration_s(text)
