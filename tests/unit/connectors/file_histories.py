@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -250,10 +251,9 @@ class FileHistories(RuleBasedStateMachine):
         copy = self.make_way(log) if inside else self.outside / f"{self.count}-{self.looks}"
         shutil.copyfile(target, copy)
         if between:
-            before = self.count
+            before = len(self.model.written)
             self.append(log, between)
-            late = {line for line in self.model.written if int(line.partition(" ")[0]) > before}
-            self.copied[str(target)] = late
+            self.copied[str(target)] = set(islice(self.model.written, before, None))
         if look:
             self.trigger(None)
         self.cut(log, harmless=inside and not between)
