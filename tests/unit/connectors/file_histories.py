@@ -81,6 +81,8 @@ class FileHistories(RuleBasedStateMachine):
     """One history. Each rule is something that happens to a log, to the clock, or to the job; one that cannot happen is
     none. Which can depends on inodes that the file system gives again, so it must not lead what is drawn."""
 
+    half_chars = 7  # of half a line: enough to tell it from all others
+
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
@@ -141,8 +143,8 @@ class FileHistories(RuleBasedStateMachine):
         writer = self.writers[log]
         if not writer.half and writer.is_visible:
             line = self.line(log) + "\n"
-            writer.write(line[:7])
-            writer.half = line[7:]
+            writer.write(line[: self.half_chars])
+            writer.half = line[self.half_chars :]
 
     @rule(log=st.sampled_from(LOGS))
     def reopen(self, log: str) -> None:
