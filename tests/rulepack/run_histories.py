@@ -253,7 +253,7 @@ class RunHistories(FileHistories):
     def check(self) -> None:
         super().check()
         stored, losses = self.job.store.losses(), [loss for _, batch in self.batches for loss in batch]
-        assert {(l.source_id, l.lost_from) for l in stored} == {(l.source_id, l.lost_from) for l in losses}
+        assert {span(loss) for loss in stored} == {span(loss) for loss in losses}
         assert not self.job.store.quarantined()
         found, expected = told(self.job.store.incidents()), told(self.scanned())
         assert found == expected
@@ -270,6 +270,10 @@ class RunHistories(FileHistories):
                 sizes[raw.source_id] += len(raw.value) + 1
         for source, size in sizes.items():
             yield Progress(source, size, size, caught_up=True, closed=is_rotated(source.partition("~")[0]))
+
+
+def span(loss: DataLoss) -> tuple[str, int, int]:
+    return loss.source_id, loss.lost_from, loss.lost_to
 
 
 def told(incidents: list[Incident]) -> list[Any]:
