@@ -66,11 +66,17 @@ class _Source:
 
 
 class Clocks:
-    """The clocks of one scope's sources. `revision` grows whenever an answer may have changed."""
+    """The clocks of one scope's sources. `revision` grows whenever an answer may have changed.
 
-    def __init__(self, states: Mapping[str, ClockState] | None = None, tick: datetime | None = None) -> None:
+    Args:
+        ticking: whether `tick` is the present. Without, it has come and is past, as in a run that ends after one that did not.
+    """
+
+    def __init__(
+        self, states: Mapping[str, ClockState] | None = None, tick: datetime | None = None, ticking: bool = True
+    ) -> None:
         self._sources = {source_id: _Source(state) for source_id, state in (states or {}).items()}
-        self.tick = tick
+        self.tick, self._ticking = tick, ticking
         self.revision = 0
 
     def states(self) -> dict[str, ClockState]:
@@ -150,7 +156,7 @@ class Clocks:
     def ahead(self, source_id: str) -> bool:
         """Return whether `source_id` prints times that have not come yet: its clock or its time zone is wrong."""
         newest = self.newest(source_id)
-        return self.tick is not None and newest is not None and newest - self.tick > AHEAD
+        return self._ticking and self.tick is not None and newest is not None and newest - self.tick > AHEAD
 
     def complete_until(self) -> datetime | None:
         """Return the time before which nothing more is expected: the slowest live source's newest time, less the lateness.

@@ -59,7 +59,7 @@ class Correlator:
     the mapping of an earlier one continues where that was flushed last. Without a mapping nothing is kept. What it takes from
     `resting`, which is for one plan, it leaves there when it is flushed. What raises goes into `quarantine`, and
     costs what cannot be told apart from it: a match for a rule, an entity, or what came for a rule since the last flush;
-    without one it is raised.
+    without one it is raised. It is `ticking` unless the input has an end: then no tick says what the time is.
     """
 
     def __init__(
@@ -69,11 +69,12 @@ class Correlator:
         state: MutableMapping[str, str] | None = None,
         resting: Resting | None = None,
         quarantine: Quarantine | None = None,
+        ticking: bool = True,
     ) -> None:
         self._state, self._resting = state, resting
         head = state.get(HEAD) if state is not None else None
         self._head = loads(head, _Head) if head else _Head(2)
-        clocks = Clocks(self._head.clocks, self._head.tick)
+        clocks = Clocks(self._head.clocks, self._head.tick, ticking)
         bindings = Bindings(plan.components, self._head.identities)
         bindings.revision = self._head.bindings_revision
         self._facts = Facts(scope, clocks, bindings, plan.context, quarantine=quarantine)

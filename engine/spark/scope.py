@@ -47,7 +47,7 @@ class ScopeState:
         self._quarantine = Quarantine(stages.matcher.redact)
         states = {name: loads(state[_STREAM + name], StreamState) for name in self._stored}
         self._streams = Streams(stages, states, self._quarantine)
-        self._correlator = Correlator(stages.plan, scope, state, stages.resting, self._quarantine)
+        self._correlator = Correlator(stages.plan, scope, state, stages.resting, self._quarantine, ticking=not bounded)
 
     def take(self, items: Iterable[Item]) -> list[Finding | Passed]:
         """Take all items of a batch; return the findings, and what is only passed on. The state then holds the batch."""

@@ -60,6 +60,13 @@ STEPS: Mapping[int, Sequence[str]] = {
         "CREATE TABLE quarantine (id TEXT NOT NULL PRIMARY KEY, at TEXT NOT NULL, body TEXT NOT NULL)",
         "CREATE INDEX quarantine_by_time ON quarantine (at)",
     ),
+    5: (
+        "ALTER TABLE losses RENAME TO former_losses",
+        "CREATE TABLE losses (source TEXT NOT NULL, lost_from INTEGER NOT NULL, lost_to INTEGER NOT NULL, why TEXT NOT NULL,"
+        " PRIMARY KEY (source, lost_from, lost_to))",
+        "INSERT INTO losses SELECT source, lost_from, lost_to, why FROM former_losses",
+        "DROP TABLE former_losses",
+    ),
 }
 
 

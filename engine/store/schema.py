@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 metadata = MetaData()
 
@@ -56,7 +56,7 @@ losses = Table(
     metadata,
     Column("source", Text, primary_key=True),
     Column("lost_from", Integer, primary_key=True),
-    Column("lost_to", Integer, nullable=False),
+    Column("lost_to", Integer, primary_key=True),
     Column("why", Text, nullable=False),
     comment="lines that were gone before they were read",
 )

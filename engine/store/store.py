@@ -201,7 +201,7 @@ class Store:
         """Return every loss known, by source."""
         table = schema.losses
         with self._reading() as connection:
-            rows = connection.execute(select(table).order_by(table.c.source, table.c.lost_from))
+            rows = connection.execute(select(table).order_by(*table.primary_key))
             return [DataLoss(row.source, row.lost_from, row.lost_to, row.why) for row in rows]
 
     def quarantined(self) -> Sequence[DeadLetter]:

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -80,6 +81,8 @@ class FileHistories(RuleBasedStateMachine):
     """One history. Each rule is something that happens to a log, to the clock, or to the job; one that cannot happen is
     none. Which can depends on inodes that the file system gives again, so it must not lead what is drawn."""
 
+    half_chars = 7  # of half a line: enough to tell it from all others
+
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
@@ -140,8 +143,8 @@ class FileHistories(RuleBasedStateMachine):
         writer = self.writers[log]
         if not writer.half and writer.is_visible:
             line = self.line(log) + "\n"
-            writer.write(line[:7])
-            writer.half = line[7:]
+            writer.write(line[: self.half_chars])
+            writer.half = line[self.half_chars :]
 
     @rule(log=st.sampled_from(LOGS))
     def reopen(self, log: str) -> None:
@@ -250,10 +253,9 @@ class FileHistories(RuleBasedStateMachine):
         copy = self.make_way(log) if inside else self.outside / f"{self.count}-{self.looks}"
         shutil.copyfile(target, copy)
         if between:
-            before = self.count
+            before = len(self.model.written)
             self.append(log, between)
-            late = {line for line in self.model.written if int(line.partition(" ")[0]) > before}
-            self.copied[str(target)] = late
+            self.copied[str(target)] = set(islice(self.model.written, before, None))
         if look:
             self.trigger(None)
         self.cut(log, harmless=inside and not between)

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.correlate import Correlator
+from engine.correlate.correlator import AHEAD
 from engine.model.incidents import Blind, Evidence, Verdict
 from engine.model.rules import Absence, Heartbeat, Stop
 from tests.building import absence, at, broker, contains, counting, match, plan, seen, tick
@@ -186,3 +187,18 @@ def test_the_brokers_of_a_cluster_are_its_own() -> None:
 def test_who_was_never_heard_is_not_one_that_was_stopped() -> None:
     long_after = [seen(f"{n}.log", 0, 6 * 3600) for n in "23"]
     assert silent([*declared("2", "3"), *long_after], replace(NOT_BACK, context={"brokers": "2,3,10"})) == []
+
+
+def test_what_is_printed_after_the_last_tick_is_not_ahead_of_it_in_a_run_that_ends() -> None:
+    state: dict[str, str] = {}
+    live = Correlator(PLAN, "x", state)
+    for item in (*cluster(until=60), tick(60 * MINUTE)):
+        live.observe(item)
+    told = [finding for finding in live.flush() if isinstance(finding, Verdict)]
+    assert [alert.status for verdict in told for alert in verdict.alerts] == ["firing"]
+    ending = Correlator(PLAN, "x", state, ticking=False)
+    for item in (each for number in "23" for each in beats(number, 70, 180)):
+        ending.observe(item)
+    later = ending.flush()
+    assert not [finding for finding in later if isinstance(finding, Verdict)], "it is as silent as it was"
+    assert not [finding.why for finding in later if isinstance(finding, Blind) and finding.why == AHEAD]

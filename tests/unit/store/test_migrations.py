@@ -35,6 +35,7 @@ CREATE TABLE deliveries (receiver TEXT NOT NULL, incident TEXT NOT NULL, body TE
   PRIMARY KEY (receiver, incident));
 INSERT INTO meta VALUES ('schema', '1');
 INSERT INTO batches VALUES ('q', 0, '');
+INSERT INTO losses VALUES ('a.log', 4, 9, 'the file is gone');
 INSERT INTO deliveries VALUES ('terminal', 'inc-1', '{"rule":"a","status":"open","severity":"high"}');
 """
 
@@ -46,12 +47,16 @@ def written(path: Path, script: str) -> str:
     return f"sqlite:///{path}"
 
 
-def shape(url: str) -> dict[str, tuple[list[str], list[str]]]:
-    """Return the columns and indexes of every table."""
+def shape(url: str) -> dict[str, tuple[list[str], list[str], list[str]]]:
+    """Return the columns, keys and indexes of every table."""
     engine = create_engine(url)
     seen = inspect(engine)
     found = {
-        table: ([c["name"] for c in seen.get_columns(table)], sorted(str(i["name"]) for i in seen.get_indexes(table)))
+        table: (
+            [c["name"] for c in seen.get_columns(table)],
+            seen.get_pk_constraint(table)["constrained_columns"],
+            sorted(str(i["name"]) for i in seen.get_indexes(table)),
+        )
         for table in seen.get_table_names()
     }
     engine.dispose()
@@ -65,6 +70,7 @@ def test_version_1_is_brought_up_to_date_and_keeps_what_it_knew(tmp_path: Path) 
     (pair, told), *others = store.outbox().told().items()
     assert (pair, others) == (("terminal", "inc-1"), [])
     assert told == Told("a", "open", "high", told.at)
+    assert [str(loss) for loss in store.losses()] == ["a.log: offsets 4 to 9 are gone (the file is gone)"]
     assert abs(datetime.now(UTC) - told.at) < timedelta(minutes=5), "waits and repetitions count from the migration on"
     store.close()
     Store.open(url).close()
