@@ -146,9 +146,7 @@ class PlayedJob:
         spec = SourceSpec(SOURCE, "connectors.files:open_source", settings, SCOPE)
         reader = SourceReader(source_options([spec], Reading(self._plan_file, 2, None, None if self.bounded else 60.0)))
         clocks = self.clocks
-        reader._sources = {
-            SOURCE: FilesSource(**settings, clock=lambda: clocks.monotonic_s, wall=lambda: clocks.wall_s)
-        }
+        reader._sources = {SOURCE: FilesSource(**settings, clock=lambda: clocks.monotonic_s, wall=lambda: clocks.wall_s)}
         reader._clock = self.ticking()
         return reader
 

@@ -116,7 +116,10 @@ def test_a_loss_told_twice_is_one_loss(store: Store) -> None:
 
 
 def test_lines_lost_where_a_loss_of_unknown_size_ended_are_another_loss(store: Store) -> None:
-    unknown, sized = DataLoss("a.log", 4, 4, "the file was cut to 9 bytes"), DataLoss("a.log", 4, 9, "the file was cut to 0 bytes")
+    unknown, sized = (
+        DataLoss("a.log", 4, 4, "the file was cut to 9 bytes"),
+        DataLoss("a.log", 4, 9, "the file was cut to 0 bytes"),
+    )
     for batch, loss in enumerate((unknown, sized)):
         with store.batch(BatchId("q", batch)) as ledger:
             ledger.put_losses([loss])
