@@ -32,6 +32,15 @@ BINARY_FROM = 1 / 12  # in random bytes 26 of 256 are such, in 8 KiB of them nev
 BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 _CONTROLS = bytes(sorted({*range(32), 127} - {*b"\b\t\n\v\f\r\x1b"}))
 _NULS = re.compile(rb"(?m:^)\0+")
+_PACKED = (
+    b"BZh91AY&SY",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+    b"\x04\x22\x4d\x18",
+    b"\x1f\x8b\x08",
+    b"PK\x03\x04",
+    b"7z\xbc\xaf\x27\x1c",
+)
 RUNS = 64  # each makes a piece more of a block: a block of nothing else shall not make a million
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -170,7 +179,7 @@ def _unpacked(plain: io.BufferedReader, path: str) -> io.BufferedReader:
 def _refuse_binary(stream: io.BufferedReader, path: str) -> None:
     try:
         head = stream.peek(PROBE_BYTES)[:PROBE_BYTES]
-        if head and not head.strip(b"\0") and stream.seekable():
+        if head and not head.strip(b"\0") and _is_bounded(stream, path):
             start = text_start(stream, plain=not is_compressed(path))
             stream.seek(start or 0)
             head = stream.peek(PROBE_BYTES)[:PROBE_BYTES]
@@ -179,7 +188,16 @@ def _refuse_binary(stream: io.BufferedReader, path: str) -> None:
         raise damaged(path, error) from error
     except OSError as error:
         raise refused(path, error) from error
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if head.startswith(_PACKED):
+        raise SourceError(
+            f"{path}: is compressed or an archive of a kind that is not read; unpack it first, or pipe it: ... | tocsin scan -"
+        )
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in head:
         raise SourceError(f"{path}: is UTF-16 text; convert it with: iconv -f UTF-16 -t UTF-8")
     if is_binary(head):
         raise SourceError(f"{path}: is not text (it holds NUL bytes)")
+
+
+def _is_bounded(stream: io.BufferedReader, path: str) -> bool:
+    """Tell whether NULs may be read to their end: a device such as /dev/zero has none."""
+    return stream.seekable() and stat.S_ISREG(os.stat("/dev/stdin" if path == STDIN else path).st_mode)  # noqa: PTH116

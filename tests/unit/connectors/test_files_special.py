@@ -12,6 +12,7 @@ from connectors.files import FilesSource, find, read_path
 from connectors.files import advancing as module
 from connectors.files.opening import is_binary
 from engine.cli.intake import Intake
+from engine.errors import SourceError
 from engine.model.records import RawLine
 from tests.unit.connectors.triggers import append, reader
 
@@ -199,3 +200,21 @@ def test_what_tocsin_writes_itself_is_not_followed(tmp_path: Path, monkeypatch: 
     assert "tocsin writes this file itself" in str(error)
     source = FilesSource(["."], excluded=own)
     assert sorted(source.latest(source.initial())["streams"]) == ["app.log", "stateful.log"]
+
+
+@pytest.mark.timeout(20)
+def test_a_device_without_end_that_is_named_is_no_log() -> None:
+    with pytest.raises(SourceError, match="is not text"):
+        list(read_path("/dev/zero"))
+
+
+@pytest.mark.parametrize("head", [b"BZh91AY&SY\xd7\x0c", b"\x28\xb5\x2f\xfd\x24\x15", b"\x04\x22\x4d\x18\x64\x40"])
+def test_what_is_compressed_under_the_name_of_a_log_is_no_log(tmp_path: Path, head: bytes) -> None:
+    (tmp_path / "a.log").write_bytes(head + b"no NUL follows")
+    with pytest.raises(SourceError, match="is compressed"):
+        list(read_path(str(tmp_path / "a.log")))
+
+
+def test_a_damaged_first_line_is_no_utf16(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"\xff\xfedamaged\nnext\n")
+    assert [line.value for line in read_path(str(tmp_path / "a.log")) if isinstance(line, RawLine)][1:] == [b"next"]
