@@ -29,7 +29,7 @@ from tests.rulepack.played_job import MOMENTS, SOURCE, Killed, Place, PlayedJob
 from tests.rulepack.playing import plan
 from tests.spark.finals import finals
 from tests.unit.connectors.file_histories import LOGS, FileHistories
-from tests.unit.connectors.triggers import LONG_S, Clocks
+from tests.unit.connectors.triggers import LONG_S
 
 BROKERS = {log: number for number, log in enumerate(LOGS, 1)}
 BEGIN = datetime(2024, 6, 30, tzinfo=UTC)
