@@ -23,7 +23,7 @@ _FORMAT = b"tocsin cache 1\n"
 _DIGEST_BYTES = 32
 
 
-class Cache(Struct, frozen=True):
+class DiskCache(Struct, frozen=True):
     """Files in `folder`; None: the user's cache folder. A kind of file is what its name begins with, up to the first dash.
 
     Reading and writing never fail: what is kept here can be made again. A folder that others can write to holds nothing.

@@ -30,7 +30,7 @@ MOST_QUOTED = 120  # characters of an answer in a sentence
 _TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
-class Answer(Struct, frozen=True):
+class HttpAnswer(Struct, frozen=True):
     """What was answered: the names of `headers` are in lower case; `body` ends at MOST_BYTES."""
 
     status: int
@@ -58,7 +58,7 @@ class Answer(Struct, frozen=True):
         return visible(host[:MOST_QUOTED]) if host else "another address"
 
 
-def exchange(request: Request, silent_s: float = SILENT_S, longest_s: float = LONGEST_S) -> Answer:
+def exchange(request: Request, silent_s: float = SILENT_S, longest_s: float = LONGEST_S) -> HttpAnswer:
     """Send `request` and return what is answered, whatever its status.
 
     Raises OSError (TimeoutError when it takes too long) or HTTPException when there is no whole answer.
@@ -69,7 +69,7 @@ def exchange(request: Request, silent_s: float = SILENT_S, longest_s: float = LO
         with deadline, _opened(opener, request, silent_s) as response:
             body = response.read(MOST_BYTES)
             headers = {name.lower(): value for name, value in response.headers.items()}
-            answer = Answer(response.status, headers, body)
+            answer = HttpAnswer(response.status, headers, body)
     except (OSError, HTTPException, ValueError):
         if deadline.over:
             raise TimeoutError(f"no whole answer within {longest_s:g} s") from None

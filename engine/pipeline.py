@@ -1,24 +1,21 @@
-"""The reference: the whole flow on one screen, pure Python, no Spark, no I/O, no clock of its own (DESIGN 2).
+"""The reference: the whole flow on one screen, pure Python, no Spark, no I/O, no clock of its own.
 
 The Spark job hosts the same stages and must give the same final incidents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from engine.correlate import correlate
 from engine.incident import MemoryLedger, group
-from engine.match import match
+from engine.match import Observer, match
 from engine.model.incidents import Incident
-from engine.model.matches import Match
-from engine.model.records import LogEvent, Progress, RawLine
+from engine.model.records import Progress, RawLine
 from engine.model.rules import Plan
 from engine.parse import assemble, decode, unwrap
 from engine.ports import Ledger
 from engine.quarantine import Quarantine
-
-Observer = Callable[[LogEvent, list[Match]], None]
 
 
 def replay(

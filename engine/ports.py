@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, Protocol
@@ -11,14 +11,15 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from engine.errors import SourceError
-from engine.model.incidents import DAWN, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict
+from engine.model.incidents import DAWN, Alert, AlertInterval, AlertKey, Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.notifications import Notification, Receipt
 from engine.model.records import Labels, Progress, RawLine
 
+Say = Callable[[str], None]  # tells the operator a sentence
 Offset = Mapping[str, Any]  # JSON: what a source needs to go on from here
 
 
-class Records(Protocol):
+class RecordPositions(Protocol):
     """What some lines came in. Few lines are ever asked about."""
 
     def place(self, at: int) -> tuple[int, datetime | None]:
@@ -28,7 +29,7 @@ class Records(Protocol):
         """Return the earliest time that any of the lines was taken, as far as it is known of any."""
 
 
-Piece = tuple[int, Records]  # where the lines of the records begin
+ChunkPart = tuple[int, RecordPositions]  # where the lines of the records begin
 
 
 class Chunk(Struct, frozen=True):
@@ -51,7 +52,7 @@ class Chunk(Struct, frozen=True):
     labels: Labels = field(default_factory=dict)
     stream: str = ""
     end: int | None = None
-    records: Sequence[Piece] = ()
+    records: Sequence[ChunkPart] = ()
 
     @property
     def parent_id(self) -> str:
@@ -128,8 +129,8 @@ class Ledger(Protocol):
         verdicts: Iterable[Verdict],
         evidence: Iterable[Evidence],
         rosters: Iterable[Roster],
-        blinds: Iterable[Blind],
-    ) -> Sequence[Sight]:
+        blinds: Iterable[NotEvaluated],
+    ) -> Sequence[AlertInterval]:
         """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds see Blind. Return
         when the alerts were and are that are new by that, gone, or told anew with a difference. When it raises, nothing
         is stored."""
@@ -137,13 +138,13 @@ class Ledger(Protocol):
     def scopes(self) -> Sequence[str]:
         """Return every scope that something is known of, sorted."""
 
-    def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
+    def alerts(self, scope: str, seen: Collection[AlertInterval] | None = None) -> Mapping[AlertKey, tuple[Alert, ...]]:
         """Return every alert of `scope` that may still matter, or those `seen` of them, by key, each ordered by time."""
 
-    def sights(self, scope: str, since: datetime) -> Sequence[Sight]:
+    def sights(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
         """Return when the alerts of `scope` were: of all that were not over before `since`, or are at no known time."""
 
-    def incidents(self, scope: str, told_of: Collection[Key] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
+    def incidents(self, scope: str, told_of: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
         """Return the incidents of `scope` that may still matter, oldest first, merged ones included: all, or those that at any
         of their revisions told of one of these keys and were not over before `since` (see extent)."""
 
@@ -171,14 +172,14 @@ class Receiver(Protocol):
         """Whether it replaces what it said before: then it is also told of grown counts and new evidence."""
 
     @property
-    def lane(self) -> str:
+    def rate_limit_key(self) -> str:
         """What its rate is limited by, one message a second (a Slack channel); empty when it needs no pacing."""
 
     def deliver(self, notification: Notification) -> Receipt:
         """Tell it. Failures are receipts, never exceptions; nothing is retried in here."""
 
 
-class Kept(Protocol):
+class Cache(Protocol):
     """Where things are kept that take long to compile. What is lost or damaged is only made again."""
 
     def load(self, name: str) -> bytes | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from engine.model.expressions import Binary, Expression, Literal, Name
-from engine.model.matches import Match, Seen, Value
+from engine.model.expressions import Binary, Expression, Literal, NameExpression
+from engine.model.matches import ActivitySpan, Match, Value
 from engine.model.records import LogEvent, Progress, Tick
 from engine.model.rules import (
     Absence,
@@ -74,12 +74,12 @@ def signature(id: str, *tests: Test, entity: Iterable[str] | Mapping[str, str] =
     """Return a signature with one item named `line`; collapse_s and distinct go to it, all else to its rule."""
     own = {name: changes.pop(name) for name in ("collapse_s", "distinct") if name in changes}
     items = (Item("line", (tests or (contains(id),),)),)
-    return Signature(rule(id, entity, **changes), items, Name("line"), **own)
+    return Signature(rule(id, entity, **changes), items, NameExpression("line"), **own)
 
 
 def at_least(number: int) -> Expression:
     """Return the condition `count >= number`."""
-    return Binary(">=", Name("count"), Literal(number))
+    return Binary(">=", NameExpression("count"), Literal(number))
 
 
 def counting(id: str, rules: Iterable[str], number: int, timespan_s: float, **changes: Any) -> Correlation:
@@ -132,9 +132,9 @@ def match(id: str, seconds: float, source: str = "a.log", dated: bool = True, la
     return Match(id, event_id, source, 1, at(seconds), dated, captures, every, f"{id} at {seconds}")
 
 
-def seen(source: str, first: float, last: float, **labels: str) -> Seen:
+def seen(source: str, first: float, last: float, **labels: str) -> ActivitySpan:
     """Return a span of `source`."""
-    return Seen(source, at(first), at(last), {"source": source, "cluster": "default", **labels})
+    return ActivitySpan(source, at(first), at(last), {"source": source, "cluster": "default", **labels})
 
 
 def progress(source: str, caught_up: bool = True, closed: bool = False, covers_until: float | None = None) -> Progress:

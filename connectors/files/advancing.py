@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from connectors.files.contents import Contents, FileState, bytes_of, skip_to
 from connectors.files.disk import Look
 from connectors.files.opening import BLOCK_BYTES, BROKEN, damaged, refused
-from connectors.files.positions import Cursor, FileStream, Positions, with_loss, with_read
+from connectors.files.positions import Cursor, FilePositions, FileStream, with_loss, with_read
 from connectors.files.reading import LINE_BYTES, line_ends
 from connectors.files.rotation import is_compressed
 from engine.errors import SourceError
@@ -34,7 +34,9 @@ class Advancing:
     def __init__(self) -> None:
         self._searched: dict[str, tuple[int, int]] = {}
 
-    def advanced(self, positions: Positions, there: Mapping[str, FileState], look: Look, max_lines: int | None) -> Positions:
+    def advanced(
+        self, positions: FilePositions, there: Mapping[str, FileState], look: Look, max_lines: int | None
+    ) -> FilePositions:
         """Return `positions` read on in the files that are `there`, by about `max_lines` lines."""
         unread = sum(any(c.at < c.size and c.inode in there for c in s.files) for s in positions.streams.values())
         share = None if max_lines is None else max(1, max_lines // max(1, unread))

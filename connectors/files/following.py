@@ -18,8 +18,8 @@ from connectors.files.positions import (
     VERSION,
     Copied,
     Cursor,
+    FilePositions,
     FileStream,
-    Positions,
     Vanished,
     with_loss,
     without_file,
@@ -38,7 +38,7 @@ class Fate(Enum):
     UNKNOWN = "unknown"  # the next look may tell
 
 
-def followed(before: Positions, look: Look) -> tuple[Positions, Mapping[str, FileState]]:
+def followed(before: FilePositions, look: Look) -> tuple[FilePositions, Mapping[str, FileState]]:
     """Return the positions on the disk as it is now, nothing more read: every file wherever it went, its successor, new ones;
     and the files that can be read on, by inode.
 
@@ -51,7 +51,7 @@ def followed(before: Positions, look: Look) -> tuple[Positions, Mapping[str, Fil
 class _Following:
     """The decisions of one look. `there` are the files that are what they were, or hold that now."""
 
-    def __init__(self, before: Positions, look: Look) -> None:
+    def __init__(self, before: FilePositions, look: Look) -> None:
         self._look, self._contents = look, look.contents
         self._streams = {name: replace(stream, pieces=(), lost=(), behind=False) for name, stream in before.streams.items()}
         self._vanished = list(before.vanished)
@@ -61,7 +61,7 @@ class _Following:
         self._homes: dict[str, str] = {}  # streams that go on in a new file at their home, by that
         self.there: dict[str, FileState] = {}
 
-    def positions(self) -> Positions:
+    def positions(self) -> FilePositions:
         missing = [(name, cursor) for name in list(self._streams) for cursor in self._missing(name)]
         for name, cursor in missing:
             self._search(name, cursor)
@@ -69,7 +69,7 @@ class _Following:
             self._keep_copies(name)
         self._take_new()
         streams = {name: stream for name, stream in sorted(self._streams.items()) if _goes_on(stream)}
-        return Positions(VERSION, streams, tuple(self._vanished[-VANISHED_KEPT:]))
+        return FilePositions(VERSION, streams, tuple(self._vanished[-VANISHED_KEPT:]))
 
     # --- files that are followed already ---------------------------------------------------------------------------------
 

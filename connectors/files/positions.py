@@ -67,7 +67,7 @@ class Vanished(Struct, frozen=True):
     cursor: Cursor
 
 
-class Piece(Struct, frozen=True, array_like=True):
+class FilePiece(Struct, frozen=True, array_like=True):
     """Bytes [start, end) of a file's content, which begin at `base` of their stream; `line` numbers the first line, `head` and
     `tail` tell the file as they do in a Cursor that stands at `end`."""
 
@@ -82,7 +82,7 @@ class Piece(Struct, frozen=True, array_like=True):
     changed: int = 0
 
 
-class Lost(Struct, frozen=True):
+class LostRange(Struct, frozen=True):
     """Positions [start, end) of a stream that can never be read, and why; nobody knows how many when they are equal."""
 
     start: int
@@ -99,8 +99,8 @@ class FileStream(Struct, frozen=True):
     files: tuple[Cursor, ...] = ()
     copies: tuple[Copied, ...] = ()
     behind: bool = False
-    pieces: tuple[Piece, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    pieces: tuple[FilePiece, ...] = ()
+    lost: tuple[LostRange, ...] = ()
 
     @property
     def unread(self) -> int:
@@ -108,7 +108,7 @@ class FileStream(Struct, frozen=True):
         return sum(cursor.size - cursor.at for cursor in self.files)
 
 
-class Positions(Struct, frozen=True):
+class FilePositions(Struct, frozen=True):
     """All streams of a source by name, and what is remembered of files that are gone, the latest last."""
 
     version: int
@@ -116,20 +116,20 @@ class Positions(Struct, frozen=True):
     vanished: tuple[Vanished, ...] = ()
 
 
-def offset_of(positions: Positions) -> Offset:
+def offset_of(positions: FilePositions) -> Offset:
     """Return `positions` as JSON."""
     offset: dict[str, Any] = plain(positions)
     return offset
 
 
-def positions_of(offset: Offset) -> Positions:
+def positions_of(offset: Offset) -> FilePositions:
     """Return the positions that `offset_of` was given; none for an empty offset. Raises SourceError for those of another
     version of tocsin: taken for this one's, they would lose lines or repeat them."""
     if not offset:
-        return Positions(VERSION)
+        return FilePositions(VERSION)
     try:
         if offset.get("version") == VERSION:
-            return made(offset, Positions)
+            return made(offset, FilePositions)
     except ValidationError:
         pass
     raise SourceError(
@@ -138,12 +138,12 @@ def positions_of(offset: Offset) -> Positions:
     )
 
 
-def same_place(one: Positions, other: Positions) -> bool:
+def same_place(one: FilePositions, other: FilePositions) -> bool:
     """Tell whether nothing was read, lost or moved between two positions, whatever was read on the way to each."""
     return _place(one) == _place(other)
 
 
-def _place(positions: Positions) -> Positions:
+def _place(positions: FilePositions) -> FilePositions:
     streams = {
         name: replace(
             stream,
@@ -162,13 +162,15 @@ def with_read(stream: FileStream, before: Cursor, after: Cursor) -> FileStream:
     files = tuple(after if cursor == before else cursor for cursor in stream.files)
     if after.at <= before.at:
         return replace(stream, files=files)
-    piece = Piece(after.path, after.inode, after.head, after.tail, stream.end, before.at, after.at, before.line, after.changed)
+    piece = FilePiece(
+        after.path, after.inode, after.head, after.tail, stream.end, before.at, after.at, before.line, after.changed
+    )
     return replace(stream, files=files, end=stream.end + after.at - before.at, pieces=(*stream.pieces, piece))
 
 
 def with_loss(stream: FileStream, count: int, why: str) -> FileStream:
     """Return `stream` with the loss of `count` bytes (0: nobody knows how many)."""
-    return replace(stream, end=stream.end + count, lost=(*stream.lost, Lost(stream.end, stream.end + count, why)))
+    return replace(stream, end=stream.end + count, lost=(*stream.lost, LostRange(stream.end, stream.end + count, why)))
 
 
 def without_file(stream: FileStream, cursor: Cursor, quiet: bool, why: str) -> FileStream:

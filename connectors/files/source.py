@@ -1,6 +1,6 @@
 """Files as a Source: new, growing and rotated files, read at line ends; compressed ones read whole.
 
-Offsets are `Positions` as JSON. Nothing here keeps a file open between calls.
+Offsets are `FilePositions` as JSON. Nothing here keeps a file open between calls.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from connectors.files.opening import opened, text_runs
 from connectors.files.positions import (
     VERSION,
     Cursor,
+    FilePiece,
+    FilePositions,
     FileStream,
-    Piece,
-    Positions,
     offset_of,
     positions_of,
     same_place,
@@ -80,7 +80,7 @@ class FilesSource:
     def initial(self) -> Offset:
         """Return where a first run starts: nothing read, or the end of every file that `start` passes over."""
         if self.start == "earliest":
-            return offset_of(Positions(VERSION))
+            return offset_of(FilePositions(VERSION))
         since = self.wall() if self.start == "latest" else datetime.fromisoformat(self.start).timestamp()
         look = self._look()
         streams: dict[str, FileStream] = {}
@@ -88,7 +88,7 @@ class FilesSource:
             if state.changed < since:
                 with suppress(SourceError):  # said at the next look
                     streams |= self._passed_over(path, state, look)
-        return offset_of(Positions(VERSION, dict(sorted(streams.items()))))
+        return offset_of(FilePositions(VERSION, dict(sorted(streams.items()))))
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
         """Return how far can be read now: at line ends, unread files by their share of `max_lines`, compressed ones whole."""
@@ -122,7 +122,7 @@ class FilesSource:
             raise DataLoss(*slice_["lost"])
         losses: list[DataLoss] = []
         for name, home, raw in slice_["pieces"]:
-            yield from self._read(name, home, made(raw, Piece), losses)
+            yield from self._read(name, home, made(raw, FilePiece), losses)
         if len(losses) == 1:
             raise losses[0]
         if losses:
@@ -178,7 +178,7 @@ class FilesSource:
             covers_until=None if live else told.covers_until,
         )
 
-    def _read(self, name: str, home: str, piece: Piece, losses: list[DataLoss]) -> Iterator[Chunk]:
+    def _read(self, name: str, home: str, piece: FilePiece, losses: list[DataLoss]) -> Iterator[Chunk]:
         """Yield the lines of a piece, from wherever its file is now; what cannot be read becomes a loss."""
         labels = self.labels_of(name) if self.labels else NO_LABELS
         changed = time_of(piece.changed)
@@ -200,7 +200,7 @@ class FilesSource:
             losses.append(DataLoss(name, piece.base + reached - piece.start, piece.base + piece.end - piece.start, why))
 
 
-def _holder(home: str, piece: Piece, tried: Set[str]) -> FileState | None:
+def _holder(home: str, piece: FilePiece, tried: Set[str]) -> FileState | None:
     """Return the file that a piece can be read from now: it may have been renamed, compressed or copied and cut since the
     piece was planned. None when there is none but `tried`."""
     watch = Watch(time.monotonic, time.time, final=True)

@@ -23,14 +23,14 @@ JOINED_BYTES = 256 * 1024
 Time = tuple[int, int]  # of a record: what it is the time of, and milliseconds since 1970
 
 
-class Origin(Struct, frozen=True, eq=False):
+class RecordOrigin(Struct, frozen=True, eq=False):
     """A source and its labels. Two are one origin when they are one object."""
 
     source_id: str
     labels: Labels
 
 
-class Taken(Struct, frozen=True, dict=True):
+class RecordRun(Struct, frozen=True, dict=True):
     """Records of one origin, in order: their lines, each with its line end; how many bytes each record has of them (None: each
     is one line); the positions they begin at, and their times as the client gives them. The records themselves are not held:
     what is done while they are in the cache is cheaper."""
@@ -76,15 +76,15 @@ def _time(kind: int, at_ms: int) -> datetime | None:
 class _Held:
     """What is held of one origin: what was taken together, and behind that single records."""
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: RecordOrigin) -> None:
         self.origin = origin
         self.records: list[tuple[bytes, int, Time]] = []
-        self._taken: list[Taken] = []
+        self._taken: list[RecordRun] = []
 
-    def taken(self) -> list[Taken]:
+    def taken(self) -> list[RecordRun]:
         """Return all that is held, in order."""
         if self.records:
-            self._taken.append(Taken.of(*zip(*self.records, strict=True)))
+            self._taken.append(RecordRun.of(*zip(*self.records, strict=True)))
             self.records = []
         return self._taken
 
@@ -103,7 +103,7 @@ class Joining:
         self._sources: dict[str, _Held] = {}
         self._bytes = 0
 
-    def add(self, origin: Origin, taken: Taken) -> Iterator[Chunk]:
+    def add(self, origin: RecordOrigin, taken: RecordRun) -> Iterator[Chunk]:
         """Take records of one origin; yield what is held first if their source has other labels there."""
         if self._is_other(origin):
             yield from self.rest()
@@ -111,13 +111,13 @@ class Joining:
         self._bytes += len(taken.data)
 
     def add_each(
-        self, origins: Sequence[Origin], parts: Sequence[bytes], starts: Sequence[int], times: Sequence[Time]
+        self, origins: Sequence[RecordOrigin], parts: Sequence[bytes], starts: Sequence[int], times: Sequence[Time]
     ) -> Iterator[Chunk]:
         """Take records of several origins: what each holds, where it begins, and its time. Yields as `add`."""
         some, records = dict.fromkeys(origins), zip(parts, starts, times, strict=True)
         if len({origin.source_id for origin in some}) < len(some):  # one goes from labels to others: it is to stay in order
             for origin, run in groupby(zip(origins, records, strict=True), itemgetter(0)):
-                yield from self.add(origin, Taken.of(*zip(*(record for _, record in run), strict=True)))
+                yield from self.add(origin, RecordRun.of(*zip(*(record for _, record in run), strict=True)))
             return
         if any(map(self._is_other, some)):
             yield from self.rest()
@@ -136,23 +136,23 @@ class Joining:
         """Yield what is held, and hold nothing: a chunk of each source; the last ends where the partition is read to."""
         sources = list(self._sources.values())
         if not sources and self._start < self._end:
-            sources = [_Held(Origin(self._stream, {}))]
+            sources = [_Held(RecordOrigin(self._stream, {}))]
         for number, held in enumerate(sources, 1):
             end = self._end if number == len(sources) else self._start
             yield self._chunk(held.origin, held.taken(), end)
         self._sources, self._start, self._bytes = {}, self._end, 0
 
-    def _is_other(self, origin: Origin) -> bool:
+    def _is_other(self, origin: RecordOrigin) -> bool:
         held = self._sources.get(origin.source_id)
         return held is not None and held.origin is not origin
 
-    def _held(self, origin: Origin) -> _Held:
+    def _held(self, origin: RecordOrigin) -> _Held:
         held = self._sources.get(origin.source_id)
         if held is None:
             held = self._sources[origin.source_id] = _Held(origin)
         return held
 
-    def _chunk(self, origin: Origin, taken: Sequence[Taken], end: int) -> Chunk:
+    def _chunk(self, origin: RecordOrigin, taken: Sequence[RecordRun], end: int) -> Chunk:
         begins = accumulate((len(each.data) for each in taken), initial=0)
         data, pieces = b"".join([each.data for each in taken]), list(zip(begins, taken, strict=False))
         return Chunk(origin.source_id, self._start, data, 0, None, origin.labels, self._stream, end, pieces)

@@ -11,7 +11,7 @@ from msgspec import Struct
 RECORD_POSITIONS = 1 << 24
 
 
-class Position(Struct, frozen=True):
+class PartitionPosition(Struct, frozen=True):
     """A partition is read up to offset `at` (exclusive) of `end`, the last stable offset when that was decided.
 
     `topic` is the id of the topic that was read: one that is made anew under the same name has another.
@@ -22,7 +22,7 @@ class Position(Struct, frozen=True):
     topic: str = ""
 
 
-class Range(Struct, frozen=True):
+class OffsetRange(Struct, frozen=True):
     """Offsets [start, end) of a partition: any of them may be control records, compacted away, or aborted."""
 
     partition: int
@@ -30,7 +30,7 @@ class Range(Struct, frozen=True):
     end: int
 
 
-class Lost(Struct, frozen=True):
+class LostOffsets(Struct, frozen=True):
     """Offsets [start, end) of a partition that can never be read, and why. Empty when nobody knows how many there were."""
 
     partition: int
@@ -39,15 +39,19 @@ class Lost(Struct, frozen=True):
     why: str
 
 
-Positions = Mapping[int, Position]
+PartitionPositions = Mapping[int, PartitionPosition]
 
 _ANEW = "the topic was deleted and made anew, and is read from its beginning; what the old one still got is gone"
 _CUT = "the log now ends before what was read of it: the topic was made anew or cut, and is read from its beginning"
 
 
 def advanced(
-    before: Positions, earliest: Mapping[int, int], ends: Mapping[int, int], max_records: int | None = None, topic: str = ""
-) -> dict[int, Position]:
+    before: PartitionPositions,
+    earliest: Mapping[int, int],
+    ends: Mapping[int, int],
+    max_records: int | None = None,
+    topic: str = "",
+) -> dict[int, PartitionPosition]:
     """Return how far the next batch reaches in the topic of the id `topic`: every partition by its share of `max_records`, all
     of it when None.
 
@@ -55,31 +59,33 @@ def advanced(
     name, or whose log ends before what was read of it, starts again. `earliest` is where each log begins now: offsets before it
     count for nothing, so that a lost range is passed in one batch.
     """
-    now = {p: Position(end, end, topic) for p, end in ends.items()}
+    now = {p: PartitionPosition(end, end, topic) for p, end in ends.items()}
     begins = {p: max(_begin(before.get(p), end), min(earliest.get(p, 0), end.at)) for p, end in now.items()}
     total = sum(ends[p] - begin for p, begin in begins.items())
     wanted = total if max_records is None else min(total, max_records)
-    moved = {p: Position(begin + _share(ends[p] - begin, wanted, total), ends[p], topic) for p, begin in begins.items()}
+    moved = {
+        p: PartitionPosition(begin + _share(ends[p] - begin, wanted, total), ends[p], topic) for p, begin in begins.items()
+    }
     return dict(sorted({**before, **moved}.items()))
 
 
-def ranges(before: Positions, after: Positions) -> list[Range]:
+def ranges(before: PartitionPositions, after: PartitionPositions) -> list[OffsetRange]:
     """Return what is to be read between two offsets."""
-    found = [Range(p, _begin(before.get(p), position), position.at) for p, position in after.items()]
+    found = [OffsetRange(p, _begin(before.get(p), position), position.at) for p, position in after.items()]
     return [each for each in found if each.start < each.end]
 
 
-def recreated(before: Positions, after: Positions) -> list[Lost]:
+def recreated(before: PartitionPositions, after: PartitionPositions) -> list[LostOffsets]:
     """Return the partitions that were others than those read, when `after` was decided; of empty ones nothing is lost."""
     pairs = [(p, before[p], position) for p, position in after.items() if p in before and before[p].end > 0]
-    return [Lost(p, old.at, old.at, why) for p, old, new in pairs if (why := _broken(old, new))]
+    return [LostOffsets(p, old.at, old.at, why) for p, old, new in pairs if (why := _broken(old, new))]
 
 
-def _begin(known: Position | None, now: Position) -> int:
+def _begin(known: PartitionPosition | None, now: PartitionPosition) -> int:
     return 0 if known is None or _broken(known, now) else known.at
 
 
-def _broken(known: Position, now: Position) -> str:
+def _broken(known: PartitionPosition, now: PartitionPosition) -> str:
     """Return why `now` does not go on from `known`; empty when it does."""
     if known.topic and now.topic and known.topic != now.topic:
         return _ANEW

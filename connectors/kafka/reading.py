@@ -15,7 +15,7 @@ from itertools import groupby
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from connectors.kafka.cluster import client, connection
-from connectors.kafka.offsets import Lost, Range
+from connectors.kafka.offsets import LostOffsets, OffsetRange
 from connectors.kafka.refusals import AWAY, MISSING, PASSING, explained
 from engine.errors import SourceAway, SourceError, SourceMissing
 
@@ -42,8 +42,8 @@ _READERS: dict[tuple[int, str], RangeReader] = {}
 
 
 def reading(
-    servers: str, options: Mapping[str, str], topic: str, ranges: Sequence[Range], patience_s: float = PATIENCE_S
-) -> Iterator[Sequence[Message] | Lost]:
+    servers: str, options: Mapping[str, str], topic: str, ranges: Sequence[OffsetRange], patience_s: float = PATIENCE_S
+) -> Iterator[Sequence[Message] | LostOffsets]:
     """Yield the records of `ranges`, in lists of one partition each, and what is lost of them where it is found.
 
     The consumer stays open between calls, where it stands, with what it has fetched ahead: one for each configuration and
@@ -80,7 +80,7 @@ class RangeReader:
         """Close the consumer."""
         self._consumer.close()
 
-    def read(self, ranges: Sequence[Range]) -> Iterator[Sequence[Message] | Lost]:
+    def read(self, ranges: Sequence[OffsetRange]) -> Iterator[Sequence[Message] | LostOffsets]:
         """Yield the records of `ranges`, in lists of one partition each, and what is lost of them. Raises SourceError."""
         self._todo = {each.partition: each.end for each in ranges}
         for each in ranges:
@@ -155,12 +155,12 @@ class RangeReader:
         if len(kept) > self._stashed and partition not in self._todo:
             self._forget(partition)
 
-    def _told(self, partition: int, messages: Sequence[Message]) -> Iterator[Lost]:
+    def _told(self, partition: int, messages: Sequence[Message]) -> Iterator[LostOffsets]:
         for message in messages:
             if (error := message.error()) is not None:
                 yield from self._refused(error, partition, message.offset())
 
-    def _refused(self, error: KafkaError, partition: int, offset: int) -> Iterator[Lost]:
+    def _refused(self, error: KafkaError, partition: int, offset: int) -> Iterator[LostOffsets]:
         code = error.code()
         if code == KafkaError._PARTITION_EOF:  # `offset` is the next one, control records and gaps included
             if partition in self._next:
@@ -172,7 +172,7 @@ class RangeReader:
         elif not (error.retriable() or code in AWAY | PASSING | MISSING):  # `_silence` asks when nothing else comes
             raise explained(error, self._servers, self._topic)
 
-    def _skipped(self, partition: int) -> Iterator[Lost]:
+    def _skipped(self, partition: int) -> Iterator[LostOffsets]:
         """Go on at the earliest record there is; what was before it is lost."""
         if partition not in self._todo:
             self._forget(partition)
@@ -181,7 +181,7 @@ class RangeReader:
         low, high = self._bounds(partition)
         if start < low < end:
             self._place(partition, low)
-            yield Lost(partition, start, low, f"the log begins at offset {low} now: retention or a deletion of records")
+            yield LostOffsets(partition, start, low, f"the log begins at offset {low} now: retention or a deletion of records")
             return
         if low <= start < high:  # the log has grown back to it in between
             self._place(partition, start)
@@ -189,7 +189,7 @@ class RangeReader:
         why = f"the log now holds offsets {low} to {high} only"
         self._todo.pop(partition)
         self._forget(partition)
-        yield Lost(partition, start, end, why)
+        yield LostOffsets(partition, start, end, why)
 
     def _bounds(self, partition: int) -> tuple[int, int]:
         try:

@@ -21,9 +21,18 @@ from msgspec.structs import replace
 
 from connectors.kafka.cluster import Cluster, Log
 from connectors.kafka.documents import Documents, Whose, stream_name
-from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken
+from connectors.kafka.joining import JOINED_BYTES, Joining, RecordOrigin, RecordRun
 from connectors.kafka.labels import fields_asked, filled
-from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Position, Positions, Range, advanced, ranges, recreated
+from connectors.kafka.offsets import (
+    RECORD_POSITIONS,
+    LostOffsets,
+    OffsetRange,
+    PartitionPosition,
+    PartitionPositions,
+    advanced,
+    ranges,
+    recreated,
+)
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceAway, SourceError, SourceMissing
@@ -60,7 +69,7 @@ class KafkaSource:
     final: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     _bounds: Mapping[int, int] | None = field(default=None, repr=False)
-    _origins: dict[object, Origin] = field(default_factory=dict, repr=False)
+    _origins: dict[object, RecordOrigin] = field(default_factory=dict, repr=False)
 
     def initial(self) -> Offset:
         """Return where a first run starts; a topic that is not there yet is read from its beginning once it is."""
@@ -71,7 +80,7 @@ class KafkaSource:
                 raise
             return {}
         begins = self._begin(log)
-        return _offset({p: Position(min(begins[p], end), end, log.id) for p, end in log.ends.items() if p in begins})
+        return _offset({p: PartitionPosition(min(begins[p], end), end, log.id) for p, end in log.ends.items() if p in begins})
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
         """Return how far can be read now, at most `max_lines` records past `start`.
@@ -89,7 +98,7 @@ class KafkaSource:
     def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
         """Return up to `parallelism` slices of ranges: with one, the same consumer always goes on where it stands."""
         before, after = _positions(start), _positions(end)
-        slices: list[list[Range]] = [[] for _ in range(max(1, parallelism))]
+        slices: list[list[OffsetRange]] = [[] for _ in range(max(1, parallelism))]
         for each in sorted(ranges(before, after), key=lambda each: each.start - each.end):
             min(slices, key=lambda slice_: sum(r.end - r.start for r in slice_)).append(each)
         lost = recreated(before, after)
@@ -104,12 +113,12 @@ class KafkaSource:
 
         Records of a source that are read at about the same time are one chunk.
         """
-        lost = made(slice_["lost"], list[Lost])
-        wanted = made(slice_["ranges"], list[Range])
+        lost = made(slice_["lost"], list[LostOffsets])
+        wanted = made(slice_["ranges"], list[OffsetRange])
         joinings = {each.partition: self._joining(each.partition, each.start) for each in wanted}
         patience_s = PATIENCE_S if self.final else LIVE_PATIENCE_S
         for item in reading(self.bootstrap_servers, self.options, self.topic, wanted, patience_s):
-            if isinstance(item, Lost):
+            if isinstance(item, LostOffsets):
                 lost.append(item)
                 yield from joinings[item.partition].rest()
                 joinings[item.partition] = self._joining(item.partition, item.end)
@@ -145,7 +154,7 @@ class KafkaSource:
         cut = None if self._by_key and keys.count(keys[0]) < len(keys) else self._documents.cut(values)
         if cut is not None:
             (data, sizes), who = cut
-            yield from joining.add(self._origin(partition, who, keys[0]), Taken(data, sizes, starts, times))
+            yield from joining.add(self._origin(partition, who, keys[0]), RecordRun(data, sizes, starts, times))
             return
         parts, whose = self._documents.told(values)
         if not self._by_key and all(who.named for who in set(whose)):
@@ -153,7 +162,7 @@ class KafkaSource:
         about = list(zip(whose, keys, strict=True))
         origins = {each: self._origin(partition, *each) for each in dict.fromkeys(about)}
         if len(origins) == 1:
-            yield from joining.add(origins[about[0]], Taken.of(parts, starts, times))
+            yield from joining.add(origins[about[0]], RecordRun.of(parts, starts, times))
         else:
             yield from joining.add_each([origins[each] for each in about], parts, starts, times)
 
@@ -203,7 +212,7 @@ class KafkaSource:
     def _by_key(self) -> bool:
         return any("{key" in label for label in self.labels.values())
 
-    def _origin(self, partition: int, whose: Whose, key: bytes | str | None) -> Origin:
+    def _origin(self, partition: int, whose: Whose, key: bytes | str | None) -> RecordOrigin:
         """Return where the lines of a record are from; the same object for the same source and labels."""
         about = partition, whose.host, whose.file, whose.asked, None if whose.named and not self._by_key else key
         known = self._origins.get(about)
@@ -212,7 +221,7 @@ class KafkaSource:
             labels = filled(self.labels, partial(self._ask, text, whose))
             if whose.host:
                 labels = {"host": whose.host, **labels}
-            known = Origin(stream_name(self.topic, partition, text, whose), labels)
+            known = RecordOrigin(stream_name(self.topic, partition, text, whose), labels)
             if len(self._origins) < ORIGINS:
                 self._origins[about] = known
         return known
@@ -225,7 +234,7 @@ class KafkaSource:
     def _stream(self, partition: int) -> str:
         return f"{self.topic}-{partition}"
 
-    def _loss(self, lost: Lost) -> DataLoss:
+    def _loss(self, lost: LostOffsets) -> DataLoss:
         return DataLoss(self._stream(lost.partition), lost.start, lost.end, lost.why)
 
 
@@ -242,9 +251,9 @@ def _places(messages: Sequence[Message]) -> Sequence[int]:
     return [place(message.offset()) for message in messages]
 
 
-def _offset(positions: Positions) -> Offset:
+def _offset(positions: PartitionPositions) -> Offset:
     return {str(partition): plain(position) for partition, position in sorted(positions.items())}
 
 
-def _positions(offset: Offset) -> dict[int, Position]:
-    return {int(partition): made(position, Position) for partition, position in offset.items()}
+def _positions(offset: Offset) -> dict[int, PartitionPosition]:
+    return {int(partition): made(position, PartitionPosition) for partition, position in offset.items()}

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.errors import SourceError
-from engine.model.notifications import Notification, Receipt, State
+from engine.model.notifications import DeliveryState, Notification, Receipt
 from engine.model.records import NO_LABELS, Labels, Progress
 from engine.ports import Chunk, Offset
 
@@ -70,14 +70,14 @@ class MemoryReceiver:
     """Remembers what it was told. `answers` are its next receipts; when there are none left, everything is delivered."""
 
     edits: bool = False
-    lane: str = ""
+    rate_limit_key: str = ""
     told: list[Notification] = field(default_factory=list)
     answers: list[Receipt] = field(default_factory=list)
 
     def deliver(self, notification: Notification) -> Receipt:
         """Remember `notification` when the next answer delivers it."""
-        receipt = self.answers.pop(0) if self.answers else Receipt(State.DELIVERED)
-        if receipt.state is State.DELIVERED:
+        receipt = self.answers.pop(0) if self.answers else Receipt(DeliveryState.DELIVERED)
+        if receipt.state is DeliveryState.DELIVERED:
             self.told.append(notification)
         return receipt
 

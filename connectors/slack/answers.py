@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.error import HTTPError, URLError
 
-from engine.exchange import Answer
-from engine.model.notifications import Receipt, State
+from engine.exchange import HttpAnswer
+from engine.model.notifications import DeliveryState, Receipt
 
 # Slack is at fault, or it is a matter of time (docs.slack.dev, "Errors" of chat.postMessage); all else is ours to mend
 _LATER = frozenset(
@@ -51,7 +51,7 @@ class NotSlack(Exception):
         self.unsure = unsure
 
 
-def checked(answer: Answer) -> None:
+def checked(answer: HttpAnswer) -> None:
     """Raise NotSlack unless the answer is one of Slack's API: success or failure, a JSON object that says which."""
     if answer.is_redirect:
         raise NotSlack(_redirected(answer), unsure=False)
@@ -63,38 +63,38 @@ def checked(answer: Answer) -> None:
     raise NotSlack(_stranger(answer), unsure=answer.status < 300)
 
 
-def from_hook(answer: Answer) -> Receipt:
+def from_hook(answer: HttpAnswer) -> Receipt:
     """Return the receipt for the answer of an incoming webhook: `ok`, or one word with an underscore that says why not."""
     word, value = answer.text.strip(), _json(answer)
     if answer.status < 300 and value.get("ok") is False:  # a gateway that answers as the API does
         error = str(value.get("error", ""))
         if _WORD.fullmatch(error):
             return from_answer(answer.status, error, answer.headers)
-        return Receipt(State.RETRY_LATER, _stranger(answer))
+        return Receipt(DeliveryState.RETRY_LATER, _stranger(answer))
     is_page = word.startswith("<") or (len(word) > 2 and "html" in answer.headers.get("content-type", ""))
     if 200 <= answer.status < 300 and (word == "ok" or not is_page):
-        return Receipt(State.DELIVERED)
+        return Receipt(DeliveryState.DELIVERED)
     if answer.is_redirect:
-        return Receipt(State.RETRY_LATER, _redirected(answer))
+        return Receipt(DeliveryState.RETRY_LATER, _redirected(answer))
     if answer.status == 429 or answer.status >= 500:
         return from_answer(answer.status, word if _WORD.fullmatch(word) else "", answer.headers)
     if answer.status >= 400 and "_" in word and _WORD.fullmatch(word):
         return from_answer(answer.status, word, answer.headers)
-    return Receipt(State.RETRY_LATER, _stranger(answer), unsure=answer.status < 300)
+    return Receipt(DeliveryState.RETRY_LATER, _stranger(answer), unsure=answer.status < 300)
 
 
 def from_answer(status: int, error: str, headers: Mapping[str, Any]) -> Receipt:
     """Return the receipt for an answer of Slack that is no success: HTTP `status`, its `error` word, the answer's headers."""
     if status == 429 or error in ("ratelimited", "rate_limited"):
-        return Receipt(State.RETRY_LATER, "Slack asks to wait", after_s=_retry_after_s(headers))
+        return Receipt(DeliveryState.RETRY_LATER, "Slack asks to wait", after_s=_retry_after_s(headers))
     if status >= 500 or error in _LATER:
-        return Receipt(State.RETRY_LATER, _sentence(status, error), unsure=status >= 500 or error in _UNSURE)
-    return Receipt(State.REJECTED, _sentence(status, error))
+        return Receipt(DeliveryState.RETRY_LATER, _sentence(status, error), unsure=status >= 500 or error in _UNSURE)
+    return Receipt(DeliveryState.REJECTED, _sentence(status, error))
 
 
 def from_stranger(error: NotSlack) -> Receipt:
     """Return the receipt for an answer that is not Slack's: nothing in it is final."""
-    return Receipt(State.RETRY_LATER, str(error), unsure=error.unsure)
+    return Receipt(DeliveryState.RETRY_LATER, str(error), unsure=error.unsure)
 
 
 def from_failure(error: Exception) -> Receipt:
@@ -102,10 +102,10 @@ def from_failure(error: Exception) -> Receipt:
     cause = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
     nothing_sent = isinstance(cause, ConnectionRefusedError | socket.gaierror)
     how = "does not answer in time" if isinstance(cause, TimeoutError) else f"cannot be reached ({type(cause).__name__})"
-    return Receipt(State.RETRY_LATER, f"Slack {how}", unsure=not nothing_sent)
+    return Receipt(DeliveryState.RETRY_LATER, f"Slack {how}", unsure=not nothing_sent)
 
 
-def _redirected(answer: Answer) -> str:
+def _redirected(answer: HttpAnswer) -> str:
     where = answer.redirection()
     return (
         f"a redirect to {where} (status {answer.status}) stands where Slack should answer; it is not followed, as it would take"
@@ -113,13 +113,13 @@ def _redirected(answer: Answer) -> str:
     )
 
 
-def _stranger(answer: Answer) -> str:
+def _stranger(answer: HttpAnswer) -> str:
     quoted = answer.quoted()
     what = f": {quoted}" if quoted else ""
     return f"not Slack but something before it answers with status {answer.status}{what}; check the proxy; it is tried again"
 
 
-def _json(answer: Answer) -> Mapping[str, Any]:
+def _json(answer: HttpAnswer) -> Mapping[str, Any]:
     try:
         value = json.loads(answer.body)
     except (ValueError, RecursionError):

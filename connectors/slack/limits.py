@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-Block = dict[str, Any]
+SlackBlock = dict[str, Any]
 
 MOST_BLOCKS = 45  # Slack: 50
 MOST_CHARACTERS = 12_000
@@ -32,12 +32,12 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + _ELLIPSIS
 
 
-def fitted(blocks: Sequence[Block], instead: Sequence[Block]) -> list[Block]:
+def fitted(blocks: Sequence[SlackBlock], instead: Sequence[SlackBlock]) -> list[SlackBlock]:
     """Return the first blocks that fit into one message; `instead` follows when some are left out."""
     if len(blocks) <= MOST_BLOCKS and characters(blocks) <= MOST_CHARACTERS:
         return list(blocks)
     left = MOST_CHARACTERS - characters(instead)
-    taken: list[Block] = []
+    taken: list[SlackBlock] = []
     for block in blocks[: MOST_BLOCKS - len(instead)]:
         left -= characters(block)
         if left < 0:
@@ -46,7 +46,7 @@ def fitted(blocks: Sequence[Block], instead: Sequence[Block]) -> list[Block]:
     return [*taken, *instead]
 
 
-def breaches(text: str, blocks: Sequence[Block]) -> list[str]:
+def breaches(text: str, blocks: Sequence[SlackBlock]) -> list[str]:
     """Return a sentence for everything that Slack would refuse; empty when it takes the message."""
     found = [] if text else ["the message has no top-level text"]
     if len(blocks) > MOST_BLOCKS:
@@ -56,7 +56,7 @@ def breaches(text: str, blocks: Sequence[Block]) -> list[str]:
     return [*found, *(sentence for block in blocks for sentence in _of_block(block))]
 
 
-def _of_block(block: Block) -> Iterator[str]:
+def _of_block(block: SlackBlock) -> Iterator[str]:
     limit = {"header": MOST_IN_HEADER, "section": MOST_IN_SECTION}.get(block["type"])
     if limit is not None and len(block["text"]["text"]) > limit:
         yield f"a {block['type']} of {len(block['text']['text'])} characters, at most {limit}"

@@ -1,7 +1,7 @@
 """How an incident looks in Slack: the message that is kept true, and the replies in its thread.
 
 Everything that comes from a log stands in rich_text elements, which Slack shows as they are: such text cannot format, link or
-ping. Only the top-level text (push messages, search, screen readers) is escaped. Order (DESIGN 6.3): severity and title;
+ping. Only the top-level text (push messages, search, screen readers) is escaped. Order: severity and title;
 entity and since when; cause; fix; evidence; what it explains; links.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_LINK, MOST_TEXT, Block, cut, fitted
+from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_LINK, MOST_TEXT, SlackBlock, cut, fitted
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 from engine.model.links import Link
 from engine.model.notifications import DIGEST_HEADINGS, Notification, Reason
@@ -31,7 +31,7 @@ class Message(Struct, frozen=True):
     """What is posted: `text` is escaped; `blocks` may be empty."""
 
     text: str
-    blocks: list[Block]
+    blocks: list[SlackBlock]
 
 
 def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
@@ -75,7 +75,7 @@ def _headline(incident: Incident) -> str:
     return f"{state}: {visible(incident.title)}"
 
 
-def _body(incident: Incident) -> Iterator[Block]:
+def _body(incident: Incident) -> Iterator[SlackBlock]:
     yield from _paragraph("Where", named(incident.labels))
     yield from _paragraph("When", _when(incident))
     yield from _paragraph("Cause", incident.cause)
@@ -103,7 +103,7 @@ def _when(incident: Incident) -> str:
     return f"since {moment(incident.first_seen)}, {word} {moment(end)} ({lasting(end - incident.first_seen)}){times}{why}"
 
 
-def _step(number: int, step: RenderedStep) -> Iterator[Block]:
+def _step(number: int, step: RenderedStep) -> Iterator[SlackBlock]:
     remarks = ", ".join(r for r in (step.where, "changes state" if step.changes_state else "") if r)
     yield from _paragraph(f"Fix {number}", f"{step.do} ({remarks})" if remarks else step.do)
     settings = [f"{key}={value}" for group in (step.set, step.also) for key, value in group.items()]
@@ -113,7 +113,7 @@ def _step(number: int, step: RenderedStep) -> Iterator[Block]:
             yield _code(code)
 
 
-def _proof(evidence: Iterable[Evidence], events: int, lines: int) -> Iterator[Block]:
+def _proof(evidence: Iterable[Evidence], events: int, lines: int) -> Iterator[SlackBlock]:
     for number, event in enumerate(evidence):
         if number == events:
             return
@@ -126,41 +126,41 @@ def _proof(evidence: Iterable[Evidence], events: int, lines: int) -> Iterator[Bl
         yield _code("\n".join(shown))
 
 
-def _explains(name: str, symptoms: tuple[Symptom, ...]) -> Iterator[Block]:
+def _explains(name: str, symptoms: tuple[Symptom, ...]) -> Iterator[SlackBlock]:
     lines = [f"{s.count:,} x {s.title or s.rule} {named(s.labels)}".strip() for s in symptoms[:_SYMPTOMS]]
     if len(symptoms) > _SYMPTOMS:
         lines.append(f"and {len(symptoms) - _SYMPTOMS} more")
     yield from _paragraph(name, "; ".join(lines))
 
 
-def _checks(incident: Incident) -> Iterator[Block]:
+def _checks(incident: Incident) -> Iterator[SlackBlock]:
     for check in incident.next_checks:
         yield from _paragraph("Check", check)
 
 
-def _references(references: Iterable[str]) -> Iterator[Block]:
+def _references(references: Iterable[str]) -> Iterator[SlackBlock]:
     known = [url for url in references if url.startswith(("https://", "http://")) and len(url) <= MOST_IN_LINK][:_LINKS]
     yield from _line([{"type": "link", "url": url} for url in known], "See ")
 
 
-def _links(links: Iterable[Link]) -> Iterator[Block]:
+def _links(links: Iterable[Link]) -> Iterator[SlackBlock]:
     """Yield a line of the links that Slack takes; a longer address is left out, the incident's page has it."""
     yield from _line([{"type": "link", "url": x.url, "text": x.title} for x in links if len(x.url) <= MOST_IN_LINK], "Open ")
 
 
-def _line(elements: Iterable[Block], start: str) -> Iterator[Block]:
+def _line(elements: Iterable[SlackBlock], start: str) -> Iterator[SlackBlock]:
     """Yield a paragraph of `elements` with `start` before the first and a blank before each other; nothing without any."""
     said = [part for element in elements for part in ({"type": "text", "text": " | "}, element)]
     if said:
-        first: Block = {"type": "text", "text": start}
+        first: SlackBlock = {"type": "text", "text": start}
         yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [first, *said[1:]]}]}
 
 
-def _header(text: str) -> Block:
+def _header(text: str) -> SlackBlock:
     return {"type": "header", "text": {"type": "plain_text", "text": cut(text, MOST_IN_HEADER), "emoji": False}}
 
 
-def _paragraph(name: str, text: str) -> Iterator[Block]:
+def _paragraph(name: str, text: str) -> Iterator[SlackBlock]:
     """Yield a paragraph that starts with `name` in bold; nothing when there is no text."""
     if text:
         start = {"type": "text", "text": f"{name}  ", "style": {"bold": True}}
@@ -168,12 +168,12 @@ def _paragraph(name: str, text: str) -> Iterator[Block]:
         yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [start, said]}]}
 
 
-def _prose(text: str, italic: bool = False) -> Block:
-    element: Block = {"type": "text", "text": text or " ", **({"style": {"italic": True}} if italic else {})}
+def _prose(text: str, italic: bool = False) -> SlackBlock:
+    element: SlackBlock = {"type": "text", "text": text or " ", **({"style": {"italic": True}} if italic else {})}
     return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [element]}]}
 
 
-def _code(text: str) -> Block:
+def _code(text: str) -> SlackBlock:
     lines = "\n".join(visible(line) for line in text.split("\n"))
     element = {"type": "text", "text": cut(lines, _CODE) or " "}
     return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [element]}]}

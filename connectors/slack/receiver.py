@@ -21,7 +21,7 @@ from connectors.slack.client import StrictClient
 from connectors.slack.message import Message, is_loud, parent, reply
 from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
-from engine.model.notifications import Notification, Reason, Receipt, State
+from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 
 API = "https://slack.com/api/"
 EVENT_TYPE = "tocsin_incident"
@@ -35,7 +35,7 @@ _UNREADABLE = frozenset(("missing_scope", "not_in_channel", "channel_not_found",
 _UNNAMED = "Slack's answer says ok and not which message it is"
 
 
-class _Place(Struct, frozen=True):
+class _MessagePlace(Struct, frozen=True):
     channel: str
     ts: Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+$")]
 
@@ -45,18 +45,18 @@ class _Channel(Struct, frozen=True):
     name: str = ""
 
 
-class _Message(Struct, frozen=True):
+class _PostedMessage(Struct, frozen=True):
     ts: Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+$")]
     metadata: dict[str, Any] = {}
 
 
 class _Page(Struct, frozen=True):
     channels: list[_Channel] = []
-    messages: list[_Message] = []
+    messages: list[_PostedMessage] = []
     response_metadata: dict[str, Any] | None = None
 
 
-class _Answer(Protocol):
+class _SlackAnswer(Protocol):
     @property
     def status_code(self) -> int: ...
     @property
@@ -76,7 +76,7 @@ class SlackReceiver(Struct, frozen=True):
         return True
 
     @property
-    def lane(self) -> str:
+    def rate_limit_key(self) -> str:
         """The channel: Slack allows about one message a second in each."""
         return f"slack:{self.client.base_url}:{self.channel}"
 
@@ -86,15 +86,15 @@ class SlackReceiver(Struct, frozen=True):
         The receipt's marks: `channel` and `ts` of the message, `reply` for the last thing said in the thread. A failure half
         way returns the marks of what was done, so that the next attempt goes on there.
         """
-        talk = _Talk(self.client, self.channel, notification)
+        talk = _DeliverySession(self.client, self.channel, notification)
         try:
             talk.tell()
-            receipt = Receipt(State.DELIVERED)
+            receipt = Receipt(DeliveryState.DELIVERED)
         except SlackApiError as error:
-            answer: _Answer = error.response
+            answer: _SlackAnswer = error.response
             receipt = from_answer(answer.status_code, str(_field(answer, "error")), answer.headers)
         except NotSlack as error:
-            receipt = Receipt(State.REJECTED, str(error)) if talk.is_given_up else from_stranger(error)
+            receipt = Receipt(DeliveryState.REJECTED, str(error)) if talk.is_given_up else from_stranger(error)
         except (OSError, HTTPException, SlackClientError, ValueError) as error:
             receipt = from_failure(error)
         return Receipt(receipt.state, receipt.why, receipt.after_s, receipt.unsure, talk.marks, talk.sent)
@@ -107,7 +107,7 @@ def open_receiver(channel: str, token: str, base_url: str = API) -> SlackReceive
     return SlackReceiver(channel, StrictClient(token=token, base_url=base_url, retry_handlers=[]))
 
 
-class _Talk:
+class _DeliverySession:
     """One delivery: up to two messages, and what is known after each."""
 
     def __init__(self, client: WebClient, channel: str, notification: Notification) -> None:
@@ -165,7 +165,7 @@ class _Talk:
         )
         self.marks = {"channel": place.channel, "ts": place.ts}
 
-    def _place(self, post: Callable[..., Any], **message: Any) -> _Place:
+    def _place(self, post: Callable[..., Any], **message: Any) -> _MessagePlace:
         """Post a message and return where it is.
 
         When an answer says that it is there but not where, it may be looked for, and posted MOST_UNNAMED times for a revision.
@@ -178,7 +178,7 @@ class _Talk:
         answer = post(**message)
         self.sent += 1
         try:
-            place = convert(answer.data, _Place)
+            place = convert(answer.data, _MessagePlace)
         except ValidationError:
             self.marks["unnamed"] = f"{self._what.incident.revision}/{times + 1}"
             raise NotSlack(f"{_UNNAMED}; it is looked for before it is posted again", unsure=True) from None

@@ -32,7 +32,7 @@ class SlackWebhookReceiver(Struct, frozen=True):
         return False
 
     @property
-    def lane(self) -> str:
+    def rate_limit_key(self) -> str:
         """The webhook: about one message a second."""
         return f"slack:{self.url}"
 

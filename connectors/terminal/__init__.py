@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from engine.model.notifications import Notification, Receipt, State
+from engine.model.notifications import DeliveryState, Notification, Receipt
 
 __all__ = ["TerminalReceiver"]
 
@@ -22,7 +22,7 @@ class TerminalReceiver(Struct, frozen=True):
         return False
 
     @property
-    def lane(self) -> str:
+    def rate_limit_key(self) -> str:
         """Empty: a terminal needs no pacing."""
         return ""
 
@@ -31,5 +31,7 @@ class TerminalReceiver(Struct, frozen=True):
         try:
             self.show(notification)
         except OSError as error:
-            return Receipt(State.RETRY_LATER, f"the terminal cannot be written to ({error.strerror or type(error).__name__})")
-        return Receipt(State.DELIVERED)
+            return Receipt(
+                DeliveryState.RETRY_LATER, f"the terminal cannot be written to ({error.strerror or type(error).__name__})"
+            )
+        return Receipt(DeliveryState.DELIVERED)

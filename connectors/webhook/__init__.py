@@ -15,10 +15,10 @@ from urllib.request import Request
 from msgspec import Struct
 
 from engine.errors import UsageError
-from engine.exchange import Answer, exchange
+from engine.exchange import HttpAnswer, exchange
 from engine.model.addresses import may_carry_secrets
 from engine.model.incidents import Incident
-from engine.model.notifications import Notification, Receipt, State
+from engine.model.notifications import DeliveryState, Notification, Receipt
 
 __all__ = ["WebhookReceiver", "open_receiver"]
 
@@ -37,7 +37,7 @@ class WebhookReceiver(Struct, frozen=True):
     token: str = ""
 
     def __repr__(self) -> str:
-        return f"WebhookReceiver({self.lane})"  # both the address and the token may be secret
+        return f"WebhookReceiver({self.rate_limit_key})"  # both the address and the token may be secret
 
     @property
     def edits(self) -> bool:
@@ -45,7 +45,7 @@ class WebhookReceiver(Struct, frozen=True):
         return False
 
     @property
-    def lane(self) -> str:
+    def rate_limit_key(self) -> str:
         """The host."""
         return f"webhook:{urlsplit(self.url).hostname}"
 
@@ -60,7 +60,7 @@ class WebhookReceiver(Struct, frozen=True):
             how = (
                 "does not answer in time" if isinstance(cause, TimeoutError) else f"cannot be reached ({type(cause).__name__})"
             )
-            return Receipt(State.RETRY_LATER, f"the webhook {how}", unsure=not sure)
+            return Receipt(DeliveryState.RETRY_LATER, f"the webhook {how}", unsure=not sure)
 
     def _request(self, notification: Notification) -> Request:
         incident, reason = notification.incident, notification.reason.value
@@ -89,16 +89,16 @@ def open_receiver(url: str, value_of: Callable[[Incident], Mapping[str, Any]], t
     return WebhookReceiver(url, value_of, token)
 
 
-def _receipt(answer: Answer) -> Receipt:
+def _receipt(answer: HttpAnswer) -> Receipt:
     if 200 <= answer.status < 300:
-        return Receipt(State.DELIVERED)
+        return Receipt(DeliveryState.DELIVERED)
     if answer.is_redirect:
         what = f"a redirect to {answer.redirection()} (status {answer.status}), which is not followed; check url"
-        return Receipt(State.RETRY_LATER, f"the webhook answers with {what}")
+        return Receipt(DeliveryState.RETRY_LATER, f"the webhook answers with {what}")
     quoted = answer.quoted()
     why = f"the webhook answers with status {answer.status}{f': {quoted}' if quoted else ''}"
     if answer.status in _FINAL:
-        return Receipt(State.REJECTED, why)
+        return Receipt(DeliveryState.REJECTED, why)
     after = answer.headers.get("retry-after", "")
     after_s = float(after) if re.fullmatch(r"[0-9]{1,9}", after) else None
-    return Receipt(State.RETRY_LATER, why, after_s=after_s, unsure=answer.status >= 500)
+    return Receipt(DeliveryState.RETRY_LATER, why, after_s=after_s, unsure=answer.status >= 500)

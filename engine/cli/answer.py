@@ -1,4 +1,4 @@
-"""`tocsin scan --format json`: the answer as the document of DESIGN 6.1. Keys may be added, never changed."""
+"""`tocsin scan --format json`: the answer as one document. Keys may be added, never changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command ends (DESIGN 6.1)."""
+"""How a command ends."""
 
 NOTHING_FOUND = 0
 FOUND = 1

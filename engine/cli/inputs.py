@@ -20,7 +20,7 @@ LIVE_START = "1h"  # what a live run reads of logs that were there before it, un
 OPENERS: Mapping[str, str] = {"files": "connectors.files:open_source", "kafka": "connectors.kafka:open_source"}
 
 
-class Input(Struct, frozen=True):
+class SourceInput(Struct, frozen=True):
     """A source of the configuration.
 
     `specs` are for the job: a source of type kafka gives one a topic, so that a topic can be added without the others losing
@@ -33,7 +33,7 @@ class Input(Struct, frozen=True):
     errors: tuple[SourceError, ...]
 
 
-def opened(source: SourceSettings, once: bool, own: Sequence[str] = ()) -> Input:
+def opened(source: SourceSettings, once: bool, own: Sequence[str] = ()) -> SourceInput:
     """Return `source` as it is now. Raises RuntimeMissing when a package that it needs is not installed.
 
     Args:
@@ -57,7 +57,7 @@ def checks() -> Checks:
     return Checks({"files": _files_label, "kafka": kafka.check_label}, kafka.check_option)
 
 
-def unreadable(inputs: Sequence[Input], once: bool, dry_run: bool = False) -> list[SourceError]:
+def unreadable(inputs: Sequence[SourceInput], once: bool, dry_run: bool = False) -> list[SourceError]:
     """Return what cannot be read, each sentence once.
 
     What is not there yet is no problem for a run without an end, which waits for it; nor is a cluster that does not answer, but
@@ -72,13 +72,13 @@ def unreadable(inputs: Sequence[Input], once: bool, dry_run: bool = False) -> li
     return errors
 
 
-def _of_files(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> Input:
+def _of_files(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
     spec = _spec(source, " ".join(source.paths), {"paths": source.paths, "excluded": own, **settings})
     found = files.open_source(spec.settings).check()
-    return Input((spec,), f"{count(len(found.files), 'file')} now", found.files, found.errors)
+    return SourceInput((spec,), f"{count(len(found.files), 'file')} now", found.files, found.errors)
 
 
-def _of_kafka(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> Input:
+def _of_kafka(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
     address = {"bootstrap_servers": source.bootstrap_servers, "options": source.options}
     specs, found, errors, records = list[SourceSpec](), list[str](), list[SourceError](), 0
     for topic in source.topics:
@@ -95,10 +95,10 @@ def _of_kafka(source: SourceSettings, settings: Mapping[str, object], own: Seque
             f"{topic}: {count(len(partitions), 'partition')}, up to {count(sum(partitions.values()), 'record')} in a first run"
         )
     summary = f"{count(len(found), 'topic')} on {source.bootstrap_servers}, up to {count(records, 'record')} in a first run"
-    return Input(tuple(specs), summary, tuple(found), tuple(errors))
+    return SourceInput(tuple(specs), summary, tuple(found), tuple(errors))
 
 
-_INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], Sequence[str]], Input]] = {
+_INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], Sequence[str]], SourceInput]] = {
     "files": _of_files,
     "kafka": _of_kafka,
 }

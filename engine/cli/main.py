@@ -1,7 +1,7 @@
 """`tocsin`: finds the asked command in engine/cli/commands, runs it, and turns every failure into a sentence and an exit code.
 
 Only the module of the asked command is imported, so that `tocsin --help` answers at once and no command pays for another.
-Exit codes (DESIGN 6.1): 0 nothing found, 1 found, 2 usage or bad rules or configuration, 3 failure. By the custom of shells,
+Exit codes: 0 nothing found, 1 found, 2 usage or bad rules or configuration, 3 failure. By the custom of shells,
 130 means interrupted (Ctrl-C) and 141 that the reader of the output went away.
 """
 
@@ -166,9 +166,9 @@ def _done(arguments: Sequence[str] | None) -> int:
 
 
 def _say_what_is_not_used() -> None:
-    from engine.cache import Cache  # noqa: PLC0415  (help does without)
+    from engine.cache import DiskCache  # noqa: PLC0415  (help does without)
 
-    if (refusal := Cache().refusal) is not None:
+    if (refusal := DiskCache().refusal) is not None:
         print(f"tocsin: {refusal}", file=sys.stderr)
 
 

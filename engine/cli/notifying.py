@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from engine.clock import SteadyClock
 from engine.config import Settings
-from engine.deliver import Notice, Notifier, Policy, on_a_thread
-from engine.model.notifications import State
+from engine.deliver import DeliveryNotice, Notifier, Policy, on_a_thread
+from engine.model.notifications import DeliveryState
 from engine.model.rules import Plan
-from engine.ports import Receiver
+from engine.ports import Receiver, Say
 from engine.store import Store
-
-Say = Callable[[str], None]
 
 NOTIFY_MAX_AGE_S = 3600.0
 GRACE_S = 30.0  # how long an attempt under way may take to end when a run stops
@@ -27,7 +25,7 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
     max_age_s = _max_age_s(settings, once)
     policy = Policy(settings.route, edits, explained(plan), once, settings.links, max_age_s, settings.fallbacks)
 
-    def report(notice: Notice) -> None:
+    def report(notice: DeliveryNotice) -> None:
         _report(notice, say)
 
     return Notifier(store, policy, receivers, SteadyClock(), report, begin=on_a_thread)
@@ -67,7 +65,7 @@ def drain(notifier: Notifier, say: Say) -> int:
     return told
 
 
-def _report(notice: Notice, say: Say) -> None:
+def _report(notice: DeliveryNotice, say: Say) -> None:
     entry, receipt = notice.entry, notice.receipt
-    if receipt.state is not State.DELIVERED:
+    if receipt.state is not DeliveryState.DELIVERED:
         say(f"{entry.receiver} was not told of {entry.incident}: {receipt.state.value.replace('_', ' ')}, {receipt.why}")

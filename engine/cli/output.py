@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import typer
 
 
-class Format(str, Enum):
+class OutputFormat(str, Enum):
     """How an answer is printed."""
 
     TEXT = "text"
     JSON = "json"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="Text to read, or JSON.")]
+FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Text to read, or JSON.")]
 
 
 def print_json(value: Any) -> None:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from engine.cli.report import MARGIN, entity, one_line, render_incident
 from engine.cli.triage import Stats, Triage
-from engine.model.incidents import Blind, Incident
+from engine.model.incidents import Incident, NotEvaluated
 from engine.model.phrases import moment
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
@@ -42,7 +42,7 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     _items(page, "Minor", [_minor(i) for i in minor], width)
     _items(page, "Unknown", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown], width)
     _draft(page, triage)
-    _items(page, "Blind", [_blind(b) for b in triage.blind], width)
+    _items(page, "NotEvaluated", [_blind(b) for b in triage.blind], width)
     _items(page, "Aside", [each.sentence for each in triage.quarantined], width)
     _items(page, "Note", list(triage.notes), width)
     return page
@@ -107,7 +107,7 @@ def _minor(incident: Incident) -> str:
     return f"{incident.count:,} x {incident.title} [{incident.rule}], no trouble unless there is more of it"
 
 
-def _blind(blind: Blind) -> str:
+def _blind(blind: NotEvaluated) -> str:
     scope = "" if blind.scope == "default" else f"{blind.scope}: "
     what = blind.what if len(blind.what) <= MOST_OF_A_NAME else f"…{blind.what[-MOST_OF_A_NAME:]}"
     return f"{scope}{what}: {blind.why}"

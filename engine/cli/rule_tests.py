@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from engine.cli.timeline_tests import timeline_problems
 from engine.dsl.rule_test import RuleTest
+from engine.identity_cache import remembered
 from engine.incident import MemoryLedger
 from engine.match import match
 from engine.model.incidents import Alert, Capture, Incident
@@ -25,7 +26,6 @@ from engine.model.rules import Correlation, Plan, Rule, Signature
 from engine.model.visible import visible
 from engine.parse import assemble, decode, unwrap
 from engine.pipeline import replay
-from engine.remembered import remembered
 
 INGESTED_AT = datetime(2100, 1, 1, tzinfo=UTC)  # of lines without a stamp; after any stamp, for none may be from the future
 
@@ -42,7 +42,7 @@ class Outcome(Struct, frozen=True):
         return f"{self.test.rule_id} ({PurePath(self.test.path).name}:{self.test.line})"
 
 
-class _Seen(Struct, frozen=True):
+class _TestResult(Struct, frozen=True):
     """What came out: the rule's matches, its alerts that are no longer pending, its incidents in their final state."""
 
     matches: tuple[Match, ...]
@@ -139,12 +139,12 @@ def events(test: RuleTest, plan: Plan) -> Iterator[LogEvent]:
     return (event for event in read if isinstance(event, LogEvent))
 
 
-def _matched(test: RuleTest, plan: Plan) -> _Seen:
+def _matched(test: RuleTest, plan: Plan) -> _TestResult:
     found = match(events(test, plan), plan)
-    return _Seen(tuple(each for each in found if isinstance(each, Match) and each.rule_id == test.rule_id))
+    return _TestResult(tuple(each for each in found if isinstance(each, Match) and each.rule_id == test.rule_id))
 
 
-def _replayed(test: RuleTest, plan: Plan) -> _Seen:
+def _replayed(test: RuleTest, plan: Plan) -> _TestResult:
     ledger, matches, final = MemoryLedger(), list[Match](), dict[str, Incident]()
 
     def observe(_: LogEvent, found: list[Match]) -> None:
@@ -155,7 +155,7 @@ def _replayed(test: RuleTest, plan: Plan) -> _Seen:
     scope = test.labels.get("cluster", "default")
     alerts = [alert for key, alerts in ledger.alerts(scope).items() if key[1] == test.rule_id for alert in alerts]
     told = tuple(alert for alert in alerts if alert.status not in ("pending", "retracted"))
-    return _Seen(tuple(matches), told, tuple(each for each in final.values() if each.key[1] == test.rule_id))
+    return _TestResult(tuple(matches), told, tuple(each for each in final.values() if each.key[1] == test.rule_id))
 
 
 def _facts_of_match(found: Match) -> Mapping[str, Sequence[Value]]:
@@ -186,7 +186,7 @@ def _wrong_facts(test: RuleTest, facts: Sequence[Mapping[str, Sequence[Value]]])
         yield f"fires {_wanted(missing)}", f"fires {_shown({name: nearest.get(name, ()) for name in missing})}"
 
 
-def _wrong_alert(test: RuleTest, seen: _Seen) -> Iterator[tuple[str, str]]:
+def _wrong_alert(test: RuleTest, seen: _TestResult) -> Iterator[tuple[str, str]]:
     counts = [str(alert.count) for alert in seen.alerts]
     if test.count is not None and str(test.count) not in counts:
         yield f"count {test.count}", f"count {', '.join(counts) or 'of nothing: no alert'}"

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 from engine.correlate import Correlator
 from engine.correlate.clocks import LATENESS
-from engine.dsl.rule_test import FIRES, NOTHING, RuleTest, Step
+from engine.dsl.rule_test import FIRES, NOTHING, RuleTest, TimelineStep
 from engine.match import match
-from engine.model.incidents import Alert, Key, Verdict
-from engine.model.matches import Match, Seen
+from engine.model.incidents import Alert, AlertKey, Verdict
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Progress, RawLine
 from engine.model.rules import Plan
 from engine.parse import assemble, decode, unwrap
@@ -19,8 +19,8 @@ BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 NOT_TOLD = ("pending", "retracted")
 
 Problem = tuple[str, str]
-Items = Sequence[Match | Seen | Progress]
-Alerts = Mapping[Key, tuple[Alert, ...]]
+Items = Sequence[Match | ActivitySpan | Progress]
+Alerts = Mapping[AlertKey, tuple[Alert, ...]]
 
 
 def timeline_problems(test: RuleTest, plan: Plan) -> Iterator[Problem]:
@@ -71,7 +71,7 @@ class _Run:
 
     def _said(self, batches: Iterable[Items]) -> Alerts:
         correlator = Correlator(self._plan, self._scope)
-        said: dict[Key, tuple[Alert, ...]] = {}
+        said: dict[AlertKey, tuple[Alert, ...]] = {}
         for batch in batches:
             for item in batch:
                 correlator.observe(item)
@@ -80,19 +80,19 @@ class _Run:
                     said[each.key] = each.over(said.get(each.key, ()))
         return said
 
-    def _items(self, steps: Iterable[Step], at_s: float) -> Items:
+    def _items(self, steps: Iterable[TimelineStep], at_s: float) -> Items:
         """Return what the lines of `steps` say, and that time has come to `at_s`."""
         lines = [line for step in steps if not step.expects for line in self._lines(step)]
         progress = [
             Progress(name, 1, 1, True, closed=self._by_clock) for name in dict.fromkeys(line.source_id for line in lines)
         ]
         found = match(decode(assemble(unwrap(lines, self._plan.formats), self._plan.formats), self._plan.formats), self._plan)
-        heard = (each for each in found if isinstance(each, Match | Seen))
+        heard = (each for each in found if isinstance(each, Match | ActivitySpan))
         reached = BEGIN + timedelta(seconds=at_s) + LATENESS
-        clock = [Seen("clock", reached, reached, {"cluster": self._scope})] if self._by_clock else []
+        clock = [ActivitySpan("clock", reached, reached, {"cluster": self._scope})] if self._by_clock else []
         return [*heard, *clock, *progress]
 
-    def _lines(self, step: Step) -> Iterator[RawLine]:
+    def _lines(self, step: TimelineStep) -> Iterator[RawLine]:
         at = BEGIN + timedelta(seconds=step.at_s)
         number = self._test.timeline.index(step)
         for place, text in enumerate(_stamped(step.log, at).split("\n")):
@@ -104,7 +104,7 @@ def _stamped(log: str, at: datetime) -> str:
     return log.replace("{time}", stamp, 1) if "{time}" in log else f"[{stamp}] {log}"
 
 
-def _is_as(step: Step, found: Sequence[Alert]) -> bool:
+def _is_as(step: TimelineStep, found: Sequence[Alert]) -> bool:
     if step.expects == FIRES:
         return any(alert.ends_at is None and not _missing(step, alert) for alert in found)
     if step.expects == NOTHING:
@@ -112,7 +112,7 @@ def _is_as(step: Step, found: Sequence[Alert]) -> bool:
     return bool(found) and all(alert.ends_at is not None for alert in found)
 
 
-def _missing(step: Step, alert: Alert) -> list[str]:
+def _missing(step: TimelineStep, alert: Alert) -> list[str]:
     facts = _facts(alert)
     return [name for name, value in step.facts.items() if value not in facts.get(name, ())]
 
@@ -128,7 +128,7 @@ def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _shown(step: Step, found: Sequence[Alert]) -> str:
+def _shown(step: TimelineStep, found: Sequence[Alert]) -> str:
     firing = [alert for alert in found if alert.ends_at is None]
     if not firing:
         return "over" if found else "nothing"

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.cache import Cache
+from engine.cache import DiskCache
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
 from engine.correlate import correlate
 from engine.incident import MemoryLedger, group, minor
 from engine.match import Matcher, Redactor
-from engine.model.incidents import Blind, Incident
+from engine.model.incidents import Incident, NotEvaluated
 from engine.model.matches import Match
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import AnyEvent, Progress
@@ -54,13 +54,13 @@ class Triage(Struct, frozen=True):
     pending: tuple[Incident, ...]
     minor: tuple[Incident, ...]
     unknown: tuple[UnknownLines, ...]
-    blind: tuple[Blind, ...]
+    blind: tuple[NotEvaluated, ...]
     notes: tuple[str, ...]
     stats: Stats
     quarantined: tuple[DeadLetter, ...] = ()
 
 
-class _Counts:
+class _EventCounts:
     """Counts the events that are read, and notes those that no rule knows and those that warn with nothing calm after them."""
 
     def __init__(self, redact: Redactor) -> None:
@@ -84,8 +84,8 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
     Args:
         notes: sentences for the reader; `input` may add to them while it is read.
     """
-    began, matcher, ledger = time.perf_counter(), Matcher(plan, Cache()), MemoryLedger()
-    counts, aside = _Counts(matcher.redact), Quarantine(matcher.redact)
+    began, matcher, ledger = time.perf_counter(), Matcher(plan, DiskCache()), MemoryLedger()
+    counts, aside = _EventCounts(matcher.redact), Quarantine(matcher.redact)
     whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe, aside)
     findings = correlate(whole.read(input), plan, aside)
     final = {i.id: i for i in group(findings, plan, ledger, aside)}

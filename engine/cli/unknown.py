@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from engine.model.matches import Match
 from engine.model.records import AnyEvent
+from engine.model.redaction import Redact
 
 LEVELS = ("FATAL", "ERROR")  # worst first
 # in every event of these levels, whoever wrote it
@@ -18,8 +19,6 @@ COMPONENT_LINE = "component:"  # what the rule ids of lines begin with in which 
 MOST_GROUPS = 20
 MOST_CLUSTERS = 500  # kept while reading; the least recently seen are forgotten beyond
 SAMPLE_CHARACTERS = 1000
-
-Redact = Callable[[str], str]
 
 
 class UnknownLines(Struct, frozen=True):

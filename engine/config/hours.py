@@ -28,13 +28,13 @@ _MONTHS = (
     "november",
     "december",
 )
-Range = tuple[int, int]
+MinuteRange = tuple[int, int]
 
 
 def _range(number: Callable[[str], int], what: str) -> BeforeValidator:
     """Return a validator of `FIRST:LAST`, or one value for both, of what `number` reads."""
 
-    def parse(value: Any) -> Range:
+    def parse(value: Any) -> MinuteRange:
         try:
             first, colon, last = value.partition(":")
             found = number(first.strip()), number((last if colon else first).strip())
@@ -78,10 +78,10 @@ def _minute(value: Any) -> int:
 
 
 Minute = Annotated[int, BeforeValidator(_minute)]
-Weekdays = Annotated[Range, _range(_weekday, "a day of the week, or two as in monday:friday")]
-Days = Annotated[Range, _range(_day, "a day of the month, or two as in 1:5 or -3:-1")]
-Months = Annotated[Range, _range(_month, "a month, or two as in january:march or 1:3")]
-Years = Annotated[Range, _range(int, "a year, or two as in 2026:2027")]
+Weekdays = Annotated[MinuteRange, _range(_weekday, "a day of the week, or two as in monday:friday")]
+Days = Annotated[MinuteRange, _range(_day, "a day of the month, or two as in 1:5 or -3:-1")]
+Months = Annotated[MinuteRange, _range(_month, "a month, or two as in january:march or 1:3")]
+Years = Annotated[MinuteRange, _range(int, "a year, or two as in 2026:2027")]
 Zone = Annotated[str, checked(ZoneInfo, Code.BAD_TIMEZONE, "a time zone", "for example: Asia/Seoul, Europe/Berlin, UTC")]
 
 

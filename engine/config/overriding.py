@@ -5,13 +5,13 @@ from __future__ import annotations
 from engine.config.schema import OverrideEntry
 from engine.dsl import Override
 from engine.dsl.detection import exceptions
-from engine.dsl.document import Document, MapNode, TextNode
+from engine.dsl.document import MapNode, RuleDocument, TextNode
 from engine.dsl.grammar import ExpressionError, parse
 from engine.dsl.report import Report
 from engine.model.expressions import Expression
 
 
-def override(rule: str, entry: OverrideEntry, document: Document, report: Report) -> Override:
+def override(rule: str, entry: OverrideEntry, document: RuleDocument, report: Report) -> Override:
     """Return the override of `rule`; what is wrong with its exceptions goes to `report`."""
     node = document.find(["overrides", rule])
     known = node.get("except") if isinstance(node, MapNode) else None

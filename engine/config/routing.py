@@ -11,7 +11,7 @@ from engine.config.faults import wrong
 from engine.dsl.codes import Code
 from engine.dsl.document import Loc
 from engine.dsl.schema import Duration, Flag, Strict, Text
-from engine.model.routes import Hours, Matcher, Route, TimeInterval, Timings
+from engine.model.routes import Hours, LabelMatcher, Route, TimeInterval, Timings
 from engine.route import MatcherError, parse_matcher
 
 
@@ -93,7 +93,7 @@ def route_tree(
         above.group_interval_s if entry.group_interval is None else entry.group_interval,
         above.repeat_interval_s if entry.repeat_interval is None else entry.repeat_interval,
     )
-    matchers: tuple[Matcher, ...] = tuple(entry.matchers)
+    matchers: tuple[LabelMatcher, ...] = tuple(entry.matchers)
     branches = tuple(route_tree(branch, own, intervals, timings) for branch in entry.routes)
     muting = tuple(intervals[name] for name in entry.mute_time_intervals)
     hours = Hours(muting, tuple(intervals[name] for name in entry.active_time_intervals))

@@ -1,4 +1,4 @@
-"""The structure of tocsin.yml, as pydantic models over text (DESIGN 6.2). What this version does not have is said by name."""
+"""The structure of tocsin.yml, as pydantic models over text. What this version does not have is said by name."""
 
 from __future__ import annotations
 

@@ -22,13 +22,13 @@ from engine.config.secrets import without_secrets
 from engine.config.web import WebSettings, web_settings
 from engine.dsl import Override
 from engine.dsl.codes import Code
-from engine.dsl.document import Document
+from engine.dsl.document import RuleDocument
 from engine.dsl.reader import read
 from engine.dsl.report import Report
 from engine.dsl.structure import check
 from engine.errors import ConfigError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
-from engine.model.links import Links
+from engine.model.links import LinkTargets
 from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, NOBODY, SPEAKS_FOR, TIMEZONE_LABEL, Labels
 from engine.model.redaction import Redaction
 from engine.model.routes import Route
@@ -95,7 +95,7 @@ class Settings(Struct, frozen=True):
     trigger_s: float
     batch_lines: int
     web: WebSettings
-    links: Links  # what leads on from an incident, in messages and on its page
+    links: LinkTargets  # what leads on from an incident, in messages and on its page
 
 
 def load(path: Path, checks: Checks = NO_CHECKS) -> Settings:
@@ -123,7 +123,7 @@ def _discreet(finding: Diagnostic) -> Diagnostic:
     return replace(finding, source_line=without_secrets(finding.source_line))
 
 
-def _relate(found: ConfigFile, document: Document, report: Report, checks: Checks) -> None:
+def _relate(found: ConfigFile, document: RuleDocument, report: Report, checks: Checks) -> None:
     """Report what takes more than one key to judge."""
     _relate_receivers(found, document, report)
     _relate_intervals(found, document, report)
@@ -138,7 +138,7 @@ def _relate(found: ConfigFile, document: Document, report: Report, checks: Check
                 report.add(Code.BAD_OPTION, document.find(("sources", index, "options", name)), wrong)
 
 
-def _relate_receivers(found: ConfigFile, document: Document, report: Report) -> None:
+def _relate_receivers(found: ConfigFile, document: RuleDocument, report: Report) -> None:
     names = [receiver.name for receiver in found.receivers] or [TERMINAL]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -154,7 +154,7 @@ def _relate_receivers(found: ConfigFile, document: Document, report: Report) -> 
         _relate_fallbacks(found, document, report)
 
 
-def _relate_fallbacks(found: ConfigFile, document: Document, report: Report) -> None:
+def _relate_fallbacks(found: ConfigFile, document: RuleDocument, report: Report) -> None:
     names, fallbacks = [receiver.name for receiver in found.receivers], _fallbacks(found)
     for index, receiver in enumerate(found.receivers):
         place = document.find(("receivers", index, "fallback"))
@@ -178,7 +178,7 @@ def _circle(name: str, fallbacks: Mapping[str, str]) -> list[str]:
     return chain if following == name else []
 
 
-def _relate_intervals(found: ConfigFile, document: Document, report: Report) -> None:
+def _relate_intervals(found: ConfigFile, document: RuleDocument, report: Report) -> None:
     names = [interval.name for interval in found.time_intervals]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -222,7 +222,7 @@ def _settings(found: ConfigFile, folder: Path, overrides: Mapping[str, Override]
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
         web=web,
-        links=Links(web.public_url, kibana_of(found.kibana)),
+        links=LinkTargets(web.public_url, kibana_of(found.kibana)),
     )
 
 

@@ -45,7 +45,7 @@ def _origin(url: str) -> None:
 
 
 Listen = Annotated[str, checked(listen_address, Code.BAD_LISTEN, "HOST:PORT", f"for example: {LISTEN}")]
-Origin = Annotated[
+PublicUrl = Annotated[
     str,
     checked(_origin, Code.BAD_PUBLIC_URL, "an address of scheme and host", "for example: https://tocsin.example"),
 ]
@@ -55,7 +55,7 @@ class WebEntry(Strict):
     """where the pages are served"""
 
     listen: Listen = LISTEN
-    public_url: Origin | None = None
+    public_url: PublicUrl | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -4,7 +4,7 @@ What it says is a function of the set of what was read: any order, any cutting i
 """
 
 from engine.correlate.correlator import Correlator
-from engine.correlate.resting import Resting
+from engine.correlate.state_cache import StateCache
 from engine.correlate.stream import correlate
 
-__all__ = ["Correlator", "Resting", "correlate"]
+__all__ = ["Correlator", "StateCache", "correlate"]

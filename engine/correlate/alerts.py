@@ -7,17 +7,17 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from engine.correlate.aggregate import Aggregate, total
 from engine.correlate.episodes import Episode
 from engine.correlate.logic import known_labels
-from engine.correlate.tally import Tally, total
 from engine.model.expressions import evaluate
-from engine.model.incidents import Alert, Capture, Key
+from engine.model.incidents import Alert, AlertKey, Capture
 from engine.model.rules import SEVERITIES, Rule
 
 
-def alert_of(key: Key, rule: Rule, episode: Episode, complete_until: datetime | None, dated: bool) -> Alert | None:
+def alert_of(key: AlertKey, rule: Rule, episode: Episode, watermark: datetime | None, dated: bool) -> Alert | None:
     """Return the alert of an episode; None when it was over before it had lasted for the rule's `for`."""
-    confirmed = episode.held_until(complete_until) >= episode.since + timedelta(seconds=rule.for_s)
+    confirmed = episode.held_until(watermark) >= episode.since + timedelta(seconds=rule.for_s)
     if not confirmed and episode.ending is not None:
         return None
     summed = total({id(part): part for entry in episode.entries for part in entry.parts}.values())
@@ -39,7 +39,7 @@ def alert_of(key: Key, rule: Rule, episode: Episode, complete_until: datetime | 
     )
 
 
-def described(alert: Alert, summed: Tally) -> Alert:
+def described(alert: Alert, summed: Aggregate) -> Alert:
     """Return `alert` with the labels, captures, events and sources of the matches it is made of."""
     return replace(
         alert,
@@ -51,7 +51,7 @@ def described(alert: Alert, summed: Tally) -> Alert:
     )
 
 
-def escalated(rule: Rule, count: int, lasting: timedelta, summed: Tally) -> str:
+def escalated(rule: Rule, count: int, lasting: timedelta, summed: Aggregate) -> str:
     """Return the severity: the rule's, or the highest that one of its escalations asks for."""
     if not rule.escalate:
         return rule.severity

@@ -1,4 +1,4 @@
-"""Who speaks: which member of which component each source is, in what version, and with what settings (DESIGN 4.1).
+"""Who speaks: which member of which component each source is, in what version, and with what settings.
 
 A source is bound by a label of the configuration, else by two lines in which it names itself alike; one of them may stand in
 another file of the same rotated log. A source that names two members is in doubt, and two lines decide; twice each bind it to

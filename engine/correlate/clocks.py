@@ -1,4 +1,4 @@
-"""Clocks: how far each source has come in event time, and what that allows to be judged (DESIGN 4.2).
+"""Clocks: how far each source has come in event time, and what that allows to be judged.
 
 Event time only. Ticks, where there are any, merely tell which sources have stopped moving; the end of bounded input
 advances nothing.
@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
-from engine.correlate.spans import Places, Spans, union
+from engine.correlate.spans import LineRange, Spans, union
 from engine.model.matches import SEEN_GAP_S
 from engine.model.records import Progress, Tick, parent_id
 
@@ -29,10 +29,10 @@ class ClockState(Struct):
     spans: list[tuple[datetime, datetime]] = field(default_factory=list)
     progress: Progress | None = None
     moved: datetime | None = None
-    places: list[Places | None] = field(default_factory=list)
+    places: list[LineRange | None] = field(default_factory=list)
 
 
-class _Source:
+class _SourceClock:
     """`printed` is what its stamps say, `spans` what is believed of it, `denied` the rest."""
 
     __slots__ = ("_reached", "denied", "moved", "printed", "progress", "spans")
@@ -75,7 +75,7 @@ class Clocks:
     def __init__(
         self, states: Mapping[str, ClockState] | None = None, tick: datetime | None = None, ticking: bool = True
     ) -> None:
-        self._sources = {source_id: _Source(state) for source_id, state in (states or {}).items()}
+        self._sources = {source_id: _SourceClock(state) for source_id, state in (states or {}).items()}
         self.tick, self._ticking = tick, ticking
         self.revision = 0
 
@@ -94,7 +94,7 @@ class Clocks:
         """
         source = self._sources.get(source_id)
         if source is None:
-            source = self._sources[source_id] = _Source()
+            source = self._sources[source_id] = _SourceClock()
         newest = source.spans.last if source.spans else None
         if source.hear(first, last, place):
             self.revision += 1
@@ -103,7 +103,7 @@ class Clocks:
 
     def progress(self, progress: Progress) -> None:
         """Note how far a source, or the file that holds several of them, has been read."""
-        source = self._sources.setdefault(progress.source_id, _Source())
+        source = self._sources.setdefault(progress.source_id, _SourceClock())
         if source.progress != progress:
             source.progress = progress
             self.revision += 1
@@ -158,7 +158,7 @@ class Clocks:
         newest = self.newest(source_id)
         return self._ticking and self.tick is not None and newest is not None and newest - self.tick > AHEAD
 
-    def complete_until(self) -> datetime | None:
+    def watermark(self) -> datetime | None:
         """Return the time before which nothing more is expected: the slowest live source's newest time, less the lateness.
 
         A source leaves the reckoning when it has been read to an end that is final, or has not moved for two minutes of

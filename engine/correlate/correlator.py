@@ -1,7 +1,7 @@
 """The correlator of one scope: gives every item to the clocks, the bindings and the logics that listen, and says what changed.
 
 Its state is a mapping of text to text: the key "head" for what all logics share, and some for each rule that has seen
-something (engine/correlate/stored.py). A logic is made and restored when it is first needed, and stored only when it has
+something (engine/correlate/deltas.py). A logic is made and restored when it is first needed, and stored only when it has
 changed.
 """
 
@@ -17,13 +17,13 @@ from msgspec import Struct, field
 from engine.codec import dumps, loads
 from engine.correlate.bindings import Bindings, Identity
 from engine.correlate.clocks import Clocks, ClockState
-from engine.correlate.logic import Facts, Logic, Unjudged
+from engine.correlate.deltas import StoredDeltas, forget, read, write
+from engine.correlate.logic import Facts, Logic, RuleNotEvaluated
 from engine.correlate.nested import Nested
-from engine.correlate.resting import Resting
-from engine.correlate.stored import Stored, forget, read, write
+from engine.correlate.state_cache import StateCache
 from engine.correlate.wiring import wiring_of
-from engine.model.incidents import Blind, Evidence, Finding, Roster, Verdict
-from engine.model.matches import Match, Seen
+from engine.model.incidents import Evidence, Finding, NotEvaluated, Roster, Verdict
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Progress, Tick
 from engine.model.rules import Plan
 from engine.quarantine import Quarantine, attempt
@@ -35,7 +35,7 @@ TWICE = "its clock was put back, and stamps do not tell which of two hours they 
 UNBOUND = "not known whose log it is: its silence is not judged"
 
 
-class _Head(Struct):
+class _ScopeSnapshot(Struct):
     """What is stored for the scope as a whole. `deadlines`: when a stored logic must be asked though no match came. State of
     another `layout` cannot be read."""
 
@@ -44,10 +44,10 @@ class _Head(Struct):
     tick: datetime | None = None
     identities: dict[str, Identity] = field(default_factory=dict)
     bindings_revision: int = 0
-    complete_until: datetime | None = None
+    watermark: datetime | None = None
     deadlines: dict[str, datetime | None] = field(default_factory=dict)
-    unjudged: dict[str, list[Unjudged]] = field(default_factory=dict)
-    stored: dict[str, Stored] = field(default_factory=dict)
+    unjudged: dict[str, list[RuleNotEvaluated]] = field(default_factory=dict)
+    stored: dict[str, StoredDeltas] = field(default_factory=dict)
     told_roster: str = ""
     told_blinds: str = ""
 
@@ -67,13 +67,13 @@ class Correlator:
         plan: Plan,
         scope: str,
         state: MutableMapping[str, str] | None = None,
-        resting: Resting | None = None,
+        resting: StateCache | None = None,
         quarantine: Quarantine | None = None,
         ticking: bool = True,
     ) -> None:
         self._state, self._resting = state, resting
         head = state.get(HEAD) if state is not None else None
-        self._head = loads(head, _Head) if head else _Head(2)
+        self._head = loads(head, _ScopeSnapshot) if head else _ScopeSnapshot(2)
         clocks = Clocks(self._head.clocks, self._head.tick, ticking)
         bindings = Bindings(plan.components, self._head.identities)
         bindings.revision = self._head.bindings_revision
@@ -89,12 +89,12 @@ class Correlator:
         self._bindings_seen = bindings.revision
         self._observed = False
 
-    def observe(self, item: Match | Seen | Progress | Tick) -> None:
+    def observe(self, item: Match | ActivitySpan | Progress | Tick) -> None:
         """Take one item of this scope."""
         self._observed = True
         if isinstance(item, Match):
             self._match(item)
-        elif isinstance(item, Seen):
+        elif isinstance(item, ActivitySpan):
             self._facts.clocks.heard(item.source_id, item.first, item.last, item.place)
             self._facts.bindings.labels(item.source_id, item.labels)
         elif isinstance(item, Progress):
@@ -181,7 +181,7 @@ class Correlator:
         self._touched.add(rule_id)
         return logic
 
-    def _restored(self, rule_id: str, stored: Stored | None) -> Logic:
+    def _restored(self, rule_id: str, stored: StoredDeltas | None) -> Logic:
         if stored is None or self._state is None:
             return self._wiring.makers[rule_id]()
         logic = self._resting.take(self._facts.scope, rule_id, stored) if self._resting is not None else None
@@ -192,15 +192,15 @@ class Correlator:
 
     def _due(self) -> set[str]:
         """Return the rules that may have something to say though no match came for them."""
-        complete_until = self._facts.clocks.complete_until()
-        before, self._head.complete_until = self._head.complete_until, complete_until
+        watermark = self._facts.clocks.watermark()
+        before, self._head.watermark = self._head.watermark, watermark
         rebound = self._facts.bindings.revision != self._bindings_seen
         moved = rebound or self._facts.clocks.revision != self._clocks_seen
-        back = before is not None and complete_until is not None and complete_until < before
+        back = before is not None and watermark is not None and watermark < before
         due = {
             rule_id
             for rule_id, deadline in self._head.deadlines.items()
-            if rebound or back or (deadline is not None and complete_until is not None and deadline <= complete_until)
+            if rebound or back or (deadline is not None and watermark is not None and deadline <= watermark)
         }
         return due | self._wiring.followers if moved else due
 
@@ -236,7 +236,7 @@ class Correlator:
             self._head.told_roster = said
             yield roster
 
-    def _blinds(self) -> list[Blind]:
+    def _blinds(self) -> list[NotEvaluated]:
         """Return everything that cannot be judged, when that has changed; first that nothing said before holds any longer."""
         unjudged = [each for rule_id in sorted(self._head.unjudged) for each in self._head.unjudged[rule_id]]
         sources = self._facts.clocks.sources()
@@ -245,14 +245,14 @@ class Correlator:
         if self._wiring.followers:
             unjudged += [(source_id, TWICE) for source_id in sources if self._facts.bindings.repeats_an_hour(source_id)]
             unjudged += [(source_id, UNBOUND) for source_id in sources if not self._facts.bindings.bound(source_id)]
-        blinds = [Blind(self._facts.scope, what, why) for what, why in dict.fromkeys(unjudged)]
+        blinds = [NotEvaluated(self._facts.scope, what, why) for what, why in dict.fromkeys(unjudged)]
         said = _digest(blinds) if blinds else ""
         if said == self._head.told_blinds:
             return []
         self._head.told_blinds = said
-        return [Blind(self._facts.scope, "", ""), *blinds]
+        return [NotEvaluated(self._facts.scope, "", ""), *blinds]
 
-    def _write(self, logic: Logic) -> Stored | None:
+    def _write(self, logic: Logic) -> StoredDeltas | None:
         """Store a logic; a state that it may be read from is there before anything of it is removed."""
         return write(self._state, logic, self._head.stored.get(logic.rule_id)) if self._state is not None else None
 
@@ -287,5 +287,5 @@ def _truly(tell: Callable[[str, Match], None]) -> Callable[[str, Match], bool]:
     return told
 
 
-def _digest(value: Roster | list[Blind]) -> str:
+def _digest(value: Roster | list[NotEvaluated]) -> str:
     return hashlib.sha256(repr(value).encode("utf-8", "replace")).hexdigest()[:16]

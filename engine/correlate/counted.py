@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from engine.correlate.measure import Counted
-from engine.correlate.windows import Holds
+from engine.correlate.windows import CountCondition
 from engine.model.expressions import Expression, evaluate
 from engine.model.rules import Correlation, Plan, Signature
 
@@ -28,7 +28,7 @@ def counted_as(each: Signature | Correlation) -> Counted:
     return Counted(rule.id, each.collapse_s, each.distinct, rule.component, rule.versions)
 
 
-def condition(correlation: Correlation, least: float = 1.0) -> Holds:
+def condition(correlation: Correlation, least: float = 1.0) -> CountCondition:
     """Return the condition of `correlation` as a function of `count`; without one, at least `least` makes it hold."""
     expression = correlation.condition
     if expression is None:
@@ -36,7 +36,7 @@ def condition(correlation: Correlation, least: float = 1.0) -> Holds:
     return _remembered(expression)
 
 
-def _remembered(expression: Expression) -> Holds:
+def _remembered(expression: Expression) -> CountCondition:
     """Return the condition of an expression, for windows measure few different numbers very often."""
 
     @lru_cache(maxsize=_REMEMBERED)

@@ -11,25 +11,25 @@ from msgspec import Struct, field
 from msgspec.structs import astuple, replace
 
 from engine.codec import dumps, loads
+from engine.correlate.aggregate import Occurrence, occurrence
 from engine.correlate.alerts import alert_of
-from engine.correlate.apart import (
-    Apart,
+from engine.correlate.entity_limit import (
     Borders,
-    Place,
+    EntityLimit,
+    GroupKey,
     entity_of_others,
     is_of_others,
     of_others,
     rule_of_others,
     told_together,
 )
-from engine.correlate.entries import Entry, Kind, Part, entries, newest, placed
+from engine.correlate.entries import Entry, EntryKind, Part, entries, newest, placed
 from engine.correlate.episodes import Episode, Signal, episodes
-from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, word_value
+from engine.correlate.logic import Emissions, Entity, Facts, RuleNotEvaluated, bound_entity, word_value
 from engine.correlate.measure import Counted, Measure
 from engine.correlate.series import Series
-from engine.correlate.tally import Occurrence, occurrence
+from engine.correlate.speakers import ANYBODY, Speakers, Voices, printers
 from engine.correlate.version_filter import VersionFilter
-from engine.correlate.voices import ANYBODY, Speakers, Voices, printers
 from engine.model.configs import Setting, settings_of
 from engine.model.incidents import Alert, Verdict
 from engine.model.matches import Match
@@ -41,44 +41,44 @@ _SWEPT_EVERY = timedelta(hours=1)
 _in_time = attrgetter("at", "first")
 
 
-class _Row(Struct, frozen=True):
-    place: Place
+class _SeriesRow(Struct, frozen=True):
+    place: GroupKey
     entity: Entity
     series: Series
 
 
-class _State(Struct, frozen=True):
-    rows: list[_Row] = field(default_factory=list)
+class _CountsSnapshot(Struct, frozen=True):
+    rows: list[_SeriesRow] = field(default_factory=list)
     told: list[tuple[Entity, str]] = field(default_factory=list)
     due: list[tuple[Entity, datetime | None]] = field(default_factory=list)
     final_before: datetime | None = None
     swept: datetime | None = None
     bindings_seen: int = -1
-    complete_seen: datetime | None = None
+    watermark_seen: datetime | None = None
     borders: Borders = Borders()
 
 
 class _Added(Struct, frozen=True, array_like=True):
     """What came for a place, in the order in which it came; `touched`: see Series."""
 
-    place: Place
+    place: GroupKey
     entity: Entity
     touched: datetime | None
     occurrences: list[Occurrence]
 
 
-class _Changes(Struct, frozen=True):
+class _CountsDelta(Struct, frozen=True):
     """`due`: of entities whose last episode goes on; `over`: of which that is no longer so."""
 
     added: list[_Added]
     told: list[tuple[Entity, str]]
     due: list[tuple[Entity, datetime | None]]
     over: list[Entity]
-    complete_seen: datetime | None
+    watermark_seen: datetime | None
     borders: Borders = Borders()
 
 
-class _Judged(Struct, frozen=True):
+class _EvaluatedEpisode(Struct, frozen=True):
     """An episode and its alert. Once it is over that is the same as long as the episode is: whatever is in it is not changed in
     place."""
 
@@ -105,19 +105,19 @@ class Counts:
         self._versions = VersionFilter(rule, self._counted)
         self._voices = Voices.of(rule, speakers)
         self.dirty = False
-        self._series: dict[Place, Series] = {}
-        self._entity_of: dict[Place, Entity] = {}
-        self._places: dict[Entity, set[Place]] = {}
-        self.told = Told()
-        self._over: dict[Entity, Mapping[datetime, _Judged]] = {}  # by when it began to hold
+        self._series: dict[GroupKey, Series] = {}
+        self._entity_of: dict[GroupKey, Entity] = {}
+        self._places: dict[Entity, set[GroupKey]] = {}
+        self.told = Emissions()
+        self._over: dict[Entity, Mapping[datetime, _EvaluatedEpisode]] = {}  # by when it began to hold
         self._due: dict[Entity, datetime | None] = {}  # entities whose last episode goes on
         self._is_kept = False  # whether its state is stored now and then
-        self._added: dict[Place, list[Occurrence]] = {}  # since that was done
+        self._added: dict[GroupKey, list[Occurrence]] = {}  # since that was done
         self._due_moved: set[Entity] = set()
         self._rewritten = False  # whether more has changed since then than what was added, told and due
         self._final_before: datetime | None = None
         self._swept: datetime | None = None
-        self._apart = Apart(self._counted)
+        self._apart = EntityLimit(self._counted)
         self._asked: set[Entity] = set()
         self._bindings_seen = -1
         self._complete_seen: datetime | None = None
@@ -150,7 +150,7 @@ class Counts:
         if is_new:
             self._asked.add(self._entity_of[place])
 
-    def _take(self, place: Place, entity: Entity, tick: datetime | None) -> bool:
+    def _take(self, place: GroupKey, entity: Entity, tick: datetime | None) -> bool:
         """Make room for a new place; return whether it is kept apart."""
         self._sweep(tick)
         if not self._apart.admits(place, tick):
@@ -160,7 +160,7 @@ class Counts:
         self._leave_out(self._apart.take(place, tick))
         return place in self._series
 
-    def _leave_out(self, places: Iterable[Place]) -> None:
+    def _leave_out(self, places: Iterable[GroupKey]) -> None:
         """Keep places no longer apart: there are too many."""
         for place in places:
             entity, series = self._entity_of[place], self._series[place]
@@ -172,10 +172,10 @@ class Counts:
                 self._series[others].absorb(series)
                 self._asked.add(self._entity_of[others])
 
-    def _is_told_together(self, place: Place) -> bool:
+    def _is_told_together(self, place: GroupKey) -> bool:
         return self._measure.single and place.rule_id in self._counted
 
-    def _others(self, place: Place) -> Place:
+    def _others(self, place: GroupKey) -> GroupKey:
         """Return where the matches of `place` are kept, which is not kept apart."""
         others = of_others(self._labels, place)
         if others not in self._series:
@@ -183,7 +183,7 @@ class Counts:
             self._keep(others, entity_of_others(self._labels, others))
         return others
 
-    def _drop(self, place: Place) -> None:
+    def _drop(self, place: GroupKey) -> None:
         entity = self._entity_of.pop(place)
         del self._series[place]
         self._versions.forget(place)
@@ -206,12 +206,12 @@ class Counts:
         if facts.bindings.revision != self._bindings_seen:
             self._bindings_seen = facts.bindings.revision
             self._rebind(facts)
-        complete_until = facts.clocks.complete_until()
-        if complete_until is not None:
-            self._asked |= {entity for entity, due in self._due.items() if due is not None and due <= complete_until}
-            if self._complete_seen is not None and complete_until < self._complete_seen:
+        watermark = facts.clocks.watermark()
+        if watermark is not None:
+            self._asked |= {entity for entity, due in self._due.items() if due is not None and due <= watermark}
+            if self._complete_seen is not None and watermark < self._complete_seen:
                 self._asked |= self._places.keys()  # a source turned up that is further back: ends may have been premature
-            self._complete_seen = complete_until
+            self._complete_seen = watermark
         self._sweep(facts.clocks.tick)
 
     def next_deadline(self) -> datetime | None:
@@ -232,7 +232,7 @@ class Counts:
             yield Verdict((facts.scope, self.rule_id, entity), alerts, self._final_before)
         self._asked = set()
 
-    def unjudged(self, facts: Facts) -> list[Unjudged]:
+    def unjudged(self, facts: Facts) -> list[RuleNotEvaluated]:
         """Return the rules left out for their versions, and what is not kept apart."""
         not_apart = [(self.rule_id, sentence) for sentence in self._apart.sentences(self._measure.single)]
         return [*self._versions.unjudged(), *not_apart]
@@ -240,16 +240,16 @@ class Counts:
     def snapshot(self) -> str:
         """Return everything as JSON."""
         self._is_stored()
-        rows = [_Row(place, self._entity_of[place], series) for place, series in self._series.items()]
+        rows = [_SeriesRow(place, self._entity_of[place], series) for place, series in self._series.items()]
         return dumps(
-            _State(
+            _CountsSnapshot(
                 rows,
                 told=self.told.stored(),
                 due=list(self._due.items()),
                 final_before=self._final_before,
                 swept=self._swept,
                 bindings_seen=self._bindings_seen,
-                complete_seen=self._complete_seen,
+                watermark_seen=self._complete_seen,
                 borders=self._apart.borders,
             )
         )
@@ -263,26 +263,26 @@ class Counts:
         due = [(entity, self._due[entity]) for entity in moved if entity in self._due]
         over = [entity for entity in moved if entity not in self._due]
         self._is_stored()
-        return dumps(_Changes(added, self.told.changes(), due, over, self._complete_seen, self._apart.borders))
+        return dumps(_CountsDelta(added, self.told.changes(), due, over, self._complete_seen, self._apart.borders))
 
     def restore(self, text: str, *since: str) -> None:
         """Continue from a snapshot and the changes after it."""
-        state = loads(text, _State)
-        self._apart = Apart(self._counted, state.borders)
-        self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
+        state = loads(text, _CountsSnapshot)
+        self._apart = EntityLimit(self._counted, state.borders)
+        self._bindings_seen, self._complete_seen = state.bindings_seen, state.watermark_seen
         for row in state.rows:
             self._series[row.place] = row.series
             self._keep(row.place, row.entity)
         for row in state.rows:
             if not is_of_others(row.entity):
                 self._leave_out(self._apart.take(row.place, row.series.touched))
-        self.told, self._due = Told(state.told), dict(state.due)
+        self.told, self._due = Emissions(state.told), dict(state.due)
         self._final_before, self._swept = state.final_before, state.swept
         for changes in since:
-            self._go_on(loads(changes, _Changes))
+            self._go_on(loads(changes, _CountsDelta))
         self._is_stored()
 
-    def _go_on(self, changes: _Changes) -> None:
+    def _go_on(self, changes: _CountsDelta) -> None:
         for place, entity, touched, occurrences in map(astuple, changes.added):
             if is_of_others(entity):
                 self._others(place)
@@ -297,7 +297,7 @@ class Counts:
         self._due.update(changes.due)
         for entity in changes.over:
             self._due.pop(entity, None)
-        self._complete_seen = changes.complete_seen
+        self._complete_seen = changes.watermark_seen
         self._apart.borders = changes.borders
 
     def _is_stored(self) -> None:
@@ -309,17 +309,17 @@ class Counts:
         counted = self._counted.get(rule_id)
         return Series(counted.distinct if counted else (), counted is not None and self._measure.timed)
 
-    def _place(self, match: Match, scope: str) -> Place:
+    def _place(self, match: Match, scope: str) -> GroupKey:
         values = tuple(word_value(match, label, word, scope) for label, word in self._words)
         by_source = None in values or match.rule_id in self._versions.rule_ids or self._voices.asked(match.rule_id)
         value = self._measure.value(match) if match.rule_id in self._counted else ""
-        return Place(match.rule_id, match.source_id if by_source else "", match.dated, values, value)
+        return GroupKey(match.rule_id, match.source_id if by_source else "", match.dated, values, value)
 
-    def _keep(self, place: Place, entity: Entity) -> None:
+    def _keep(self, place: GroupKey, entity: Entity) -> None:
         self._entity_of[place] = entity
         self._places.setdefault(entity, set()).add(place)
 
-    def _entity(self, place: Place, facts: Facts) -> Entity:
+    def _entity(self, place: GroupKey, facts: Facts) -> Entity:
         return bound_entity(self._words, place.values, place.source_id, facts)
 
     def _rebind(self, facts: Facts) -> None:
@@ -333,18 +333,18 @@ class Counts:
 
     def _alerts(self, entity: Entity, facts: Facts) -> tuple[Alert, ...]:
         counted, signals = self._inputs(entity, facts)
-        complete_until = facts.clocks.complete_until()
+        watermark = facts.clocks.watermark()
         together = is_of_others(entity)
         rule = self._rule_of_others if together else self._rule
-        found = episodes(counted, signals, self._measure.opening, rule.clear, complete_until)
-        self._note_due(entity, found, complete_until)
+        found = episodes(counted, signals, self._measure.opening, rule.clear, watermark)
+        self._note_due(entity, found, watermark)
         dated = any(place.dated for place in self._places.get(entity, ()) if place.rule_id in self._counted)
         key = (facts.scope, self.rule_id, entity)
         over = self._over.get(entity, {})
         made = [
             each
             if (each := over.get(episode.since)) is not None and each.episode == episode and each.dated == dated
-            else _Judged(episode, dated, alert_of(key, rule, episode, complete_until, dated))
+            else _EvaluatedEpisode(episode, dated, alert_of(key, rule, episode, watermark, dated))
             for episode in found
         ]
         if self._places.get(entity):
@@ -361,8 +361,8 @@ class Counts:
 
     def _inputs(self, entity: Entity, facts: Facts) -> tuple[list[Entry], list[Signal]]:
         """Return what is counted for `entity`, and the signals of its end, both in order of time."""
-        dated: dict[Kind, list[Part]] = {}
-        undated: dict[Kind, list[Part]] = {}
+        dated: dict[EntryKind, list[Part]] = {}
+        undated: dict[EntryKind, list[Part]] = {}
         for place in self._heard_places(entity, facts):
             by_kind = dated if place.dated else undated
             by_kind.setdefault((place.rule_id, place.value), []).extend(self._applicable(place, facts))
@@ -377,7 +377,7 @@ class Counts:
         counted.sort(key=_in_time)
         return counted, self._signals(entity, of_dated, facts)
 
-    def _heard_places(self, entity: Entity, facts: Facts) -> list[Place]:
+    def _heard_places(self, entity: Entity, facts: Facts) -> list[GroupKey]:
         """Return the places of what is counted; where somebody who may say it says so, without what others only repeat."""
         places = [p for p in sorted(self._places.get(entity, ()), key=repr) if p.rule_id in self._counted]
         return [p for p in places if self._voices.may_speak(p.rule_id, p.source_id, entity, facts)] or places
@@ -399,18 +399,18 @@ class Counts:
                 found += [(at, place.rule_id) for part in parts if (at := newest((part,))) is not None]
         return sorted(found)
 
-    def _applicable(self, place: Place, facts: Facts) -> list[Part]:
+    def _applicable(self, place: GroupKey, facts: Facts) -> list[Part]:
         """Return what is kept at `place`, without matches of versions that its rule is not for."""
         return self._versions.applicable(place, list(self._series[place].parts()), facts)
 
-    def _note_due(self, entity: Entity, found: Sequence[Episode], complete_until: datetime | None) -> None:
+    def _note_due(self, entity: Entity, found: Sequence[Episode], watermark: datetime | None) -> None:
         """Remember when the last episode of `entity` has to be looked at again though no match came."""
         self._due_moved.add(entity)
         self._due.pop(entity, None)
         if not found or found[-1].ending is not None:
             return
         held = found[-1].since + timedelta(seconds=self._rule.for_s)
-        waits = [when for when in (held, found[-1].due) if when and (complete_until is None or when > complete_until)]
+        waits = [when for when in (held, found[-1].due) if when and (watermark is None or when > watermark)]
         self._due[entity] = min(waits, default=None)
 
     def _sweep(self, tick: datetime | None) -> None:
@@ -437,7 +437,7 @@ class Counts:
         self._due.pop(entity, None)
         self.dirty = self._rewritten = True
 
-    def _forget(self, entity: Entity, places: set[Place]) -> None:
+    def _forget(self, entity: Entity, places: set[GroupKey]) -> None:
         last = newest(part for place in places for part in self._series[place].parts())
         if last is not None:
             self._final_before = max(self._final_before or last, last + timedelta(microseconds=1))

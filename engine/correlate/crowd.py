@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-Name = TypeVar("Name", bound=Hashable)
+Member = TypeVar("Member", bound=Hashable)
 _DIGESTS = 1 << 62  # what is stored fits 64 bits with a sign
 
 
@@ -23,30 +23,30 @@ class Border(Struct, frozen=True, array_like=True):
     touched: datetime | None = None
 
 
-class Crowd(Generic[Name]):
+class Crowd(Generic[Member]):
     """Names, each with how much is kept of it: at most `most` names, and `most_parts` parts of all of them together."""
 
     def __init__(self, most: int, most_parts: int | None = None, border: Border = Border()) -> None:  # noqa: B008 - frozen
         self._most, self._most_parts = most, most_parts
         self.border = border
-        self._parts: dict[Name, int] = {}
+        self._parts: dict[Member, int] = {}
         self._all_parts = 0
-        self._largest: list[tuple[int, str, Name]] = []  # a heap by negated digest; names that have left are passed over
+        self._largest: list[tuple[int, str, Member]] = []  # a heap by negated digest; names that have left are passed over
 
-    def admits(self, name: Name, tick: datetime | None) -> bool:
+    def admits(self, name: Member, tick: datetime | None) -> bool:
         """Return whether `name` is kept apart, as far as is known by now."""
         if self.border.digest is None or name in self._parts or _digest(name) < self.border.digest:
             return True
         self._touch(tick)
         return False
 
-    def take(self, name: Name, tick: datetime | None) -> list[Name]:
+    def take(self, name: Member, tick: datetime | None) -> list[Member]:
         """Take a part of `name`, which is admitted; return the names that have to leave for it, perhaps itself."""
         if name not in self._parts:
             heappush(self._largest, (-_digest(name), repr(name), name))
         self._parts[name] = self._parts.get(name, 0) + 1
         self._all_parts += 1
-        left: list[Name] = []
+        left: list[Member] = []
         while len(self._parts) > self._most or (self._most_parts is not None and self._all_parts > self._most_parts):
             negated, _, largest = heappop(self._largest)
             if largest in self._parts:
@@ -56,7 +56,7 @@ class Crowd(Generic[Name]):
                 left.append(largest)
         return left
 
-    def give(self, name: Name) -> None:
+    def give(self, name: Member) -> None:
         """Give back a part of `name`, which is kept."""
         if self._parts[name] == 1:
             self._forget(name)
@@ -81,7 +81,7 @@ class Crowd(Generic[Name]):
     def __len__(self) -> int:
         return len(self._parts)
 
-    def _forget(self, name: Name) -> None:
+    def _forget(self, name: Member) -> None:
         self._all_parts -= self._parts.pop(name)
         if len(self._largest) > 2 * len(self._parts) + 100:
             self._largest = sorted(each for each in self._largest if each[2] in self._parts)

@@ -9,10 +9,10 @@ from operator import attrgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.correlate.tally import Occurrence, Tally, name_of, when
+from engine.correlate.aggregate import Aggregate, Occurrence, name_of, when
 
-Part = Occurrence | Tally
-Kind = tuple[str, str]  # the rule that was matched, and the value that a value_count tells its entries apart by
+Part = Occurrence | Aggregate
+EntryKind = tuple[str, str]  # the rule that was matched, and the value that a value_count tells its entries apart by
 
 
 class Entry(Struct, frozen=True):
@@ -40,7 +40,7 @@ def entries(
     """
     collapse, kind = timedelta(seconds=collapse_s), (rule_id, value)
     every = list(_once(parts, distinct)) if distinct else list(parts)
-    sums = [part for part in every if isinstance(part, Tally)]
+    sums = [part for part in every if isinstance(part, Aggregate)]
     singles = sorted((part for part in every if isinstance(part, Occurrence)), key=when)
     whole = [_of_sum(part, collapse, kind) for part in sums if part.cells is None]
     some = [Entry(at, at, last, count, (part,), *kind) for part in sums for at, last, count in part.moments]
@@ -67,14 +67,14 @@ def newest(parts: Iterable[Part]) -> datetime | None:
 
 def _once(parts: Iterable[Part], distinct: Sequence[str]) -> Iterator[Part]:
     every = list(parts)
-    yield from (part for part in every if isinstance(part, Tally))
+    yield from (part for part in every if isinstance(part, Aggregate))
     first: dict[str, Occurrence] = {}
     for each in sorted((part for part in every if isinstance(part, Occurrence)), key=when):
         first.setdefault(name_of(each, distinct), each)
     yield from first.values()
 
 
-def _of_sum(part: Tally, collapse: timedelta, kind: Kind) -> Entry:
+def _of_sum(part: Aggregate, collapse: timedelta, kind: EntryKind) -> Entry:
     weight = min(part.count, 1 + (part.last - part.first) // collapse) if collapse else part.count
     return Entry(part.first, part.last, part.last, weight, (part,), *kind)
 

@@ -1,6 +1,6 @@
 """Episodes: when a rule begins to hold for an entity, and when it is over. Pure: entries and clocks in, episodes out.
 
-When it begins is for an Opening to say (engine/correlate/windows.py). An end is judged at complete_until, so that lines of
+When it begins is for an Opening to say (engine/correlate/windows.py). An end is judged at the watermark, so that lines of
 slower sources are not missed; what comes at the very moment of an end still belongs to the episode.
 """
 
@@ -56,15 +56,15 @@ class Episode(Struct, frozen=True):
     ending: Ending | None
     due: datetime | None
 
-    def held_until(self, complete_until: datetime | None) -> datetime:
+    def held_until(self, watermark: datetime | None) -> datetime:
         """Return until when the condition is known to have held."""
         if self.ending is not None:
             return self.ending.at
-        return self.last if complete_until is None else max(self.last, complete_until)
+        return self.last if watermark is None else max(self.last, watermark)
 
 
 def episodes(
-    entries: Sequence[Entry], signals: Sequence[Signal], opening: Opening, clear: Clear, complete_until: datetime | None
+    entries: Sequence[Entry], signals: Sequence[Signal], opening: Opening, clear: Clear, watermark: datetime | None
 ) -> list[Episode]:
     """Return the episodes of one entity in order of time.
 
@@ -75,7 +75,7 @@ def episodes(
     found: list[Episode] = []
     free = 0
     while (opened := opening(entries, free)) is not None:
-        episode, free = _run(entries, *opened, signals, clear, complete_until)
+        episode, free = _run(entries, *opened, signals, clear, watermark)
         found.append(episode)
     return found
 
@@ -86,7 +86,7 @@ def _run(
     opening: int,
     signals: Sequence[Signal],
     clear: Clear,
-    complete_until: datetime | None,
+    watermark: datetime | None,
 ) -> tuple[Episode, int]:
     """Follow the episode that opens at `opening`; return it and the position after its last entry."""
     last = max(entry.last for entry in entries[begin : opening + 1])
@@ -99,7 +99,7 @@ def _run(
             continue
         ending = _ending(entries, begin, position, last, signals, clear)
         undisturbed = ending is not None and (following is None or following > ending.known)
-        over = undisturbed and ending is not None and complete_until is not None and ending.known <= complete_until
+        over = undisturbed and ending is not None and watermark is not None and ending.known <= watermark
         if over or following is None:
             members = tuple(entries[begin : position + 1])
             due = undecided or (ending.known if ending else None)

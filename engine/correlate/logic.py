@@ -25,7 +25,7 @@ from engine.model.rules import Correlation, Plan
 from engine.quarantine import Quarantine
 
 Entity = tuple[tuple[str, str], ...]
-Unjudged = tuple[str, str]  # what cannot be judged, and why
+RuleNotEvaluated = tuple[str, str]  # what cannot be judged, and why
 
 
 class Facts(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Logic(Protocol):
     rule_id: str
     listens: frozenset[str]  # ids of the rules whose matches it is told of
     follows_clocks: bool  # whether it has to be asked whenever any source has moved
-    told: Told
+    told: Emissions
     dirty: bool  # whether `snapshot` differs from what was restored or snapshotted last
 
     @property
@@ -69,12 +69,12 @@ class Logic(Protocol):
         """Take note that time or what is known of the sources has moved; called before `findings`."""
 
     def next_deadline(self) -> datetime | None:
-        """Return the complete_until at which it has to be asked again though no match came; None: never."""
+        """Return the watermark at which it has to be asked again though no match came; None: never."""
 
     def findings(self, facts: Facts) -> Iterator[Verdict | Evidence]:
         """Yield what has changed since the last call."""
 
-    def unjudged(self, facts: Facts) -> Iterable[Unjudged]:
+    def unjudged(self, facts: Facts) -> Iterable[RuleNotEvaluated]:
         """Return what this rule cannot judge."""
 
     def snapshot(self) -> str:
@@ -125,7 +125,7 @@ def known_labels(entity: Entity) -> Labels:
     return {label: value for label, value in entity if not value.startswith("?")}
 
 
-class Told:
+class Emissions:
     """What was said last of each entity; it is said again when the alerts differ, or an event that proves them has grown.
 
     An entity whose alerts are all gone is as good as new. What another one goes on with are digests; the alerts themselves are

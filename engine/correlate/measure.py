@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from engine.correlate.episodes import Opening
-from engine.correlate.versions import Bounds
+from engine.correlate.versions import VersionBounds
 from engine.model.matches import Match, Value
 
 
@@ -16,7 +16,7 @@ class Counted(Struct, frozen=True):
     collapse_s: float = 0.0
     distinct: tuple[str, ...] = ()
     component: str = "any"
-    versions: Bounds = ()
+    versions: VersionBounds = ()
 
 
 class Measure(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Absence of a component's member: everything its sources print has stopped, and that is a failure (DESIGN 4.2, 4.3)."""
+"""Absence of a component's member: everything its sources print has stopped, and that is a failure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 
 from engine.codec import dumps, loads
+from engine.correlate.aggregate import MAX_SOURCES, EventTime
 from engine.correlate.clocks import GAP
-from engine.correlate.logic import Entity, Facts, Told, Unjudged, known_labels, word_value
+from engine.correlate.logic import Emissions, Entity, Facts, RuleNotEvaluated, known_labels, word_value
 from engine.correlate.moments import Moments
 from engine.correlate.runs import Runs
-from engine.correlate.silence import WITNESSES, Pause, Silence, judge
+from engine.correlate.silence import WITNESSES, Pause, SilenceVerdict, judge
 from engine.correlate.spans import Gap, Spans
-from engine.correlate.tally import MAX_SOURCES, Stamped
 from engine.correlate.versions import within
-from engine.model.incidents import Alert, Evidence, Key, Verdict
+from engine.model.incidents import Alert, AlertKey, Evidence, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Absence, Component, Rule
 
@@ -27,21 +27,21 @@ NEVER_HEARD = "declared, but nothing was ever read from it"
 Beat = tuple[str, int]  # source, number of the component's heartbeat
 # What (complaint, back, stop) and whose word it takes (`stop/controller`; without a name: anybody's), the member named or "",
 # the source that said so: "" where a member is named and anybody may say it.
-Said = tuple[str, str, str]
+StatementKey = tuple[str, str, str]
 
 
-class _State(Struct, frozen=True):
+class _MembersSnapshot(Struct, frozen=True):
     beats: list[tuple[Beat, list[tuple[Evidence, Evidence]]]] = field(default_factory=list)
-    said: list[tuple[Said, list[Stamped]]] = field(default_factory=list)
+    said: list[tuple[StatementKey, list[EventTime]]] = field(default_factory=list)
     told: list[tuple[Entity, str]] = field(default_factory=list)
     open: list[tuple[str, datetime]] = field(default_factory=list)
 
 
-class _Changes(Struct, frozen=True):
+class _MembersDelta(Struct, frozen=True):
     """What has been said since, the runs of heartbeats that are others now, and the silences that last now."""
 
     beats: list[tuple[Beat, list[tuple[Evidence, Evidence]]]]
-    said: list[tuple[Said, list[Stamped]]]
+    said: list[tuple[StatementKey, list[EventTime]]]
     told: list[tuple[Entity, str]]
     open: list[tuple[str, datetime]]
 
@@ -73,11 +73,11 @@ class MemberSilence:
         self.listens = frozenset((self._heartbeat, *self._roles))
         self.dirty = False
         self._beats: dict[Beat, Runs[Evidence]] = {}
-        self._said: dict[Said, Moments] = {}
+        self._said: dict[StatementKey, Moments] = {}
         self._is_kept = False  # whether its state is stored now and then
         self._new_beats: set[Beat] = set()  # since that was done
-        self._new_said: dict[Said, list[Stamped]] = {}
-        self.told = Told()
+        self._new_said: dict[StatementKey, list[EventTime]] = {}
+        self.told = Emissions()
         self._open: set[tuple[str, datetime]] = set()  # silences told of that last: member, since when
 
     def on_match(self, match: Match, facts: Facts) -> None:
@@ -124,7 +124,7 @@ class MemberSilence:
             if alert.ends_at is None
         }
 
-    def unjudged(self, facts: Facts) -> list[Unjudged]:
+    def unjudged(self, facts: Facts) -> list[RuleNotEvaluated]:
         """Return the members whose silence alone is no verdict."""
         complain = f"; {self.rule_id} needs others to complain" if self._absence.sooner else f", which {self.rule_id} needs"
         members = self._members(facts)
@@ -141,22 +141,22 @@ class MemberSilence:
         self._is_stored()
         beats = [(beat, list(runs)) for beat, runs in self._beats.items()]
         said = [(said, moments.stamps()) for said, moments in self._said.items()]
-        return dumps(_State(beats, said, self.told.stored(), sorted(self._open)))
+        return dumps(_MembersSnapshot(beats, said, self.told.stored(), sorted(self._open)))
 
     def changes(self) -> str:
         """Return what has come since the state was stored as JSON."""
         beats = [(beat, list(self._beats[beat])) for beat in sorted(self._new_beats)]
-        new = _Changes(beats, list(self._new_said.items()), self.told.changes(), sorted(self._open))
+        new = _MembersDelta(beats, list(self._new_said.items()), self.told.changes(), sorted(self._open))
         self._is_stored()
         return dumps(new)
 
     def restore(self, text: str, *since: str) -> None:
         """Continue from a snapshot and the changes after it."""
-        state = loads(text, _State)
+        state = loads(text, _MembersSnapshot)
         self._beats = {beat: Runs(self._steady(beat[1]), runs) for beat, runs in state.beats}
         self._said = {said: Moments(stamps) for said, stamps in state.said}
-        self.told, self._open = Told(state.told), set(state.open)
-        for changes in (loads(each, _Changes) for each in since):
+        self.told, self._open = Emissions(state.told), set(state.open)
+        for changes in (loads(each, _MembersDelta) for each in since):
             self._beats |= {beat: Runs(self._steady(beat[1]), runs) for beat, runs in changes.beats}
             for said, stamps in changes.said:
                 for at, event_id in stamps:
@@ -169,7 +169,7 @@ class MemberSilence:
         self.dirty, self._is_kept = False, True
         self._new_beats, self._new_said = set(), {}
 
-    def _say(self, said: Said, at: datetime, event_id: str) -> None:
+    def _say(self, said: StatementKey, at: datetime, event_id: str) -> None:
         self._said.setdefault(said, Moments()).add(at, event_id)
         if self._is_kept:
             self._new_said.setdefault(said, []).append((at, event_id))
@@ -220,7 +220,7 @@ class MemberSilence:
         member: _Member,
         others: Sequence[Spans],
         peer_time: datetime | None,
-        said: Mapping[str, Sequence[Stamped]],
+        said: Mapping[str, Sequence[EventTime]],
         read: bool,
         facts: Facts,
     ) -> Pause:
@@ -275,9 +275,9 @@ class MemberSilence:
                 return True
         return False
 
-    def _stamps(self, role: str, member: _Member, facts: Facts) -> list[Stamped]:
+    def _stamps(self, role: str, member: _Member, facts: Facts) -> list[EventTime]:
         """Return the moments of one kind that are about `member`, by those who may speak for it, in order of time."""
-        found: set[Stamped] = set()
+        found: set[EventTime] = set()
         for (what, named, source_id), moments in self._said.items():
             kind, _, speakers = what.partition("/")
             if kind != role or (named or facts.bindings.member(source_id, self._component.name)) != member.name:
@@ -295,7 +295,9 @@ class MemberSilence:
         others = (name for name in speakers if name != self._component.name)
         return any(facts.bindings.may_speak(source_id, name) for name in others)
 
-    def _alert(self, member: _Member, gap: Gap, silence: Silence, complaints: Sequence[Stamped], facts: Facts) -> Alert:
+    def _alert(
+        self, member: _Member, gap: Gap, silence: SilenceVerdict, complaints: Sequence[EventTime], facts: Facts
+    ) -> Alert:
         armed = self._armed(member.sources, gap.since, facts)
         proofs = [armed.last.event_id] if armed else []
         if silence.complained is not None:
@@ -329,7 +331,7 @@ class MemberSilence:
             return
         for name in sorted(missing):
             entity = self._entity(name, facts)
-            key: Key = (facts.scope, self.rule_id, entity)
+            key: AlertKey = (facts.scope, self.rule_id, entity)
             labels = known_labels(entity)
             yield name, Alert(key, "firing", self._rule.severity, since, deadline, None, 1, True, labels, why=NEVER_HEARD)
 

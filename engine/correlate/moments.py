@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from engine.correlate.tally import Stamped
+from engine.correlate.aggregate import EventTime
 
 MAX_MOMENTS = 1000
 _SLACK = 200
@@ -17,8 +17,8 @@ class Moments:
 
     __slots__ = ("_by_second",)
 
-    def __init__(self, stamps: Iterable[Stamped] = ()) -> None:
-        self._by_second: dict[int, Stamped] = {}
+    def __init__(self, stamps: Iterable[EventTime] = ()) -> None:
+        self._by_second: dict[int, EventTime] = {}
         for at, event_id in stamps:
             self.add(at, event_id)
 
@@ -30,7 +30,7 @@ class Moments:
         if len(self._by_second) > MAX_MOMENTS + _SLACK:
             self._by_second = {second: self._by_second[second] for second in self._newest()}
 
-    def stamps(self) -> list[Stamped]:
+    def stamps(self) -> list[EventTime]:
         """Return the moments in order of time."""
         return [self._by_second[second] for second in self._newest()]
 

@@ -1,4 +1,4 @@
-"""Pairs: what opened and was not followed in time by what has to follow. Judged at complete_until, so nobody is blamed early.
+"""Pairs: what opened and was not followed in time by what has to follow. Judged at the watermark, so nobody is blamed early.
 
 An opening at t is answered by anything expected in [t, t + within], both ends included; one answer serves all that are open.
 Answers can only come in, never go, so an answered opening may be forgotten, and of answers no more than `within` apart only the
@@ -15,13 +15,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from engine.codec import dumps, loads
+from engine.correlate.aggregate import Occurrence, occurrence
 from engine.correlate.alerts import alert_of
 from engine.correlate.crowd import Border, Crowd
 from engine.correlate.entries import entries
 from engine.correlate.episodes import Episode, Signal, episodes
-from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, word_value
+from engine.correlate.logic import Emissions, Entity, Facts, RuleNotEvaluated, bound_entity, word_value
 from engine.correlate.runs import Runs
-from engine.correlate.tally import Occurrence, occurrence
 from engine.correlate.windows import Occurrences, Sliding
 from engine.model.incidents import Alert, Verdict
 from engine.model.matches import Match
@@ -34,30 +34,30 @@ FORGOTTEN_AFTER = timedelta(hours=24)
 _SWEPT_EVERY = timedelta(hours=1)
 _INSTANT = timedelta(microseconds=1)
 
-Place = tuple[str, tuple[str | None, ...]]  # source (when a value is missing), values of the entity by sorted label
+PairKey = tuple[str, tuple[str | None, ...]]  # source (when a value is missing), values of the entity by sorted label
 
 
-class Answer(Struct, frozen=True):
+class ClosingMatch(Struct, frozen=True):
     """When which rule was seen that answers."""
 
     at: datetime
     event_id: str  # the rule's id: its event is of no interest
 
 
-Answers = Runs[Answer]
+Answers = Runs[ClosingMatch]
 
 
-class _State(Struct, frozen=True):
-    opened: list[tuple[Place, list[Occurrence]]] = field(default_factory=list)
-    answers: list[tuple[Place, list[tuple[Answer, Answer]]]] = field(default_factory=list)
+class _PairsSnapshot(Struct, frozen=True):
+    opened: list[tuple[PairKey, list[Occurrence]]] = field(default_factory=list)
+    answers: list[tuple[PairKey, list[tuple[ClosingMatch, ClosingMatch]]]] = field(default_factory=list)
     told: list[tuple[Entity, str]] = field(default_factory=list)
     due: list[tuple[Entity, datetime]] = field(default_factory=list)
-    touched: list[tuple[Place, datetime]] = field(default_factory=list)
+    touched: list[tuple[PairKey, datetime]] = field(default_factory=list)
     final_before: datetime | None = None
     swept: datetime | None = None
     refused: int = 0
     bindings_seen: int = -1
-    complete_seen: datetime | None = None
+    watermark_seen: datetime | None = None
     border: Border = Border()
 
 
@@ -76,19 +76,19 @@ class Pairs:
         self._within = timedelta(seconds=correlation.timespan_s)
         self._opening = Sliding(Occurrences, lambda count: count >= 1, self._within + _INSTANT)
         self._words = sorted(rule.entity.items())
-        self._opened: dict[Place, list[Occurrence]] = {}
-        self._answers: dict[Place, Answers] = {}
-        self.told = Told()
+        self._opened: dict[PairKey, list[Occurrence]] = {}
+        self._answers: dict[PairKey, Answers] = {}
+        self.told = Emissions()
         self._due: dict[Entity, datetime] = {}
-        self._touched: dict[Place, datetime] = {}  # the newest tick at which something was added
+        self._touched: dict[PairKey, datetime] = {}  # the newest tick at which something was added
         self._final_before: datetime | None = None
         self._swept: datetime | None = None
         self._refused = 0
-        self._crowd: Crowd[Place] = Crowd(MAX_PLACES)
-        self._entity_of: dict[Place, Entity] = {}
-        self._at: dict[Entity, set[Place]] = {}
+        self._crowd: Crowd[PairKey] = Crowd(MAX_PLACES)
+        self._entity_of: dict[PairKey, Entity] = {}
+        self._at: dict[Entity, set[PairKey]] = {}
         self._is_bound = True  # whether these two are known
-        self._asked: set[Place] = set()
+        self._asked: set[PairKey] = set()
         self._taken = 0  # matches since it was asked last
         self._bindings_seen = -1
         self._complete_seen: datetime | None = None
@@ -115,7 +115,7 @@ class Pairs:
         if match.rule_id in self._opens:
             self._open(place, occurrence(match))
         else:
-            self._answers.setdefault(place, self._no_answers()).add(Answer(match.at, match.rule_id))
+            self._answers.setdefault(place, self._no_answers()).add(ClosingMatch(match.at, match.rule_id))
 
     def on_retract(self, match: Match, facts: Facts) -> None:
         """Take an opening back; an answer stays, for its event is matched again at the same time."""
@@ -128,17 +128,17 @@ class Pairs:
 
     def on_progress(self, facts: Facts) -> None:
         """Take note of new bindings, and of deadlines that have come."""
-        complete_until = facts.clocks.complete_until()
+        watermark = facts.clocks.watermark()
         rebound = facts.bindings.revision != self._bindings_seen
         if rebound or not self._is_bound:
             self._rebind(facts)
-        back = complete_until is not None and self._complete_seen is not None and complete_until < self._complete_seen
-        come = {entity for entity, due in self._due.items() if complete_until is not None and due <= complete_until}
+        back = watermark is not None and self._complete_seen is not None and watermark < self._complete_seen
+        come = {entity for entity, due in self._due.items() if watermark is not None and due <= watermark}
         if rebound or back:
             self._asked |= self._opened.keys()
         elif come:
             self._asked |= {place for entity in come for place in self._at.get(entity, ())}
-        self._bindings_seen, self._complete_seen = facts.bindings.revision, complete_until
+        self._bindings_seen, self._complete_seen = facts.bindings.revision, watermark
         self._sweep(facts)
 
     def next_deadline(self) -> datetime | None:
@@ -158,7 +158,7 @@ class Pairs:
                 self.dirty = True
                 yield Verdict((facts.scope, self.rule_id, entity), alerts, self._settled(found[1]))
 
-    def unjudged(self, facts: Facts) -> list[Unjudged]:
+    def unjudged(self, facts: Facts) -> list[RuleNotEvaluated]:
         """Return what is more than can be kept."""
         found = [(self.rule_id, f"{self._refused} matches were more than it can keep")] if self._refused else []
         if self._crowd.beyond:
@@ -172,7 +172,7 @@ class Pairs:
         opened = [(place, some) for place, some in self._opened.items() if some]
         answers = [(place, list(runs)) for place, runs in self._answers.items()]
         return dumps(
-            _State(
+            _PairsSnapshot(
                 opened,
                 answers,
                 self.told.stored(),
@@ -182,7 +182,7 @@ class Pairs:
                 swept=self._swept,
                 refused=self._refused,
                 bindings_seen=self._bindings_seen,
-                complete_seen=self._complete_seen,
+                watermark_seen=self._complete_seen,
                 border=self._crowd.border,
             )
         )
@@ -192,11 +192,11 @@ class Pairs:
 
     def restore(self, text: str, *since: str) -> None:
         """Continue from a snapshot; there are no changes after it."""
-        state = loads(text, _State)
+        state = loads(text, _PairsSnapshot)
         self._opened = dict(state.opened)
         self._answers = {place: self._no_answers(runs) for place, runs in state.answers}
-        self.told, self._due, self._refused = Told(state.told), dict(state.due), state.refused
-        self._bindings_seen, self._complete_seen = state.bindings_seen, state.complete_seen
+        self.told, self._due, self._refused = Emissions(state.told), dict(state.due), state.refused
+        self._bindings_seen, self._complete_seen = state.bindings_seen, state.watermark_seen
         self._touched, self._final_before, self._swept = dict(state.touched), state.final_before, state.swept
         self._crowd, self._is_bound = Crowd(MAX_PLACES, None, state.border), False
         for place in {*self._opened, *self._answers}:
@@ -204,10 +204,10 @@ class Pairs:
                 self._opened.pop(gone, None)
                 self._answers.pop(gone, None)
 
-    def _no_answers(self, runs: list[tuple[Answer, Answer]] | tuple[()] = ()) -> Answers:
+    def _no_answers(self, runs: list[tuple[ClosingMatch, ClosingMatch]] | tuple[()] = ()) -> Answers:
         return Runs(self._within + _INSTANT, runs, MAX_ANSWERS)  # exactly `within` apart is joined too
 
-    def _take(self, place: Place, facts: Facts) -> bool:
+    def _take(self, place: PairKey, facts: Facts) -> bool:
         """Make room for a new place; return whether it is kept."""
         self._sweep(facts)
         if not self._crowd.admits(place, facts.clocks.tick):
@@ -217,11 +217,11 @@ class Pairs:
             self._drop(gone)
         return place in self._entity_of
 
-    def _bind(self, place: Place, entity: Entity) -> None:
+    def _bind(self, place: PairKey, entity: Entity) -> None:
         self._entity_of[place] = entity
         self._at.setdefault(entity, set()).add(place)
 
-    def _drop(self, place: Place) -> tuple[list[Occurrence], Answers]:
+    def _drop(self, place: PairKey) -> tuple[list[Occurrence], Answers]:
         """Forget a place; return what was kept of it."""
         entity = self._entity_of.pop(place)
         self._at[entity].discard(place)
@@ -237,7 +237,7 @@ class Pairs:
         for place in {*self._opened, *self._answers}:
             self._bind(place, self._entity(place, facts))
 
-    def _open(self, place: Place, opening: Occurrence) -> None:
+    def _open(self, place: PairKey, opening: Occurrence) -> None:
         kept = self._opened.setdefault(place, [])
         if all(opening.event_id != each.event_id for each in kept):
             insort(kept, opening, key=lambda each: (each.at, each.event_id))
@@ -245,15 +245,15 @@ class Pairs:
             del kept[0]
             self._refused += 1
 
-    def _place(self, match: Match, facts: Facts) -> Place:
+    def _place(self, match: Match, facts: Facts) -> PairKey:
         values = tuple(word_value(match, label, word, facts.scope) for label, word in self._words)
         return (match.source_id if None in values else "", values)
 
-    def _entity(self, place: Place, facts: Facts) -> Entity:
+    def _entity(self, place: PairKey, facts: Facts) -> Entity:
         source_id, values = place
         return bound_entity(self._words, values, source_id, facts)
 
-    def _answered(self, places: list[Place]) -> tuple[list[Occurrence], Answers]:
+    def _answered(self, places: list[PairKey]) -> tuple[list[Occurrence], Answers]:
         """Return what is open at `places` and the answers there; what is answered is forgotten."""
         answers = self._no_answers()
         for place in places:
@@ -265,18 +265,18 @@ class Pairs:
                 self._opened[place], self.dirty = kept, True
         return [each for place in places for each in self._opened.get(place, ())], answers
 
-    def _is_answered(self, at: datetime, runs: Sequence[tuple[Answer, Answer]]) -> bool:
+    def _is_answered(self, at: datetime, runs: Sequence[tuple[ClosingMatch, ClosingMatch]]) -> bool:
         position = bisect_left(runs, at, key=lambda run: run[1].at)
         return position < len(runs) and runs[position][0].at - self._within <= at
 
     def _alerts(self, entity: Entity, opened: list[Occurrence], answers: Answers, facts: Facts) -> tuple[Alert, ...]:
-        complete_until = facts.clocks.complete_until()
-        overdue = [each for each in opened if complete_until is not None and each.at + self._within <= complete_until]
+        watermark = facts.clocks.watermark()
+        overdue = [each for each in opened if watermark is not None and each.at + self._within <= watermark]
         signals: list[Signal] = sorted((first.at, first.event_id) for first, _ in answers)
-        found = episodes(entries(overdue, 0.0), signals, self._opening, self._clear, complete_until)
+        found = episodes(entries(overdue, 0.0), signals, self._opening, self._clear, watermark)
         self._note_due(entity, [each.at + self._within for each in opened if each not in overdue], found)
         key = (facts.scope, self.rule_id, entity)
-        alerts = (alert_of(key, self._rule, episode, complete_until, True) for episode in found)
+        alerts = (alert_of(key, self._rule, episode, watermark, True) for episode in found)
         return tuple(alert for alert in alerts if alert is not None)
 
     def _note_due(self, entity: Entity, waiting: list[datetime], found: list[Episode]) -> None:
@@ -306,7 +306,7 @@ class Pairs:
             if idle and place not in self._asked and self._entity_of[place] not in self._due:
                 self._forget(place)
 
-    def _forget(self, place: Place) -> None:
+    def _forget(self, place: PairKey) -> None:
         entity = self._entity_of[place]
         opened, answers = self._drop(place)
         self._crowd.give(place)

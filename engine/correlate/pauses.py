@@ -8,19 +8,19 @@ from datetime import timedelta
 from msgspec import Struct, field
 
 from engine.codec import dumps, loads
+from engine.correlate.aggregate import Occurrence, occurrence, tally
 from engine.correlate.alerts import described
-from engine.correlate.logic import Entity, Facts, Told, Unjudged, bound_entity, word_value
+from engine.correlate.logic import Emissions, Entity, Facts, RuleNotEvaluated, bound_entity, word_value
 from engine.correlate.runs import Ends, Runs
-from engine.correlate.tally import Occurrence, occurrence, tally
-from engine.model.incidents import Alert, Key, Verdict
+from engine.model.incidents import Alert, AlertKey, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Correlation
 
-Place = tuple[str, tuple[str | None, ...]]  # source (when a value is missing), values of the entity by sorted label
+PauseKey = tuple[str, tuple[str | None, ...]]  # source (when a value is missing), values of the entity by sorted label
 
 
-class _State(Struct, frozen=True):
-    runs: list[tuple[Place, list[tuple[Occurrence, Occurrence]]]] = field(default_factory=list)
+class _PausesSnapshot(Struct, frozen=True):
+    runs: list[tuple[PauseKey, list[tuple[Occurrence, Occurrence]]]] = field(default_factory=list)
     told: list[tuple[Entity, str]] = field(default_factory=list)
 
 
@@ -37,8 +37,8 @@ class Pauses:
         self._rule = correlation.rule
         self._words = sorted(correlation.rule.entity.items())
         self._gap = timedelta(seconds=timespan_s)
-        self._runs: dict[Place, Runs[Occurrence]] = {}
-        self.told = Told()
+        self._runs: dict[PauseKey, Runs[Occurrence]] = {}
+        self.told = Emissions()
 
     def on_match(self, match: Match, facts: Facts) -> None:
         """Take a match; one without a stamp says nothing."""
@@ -66,25 +66,25 @@ class Pauses:
                 self.dirty = True
                 yield Verdict(key, alerts)
 
-    def unjudged(self, facts: Facts) -> list[Unjudged]:
+    def unjudged(self, facts: Facts) -> list[RuleNotEvaluated]:
         """Return nothing: a pause that has not ended is none."""
         return []
 
     def snapshot(self) -> str:
         """Return everything as JSON."""
         self.dirty = False
-        return dumps(_State([(place, list(runs)) for place, runs in self._runs.items()], self.told.stored()))
+        return dumps(_PausesSnapshot([(place, list(runs)) for place, runs in self._runs.items()], self.told.stored()))
 
     def changes(self) -> None:
         """Return None: it is little, and much of it changes."""
 
     def restore(self, text: str, *since: str) -> None:
         """Continue from a snapshot; there are no changes after it."""
-        state = loads(text, _State)
+        state = loads(text, _PausesSnapshot)
         self._runs = {place: Runs(self._gap, runs) for place, runs in state.runs}
-        self.told = Told(state.told)
+        self.told = Emissions(state.told)
 
-    def _place(self, match: Match, facts: Facts) -> Place:
+    def _place(self, match: Match, facts: Facts) -> PauseKey:
         values = tuple(word_value(match, label, word, facts.scope) for label, word in self._words)
         return (match.source_id if None in values else "", values)
 
@@ -95,7 +95,7 @@ class Pauses:
             found.setdefault(entity, Runs(self._gap)).merge(runs)
         return found
 
-    def _alert(self, key: Key, pause: Ends[Occurrence]) -> Alert:
+    def _alert(self, key: AlertKey, pause: Ends[Occurrence]) -> Alert:
         """Return the alert of a pause; its count is 1, its captures are those of the matches at its two ends."""
         before, after = pause
         alert = Alert(key, "resolved", self._rule.severity, before.at, after.at, after.at, 1, True, why="seen again")

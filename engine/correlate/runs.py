@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 MAX_RUNS = 200
 
 
-class Stamped(Protocol):
+class TimedEvent(Protocol):
     """Anything with a time and the id of its event."""
 
     @property
@@ -23,7 +23,7 @@ class Stamped(Protocol):
         """Return the id of its event."""
 
 
-T = TypeVar("T", bound=Stamped)
+T = TypeVar("T", bound=TimedEvent)
 Ends = tuple[T, T]  # the earliest and the latest of a run
 
 
@@ -75,5 +75,5 @@ class Runs(Generic[T]):
             self._runs[:2] = [(self._runs[0][0], self._runs[1][1])]
 
 
-def _when(item: Stamped) -> tuple[datetime, str]:
+def _when(item: TimedEvent) -> tuple[datetime, str]:
     return item.at, item.event_id

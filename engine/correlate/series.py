@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from engine.correlate.tally import Occurrence, Tally, added, name_of, tally, when
+from engine.correlate.aggregate import Aggregate, Occurrence, added, name_of, tally, when
 
 KEPT = 100
 STRETCHES = 100
@@ -33,7 +33,7 @@ class Series:
     distinct: tuple[str, ...] = ()
     timed: bool = False
     kept: list[Occurrence] = field(default_factory=list)
-    folded: dict[int, Tally] = field(default_factory=dict)
+    folded: dict[int, Aggregate] = field(default_factory=dict)
     width: int = 1  # in minutes
     horizon: datetime | None = None
     known: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Series:
         while len(self.folded) > STRETCHES:
             self._widen()
 
-    def parts(self) -> Iterable[Occurrence | Tally]:
+    def parts(self) -> Iterable[Occurrence | Aggregate]:
         """Return everything, folded to its bounds: sums in order of time, then single matches in order of time."""
         self.fold()
         return (*(self.folded[stretch] for stretch in sorted(self.folded)), *self.kept)
@@ -127,6 +127,6 @@ class Series:
         for stretch, summed in before.items():
             self._sum(stretch // 2, summed)
 
-    def _sum(self, stretch: int, summed: Tally) -> None:
+    def _sum(self, stretch: int, summed: Aggregate) -> None:
         known = self.folded.get(stretch)
         self.folded[stretch] = added(known, summed, timed=self.timed) if known is not None else summed

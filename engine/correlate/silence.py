@@ -1,4 +1,4 @@
-"""Silence: is a pause in what a member prints a failure? Pure: what is known of the pause in, a verdict out (DESIGN 4.3)."""
+"""Silence: is a pause in what a member prints a failure? Pure: what is known of the pause in, a verdict out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Pause(Struct, frozen=True):
     told: bool = False
 
 
-class Silence(Struct, frozen=True):
+class SilenceVerdict(Struct, frozen=True):
     """A verdict: silent from the pause's beginning to `until` (None: still), certain at `certain`."""
 
     certain: datetime
@@ -50,7 +50,7 @@ class Silence(Struct, frozen=True):
     complained: datetime | None = None
 
 
-def judge(pause: Pause, absence: Absence, severity: str) -> Silence | None:
+def judge(pause: Pause, absence: Absence, severity: str) -> SilenceVerdict | None:
     """Return the verdict on a pause; None while there is none.
 
     While a source has not been read to its end, a silence that lasts begins no verdict, and ends none that was told.
@@ -67,10 +67,12 @@ def judge(pause: Pause, absence: Absence, severity: str) -> Silence | None:
     outlasted = None if pause.timespan is None else _outlasted(pause, pause.timespan, severity, ENDED)
     if outlasted is None or complained is None:
         return outlasted or complained
-    return Silence(min(outlasted.certain, complained.certain), outlasted.until, severity, COMPLAINED, complained.complained)
+    return SilenceVerdict(
+        min(outlasted.certain, complained.certain), outlasted.until, severity, COMPLAINED, complained.complained
+    )
 
 
-def _outlasted(pause: Pause, timespan: timedelta, severity: str, why: str) -> Silence | None:
+def _outlasted(pause: Pause, timespan: timedelta, severity: str, why: str) -> SilenceVerdict | None:
     """Return the verdict when the pause lasted for `timespan` and at least two others went on.
 
     To go on is to be heard before the deadline and again within another `timespan` of it: a time for which nothing of anybody
@@ -81,10 +83,10 @@ def _outlasted(pause: Pause, timespan: timedelta, severity: str, why: str) -> Si
         return None
     later = deadline + timespan
     witnesses = [s for s in pause.others if s.heard_between(gap.since, deadline) and s.heard_between(deadline, later)]
-    return Silence(deadline, gap.until, severity, why) if len(witnesses) >= WITNESSES else None
+    return SilenceVerdict(deadline, gap.until, severity, why) if len(witnesses) >= WITNESSES else None
 
 
-def _complained(pause: Pause, sooner: Sooner) -> Silence | None:
+def _complained(pause: Pause, sooner: Sooner) -> SilenceVerdict | None:
     """Return the verdict on the first complaint within the pause that was not taken back in time."""
     gap, patience = pause.gap, timedelta(seconds=sooner.timespan_s)
     for complaint in pause.complaints[bisect_left(pause.complaints, gap.since) :]:
@@ -98,7 +100,7 @@ def _complained(pause: Pause, sooner: Sooner) -> Silence | None:
             return None
         until = min((end for end in (gap.until, back) if end is not None), default=None)
         grave = (until or silent_until) >= complaint + CRITICAL_AFTER
-        return Silence(certain, until, "critical" if grave else "high", COMPLAINED, complaint)
+        return SilenceVerdict(certain, until, "critical" if grave else "high", COMPLAINED, complaint)
     return None
 
 

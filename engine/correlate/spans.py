@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-Places = tuple[int, int]  # positions of the first and the last event known of a span
+LineRange = tuple[int, int]  # positions of the first and the last event known of a span
 
 MAX_SPANS = 500  # a broker that prints nothing but its ten-minute heartbeat fills this in three and a half days
 
@@ -30,11 +30,13 @@ class Spans:
 
     __slots__ = ("_firsts", "_gap", "_lasts", "_places")
 
-    def __init__(self, gap: timedelta, spans: Iterable[Sequence[datetime]] = (), places: Iterable[Places | None] = ()) -> None:
+    def __init__(
+        self, gap: timedelta, spans: Iterable[Sequence[datetime]] = (), places: Iterable[LineRange | None] = ()
+    ) -> None:
         self._gap = gap
         self._firsts: list[datetime] = []
         self._lasts: list[datetime] = []
-        self._places: list[Places | None] = []
+        self._places: list[LineRange | None] = []
         for (first, last), where in zip_longest(spans, places):
             self.add(first, last, where)
 
@@ -49,7 +51,7 @@ class Spans:
         """Return the newest time. Raises IndexError when nothing was added."""
         return self._lasts[-1]
 
-    def add(self, first: datetime, last: datetime, where: Places | None = None) -> bool:
+    def add(self, first: datetime, last: datetime, where: LineRange | None = None) -> bool:
         """Add [`first`, `last`]; return whether that changed anything.
 
         Args:
@@ -72,7 +74,7 @@ class Spans:
         return True
 
     @property
-    def places(self) -> Sequence[Places | None]:
+    def places(self) -> Sequence[LineRange | None]:
         """Return where in their source the events of each span stand."""
         return self._places
 
@@ -80,9 +82,9 @@ class Spans:
         """Return the spans that the source itself denies: it printed events more than `ahead` earlier both before and after
         those. A clock that was put back denies what it showed before; one that was put forward, nothing."""
         denied: list[tuple[datetime, datetime]] = []
-        behind: Places | None = None  # of what is believed and lies more than `ahead` before the span
+        behind: LineRange | None = None  # of what is believed and lies more than `ahead` before the span
         waiting = 0
-        believed: list[tuple[datetime, Places | None]] = []
+        believed: list[tuple[datetime, LineRange | None]] = []
         for (first, last), where in zip(self, self._places, strict=True):
             while waiting < len(believed) and believed[waiting][0] < first - ahead:
                 behind = _joined((behind, believed[waiting][1]))
@@ -106,7 +108,7 @@ class Spans:
         return index < len(self._lasts) and (before is None or self._firsts[index] < before)
 
 
-def _joined(places: Iterable[Places | None]) -> Places | None:
+def _joined(places: Iterable[LineRange | None]) -> LineRange | None:
     """Return from where to where several stretches reach; None when none of them is known."""
     known = [where for where in places if where is not None]
     return (min(low for low, _ in known), max(high for _, high in known)) if known else None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from engine.correlate.correlator import Correlator
 from engine.model.incidents import Finding
-from engine.model.matches import Match, Seen
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Progress, Tick, parent_id
 from engine.model.rules import Plan
 from engine.quarantine import Quarantine
@@ -16,7 +16,7 @@ DEFAULT_SCOPE = "default"
 
 
 def correlate(
-    items: Iterable[Match | Seen | Progress | Tick], plan: Plan, quarantine: Quarantine | None = None
+    items: Iterable[Match | ActivitySpan | Progress | Tick], plan: Plan, quarantine: Quarantine | None = None
 ) -> Iterator[Finding]:
     """Yield what the rules say of each scope, every FLUSH_EVERY matches and at the end.
 
@@ -44,8 +44,8 @@ class _Scopes:
         self._progress: dict[str, Progress] = {}
         self._tick: Tick | None = None
 
-    def observe(self, item: Match | Seen | Progress | Tick) -> None:
-        if isinstance(item, Match | Seen):
+    def observe(self, item: Match | ActivitySpan | Progress | Tick) -> None:
+        if isinstance(item, Match | ActivitySpan):
             self._correlator(item).observe(item)
         elif isinstance(item, Progress):
             self._progress[item.source_id] = item
@@ -60,7 +60,7 @@ class _Scopes:
         for correlator in self._correlators.values():
             yield from correlator.flush()
 
-    def _correlator(self, item: Match | Seen) -> Correlator:
+    def _correlator(self, item: Match | ActivitySpan) -> Correlator:
         """Return the correlator of the item's scope, told of what the item's source and the clock have said before."""
         scope = item.labels.get("cluster", DEFAULT_SCOPE)
         correlator = self._correlators.get(scope)

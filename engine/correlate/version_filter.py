@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.correlate.apart import Place
+from engine.correlate.aggregate import Occurrence
+from engine.correlate.entity_limit import GroupKey
 from engine.correlate.entries import Part
-from engine.correlate.logic import Facts, Unjudged
+from engine.correlate.logic import Facts, RuleNotEvaluated
 from engine.correlate.measure import Counted
-from engine.correlate.tally import Occurrence
-from engine.correlate.versions import Bounds, within, written
+from engine.correlate.versions import VersionBounds, within, written
 from engine.model.rules import Rule
 
 
@@ -22,9 +22,9 @@ class VersionFilter:
     def __init__(self, rule: Rule, counted: Mapping[str, Counted]) -> None:
         self._rule, self._counted = rule, counted
         self.rule_ids = frozenset(id_ for id_, each in counted.items() if each.versions or rule.versions)
-        self._outside: dict[Place, str] = {}  # the version that was found there
+        self._outside: dict[GroupKey, str] = {}  # the version that was found there
 
-    def applicable(self, place: Place, parts: list[Part], facts: Facts) -> list[Part]:
+    def applicable(self, place: GroupKey, parts: list[Part], facts: Facts) -> list[Part]:
         """Return the parts kept at `place` that the rule is for: all where nothing is known of the source's version."""
         if place.rule_id not in self.rule_ids or not facts.bindings.knows_version(place.source_id):
             return parts
@@ -33,18 +33,18 @@ class VersionFilter:
             self.forget(place)
         return kept
 
-    def forget(self, place: Place) -> None:
+    def forget(self, place: GroupKey) -> None:
         """Remember nothing of `place`."""
         self._outside.pop(place, None)
 
-    def unjudged(self) -> list[Unjudged]:
+    def unjudged(self) -> list[RuleNotEvaluated]:
         """Return the rules that were left out, one entry a place, with the version they are for and the one found."""
         return [
             (place.rule_id, f"is for {written(self._bounds(place.rule_id))}; {place.source_id} runs {version}")
             for place, version in self._outside.items()
         ]
 
-    def _is_outside(self, place: Place, part: Part, facts: Facts) -> bool:
+    def _is_outside(self, place: GroupKey, part: Part, facts: Facts) -> bool:
         at = part.at if isinstance(part, Occurrence) else part.first
         counted = self._counted[place.rule_id]
         for component, bounds in ((self._rule.component, self._rule.versions), (counted.component, counted.versions)):
@@ -54,5 +54,5 @@ class VersionFilter:
                 return True
         return False
 
-    def _bounds(self, rule_id: str) -> Bounds:
+    def _bounds(self, rule_id: str) -> VersionBounds:
         return self._rule.versions or self._counted[rule_id].versions

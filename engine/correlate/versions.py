@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-Bounds = Sequence[tuple[str, str]]
+VersionBounds = Sequence[tuple[str, str]]
 
 _NUMBERS = re.compile(r"\d{1,9}")
 _LEADING = re.compile(r"\D*(\d+(?:\.\d+)*)")
@@ -20,7 +20,7 @@ _HOLDS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 }
 
 
-def within(version: str, bounds: Bounds) -> bool:
+def within(version: str, bounds: VersionBounds) -> bool:
     """Return whether `version` meets every bound; one that holds no number (a build name) is not held against a rule.
 
     Only as many parts are compared as the bound has: 2.6.1 meets `<=2.6` and `==2.6`, not `>2.6`.
@@ -32,7 +32,7 @@ def within(version: str, bounds: Bounds) -> bool:
     return all(_meets(parts, op, _parts(bound)) for op, bound in bounds)
 
 
-def written(bounds: Bounds) -> str:
+def written(bounds: VersionBounds) -> str:
     """Return bounds as a rule writes them: `>=2.1,<4.1`."""
     return ",".join(f"{op}{bound}" for op, bound in bounds)
 

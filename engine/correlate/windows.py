@@ -14,10 +14,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from engine.correlate.aggregate import Occurrence
 from engine.correlate.entries import Entry, Part
-from engine.correlate.tally import Occurrence
 
-Holds = Callable[[float], bool]
+CountCondition = Callable[[float], bool]
 
 
 class Window(Protocol):
@@ -37,7 +37,7 @@ class Sliding(Struct, frozen=True):
     """An Opening: the first window whose measure makes the condition hold."""
 
     window: Callable[[], Window]
-    holds: Holds
+    holds: CountCondition
     timespan: timedelta
 
     def __call__(self, entries: Sequence[Entry], free: int) -> tuple[int, int] | None:
@@ -72,7 +72,7 @@ class Occurrences:
         return self._count
 
 
-class Kinds:
+class DistinctKinds:
     """How many different kinds there are, told apart by `kind`: the rules seen, or the values captured."""
 
     def __init__(self, kind: Callable[[Entry], str]) -> None:

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from engine.correlate.logic import Logic, correlation_types
 from engine.correlate.types.event_count import bare
+from engine.identity_cache import remembered
 from engine.model.rules import Plan
-from engine.remembered import remembered
 
 
 class Wiring(Struct, frozen=True):

@@ -1,10 +1,10 @@
 """The notifier: fills the outbox from the store on its own clock, and sends. No network call happens inside a batch."""
 
-from engine.deliver.dispatch import Notice
-from engine.deliver.flights import on_a_thread
+from engine.deliver.dispatch import DeliveryNotice
+from engine.deliver.in_flight import on_a_thread
 from engine.deliver.notifier import Notifier
 from engine.deliver.pacing import Pace
 from engine.deliver.planning import Policy, plan_delivery
 from engine.deliver.receipts import delivered, presentable
 
-__all__ = ["Notice", "Notifier", "Pace", "Policy", "delivered", "on_a_thread", "plan_delivery", "presentable"]
+__all__ = ["DeliveryNotice", "Notifier", "Pace", "Policy", "delivered", "on_a_thread", "plan_delivery", "presentable"]

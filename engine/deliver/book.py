@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from engine.deliver.planning import WAITING
 from engine.deliver.resuming import entry_moved, resumed, told_moved
 from engine.errors import StoreError
-from engine.model.notifications import Delivery, Settlement, State, Told
+from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Settlement
 from engine.store import Outbox
 from engine.store.outbox import Pair
 
@@ -35,7 +35,7 @@ class Book:
         self.sending: dict[Pair, Delivery] = {}
         self.held: defaultdict[str, dict[Pair, Delivery]] = defaultdict(dict)
         self._entries: dict[Pair, Delivery] = {}
-        self._told: dict[Pair, Told] = {}
+        self._told: dict[Pair, NotificationLog] = {}
         self._receivers: defaultdict[str, set[str]] = defaultdict(set)  # of an incident: who was told of it
         self._unwritten: list[Settlement] = []
         self.ahead = timedelta(0)
@@ -61,7 +61,7 @@ class Book:
         """Return the entry of a receiver and an incident, None when there is none."""
         return self._entries.get(pair)
 
-    def told(self, pair: Pair) -> Told | None:
+    def told(self, pair: Pair) -> NotificationLog | None:
         """Return what a receiver knows of an incident, None when it was never told."""
         return self._told.get(pair)
 
@@ -107,7 +107,7 @@ class Book:
             self._enter(entry_moved(entry, by))
         self._told = {pair: told_moved(each, by) for pair, each in self._told.items()}
 
-    def _learn(self, pair: Pair, told: Told) -> None:
+    def _learn(self, pair: Pair, told: NotificationLog) -> None:
         self._told[pair] = told
         self._receivers[pair[1]].add(pair[0])
 
@@ -117,7 +117,7 @@ class Book:
         self._entries[pair] = entry
         if entry.state in WAITING:
             self.waiting[pair] = entry
-        elif entry.state is State.SENDING:
+        elif entry.state is DeliveryState.SENDING:
             self.sending[pair] = entry
         elif is_held(entry):
             self.held[entry.receiver][pair] = entry
@@ -130,13 +130,13 @@ class Book:
 
 def is_held(entry: Delivery) -> bool:
     """Say whether a digest is still to tell of `entry`."""
-    return entry.state is State.FOLDED or (entry.state is State.BACKFILL and entry.attempt_at is None)
+    return entry.state is DeliveryState.FOLDED or (entry.state is DeliveryState.BACKFILL and entry.attempt_at is None)
 
 
 def entries_by_digest(held: Mapping[Pair, Delivery]) -> Mapping[str, list[Delivery]]:
     """Return the folded entries by the id of their digest."""
     groups: defaultdict[str, list[Delivery]] = defaultdict(list)
     for entry in held.values():
-        if entry.state is State.FOLDED:
+        if entry.state is DeliveryState.FOLDED:
             groups[entry.digest].append(entry)
     return groups

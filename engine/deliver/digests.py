@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.deliver.planning import WAITING, Policy
 from engine.model.incidents import Incident
-from engine.model.notifications import Delivery, Reason, Settlement, State, Told
+from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
 from engine.model.phrases import moment
 from engine.route import digest, flood_digest, knows
 
@@ -43,7 +43,7 @@ def flood_id(now: datetime) -> str:
 
 def is_digest(entry: Delivery) -> bool:
     """Say whether `entry` is a digest's own."""
-    return entry.reason in (Reason.BACKFILL, Reason.DIGEST) and entry.state is not State.BACKFILL
+    return entry.reason in (Reason.BACKFILL, Reason.DIGEST) and entry.state is not DeliveryState.BACKFILL
 
 
 def plan_digest(
@@ -76,10 +76,10 @@ def plan_flood(
 def folded(entry: Delivery, id: str) -> Delivery:
     """Return `entry` as it waits for the digest `id`."""
     why = "too many at once to be told one by one: told in a digest"
-    return replace(entry, state=State.FOLDED, digest=id, why=why)
+    return replace(entry, state=DeliveryState.FOLDED, digest=id, why=why)
 
 
-def told_in_digest(members: Iterable[Delivery], told: Told, now: datetime) -> Sequence[Delivery]:
+def told_in_digest(members: Iterable[Delivery], told: NotificationLog, now: datetime) -> Sequence[Delivery]:
     """Return those of old `members` that the digest has told of which `told` is all that is known, as they are from then on.
 
     One that is said to have joined after `now` was there all the same.
@@ -94,16 +94,18 @@ def settlements(planned: Digest, entry: Delivery, now: datetime, has_fallback: b
     What is refused stays with its digest, unless another receiver is to be told instead: that is decided for each by itself.
     """
     for member, incident in zip(planned.members, planned.incidents, strict=True):
-        if entry.state is State.REJECTED and has_fallback:
+        if entry.state is DeliveryState.REJECTED and has_fallback:
             yield Settlement(
-                replace(member, state=State.REJECTED, why=entry.why, attempt_at=now, digest=""), now, is_attempt=False
+                replace(member, state=DeliveryState.REJECTED, why=entry.why, attempt_at=now, digest=""), now, is_attempt=False
             )
-        elif entry.state is State.DELIVERED and member.state is State.BACKFILL:
+        elif entry.state is DeliveryState.DELIVERED and member.state is DeliveryState.BACKFILL:
             why = f"told in the digest of {moment(now)}, as it was old when it was first seen"
             yield Settlement(replace(member, attempt_at=now, why=why), now, is_attempt=False)
-        elif entry.state is State.DELIVERED:
+        elif entry.state is DeliveryState.DELIVERED:
             why = f"told in the digest of {moment(now)}, with {len(planned.members):,} in all"
-            ended = replace(member, state=State.DELIVERED, reason=Reason.DIGEST, news="", attempts=0, attempt_at=now, why=why)
+            ended = replace(
+                member, state=DeliveryState.DELIVERED, reason=Reason.DIGEST, news="", attempts=0, attempt_at=now, why=why
+            )
             yield Settlement(ended, now, knows(incident, now, {}, member.digest))
 
 

@@ -13,23 +13,21 @@ from msgspec.structs import replace
 
 from engine.clock import TOLERANCE, SteadyClock
 from engine.deliver.book import Book
-from engine.deliver.dispatch import Dispatch, Notice
-from engine.deliver.flights import Begin, Flights, at_once
+from engine.deliver.dispatch import DeliveryNotice, Dispatch
+from engine.deliver.in_flight import InFlightSet, StartWork, at_once
 from engine.deliver.pacing import INTERVAL_S, Pace
 from engine.deliver.planner import Planner
 from engine.deliver.planning import Policy
 from engine.deliver.receipts import presentable
 from engine.errors import StoreAway, StoreError
 from engine.model.phrases import lasting
-from engine.ports import Receiver
+from engine.ports import Receiver, Say
 from engine.store import Store
-from engine.store.patience import Absence, until_back
+from engine.store.patience import StoreOutage, until_back
 
 POLL_S = 1.0
 PATIENCE_S = 60.0  # how long a run that ends goes on trying
 LOOK_S = 0.02  # between two looks at whether an attempt is over, in a run that ends
-
-Say = Callable[[str], None]
 
 
 def _ignore(_: object) -> None:
@@ -42,7 +40,7 @@ class Notifier:
     Args:
         clock: what waits and repetitions follow, never the logs; its jumps are said.
         on_notice: called after each attempt.
-        interval_s: what a lane rests after a message.
+        interval_s: what a rate limit key rests after a message.
         begin: how an attempt is begun: `at_once`, or `on_a_thread`, so that a receiver that hangs keeps no other waiting.
     """
 
@@ -52,13 +50,13 @@ class Notifier:
         policy: Policy,
         receivers: Mapping[str, Receiver],
         clock: SteadyClock,
-        on_notice: Callable[[Notice], None] = _ignore,
+        on_notice: Callable[[DeliveryNotice], None] = _ignore,
         interval_s: float = INTERVAL_S,
-        begin: Begin = at_once,
+        begin: StartWork = at_once,
     ) -> None:
         self._clock, self._news = clock, threading.Event()
         self._book = Book(store.outbox(), clock.now())
-        self._flights = Flights(begin, self._news.set)
+        self._flights = InFlightSet(begin, self._news.set)
         self._planner = Planner(store, self._book, policy, self._flights.has)
         self._dispatch = Dispatch(self._book, receivers, clock, Pace(interval_s), self._flights, on_notice)
         self._deliveries = 0
@@ -96,7 +94,7 @@ class Notifier:
 
         What goes wrong is said once and tried again; that the store is locked or away, after a while.
         """
-        last, stopped, absence = "", False, Absence()
+        last, stopped, absence = "", False, StoreOutage()
         while not stopped or self._flights or self._book.unwritten:
             do = self._land if stopped else self.step
             stopped = self._rest(stop)

@@ -22,7 +22,7 @@ from engine.deliver.digests import (
 )
 from engine.deliver.planning import WAITING, Policy, plan_delivery
 from engine.model.incidents import Incident
-from engine.model.notifications import Delivery, State
+from engine.model.notifications import Delivery, DeliveryState
 from engine.model.routes import Silence
 from engine.route import Candidate, holds, routing_labels
 from engine.store import Store
@@ -101,7 +101,7 @@ class Planner:
         self.touch([entry.incident] if planned is None else [member.incident for member in planned.members])
         if planned is not None:
             self._regrouped.add(entry.receiver)
-            if entry.state is State.DELIVERED and planned.members[0].state is State.FOLDED:
+            if entry.state is DeliveryState.DELIVERED and planned.members[0].state is DeliveryState.FOLDED:
                 self._flooded_at[entry.receiver] = now
 
     def fold(self, receiver: str, candidates: Iterable[Candidate], now: datetime) -> None:
@@ -185,7 +185,7 @@ class Planner:
 
     def _refuses(self, receiver: str, incident: str) -> bool:
         entry = self._book.entry((receiver, incident))
-        return entry is not None and entry.state is State.REJECTED
+        return entry is not None and entry.state is DeliveryState.REJECTED
 
     def _plan_digests(self, now: datetime) -> None:
         for receiver in sorted(self._regrouped):
@@ -200,7 +200,7 @@ class Planner:
 
     def _plan_backfill(self, receiver: str, now: datetime) -> None:
         held = self._book.held[receiver].values()
-        members = [each for each in held if each.state is State.BACKFILL and each.incident in self._incidents]
+        members = [each for each in held if each.state is DeliveryState.BACKFILL and each.incident in self._incidents]
         pair = (receiver, digest_id(members)) if members else None
         if pair is None or pair in self._digests:
             return

@@ -10,8 +10,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from engine.model.incidents import Incident
-from engine.model.links import NO_LINKS, Links
-from engine.model.notifications import Delivery, Reason, State, Told
+from engine.model.links import NO_LINKS, LinkTargets
+from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason
 from engine.model.phrases import lasting, moment
 from engine.model.routes import Route, Silence, Timings
 from engine.route import (
@@ -29,7 +29,7 @@ from engine.route import (
 
 RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
 RETRY_AT_LEAST_S, RETRY_AT_MOST_S = 1.0, 3600.0  # whatever a receiver asks for
-WAITING = frozenset((State.QUEUED, State.RETRY_LATER))
+WAITING = frozenset((DeliveryState.QUEUED, DeliveryState.RETRY_LATER))
 _ENDED = frozenset(("resolved", "retracted", "merged"))
 
 
@@ -46,7 +46,7 @@ class Policy(Struct, frozen=True):
     edits: frozenset[str] = field(default_factory=frozenset)
     explained: frozenset[str] = field(default_factory=frozenset)
     hurry: bool = False
-    links: Links = NO_LINKS
+    links: LinkTargets = NO_LINKS
     max_age_s: float = 0.0
     fallbacks: Mapping[str, str] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ def plan_delivery(
     policy: Policy,
     target: Target,
     incident: Incident,
-    told: Told | None,
+    told: NotificationLog | None,
     entry: Delivery | None,
     silences: Iterable[Silence],
     now: datetime,
@@ -94,7 +94,7 @@ def plan_delivery(
     if decision.reason is None and entry is not None and entry.unsure_since is not None:
         decision = Decision(Reason.UPDATED, now)
     if decision.reason is None or (decision.reason is Reason.REPEATED and not decision.is_due(now)):
-        return Planned(entry if entry is not None and entry.state is State.DELIVERED else None, decision.at)
+        return Planned(entry if entry is not None and entry.state is DeliveryState.DELIVERED else None, decision.at)
     wanted = _entry(decision, target, incident, told, entry, known_at)
     if wanted is None or wanted.unsure_since is not None:
         return Planned(wanted)
@@ -103,7 +103,7 @@ def plan_delivery(
         return muted
     if told is None and (held := _held_for_good(policy, incident, entry, known_at)):
         return Planned(replace(wanted, state=held[0], why=held[1], attempt_at=entry.attempt_at if entry else None))
-    may_be_muted = target.hours and (wanted.state in WAITING or wanted.state is State.FOLDED)
+    may_be_muted = target.hours and (wanted.state in WAITING or wanted.state is DeliveryState.FOLDED)
     return Planned(wanted, hours_change_at(target.hours, now) if may_be_muted else None)
 
 
@@ -115,15 +115,17 @@ def retried(entry: Delivery, after_s: float | None, now: datetime) -> datetime:
     return now + timedelta(seconds=min(RETRY_AT_MOST_S, max(RETRY_AT_LEAST_S, after_s)))
 
 
-def _known_at(policy: Policy, incident: Incident, told: Told | None, entry: Delivery | None, now: datetime) -> datetime:
+def _known_at(
+    policy: Policy, incident: Incident, told: NotificationLog | None, entry: Delivery | None, now: datetime
+) -> datetime:
     """Return when it was first seen that there is something to tell; what was backfill and has a new sign is new."""
     if entry is None or told is not None:
         return now
-    is_alive = entry.state is State.BACKFILL and not is_backfill(incident, now, policy.max_age_s)
+    is_alive = entry.state is DeliveryState.BACKFILL and not is_backfill(incident, now, policy.max_age_s)
     return now if is_alive else entry.known_at
 
 
-def _decision(policy: Policy, target: Target, incident: Incident, told: Told | None, known_at: datetime) -> Decision:
+def _decision(policy: Policy, target: Target, incident: Incident, told: NotificationLog | None, known_at: datetime) -> Decision:
     timings, explained = target.timings, incident.rule in policy.explained
     if policy.hurry:
         timings, explained = Timings(0.0, 0.0, target.timings.repeat_interval_s), False
@@ -142,24 +144,31 @@ def _muted(target: Target, incident: Incident, wanted: Delivery, silences: Itera
     if silence is not None:
         remark = f" ({silence.comment})" if silence.comment else ""
         why = f"silenced until {moment(silence.ends_at)}{remark}"
-        return Planned(replace(wanted, state=State.MUTED, why=why), silence.ends_at)
+        return Planned(replace(wanted, state=DeliveryState.MUTED, why=why), silence.ends_at)
     if why := mute_reason(target.hours, now):
-        return Planned(replace(wanted, state=State.MUTED, why=why), hours_change_at(target.hours, now))
+        return Planned(replace(wanted, state=DeliveryState.MUTED, why=why), hours_change_at(target.hours, now))
     return None
 
 
-def _held_for_good(policy: Policy, incident: Incident, entry: Delivery | None, known_at: datetime) -> tuple[State, str] | None:
+def _held_for_good(
+    policy: Policy, incident: Incident, entry: Delivery | None, known_at: datetime
+) -> tuple[DeliveryState, str] | None:
     """Return why an incident that nobody was told of is not told by itself, and as what its entry stays."""
     if is_backfill(incident, known_at, policy.max_age_s):
         age = lasting(timedelta(seconds=policy.max_age_s))
-        return State.BACKFILL, f"older than {age} when it was first seen: told in a digest only"
-    if entry is not None and entry.state is State.MUTED and incident.status in _ENDED:
-        return State.MUTED, "it was over before it could be told: it was muted until then"
+        return DeliveryState.BACKFILL, f"older than {age} when it was first seen: told in a digest only"
+    if entry is not None and entry.state is DeliveryState.MUTED and incident.status in _ENDED:
+        return DeliveryState.MUTED, "it was over before it could be told: it was muted until then"
     return None
 
 
 def _entry(
-    decision: Decision, target: Target, incident: Incident, told: Told | None, entry: Delivery | None, known_at: datetime
+    decision: Decision,
+    target: Target,
+    incident: Incident,
+    told: NotificationLog | None,
+    entry: Delivery | None,
+    known_at: datetime,
 ) -> Delivery | None:
     if decision.reason is None or decision.at is None:
         return None
@@ -167,14 +176,14 @@ def _entry(
     fresh = Delivery(
         target.receiver, incident.id, incident.revision, decision.reason, known_at, decision.at, news=decision.news, marks=marks
     )
-    if entry is None or entry.state in (State.DELIVERED, State.MUTED, State.BACKFILL):
+    if entry is None or entry.state in (DeliveryState.DELIVERED, DeliveryState.MUTED, DeliveryState.BACKFILL):
         return fresh
-    if entry.state is State.FOLDED:
+    if entry.state is DeliveryState.FOLDED:
         changes = {"revision": fresh.revision, "reason": fresh.reason, "news": fresh.news}
         return replace(entry, **changes) if is_minor(incident) else fresh
-    if entry.state is State.REJECTED:
+    if entry.state is DeliveryState.REJECTED:
         return _after_rejection(fresh, entry, target.timings)
-    due_at = max(decision.at, entry.due_at) if entry.state is State.RETRY_LATER else decision.at
+    due_at = max(decision.at, entry.due_at) if entry.state is DeliveryState.RETRY_LATER else decision.at
     return replace(
         entry, revision=fresh.revision, reason=fresh.reason, news=fresh.news, due_at=due_at, marks=entry.marks or marks
     )

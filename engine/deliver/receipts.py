@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from engine.deliver.planning import retried
 from engine.match import redact
-from engine.model.notifications import Delivery, Notification, Receipt, State
+from engine.model.notifications import Delivery, DeliveryState, Notification, Receipt
 from engine.model.visible import visible
 from engine.ports import Receiver
 
 WHY_LENGTH = 300
-_OUTCOMES = (State.DELIVERED, State.RETRY_LATER, State.REJECTED)
+_OUTCOMES = (DeliveryState.DELIVERED, DeliveryState.RETRY_LATER, DeliveryState.REJECTED)
 _READ_LENGTH = 4_096  # of an answer, for a page of HTML may be as long as it likes
 
 
@@ -35,7 +35,7 @@ def delivered(receiver: Receiver, what: Notification) -> Receipt:
             raise ValueError(f"a receipt cannot be {receipt.state.value}")
         return replace(receipt, why=presentable(receipt.why))
     except Exception as error:
-        return Receipt(State.RETRY_LATER, presentable(f"{type(error).__name__}: {error}"), unsure=True)
+        return Receipt(DeliveryState.RETRY_LATER, presentable(f"{type(error).__name__}: {error}"), unsure=True)
 
 
 def settled(started: Delivery, receipt: Receipt, now: datetime) -> Delivery:
@@ -43,13 +43,15 @@ def settled(started: Delivery, receipt: Receipt, now: datetime) -> Delivery:
     marks = started.marks if receipt.marks is None else receipt.marks
     unsure_since = started.unsure_since or (started.attempt_at if receipt.unsure else None)
     ended = replace(started, state=receipt.state, why=receipt.why, marks=marks, unsure_since=unsure_since)
-    if receipt.state is State.RETRY_LATER:
+    if receipt.state is DeliveryState.RETRY_LATER:
         return replace(ended, due_at=retried(started, receipt.after_s, now))
-    if receipt.state is State.DELIVERED:
+    if receipt.state is DeliveryState.DELIVERED:
         return replace(ended, attempts=0, unsure_since=None, news="")
     return replace(ended, unsure_since=None)
 
 
 def expired(started: Delivery, now: datetime) -> Delivery:
     """Return the entry after an attempt that nobody has heard of for longer than its lease: it may be out there."""
-    return settled(started, Receipt(State.RETRY_LATER, "no answer came within the time for an attempt", unsure=True), now)
+    return settled(
+        started, Receipt(DeliveryState.RETRY_LATER, "no answer came within the time for an attempt", unsure=True), now
+    )

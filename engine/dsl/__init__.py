@@ -1,4 +1,4 @@
-"""The rule language: YAML files in, a Plan out, and a Diagnostic for everything that is wrong (DESIGN 5, docs/rules.md).
+"""The rule language: YAML files in, a Plan out, and a Diagnostic for everything that is wrong (docs/rules.md).
 
 Importing this package is cheap; PyYAML, pydantic, pyparsing and RE2 are imported when rules are compiled, not when a cached
 plan is read. Imports no other stage.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeVar
 
-from engine.cache import Cache
+from engine.cache import DiskCache
 from engine.codec import dumps, loads
 from engine.dsl.rule_test import RuleTest, Tests
-from engine.garbage import staying
+from engine.gc_tuning import staying
 from engine.model.rules import Plan
 
 T = TypeVar("T")
@@ -28,12 +28,12 @@ def cached_tests(digest: str, cache_dir: Path | None = None) -> Tests | None:
 def store(plan: Plan, tests: Tests, cache_dir: Path | None = None) -> None:
     """Write `plan` and the tests of its rules under its hash, each in one step, and drop all but the newest files; does nothing
     where it may not write."""
-    Cache(cache_dir).store(_plan(plan.hash), dumps(plan).encode("utf-8"))
-    Cache(cache_dir).store(_tests(plan.hash), dumps(tests).encode("utf-8"))
+    DiskCache(cache_dir).store(_plan(plan.hash), dumps(plan).encode("utf-8"))
+    DiskCache(cache_dir).store(_tests(plan.hash), dumps(tests).encode("utf-8"))
 
 
 def _read(name: str, into: type[T], cache_dir: Path | None) -> T | None:
-    stored = Cache(cache_dir).load(name)
+    stored = DiskCache(cache_dir).load(name)
     if stored is None:
         return None
     try:

@@ -12,7 +12,7 @@ from engine.dsl.report import did_you_mean
 from engine.dsl.schema import CorrelationEntry, StopEntry
 from engine.dsl.templates import expression
 from engine.dsl.world import World
-from engine.model.expressions import Binary, Expression, Literal, Name
+from engine.model.expressions import Binary, Expression, Literal, NameExpression
 from engine.model.rules import Absence, Correlation, Rule, Sooner, Stop
 
 FIELD = "field"
@@ -22,7 +22,7 @@ _RISES = "for example: {type: increase, rules: [a], group-by: [group], timespan:
 _PAIRS = "for example: {type: pair, open: [a], expect: [b], group-by: [cluster, topic], within: 5m}"
 
 
-class _Shape(Struct, frozen=True):
+class _CorrelationShape(Struct, frozen=True):
     """Which keys a type needs, and may have besides them; whether its condition names a capture."""
 
     needs: tuple[str, ...]
@@ -32,13 +32,15 @@ class _Shape(Struct, frozen=True):
 
 
 _SHAPES = {
-    "event_count": _Shape(("rules", "timespan", "condition"), _COUNTS),
-    "value_count": _Shape(("rules", "timespan", "condition"), _RISES.replace("increase", "value_count"), field=True),
-    "temporal": _Shape(("rules", "timespan"), _COUNTS.replace("event_count", "temporal"), ("condition",)),
-    "temporal_ordered": _Shape(("rules", "timespan"), "for example: {type: temporal_ordered, rules: [a, b], timespan: 5m}"),
-    "increase": _Shape(("rules", "timespan", "condition"), _RISES, field=True),
-    "pair": _Shape(("open", "expect", "within"), _PAIRS),
-    "absence": _Shape(
+    "event_count": _CorrelationShape(("rules", "timespan", "condition"), _COUNTS),
+    "value_count": _CorrelationShape(("rules", "timespan", "condition"), _RISES.replace("increase", "value_count"), field=True),
+    "temporal": _CorrelationShape(("rules", "timespan"), _COUNTS.replace("event_count", "temporal"), ("condition",)),
+    "temporal_ordered": _CorrelationShape(
+        ("rules", "timespan"), "for example: {type: temporal_ordered, rules: [a, b], timespan: 5m}"
+    ),
+    "increase": _CorrelationShape(("rules", "timespan", "condition"), _RISES, field=True),
+    "pair": _CorrelationShape(("open", "expect", "within"), _PAIRS),
+    "absence": _CorrelationShape(
         ("of", "timespan"),
         "for example: {type: absence, of: broker, group-by: [cluster, broker], timespan: heartbeat}",
         ("sooner", "unless", "after"),
@@ -78,7 +80,7 @@ def timespan_s(draft: Draft, given: CorrelationEntry) -> float:
         return 0.0
 
 
-def _check_shape(draft: Draft, given: CorrelationEntry, shape: _Shape) -> None:
+def _check_shape(draft: Draft, given: CorrelationEntry, shape: _CorrelationShape) -> None:
     kind = f"a correlation of type {given.type}"
     here = draft.document.root.key("correlation") or draft.document.root
     for key in shape.needs:
@@ -100,7 +102,7 @@ def _check_shape(draft: Draft, given: CorrelationEntry, shape: _Shape) -> None:
         draft.report.add(Code.CORRELATION_SHAPE, draft.document.key(["clear", "rules"]), message, "name them in `expect`")
 
 
-def _field(draft: Draft, given: CorrelationEntry, shape: _Shape, world: World) -> str:
+def _field(draft: Draft, given: CorrelationEntry, shape: _CorrelationShape, world: World) -> str:
     """Return the capture or label that the condition measures, empty where there is none."""
     condition = given.condition
     named = condition.get(FIELD) if isinstance(condition, dict) else None
@@ -153,7 +155,7 @@ def _limit(draft: Draft, operator: str, number: object) -> Expression | None:
     if not isinstance(number, str) or not number.isascii() or not number.isdigit() or len(number) > MAX_DIGITS:
         draft.report.add(Code.BAD_NUMBER, draft.document.find(loc), "must be a whole number of at most 19 digits")
         return None
-    return Binary(OPERATORS[operator], Name("count"), Literal(int(number)))
+    return Binary(OPERATORS[operator], NameExpression("count"), Literal(int(number)))
 
 
 def _absence(given: CorrelationEntry, timespan_s: float) -> Absence:

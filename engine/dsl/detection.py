@@ -15,7 +15,7 @@ from engine.dsl.patterns import MAX_PATTERN_BYTES, NUMBERS, checked_pattern, com
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.templates import report_unknown
 from engine.dsl.units import in_units
-from engine.model.expressions import Binary, Call, Expression, Literal, Name, Unary
+from engine.model.expressions import Binary, Call, Expression, Literal, NameExpression, Unary
 from engine.model.rules import Captured, Item, Test
 
 FIELDS = ("text", "message", "level", "logger", "thread", "exception")
@@ -213,7 +213,7 @@ def _condition(node: MapNode, items: tuple[Item, ...], captures: Mapping[str, st
 def _operands(expression: Expression, inside: bool = False) -> frozenset[str]:
     """Return the names that are compared, calculated with or passed to a function."""
     match expression:
-        case Name(name):
+        case NameExpression(name):
             return frozenset((name,)) if inside else frozenset()
         case Unary(op, operand):
             return _operands(operand, inside or op == "-")

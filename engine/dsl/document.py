@@ -1,4 +1,4 @@
-"""YAML as text with places: nodes that know line and column, and nothing typed (DESIGN 5).
+"""YAML as text with places: nodes that know line and column, and nothing typed.
 
 Every scalar stays text until the schema types it; positions inside a scalar (folded, quoted or plain) can be traced back
 to the file. Uses PyYAML's event stream only, so no YAML tag is ever resolved.
@@ -13,7 +13,7 @@ from msgspec import Struct
 Loc = Sequence[str | int]
 
 
-class Mark(Struct, frozen=True):
+class SourceMark(Struct, frozen=True):
     """A place in a file: line and column are 1-based and count characters; `index` is 0-based."""
 
     line: int
@@ -27,7 +27,7 @@ class TextNode(Struct, frozen=True):
     `cut`: plain text that ended because YAML takes ` #` for the start of a comment.
     """
 
-    mark: Mark
+    mark: SourceMark
     value: str
     raw: str
     style: str = ""
@@ -37,7 +37,7 @@ class TextNode(Struct, frozen=True):
 class ListNode(Struct, frozen=True):
     """A YAML sequence."""
 
-    mark: Mark
+    mark: SourceMark
     items: tuple[Node, ...]
     flow: bool = False
 
@@ -45,7 +45,7 @@ class ListNode(Struct, frozen=True):
 class MapNode(Struct, frozen=True):
     """A YAML mapping in file order; keys are unique text."""
 
-    mark: Mark
+    mark: SourceMark
     entries: tuple[tuple[TextNode, Node], ...]
     flow: bool = False
 
@@ -61,10 +61,10 @@ class MapNode(Struct, frozen=True):
 Node = TextNode | ListNode | MapNode
 Plain = str | list["Plain"] | dict[str, "Plain"]
 
-START = Mark(1, 1, 0)
+START = SourceMark(1, 1, 0)
 
 
-class Document(Struct, frozen=True):
+class RuleDocument(Struct, frozen=True):
     """One file: its path as shown to readers, its lines, and its root map (empty when it could not be read)."""
 
     path: str
@@ -106,7 +106,7 @@ def plain(node: Node) -> Plain:
     return {name.value: plain(value) for name, value in node.entries}
 
 
-def place(node: Node, offset: int = 0) -> Mark:
+def place(node: Node, offset: int = 0) -> SourceMark:
     """Return the place in the file of character `offset` of a scalar's value (the node's own place for lists and maps).
 
     The value and its source are walked side by side: blanks are free (folding changes them), escapes are stepped over.
@@ -123,12 +123,12 @@ def place(node: Node, offset: int = 0) -> Mark:
     return advance(node.mark, node.raw, min(at, len(node.raw)))
 
 
-def advance(mark: Mark, text: str, length: int) -> Mark:
+def advance(mark: SourceMark, text: str, length: int) -> SourceMark:
     """Return the place `length` characters after `mark`, where `text` starts at `mark`."""
     passed = text[:length]
     breaks = passed.count("\n")
     column = mark.column + length if not breaks else length - passed.rfind("\n")
-    return Mark(mark.line + breaks, column, mark.index + length)
+    return SourceMark(mark.line + breaks, column, mark.index + length)
 
 
 def _child(node: Node, step: str | int) -> Node | None:

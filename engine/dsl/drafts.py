@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from engine.dsl.codes import Code
 from engine.dsl.detection import Detection, captures_of, detection
-from engine.dsl.document import Document, ListNode, MapNode, Node, TextNode, plain
+from engine.dsl.document import ListNode, MapNode, Node, RuleDocument, TextNode, plain
 from engine.dsl.patterns import checked_pattern, compiled_by_re2, report_refused
 from engine.dsl.report import Report
 from engine.dsl.rule_test import RuleTest
@@ -28,7 +28,7 @@ class Draft(Struct, frozen=True):
     """A rule whose own file is understood: its keys, its detection (empty for a correlation), where everything stands."""
 
     file: RuleFile
-    document: Document
+    document: RuleDocument
     report: Report
     detection: Detection = NO_DETECTION
     tests: tuple[RuleTest, ...] = field(default=())
@@ -39,7 +39,7 @@ class Draft(Struct, frozen=True):
         return self.file.id
 
 
-def draft_rule(document: Document, report: Report, terms: Terms) -> Draft | None:
+def draft_rule(document: RuleDocument, report: Report, terms: Terms) -> Draft | None:
     """Return the draft of a rule file, its `terms` spelled out, or None when not even its keys can be read."""
     stem = PurePath(document.path).stem
     defaults: dict[str, Any] = {"id": stem, "title": stem, "severity": "info", "component": "any"}
@@ -53,7 +53,7 @@ def draft_rule(document: Document, report: Report, terms: Terms) -> Draft | None
     return Draft(file, document, report, found, _tests(file, document, report))
 
 
-def draft_component(document: Document, report: Report) -> Component | None:
+def draft_component(document: RuleDocument, report: Report) -> Component | None:
     """Return the component that a file of rules/components describes, or None when its keys cannot be read."""
     stem = PurePath(document.path).stem
     file = check(document, report, ComponentFile, {"name": stem, "label": stem, "names": ["?"]})
@@ -71,7 +71,7 @@ def draft_component(document: Document, report: Report) -> Component | None:
     )
 
 
-def draft_format(document: Document, report: Report) -> Format | None:
+def draft_format(document: RuleDocument, report: Report) -> Format | None:
     """Return the format that a file of rules/formats describes, or None when its keys cannot be read."""
     stem = PurePath(document.path).stem
     file = check(document, report, FormatFile, {"name": stem})
@@ -90,7 +90,7 @@ def draft_format(document: Document, report: Report) -> Format | None:
     return Format(file.name, file.header, file.time, file.rank, file.labels, tuple(file.carries), file.level)
 
 
-def _check_id(id_: str, stem: str, document: Document, report: Report, key: str = "id") -> None:
+def _check_id(id_: str, stem: str, document: RuleDocument, report: Report, key: str = "id") -> None:
     if id_ != stem:
         message = f"the {key} is `{id_}` but the file is called `{stem}`"
         report.add(
@@ -98,7 +98,7 @@ def _check_id(id_: str, stem: str, document: Document, report: Report, key: str 
         )
 
 
-def _check_parts(file: RuleFile, document: Document, report: Report) -> None:
+def _check_parts(file: RuleFile, document: RuleDocument, report: Report) -> None:
     root = document.root
     if (root.get("detection") is None) == (root.get("correlation") is None):
         at = root.key("correlation") or root
@@ -111,7 +111,7 @@ def _check_parts(file: RuleFile, document: Document, report: Report) -> None:
         report.add(Code.MISSING_KEY, root, "`runbook` is missing", help_line)
 
 
-def _tests(file: RuleFile, document: Document, report: Report) -> tuple[RuleTest, ...]:
+def _tests(file: RuleFile, document: RuleDocument, report: Report) -> tuple[RuleTest, ...]:
     """Return the cases; a wrong one is reported and left out. Empty when the list has entries that could not be read."""
     if not document.whole(["tests"], file.tests):
         return ()
@@ -154,7 +154,7 @@ def _check_timeline(node: MapNode, report: Report) -> None:
         )
 
 
-def _patterns(key: str, hole: str, document: Document, report: Report) -> tuple[Test, ...]:
+def _patterns(key: str, hole: str, document: RuleDocument, report: Report) -> tuple[Test, ...]:
     nodes = document.root.get(key)
     items = nodes.items if isinstance(nodes, ListNode) else ()
     made = [(item, _text_test(item, report)) for item in items if isinstance(item, TextNode)]
@@ -170,7 +170,7 @@ def _text_test(node: TextNode, report: Report) -> Test | None:
     return Test("text", "pattern", made.source, made.regex, made.literals, made.captures) if made else None
 
 
-def _heartbeats(file: ComponentFile, document: Document, report: Report) -> tuple[Heartbeat, ...]:
+def _heartbeats(file: ComponentFile, document: RuleDocument, report: Report) -> tuple[Heartbeat, ...]:
     if not document.whole(["heartbeats"], file.heartbeats):
         return ()
     made = []

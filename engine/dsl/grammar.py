@@ -32,7 +32,7 @@ from pyparsing import (
 from engine.dsl.codes import Code
 from engine.dsl.quantities import MAX_DIGITS, UNIT_S
 from engine.dsl.units import DURATION
-from engine.model.expressions import FUNCTIONS, Binary, Call, Expression, Literal, Name, Unary
+from engine.model.expressions import FUNCTIONS, Binary, Call, Expression, Literal, NameExpression, Unary
 
 MAX_DEPTH = 32
 MAX_LENGTH = 4096
@@ -154,7 +154,7 @@ def _grammar() -> ParserElement:
         | _NUMBER.copy().set_parse_action(lambda parts: _number(parts[0]))
         | _STRING.copy().set_parse_action(lambda parts: Literal(parts[0][1:-1]))
         | _BOOLEAN.copy().set_parse_action(lambda parts: Literal(parts[0] == "true"))
-        | _NAME.copy().set_parse_action(lambda parts: Name(parts[0]))
+        | _NAME.copy().set_parse_action(lambda parts: NameExpression(parts[0]))
         | (_OPEN - either - _CLOSE)
     )
     negative = (ZeroOrMore(_MINUS) + atom).set_parse_action(_prefixed)
@@ -210,7 +210,7 @@ def _resolve(tree: Any, items: Sequence[str], text: str) -> Expression:
             named = [item for item in items if glob == "them" or fnmatchcase(item, glob)]
             if not named:
                 raise ExpressionError(Code.NO_SUCH_ITEMS, f"no detection item is called `{glob}`", offset)
-            chosen: Expression = join("and" if every else "or", [Name(item) for item in named])
+            chosen: Expression = join("and" if every else "or", [NameExpression(item) for item in named])
             return chosen
         case Unary(op, operand):
             return Unary(op, _resolve(operand, items, text))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.dsl.build import correlation, plan_order, signature
 from engine.dsl.codes import Code
-from engine.dsl.document import START, Document, MapNode, Mark, Node
+from engine.dsl.document import START, MapNode, Node, RuleDocument, SourceMark
 from engine.dsl.drafts import Draft, draft_component, draft_format, draft_rule
 from engine.dsl.files import TERMS, RuleSource, collect, fingerprint
 from engine.dsl.links import check_links
@@ -45,7 +45,7 @@ class Pack(Struct, frozen=True):
         return tuple(found for found in self.diagnostics if found.level is Level.ERROR)
 
 
-class _Reading(Struct):
+class _FileReading(Struct):
     """What the first pass over the files has found so far."""
 
     drafts: dict[str, Draft] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class _Reading(Struct):
     formats: dict[str, Format] = field(default_factory=dict)
     terms: dict[str, tuple[str, ...]] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
-    giving_way: list[tuple[Component, Document, Report]] = field(default_factory=list)  # components with `unless`
+    giving_way: list[tuple[Component, RuleDocument, Report]] = field(default_factory=list)  # components with `unless`
 
 
 def load_pack(paths: Sequence[Path]) -> Pack:
@@ -87,14 +87,14 @@ def compile_beside(plan: Plan, tests: Tests, its: Sequence[RuleSource], others: 
     return None if any(each.code == Code.DUPLICATE_ID.id for each in pack.diagnostics) else pack
 
 
-def _pack(plan: Plan, found: _Reading, tests: Tests) -> Pack:
+def _pack(plan: Plan, found: _FileReading, tests: Tests) -> Pack:
     every = {**tests, **{draft.id: draft.tests for draft in found.drafts.values()}}
     findings = tuple(each for report in found.reports for each in report.all())
     return Pack(plan, dict(sorted(every.items())), findings, found.drafts)
 
 
-def _reading(sources: Sequence[RuleSource]) -> _Reading:
-    found = _Reading()
+def _reading(sources: Sequence[RuleSource]) -> _FileReading:
+    found = _FileReading()
     for source in sorted(sources, key=lambda each: each.kind != TERMS):  # rules are read with the terms at hand
         _read(source, found)
     return found
@@ -103,12 +103,12 @@ def _reading(sources: Sequence[RuleSource]) -> _Reading:
 class _Understood(Struct, frozen=True):
     """What one file says by itself, and the findings about it so far."""
 
-    document: Document
+    document: RuleDocument
     made: _Made | None
     findings: tuple[Diagnostic, ...]
 
 
-def _read(source: RuleSource, found: _Reading) -> None:
+def _read(source: RuleSource, found: _FileReading) -> None:
     understood = _understood(source, tuple(found.terms.items()))
     document, made = understood.document, understood.made
     report = Report(document, understood.findings)
@@ -132,15 +132,15 @@ def _understood(source: RuleSource, terms: tuple[tuple[str, tuple[str, ...]], ..
     to one of them."""
     path = str(source.path)
     if source.data is None:
-        report = Report(Document(path, (), MapNode(START, ())))
-        report.add(Code.FILE_UNREADABLE, Mark(0, 0, 0), source.why, "check the path and its permissions")
+        report = Report(RuleDocument(path, (), MapNode(START, ())))
+        report.add(Code.FILE_UNREADABLE, SourceMark(0, 0, 0), source.why, "check the path and its permissions")
         return _Understood(report.document, None, report.all())
     document, report = read(path, source.data)
     made = _made(source.kind, document, report, dict(terms)) if document.root.entries else None
     return _Understood(document, made, report.all())
 
 
-def _made(kind: str, document: Document, report: Report, terms: Terms) -> _Made | None:
+def _made(kind: str, document: RuleDocument, report: Report, terms: Terms) -> _Made | None:
     if kind == TERMS:
         return terms_of(document, report)
     if kind == "component":
@@ -150,7 +150,7 @@ def _made(kind: str, document: Document, report: Report, terms: Terms) -> _Made 
     return draft_rule(document, report, terms)
 
 
-def _check_giving_way(found: _Reading) -> None:
+def _check_giving_way(found: _FileReading) -> None:
     """Report components whose `unless` names none, or one that gives way itself: who it is then would go round in a circle."""
     for component, document, report in found.giving_way:
         other, at = found.components.get(component.unless), document.find(["unless"])
@@ -171,7 +171,7 @@ def _keep(id_: str, made: T, into: dict[str, T], at: Node, report: Report) -> No
     into[id_] = made
 
 
-def _compiled(found: _Reading, beside: Plan, digest: str) -> Plan:
+def _compiled(found: _FileReading, beside: Plan, digest: str) -> Plan:
     """Return the plan of what was found and of what was compiled before; what is wrong goes to the reports."""
     found.components |= {each.name: each for each in beside.components}
     found.formats |= {each.name: each for each in beside.formats}

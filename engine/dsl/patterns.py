@@ -1,4 +1,4 @@
-"""Patterns: log lines with typed holes, compiled to one RE2 expression, its required literals and its captures (DESIGN 5).
+"""Patterns: log lines with typed holes, compiled to one RE2 expression, its required literals and its captures.
 
 A hole is exactly `{}`, `{name}` or `{name:type}`; any other brace is literal, and a backslash before one forces that. Any run
 of whitespace matches one or more of any whitespace, line ends included. Patterns are unanchored and case-sensitive.

@@ -13,7 +13,7 @@ import yaml
 from msgspec import Struct, field
 
 from engine.dsl.codes import Code
-from engine.dsl.document import START, Document, ListNode, MapNode, Mark, Node, TextNode
+from engine.dsl.document import START, ListNode, MapNode, Node, RuleDocument, SourceMark, TextNode
 from engine.dsl.report import Report
 
 MAX_FILE_BYTES = 128 * 1024
@@ -35,22 +35,22 @@ class _Open(Struct):
     key: TextNode | None = None
 
 
-def read(path: str, data: bytes) -> tuple[Document, Report]:
+def read(path: str, data: bytes) -> tuple[RuleDocument, Report]:
     """Return the document in `data` (its root is empty when there is none) and the findings so far."""
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        report = Report(Document(path, (), MapNode(START, ())))
-        report.add(Code.FILE_UNREADABLE, Mark(0, 0, 0), f"byte {error.start} is not UTF-8", "save the file as UTF-8")
+        report = Report(RuleDocument(path, (), MapNode(START, ())))
+        report.add(Code.FILE_UNREADABLE, SourceMark(0, 0, 0), f"byte {error.start} is not UTF-8", "save the file as UTF-8")
         return report.document, report
     lines = tuple(text.split("\n"))
-    report = Report(Document(path, lines, MapNode(START, ())))
+    report = Report(RuleDocument(path, lines, MapNode(START, ())))
     if len(data) > MAX_FILE_BYTES:
         message = f"the file has {len(data)} bytes; the limit is {MAX_FILE_BYTES}"
         report.add(Code.FILE_TOO_LARGE, START, message, "one rule a file; shorten its test logs")
         return report.document, report
     root = _Builder(text, report).build()
-    report.document = Document(path, lines, root)
+    report.document = RuleDocument(path, lines, root)
     return report.document, report
 
 
@@ -160,7 +160,7 @@ class _Builder:
         problem = f"not valid YAML: {error.problem or error.context or 'cannot be read'}"
         if unquoted and _looks_like_text(unquoted["text"]):
             column = unquoted.start("text") + 1
-            place = Mark(mark.line, column, 0)
+            place = SourceMark(mark.line, column, 0)
             message = "YAML does not take this unquoted text as text"
             self._report.add(Code.YAML_PLAIN, place, message, _BLOCK_HELP, length=len(unquoted["text"]))
         else:
@@ -168,12 +168,12 @@ class _Builder:
                 Code.YAML_SYNTAX, mark, problem, "check indentation, quotes and brackets of this and the line before"
             )
 
-    def _mark(self, event: yaml.Event) -> Mark:
+    def _mark(self, event: yaml.Event) -> SourceMark:
         return _place_of(event.start_mark)
 
 
-def _place_of(mark: Any) -> Mark:
-    return Mark(mark.line + 1, mark.column + 1, mark.index) if mark else START
+def _place_of(mark: Any) -> SourceMark:
+    return SourceMark(mark.line + 1, mark.column + 1, mark.index) if mark else START
 
 
 def _looks_like_text(text: str) -> bool:

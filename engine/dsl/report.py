@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from engine.dsl.codes import Code
-from engine.dsl.document import Document, Mark, Node, TextNode, place
+from engine.dsl.document import Node, RuleDocument, SourceMark, TextNode, place
 from engine.model.diagnostics import Diagnostic, Level
 
 
 class Report:
     """The findings about one document, in the order they were made. Adding one never raises."""
 
-    def __init__(self, document: Document, found: Iterable[Diagnostic] = ()) -> None:
+    def __init__(self, document: RuleDocument, found: Iterable[Diagnostic] = ()) -> None:
         self.document = document
         self._found = list(found)
 
-    def add(self, code: Code, at: Node | Mark, message: str, help: str = "", offset: int = 0, length: int = 0) -> None:
+    def add(self, code: Code, at: Node | SourceMark, message: str, help: str = "", offset: int = 0, length: int = 0) -> None:
         """Record a finding.
 
         Args:
@@ -26,7 +26,7 @@ class Report:
             help: what to do about it.
             length: how many characters the caret underlines; 0: the rest of the word or the whole plain scalar.
         """
-        mark = at if isinstance(at, Mark) else place(at, offset) if offset else at.mark
+        mark = at if isinstance(at, SourceMark) else place(at, offset) if offset else at.mark
         if not length:
             length = len(at.raw) if isinstance(at, TextNode) and not offset and at.style not in ("|", ">") else 1
         self._found.append(self._diagnostic(code, mark, message, help, length))
@@ -35,7 +35,7 @@ class Report:
         """Return what was found, by place in the file; equal findings once."""
         return tuple(sorted(dict.fromkeys(self._found), key=lambda d: (d.line, d.column, d.code, d.message)))
 
-    def _diagnostic(self, code: Code, mark: Mark, message: str, help: str, length: int) -> Diagnostic:
+    def _diagnostic(self, code: Code, mark: SourceMark, message: str, help: str, length: int) -> Diagnostic:
         line = self.document.line(mark.line)
         level = Level.WARNING if code.is_warning else Level.ERROR
         length = max(1, min(length, len(line) - mark.column + 1))

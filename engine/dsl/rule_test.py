@@ -10,7 +10,7 @@ NOTHING, FIRES, OVER = "nothing", "fires", "over"
 SOURCE = "log"
 
 
-class Step(Struct, frozen=True):
+class TimelineStep(Struct, frozen=True):
     """One step of a timeline: `at_s` seconds after the begin either `source` prints `log`, or the rule is expected to be as
     `expects` says.
 
@@ -41,7 +41,7 @@ class RuleTest(Struct, frozen=True):
     fix: str | None = None
     count: int | None = None
     severity: str | None = None
-    timeline: tuple[Step, ...] = ()
+    timeline: tuple[TimelineStep, ...] = ()
 
     @property
     def shows_firing(self) -> bool:

@@ -1,4 +1,4 @@
-"""The structure of rule, component and format files, as pydantic models over text (DESIGN 5).
+"""The structure of rule, component and format files, as pydantic models over text.
 
 Scalars arrive as text; the types here turn them into values. What needs more than one key, or another file, is judged later.
 """

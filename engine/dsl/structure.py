@@ -10,7 +10,7 @@ from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 from engine.dsl.codes import Code
-from engine.dsl.document import Document, Loc, plain
+from engine.dsl.document import Loc, RuleDocument, plain
 from engine.dsl.report import Report, did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
@@ -21,7 +21,7 @@ _KINDS = {"string": "text", "list": "a list", "tuple": "a list", "dict": "a map"
 _ROUNDS = 4
 
 
-def check(document: Document, report: Report, model: type[M], defaults: Mapping[str, Any]) -> M | None:
+def check(document: RuleDocument, report: Report, model: type[M], defaults: Mapping[str, Any]) -> M | None:
     """Return the document as `model`; every error becomes a finding.
 
     What is wrong is left out and what is missing comes from `defaults`, so that later checks still see the rest of the
@@ -40,7 +40,7 @@ def check(document: Document, report: Report, model: type[M], defaults: Mapping[
     return None
 
 
-def _say(document: Document, report: Report, model: type[BaseModel], detail: ErrorDetails) -> None:
+def _say(document: RuleDocument, report: Report, model: type[BaseModel], detail: ErrorDetails) -> None:
     kind, tagged, loc = detail["type"], detail["loc"], _untagged(detail["loc"])
     context = detail.get("ctx", {})
     if kind.startswith("TOC"):

@@ -16,7 +16,7 @@ from engine.dsl.grammar import ExpressionError, offset_of, parse
 from engine.dsl.patterns import NUMBERS
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.units import in_units
-from engine.model.expressions import Binary, Call, Expression, Literal, Name, names
+from engine.model.expressions import Binary, Call, Expression, Literal, NameExpression, names
 from engine.model.rules import Hole, Template
 
 UNITS = ("human", "bytes", "ms")
@@ -72,13 +72,13 @@ def outline(text: str) -> str:
 def _hole(found: re.Match[str], node: TextNode, report: Report, known: Mapping[str, str], command: bool) -> Hole | None:
     text, start = (found["name"], found.start("name")) if found["name"] else (found["expression"], found.start("expression"))
     try:
-        expression = Name(text) if found["name"] else parse(text)
+        expression = NameExpression(text) if found["name"] else parse(text)
     except ExpressionError as error:
         report.add(error.code, node, error.message, error.help, start + error.offset, error.length)
         return None
     report_unknown(expression, text, start, node, report, known, Code.UNFILLED_HOLE)
     more = found["others"] or ""
-    others = tuple(map(Name, more.split("|")[1:]))
+    others = tuple(map(NameExpression, more.split("|")[1:]))
     for other in others:
         report_unknown(other, more, found.start("others"), node, report, known, Code.UNFILLED_HOLE)
     charset = _charset(expression, known) if command else ""
@@ -122,7 +122,7 @@ def report_unknown(
 
 def _charset(expression: Expression, known: Mapping[str, str]) -> str:
     match expression:
-        case Name(name):
+        case NameExpression(name):
             base, _, suffix = name.partition(".")
             return "list" if suffix == "all" else known.get(base, "word")
         case Literal(str()) | Call("lower", _):

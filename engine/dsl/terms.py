@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from engine.dsl.codes import Code
-from engine.dsl.document import Document, ListNode, MapNode, Node, TextNode
+from engine.dsl.document import ListNode, MapNode, Node, RuleDocument, TextNode
 from engine.dsl.report import Report, did_you_mean
 
 MODIFIER = "term"
@@ -15,7 +15,7 @@ MODIFIER = "term"
 Terms = Mapping[str, tuple[str, ...]]
 
 
-def terms_of(document: Document, report: Report) -> Terms:
+def terms_of(document: RuleDocument, report: Report) -> Terms:
     """Return the terms that a `_terms.yml` defines: a text or a list of texts for each name."""
     found: dict[str, tuple[str, ...]] = {}
     for name, value in document.root.entries:

@@ -22,7 +22,7 @@ from engine.dsl.document import MapNode, TextNode, place, plain
 from engine.dsl.quantities import duration_s
 from engine.dsl.reader import read
 from engine.dsl.report import Report
-from engine.dsl.rule_test import FIRES, NOTHING, OVER, SOURCE, Step
+from engine.dsl.rule_test import FIRES, NOTHING, OVER, SOURCE, TimelineStep
 
 _STEP = re.compile(r"at (?P<at>\S+?)(?: in (?P<source>[\w.-]+))?: ?(?P<what>.*)")
 _FIRES = re.compile(r"fires(?:\s+(?P<facts>\S.*))?")
@@ -30,9 +30,9 @@ _STAMP = re.compile(r"\W?\d{4}[-/]\d\d[-/]\d\d")
 _HELP = "write `at 0s: LINE`, `at 10s in SOURCE: LINE`, `at 59s: nothing`, `at 60s: fires {name: value}` or `at 2h: over`"
 
 
-def timeline(node: TextNode, report: Report) -> tuple[Step, ...]:
+def timeline(node: TextNode, report: Report) -> tuple[TimelineStep, ...]:
     """Return the steps of a timeline; a line that is none is reported and left out."""
-    steps: list[Step] = []
+    steps: list[TimelineStep] = []
     for line, offset in _lines(node.value):
         goes_on = line[0].isspace() and bool(steps) and not steps[-1].expects
         if goes_on:
@@ -42,7 +42,7 @@ def timeline(node: TextNode, report: Report) -> tuple[Step, ...]:
         wrong = made if isinstance(made, str) else _disorder(steps, made)
         if wrong:
             report.add(Code.TIMELINE, place(node, offset), wrong, _HELP, length=len(line))
-        elif isinstance(made, Step):
+        elif isinstance(made, TimelineStep):
             steps.append(made)
     if steps and not any(step.expects for step in steps):
         report.add(Code.TIMELINE, node, "the timeline expects nothing", _HELP)
@@ -58,7 +58,7 @@ def _lines(text: str) -> Iterator[tuple[str, int]]:
         offset += len(line) + 1
 
 
-def _step(line: str) -> Step | str:
+def _step(line: str) -> TimelineStep | str:
     """Return the step that a line spells, or what is wrong with it."""
     parts = _STEP.fullmatch(line)
     if parts is None:
@@ -72,13 +72,15 @@ def _step(line: str) -> Step | str:
     if fires is not None:
         facts = _facts(fires["facts"] or "{}")
         return (
-            "what stands after `fires` is no map of names to values" if facts is None else Step(at, what, "", "", FIRES, facts)
+            "what stands after `fires` is no map of names to values"
+            if facts is None
+            else TimelineStep(at, what, "", "", FIRES, facts)
         )
     if what in (NOTHING, OVER):
-        return Step(at, what, expects=what)
+        return TimelineStep(at, what, expects=what)
     if _STAMP.match(what):
         return "a line of a timeline stands without its stamp"
-    return Step(at, what, parts["source"] or SOURCE, what) if what else "the step says nothing"
+    return TimelineStep(at, what, parts["source"] or SOURCE, what) if what else "the step says nothing"
 
 
 def _facts(text: str) -> Mapping[str, str] | None:
@@ -90,5 +92,5 @@ def _facts(text: str) -> Mapping[str, str] | None:
     return {name.value: str(plain(value)) for name, value in node.entries}
 
 
-def _disorder(steps: list[Step], step: Step) -> str:
+def _disorder(steps: list[TimelineStep], step: TimelineStep) -> str:
     return "time goes back; late lines are tried by themselves" if steps and step.at_s < steps[-1].at_s else ""

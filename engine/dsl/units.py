@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from engine.model.expressions import Binary, Call, Expression, Literal, Name, Unary
+from engine.model.expressions import Binary, Call, Expression, Literal, NameExpression, Unary
 
 DURATION = "s"
 _ALIKE = frozenset(("==", "!=", "<", "<=", ">", ">=", "+", "-", "%"))  # both sides have one unit
@@ -34,7 +34,7 @@ def _together(sides: tuple[Expression, ...], types: Mapping[str, str]) -> tuple[
 def _is_ms(expression: Expression, types: Mapping[str, str]) -> bool:
     """Return whether a value is a number of milliseconds: a capture, or what is made of it without changing its unit."""
     match expression:
-        case Name(name):
+        case NameExpression(name):
             return types.get(name.partition(".")[0]) == "ms"
         case Binary("+" | "-" | "%", left, right):
             return _is_ms(left, types) or _is_ms(right, types)

@@ -1,6 +1,6 @@
 """Alerts become incidents: which is the root, which are symptoms, what is told.
 
-Pure (DESIGN 4.4); state lives in the ledger.
+Pure; state lives in the ledger.
 """
 
 from engine.incident.decide import NOT_JUDGED, decide, minor

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from engine.incident import render
+from engine.incident.alert_groups import AlertGroup
 from engine.incident.links import is_of_others
-from engine.incident.troubles import Trouble
 from engine.model.expressions import Result, evaluate
 from engine.model.incidents import Alert, Capture, Evidence, Incident, Roster, Symptom
 from engine.model.matches import Value
@@ -30,7 +30,7 @@ class Circumstances(Struct, frozen=True):
     roster: Roster
 
 
-def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incident:
+def compose(trouble: AlertGroup, around: Circumstances, incident_id: str) -> Incident:
     """Return the incident that tells of `trouble`; its revision is 0 and its evidence not yet looked up."""
     root, rule = trouble.root, around.rules[trouble.root.key[1]]
     stage = around.rules[trouble.stages[-1].key[1]] if trouble.stages else rule
@@ -77,7 +77,7 @@ def compose(trouble: Trouble, around: Circumstances, incident_id: str) -> Incide
     )
 
 
-def evidence_ids(trouble: Trouble) -> tuple[str, ...]:
+def evidence_ids(trouble: AlertGroup) -> tuple[str, ...]:
     """Return the events that prove the trouble: the root's, then one of each stage and symptom, at most MAX_EVIDENCE."""
     chosen = dict.fromkeys(event for alert in trouble.told for event in alert.evidence)
     others = (alert.evidence[0] for alert in (*trouble.stages, *trouble.symptoms) if alert.evidence)
@@ -93,19 +93,19 @@ def _title(root: Alert, title: str) -> str:
     return f"Others, not kept apart: {title}" if is_of_others(root.key) else title
 
 
-def _cause(said: render.Words, then: render.Words, environment: Mapping[str, Result]) -> str:
+def _cause(said: render.RunbookText, then: render.RunbookText, environment: Mapping[str, Result]) -> str:
     first = render.prose(said.cause, environment)
     return first if then is said else f"{first} Then: {render.prose(then.cause, environment)}"
 
 
-def _severities(trouble: Trouble) -> Iterator[str]:
+def _severities(trouble: AlertGroup) -> Iterator[str]:
     """Yield how severe the trouble is and what it has led to: a harmless cause of a lost record is not harmless. What is only
     expected has not come yet."""
     yield from (alert.severity for alert in (*trouble.told, *trouble.stages))
     yield from (alert.severity for alert in trouble.symptoms if alert.status != "pending")
 
 
-def _symptoms(trouble: Trouble, around: Circumstances) -> tuple[Symptom, ...]:
+def _symptoms(trouble: AlertGroup, around: Circumstances) -> tuple[Symptom, ...]:
     """Return what the trouble explains, one entry per rule and entity; an event counts once, for the explaining rule."""
     counted = {event for alert in (*trouble.told, *trouble.stages) for event in alert.events}
     found: dict[tuple[str, tuple[tuple[str, str], ...]], Symptom] = {}
@@ -148,7 +148,7 @@ def _named(alert: Alert) -> dict[str, str]:
     return {name: value for name, value in alert.key[2] if not value.startswith("?")}
 
 
-def _labels(trouble: Trouble, rule: Rule) -> dict[str, str]:
+def _labels(trouble: AlertGroup, rule: Rule) -> dict[str, str]:
     """Return the root's labels; names of its entity that it lacks come from the first stage or symptom that has them."""
     known, entity = {**trouble.root.labels, **_named(trouble.root)}, dict(trouble.root.key[2])
     for alert in (*trouble.told, *trouble.stages, *trouble.symptoms):
@@ -162,7 +162,7 @@ def _without_places(labels: Mapping[str, str], alert: Alert, rule: Rule) -> dict
     return {name: value for name, value in labels.items() if name not in PLACES or name in entity or name not in captured}
 
 
-def _captures(trouble: Trouble) -> dict[str, Capture]:
+def _captures(trouble: AlertGroup) -> dict[str, Capture]:
     """Return the captures of the trouble; what the root is named by is never overruled by what a symptom captured."""
     own = _merged_captures((*trouble.told, *trouble.stages))
     fixed = _named(trouble.root).keys() - own.keys()

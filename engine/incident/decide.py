@@ -1,4 +1,4 @@
-"""The decision: from all alerts of a scope and the incidents there are, the incidents there should be. Pure (DESIGN 4.4)."""
+"""The decision: from all alerts of a scope and the incidents there are, the incidents there should be. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import count
 
 from msgspec.structs import replace
 
+from engine.incident.alert_groups import AlertGroup, ordered, troubles
 from engine.incident.compose import Circumstances, compose, evidence_ids, proven
 from engine.incident.links import link
-from engine.incident.troubles import Trouble, ordered, troubles
-from engine.model.incidents import OTHERS, Alert, Evidence, Incident, Key, Roster
+from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, Roster
 from engine.model.rules import Plan
 
 NOT_JUDGED = "nobody judges it any longer"  # how the reason of an incident ends whose rule is gone
@@ -21,7 +21,7 @@ Lookup = Callable[[Sequence[str]], Mapping[str, Evidence]]
 
 
 def decide(
-    alerts: Mapping[Key, tuple[Alert, ...]], incidents: Sequence[Incident], plan: Plan, roster: Roster, evidence: Lookup
+    alerts: Mapping[AlertKey, tuple[Alert, ...]], incidents: Sequence[Incident], plan: Plan, roster: Roster, evidence: Lookup
 ) -> list[Incident]:
     """Return the new revisions of incidents, oldest trouble first; nothing for what stays as it is.
 
@@ -43,19 +43,19 @@ def decide(
     return [*_changed((*now, *folded, *gone), before)]
 
 
-def minor(alerts: Mapping[Key, tuple[Alert, ...]], plan: Plan, roster: Roster, evidence: Lookup) -> list[Incident]:
+def minor(alerts: Mapping[AlertKey, tuple[Alert, ...]], plan: Plan, roster: Roster, evidence: Lookup) -> list[Incident]:
     """Return what would be an incident if there were more of it, oldest first: of a rule that informs until it escalates."""
     around = Circumstances(plan, plan.rules(), roster)
     found = [trouble for trouble in _troubles(alerts, around) if trouble.informs and _escalates(trouble, around)]
     return _proven(found, [compose(trouble, around, new_id(trouble.root)) for trouble in found], evidence)
 
 
-def _troubles(alerts: Mapping[Key, tuple[Alert, ...]], around: Circumstances) -> list[Trouble]:
+def _troubles(alerts: Mapping[AlertKey, tuple[Alert, ...]], around: Circumstances) -> list[AlertGroup]:
     known = ordered({key: told for key, told in alerts.items() if key[1] in around.rules})
     return troubles(link(known, around.plan))
 
 
-def _escalates(trouble: Trouble, around: Circumstances) -> bool:
+def _escalates(trouble: AlertGroup, around: Circumstances) -> bool:
     return bool(around.rules[trouble.root.key[1]].escalate)
 
 
@@ -66,7 +66,7 @@ def new_id(root: Alert, again: int = 0) -> str:
     return "inc-" + hashlib.sha256(said.encode()).hexdigest()[:10]
 
 
-def _proven(found: Sequence[Trouble], incidents: Sequence[Incident], evidence: Lookup) -> list[Incident]:
+def _proven(found: Sequence[AlertGroup], incidents: Sequence[Incident], evidence: Lookup) -> list[Incident]:
     """Return the incidents of troubles with their evidence; it is asked for once: in SQL each question costs."""
     wanted = [evidence_ids(trouble) for trouble in found]
     known = evidence(list(dict.fromkeys(event_id for ids in wanted for event_id in ids)))
@@ -74,7 +74,7 @@ def _proven(found: Sequence[Trouble], incidents: Sequence[Incident], evidence: L
 
 
 def _identities(
-    found: Sequence[Trouble], incidents: Sequence[Incident], around: Circumstances
+    found: Sequence[AlertGroup], incidents: Sequence[Incident], around: Circumstances
 ) -> tuple[list[str], dict[str, str]]:
     """Return the id of each trouble, and the incidents that were folded into another: {id: surviving id}."""
     of_key = _by_key(found)
@@ -94,7 +94,7 @@ def _identities(
     return ids, {folded: ids[n] for folded, n in claims}
 
 
-def _strangeness(trouble: Trouble, incident: Incident, number: int) -> tuple[bool, bool, int]:
+def _strangeness(trouble: AlertGroup, incident: Incident, number: int) -> tuple[bool, bool, int]:
     """Return how much less than others a trouble is what `incident` was opened for, or is about."""
     return new_id(trouble.root) != incident.id, trouble.root.key != incident.key, number
 
@@ -105,16 +105,16 @@ def _unused_id(root: Alert, used: Container[str]) -> str:
     return next(id_ for id_ in (new_id(root, n) for n in count()) if id_ not in used)
 
 
-def _by_key(found: Sequence[Trouble]) -> Mapping[Key, Mapping[int, Sequence[Alert]]]:
+def _by_key(found: Sequence[AlertGroup]) -> Mapping[AlertKey, Mapping[int, Sequence[Alert]]]:
     """Return the troubles that each key has alerts in, with these: else every incident would be compared with every trouble."""
-    known: dict[Key, dict[int, list[Alert]]] = {}
+    known: dict[AlertKey, dict[int, list[Alert]]] = {}
     for n, trouble in enumerate(found):
         for alert in trouble.alerts():
             known.setdefault(alert.key, {}).setdefault(n, []).append(alert)
     return known
 
 
-def _holders(incident: Incident, of_key: Mapping[Key, Mapping[int, Sequence[Alert]]], around: Circumstances) -> list[int]:
+def _holders(incident: Incident, of_key: Mapping[AlertKey, Mapping[int, Sequence[Alert]]], around: Circumstances) -> list[int]:
     """Return the troubles with an alert that `incident` was told for: same key, overlapping time."""
     holders: set[int] = set()
     for key in incident.alerts:
@@ -124,7 +124,7 @@ def _holders(incident: Incident, of_key: Mapping[Key, Mapping[int, Sequence[Aler
     return sorted(holders)
 
 
-def _holders_of_others(incident: Incident, of_key: Mapping[Key, Mapping[int, Sequence[Alert]]]) -> list[int]:
+def _holders_of_others(incident: Incident, of_key: Mapping[AlertKey, Mapping[int, Sequence[Alert]]]) -> list[int]:
     """Return the trouble that an incident is a part of by now whose entity is not kept apart any more."""
     scope, rule_id, entity = incident.key
     others = tuple((label, value if label == "cluster" else OTHERS) for label, value in entity)

@@ -6,9 +6,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from engine.incident.affected import AffectedAlerts, since, ties
 from engine.incident.decide import decide
-from engine.incident.vicinity import Vicinity, since, ties
-from engine.model.incidents import EVER, Alert, Blind, Evidence, Finding, Incident, Key, Roster, Sight, Verdict, sight
+from engine.model.incidents import (
+    EVER,
+    Alert,
+    AlertInterval,
+    AlertKey,
+    Evidence,
+    Finding,
+    Incident,
+    NotEvaluated,
+    Roster,
+    Verdict,
+    sight,
+)
 from engine.model.rules import Plan
 from engine.ports import Ledger
 from engine.quarantine import OF_THE_HOST, Quarantine, attempt
@@ -44,16 +56,16 @@ def regroup(plan: Plan, ledger: Ledger, quarantine: Quarantine | None = None) ->
         yield from revisions
 
 
-def _put(findings: Sequence[Finding], ledger: Ledger) -> Sequence[Sight]:
+def _put(findings: Sequence[Finding], ledger: Ledger) -> Sequence[AlertInterval]:
     return ledger.put_findings(
         [f for f in findings if isinstance(f, Verdict)],
         [f for f in findings if isinstance(f, Evidence)],
         [f for f in findings if isinstance(f, Roster)],
-        [f for f in findings if isinstance(f, Blind)],
+        [f for f in findings if isinstance(f, NotEvaluated)],
     )
 
 
-def _put_each(chunk: Sequence[Finding], ledger: Ledger, quarantine: Quarantine | None) -> Sequence[Sight]:
+def _put_each(chunk: Sequence[Finding], ledger: Ledger, quarantine: Quarantine | None) -> Sequence[AlertInterval]:
     """Store findings, all together or, where that raises, those that can be."""
     if quarantine is None:
         return _put(chunk, ledger)
@@ -72,7 +84,7 @@ def _matter(finding: Finding) -> Verdict | str:
 
 def _decided(
     scope: str,
-    alerts: Mapping[Key, tuple[Alert, ...]],
+    alerts: Mapping[AlertKey, tuple[Alert, ...]],
     incidents: Sequence[Incident],
     plan: Plan,
     ledger: Ledger,
@@ -80,7 +92,7 @@ def _decided(
 ) -> Sequence[Incident]:
     """Return the revisions that are decided. Of alerts that cannot be decided about at all nothing stays in the ledger."""
 
-    def decided(some: Mapping[Key, tuple[Alert, ...]]) -> Sequence[Incident]:
+    def decided(some: Mapping[AlertKey, tuple[Alert, ...]]) -> Sequence[Incident]:
         return decide(some, incidents, plan, ledger.roster(scope), ledger.evidence)
 
     if quarantine is None:
@@ -96,13 +108,13 @@ def _decided(
 
 
 def _sound(
-    alerts: Mapping[Key, tuple[Alert, ...]],
-    decided: Callable[[Mapping[Key, tuple[Alert, ...]]], object],
+    alerts: Mapping[AlertKey, tuple[Alert, ...]],
+    decided: Callable[[Mapping[AlertKey, tuple[Alert, ...]]], object],
     quarantine: Quarantine,
-) -> Mapping[Key, tuple[Alert, ...]]:
+) -> Mapping[AlertKey, tuple[Alert, ...]]:
     """Return as many of the alerts as can be decided about together; the others go into quarantine. Halving finds one among
     many in few decisions."""
-    sound: dict[Key, tuple[Alert, ...]] = {}
+    sound: dict[AlertKey, tuple[Alert, ...]] = {}
     waiting = [sorted(alerts)]
     while waiting:
         keys = waiting.pop()
@@ -126,12 +138,12 @@ class _Touched:
 
     def __init__(self, plan: Plan, ledger: Ledger) -> None:
         self._plan, self._ledger = plan, ledger
-        self._changed: dict[str, set[Sight]] = defaultdict(set)  # by scope: alerts as they are, and as they were before
+        self._changed: dict[str, set[AlertInterval]] = defaultdict(set)  # by scope: alerts as they are, and as they were before
         self._proofs: set[str] = set()  # events that are told, perhaps anew as they have gone on since
         self._whole: set[str] = set()
         self._scopes: set[str] = set()  # that something was said of
 
-    def take(self, chunk: Sequence[Finding], changed: Iterable[Sight]) -> None:
+    def take(self, chunk: Sequence[Finding], changed: Iterable[AlertInterval]) -> None:
         """Note what `chunk` touches; `changed` is what the ledger says of it."""
         verdicts = [f for f in chunk if isinstance(f, Verdict)]
         rosters = {f.scope for f in chunk if isinstance(f, Roster)}
@@ -143,7 +155,7 @@ class _Touched:
         for each in (*changed, *proven):
             self._changed[each.key[0]].add(each)
 
-    def scopes(self) -> Iterator[tuple[str, set[Sight] | None, Sequence[Incident]]]:
+    def scopes(self) -> Iterator[tuple[str, set[AlertInterval] | None, Sequence[Incident]]]:
         """Yield the scopes to decide now, and of each the alerts (None: all) and the incidents, oldest first."""
         for scope in sorted(self._scopes):
             if self._ledger.judged_by(scope) != self._plan.hash:
@@ -151,16 +163,16 @@ class _Touched:
                 self._ledger.put_judged(scope, self._plan.hash)
             yield scope, *((None, self._ledger.incidents(scope)) if scope in self._whole else self._affected(scope))
 
-    def _affected(self, scope: str) -> tuple[set[Sight], Sequence[Incident]]:
+    def _affected(self, scope: str) -> tuple[set[AlertInterval], Sequence[Incident]]:
         """Return what may be linked with what changed: alerts, the incidents that were told for them, what these were told
         for besides, and so on until nothing is left out that could decide about any of it."""
         known, changed = ties(self._plan), self._changed[scope]
-        vicinity, near, read_since = Vicinity((), known), set(changed), EVER
+        vicinity, near, read_since = AffectedAlerts((), known), set(changed), EVER
         told: Sequence[Incident] = ()
         while True:
             if (needed := since(near, told, known)) < read_since:
                 read_since = needed
-                vicinity = Vicinity({*self._ledger.sights(scope, needed), *changed}, known)
+                vicinity = AffectedAlerts({*self._ledger.sights(scope, needed), *changed}, known)
             near = vicinity.around(near)
             starts = {each.starts_at for each in near}  # who opened with one of these has the id that it would get
             candidates = self._ledger.incidents(scope, {each.key for each in near}, read_since)

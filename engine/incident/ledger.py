@@ -5,31 +5,44 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from engine.model.incidents import DAWN, EVER, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict, extent, sight
+from engine.model.incidents import (
+    DAWN,
+    EVER,
+    Alert,
+    AlertInterval,
+    AlertKey,
+    Evidence,
+    Incident,
+    NotEvaluated,
+    Roster,
+    Verdict,
+    extent,
+    sight,
+)
 
 
 class MemoryLedger:
     """Keeps everything it is told; answers like the incident store (tests/contracts/test_ledgers.py)."""
 
     def __init__(self) -> None:
-        self._alerts: dict[str, dict[Key, tuple[Alert, ...]]] = {}
+        self._alerts: dict[str, dict[AlertKey, tuple[Alert, ...]]] = {}
         self._incidents: dict[str, dict[str, Incident]] = {}
-        self._told: dict[Key, dict[str, None]] = {}  # ids of incidents, by every key that they ever were told for
+        self._told: dict[AlertKey, dict[str, None]] = {}  # ids of incidents, by every key that they ever were told for
         self._evidence: dict[str, Evidence] = {}
         self._rosters: dict[str, Roster] = {}
         self._judged: dict[str, str] = {}
-        self._blinds: dict[str, dict[Blind, None]] = {}
+        self._blinds: dict[str, dict[NotEvaluated, None]] = {}
 
     def put_findings(
         self,
         verdicts: Iterable[Verdict],
         evidence: Iterable[Evidence],
         rosters: Iterable[Roster],
-        blinds: Iterable[Blind],
-    ) -> Sequence[Sight]:
+        blinds: Iterable[NotEvaluated],
+    ) -> Sequence[AlertInterval]:
         """Store what correlation said, and return what changed by it (see ports.Ledger)."""
-        changed: list[Sight] = []
-        now: dict[Key, tuple[Alert, ...]] = {}
+        changed: list[AlertInterval] = []
+        now: dict[AlertKey, tuple[Alert, ...]] = {}
         for verdict in verdicts:
             earlier = now.get(verdict.key, self._alerts.get(verdict.key[0], {}).get(verdict.key, ()))
             now[verdict.key] = verdict.over(earlier)
@@ -47,12 +60,12 @@ class MemoryLedger:
         """Return every scope that something is known of, sorted."""
         return sorted({*self._alerts, *self._incidents})
 
-    def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
+    def alerts(self, scope: str, seen: Collection[AlertInterval] | None = None) -> Mapping[AlertKey, tuple[Alert, ...]]:
         """Return the alerts of `scope` by key, or those `seen` of them, each ordered by time."""
         every = self._alerts.get(scope, {})
         if seen is None:
             return {key: alerts for key, alerts in sorted(every.items()) if alerts}
-        starts: dict[Key, set[datetime]] = {}
+        starts: dict[AlertKey, set[datetime]] = {}
         for each in seen:
             starts.setdefault(each.key, set()).add(each.starts_at)
         found = {
@@ -60,12 +73,12 @@ class MemoryLedger:
         }
         return {key: alerts for key, alerts in found.items() if alerts}
 
-    def sights(self, scope: str, since: datetime) -> Sequence[Sight]:
+    def sights(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
         """Return when the alerts of `scope` were that were not over before `since`."""
         every = (sight(alert) for alerts in self._alerts.get(scope, {}).values() for alert in alerts)
         return [each for each in every if each.until is None or each.until >= since]
 
-    def incidents(self, scope: str, told_of: Collection[Key] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
+    def incidents(self, scope: str, told_of: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
         """Return the last revision of every incident of `scope`, or of those ever told of one of these keys, oldest first."""
         every = self._incidents.get(scope, {})
         if told_of is None:
@@ -90,7 +103,7 @@ class MemoryLedger:
         """Return the members known in `scope` (empty when none are)."""
         return self._rosters.get(scope, Roster(scope, {}))
 
-    def blinds(self, scope: str | None = None) -> Sequence[Blind]:
+    def blinds(self, scope: str | None = None) -> Sequence[NotEvaluated]:
         """Return what cannot be judged in `scope`, or anywhere when it is None."""
         scopes = sorted(self._blinds) if scope is None else [scope]
         found = (blind for name in scopes for blind in self._blinds.get(name, ()))
@@ -104,7 +117,7 @@ class MemoryLedger:
                 self._told.setdefault(key, {})[incident.id] = None
 
 
-def _changed(earlier: tuple[Alert, ...], now: tuple[Alert, ...]) -> Iterator[Sight]:
+def _changed(earlier: tuple[Alert, ...], now: tuple[Alert, ...]) -> Iterator[AlertInterval]:
     """Yield when alerts of one key were that are gone, told anew or new, as they were and as they are."""
     old, new = ({alert.starts_at: alert for alert in alerts} for alerts in (earlier, now))
     for start in old.keys() | new.keys():

@@ -1,4 +1,4 @@
-"""Which alert causes, continues or repeats which: links between alerts, decided from rules, keys and times (DESIGN 4.4)."""
+"""Which alert causes, continues or repeats which: links between alerts, decided from rules, keys and times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import accumulate, islice, pairwise
 
 from msgspec import Struct
 
-from engine.model.incidents import OTHERS, Alert, Key
+from engine.model.incidents import OTHERS, Alert, AlertKey
 from engine.model.rules import SEVERITIES, Continues, Explains, Plan, Rule
 
 MOST_CAUSES: int | None = 2  # of one rule, for one alert: which of them is the best, and whether there are others
@@ -26,7 +26,7 @@ class Cause(Struct, frozen=True):
     in_earnest: bool
 
 
-class Links(Struct, frozen=True):
+class AlertLinks(Struct, frozen=True):
     """Alerts by position, and what ties them.
 
     `parent`: the cause chosen for an alert; `others`: causes that were possible too. `same`: pairs that are one trouble
@@ -40,7 +40,7 @@ class Links(Struct, frozen=True):
     stage: Sequence[tuple[int, int]]
 
 
-def link(alerts: Sequence[Alert], plan: Plan) -> Links:
+def link(alerts: Sequence[Alert], plan: Plan) -> AlertLinks:
     """Return the links between `alerts`, of one scope and of rules of `plan`; their order does not matter to what is linked."""
     rules = plan.rules()
     silences = {c.rule.id for c in plan.correlations if c.absence is not None}
@@ -51,7 +51,7 @@ def link(alerts: Sequence[Alert], plan: Plan) -> Links:
     excused = {p for p, cause in best.items() if cause and alerts[cause.root].severity == SEVERITIES[0]}
     ranked = {p: list(_causes(p, alerts, ends, peers, explainers, excused)) if cause else [] for p, cause in best.items()}
     causes = {p: kept for p, kept in ranked.items() if kept}
-    return Links(
+    return AlertLinks(
         alerts,
         parent={position: kept[0].root for position, kept in causes.items()},
         others={position: tuple(cause.root for cause in kept[1:]) for position, kept in causes.items()},
@@ -251,17 +251,17 @@ def _retold(alerts: Sequence[Alert], peers: Peers) -> Iterator[tuple[int, int]]:
                 yield min(fuller, key=lambda p: (-_shared(alerts[p], alerts[vague]), alerts[p].starts_at, alerts[p].key)), vague
 
 
-def is_vague(key: Key) -> bool:
+def is_vague(key: AlertKey) -> bool:
     """Tell whether an entity lacks a value that its rule names entities by; all that are not kept apart are nobody's double."""
     return any(value.startswith("?") and value != OTHERS for _, value in key[2])
 
 
-def is_of_others(key: Key) -> bool:
+def is_of_others(key: AlertKey) -> bool:
     """Tell whether an entity stands for all of its rule that are not kept apart."""
     return any(value == OTHERS for _, value in key[2])
 
 
-def fills_in(full: Key, vague: Key) -> bool:
+def fills_in(full: AlertKey, vague: AlertKey) -> bool:
     """Tell whether `full` names all that `vague` names, and what it lacks."""
     known = dict(full[2])
     if not is_vague(vague) or is_vague(full) or is_of_others(full):
@@ -306,8 +306,8 @@ def _is_next(earlier: Alert, later: Alert, entry: Continues) -> bool:
     return timedelta(0) <= later.starts_at - earlier.starts_at and later.starts_at - earlier.last_seen <= within
 
 
-def _by_key(alerts: Iterable[Alert]) -> Mapping[Key, list[int]]:
-    found: dict[Key, list[int]] = defaultdict(list)
+def _by_key(alerts: Iterable[Alert]) -> Mapping[AlertKey, list[int]]:
+    found: dict[AlertKey, list[int]] = defaultdict(list)
     for position, alert in enumerate(alerts):
         found[alert.key].append(position)
     return found

@@ -1,7 +1,7 @@
 """Runbooks with their numbers filled in: prose, settings, and commands that a tired person pastes into a shell.
 
 A value that is missing reads `?` in prose, or what the rule says instead, and `${name:?}` in settings and commands: visible,
-and a shell refuses to run it. A log value enters a command only if it fits the characters of its type (DESIGN 5 "Commands");
+and a shell refuses to run it. A log value enters a command only if it fits the characters of its type;
 else it counts as missing.
 """
 
@@ -58,7 +58,7 @@ def command(argv: Iterable[Template], environment: Environment) -> str:
     return " ".join(_argument(template, environment) for template in argv)
 
 
-class Words(Struct, frozen=True):
+class RunbookText(Struct, frozen=True):
     """What a rule says, to be filled in."""
 
     title: Template
@@ -66,11 +66,11 @@ class Words(Struct, frozen=True):
     impact: Template
 
 
-def words(rule: Rule, environment: Environment) -> Words:
+def words(rule: Rule, environment: Environment) -> RunbookText:
     """Return what `rule` says: in the words of the first of its cases that surely holds, its own where that one has none."""
-    own = Words(rule.title, rule.runbook.cause, rule.runbook.impact)
+    own = RunbookText(rule.title, rule.runbook.cause, rule.runbook.impact)
     case = next((each for each in rule.runbook.cases if evaluate(each.when, environment) is True), None)
-    return own if case is None else Words(case.title or own.title, case.cause, case.impact or own.impact)
+    return own if case is None else RunbookText(case.title or own.title, case.cause, case.impact or own.impact)
 
 
 def fitting(steps: Sequence[Step], environment: Environment) -> Sequence[Step]:

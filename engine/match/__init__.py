@@ -5,6 +5,6 @@ Nothing here depends on the order of sources: an event's matches are a function 
 
 from engine.match.matcher import Matcher
 from engine.match.redact import Redactor, redact, redactor_of
-from engine.match.stream import match, matched_of
+from engine.match.stream import Observer, match, matched_of
 
-__all__ = ["Matcher", "Redactor", "match", "matched_of", "redact", "redactor_of"]
+__all__ = ["Matcher", "Observer", "Redactor", "match", "matched_of", "redact", "redactor_of"]

@@ -14,11 +14,11 @@ from engine.model.matches import Value
 from engine.model.rules import Captured, Test
 
 Captures = Mapping[str, Value]
-Check = Callable[[Fields], Captures | None]
+FieldCheck = Callable[[Fields], Captures | None]
 
 NOTHING: Captures = {}
 
-_Hole = tuple[str, int, str]  # name, group, type
+_CapturedGroup = tuple[str, int, str]  # name, group, type
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "gt": operator.gt,
@@ -34,7 +34,7 @@ _AFFIX: Mapping[str, Callable[[bytes, bytes], bool]] = {
 EXPRESSION_MEMORY = 64 << 20
 
 
-def compile_check(test: Test) -> Check:
+def compile_check(test: Test) -> FieldCheck:
     """Return the function that answers `test`. Raises ValueError for an operator that does not exist."""
     if test.op in ("pattern", "re"):
         return _search(test)
@@ -47,7 +47,7 @@ def compile_check(test: Test) -> Check:
     raise ValueError(f"no such operator: {test.op}")
 
 
-def all_of(checks: Sequence[Check]) -> Check:
+def all_of(checks: Sequence[FieldCheck]) -> FieldCheck:
     """Return a check that holds when every one of `checks` does; the captures of earlier ones win."""
     if len(checks) == 1:
         return checks[0]
@@ -64,7 +64,7 @@ def all_of(checks: Sequence[Check]) -> Check:
     return check
 
 
-def any_of(checks: Sequence[Check]) -> Check:
+def any_of(checks: Sequence[FieldCheck]) -> FieldCheck:
     """Return a check that answers like the first of `checks` that holds."""
     if len(checks) == 1:
         return checks[0]
@@ -89,7 +89,7 @@ def expression(regex: str, nocase: bool = False) -> re2._Regexp:
     return re2.compile(regex, options)
 
 
-def _search(test: Test) -> Check:
+def _search(test: Test) -> FieldCheck:
     literals = () if test.nocase else tuple(encoded(text) for text in test.literals)
     field, captures, regex, nocase = test.field, _captures(test.captures), test.regex, test.nocase
 
@@ -126,14 +126,14 @@ def _first(found: Iterable[Captures | None]) -> Captures | None:
     return next((captures for captures in found if captures is not None), None)
 
 
-def _typed(hit: re2._Match, holes: Sequence[_Hole]) -> Captures:
+def _typed(hit: re2._Match, holes: Sequence[_CapturedGroup]) -> Captures:
     """Return the captured values by name; a hole that took no part has none."""
     return {
         name: typed(text.decode("utf-8", "replace"), type_) for name, group, type_ in holes if (text := hit[group]) is not None
     }
 
 
-def _equal(hit: re2._Match, holes: Sequence[_Hole]) -> Captures | None:
+def _equal(hit: re2._Match, holes: Sequence[_CapturedGroup]) -> Captures | None:
     """Return the captured values by name, of which the first type counts; None when one name holds different texts."""
     texts: dict[str, bytes] = {}
     for name, group, _ in holes:
@@ -144,7 +144,7 @@ def _equal(hit: re2._Match, holes: Sequence[_Hole]) -> Captures | None:
     return _typed(hit, [first[name] for name in texts])
 
 
-def _affix(test: Test) -> Check:
+def _affix(test: Test) -> FieldCheck:
     holds, field = _AFFIX[test.op], test.field
     if test.nocase:
         sought = folded(encoded(test.value))
@@ -153,7 +153,7 @@ def _affix(test: Test) -> Check:
     return lambda fields: NOTHING if any(holds(value, wanted) for value in fields.values(field)) else None
 
 
-def _compare(test: Test) -> Check:
+def _compare(test: Test) -> FieldCheck:
     holds, field, bound = _COMPARE[test.op], test.field, float(test.value)
 
     def check(fields: Fields) -> Captures | None:
@@ -163,7 +163,7 @@ def _compare(test: Test) -> Check:
     return check
 
 
-def _exists(test: Test) -> Check:
+def _exists(test: Test) -> FieldCheck:
     wanted, field = test.value == "true", test.field
     return lambda fields: NOTHING if bool(fields.values(field)) is wanted else None
 

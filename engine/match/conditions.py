@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 
 from engine.match.checks import Captures
-from engine.model.expressions import UNKNOWN, Binary, Expression, Name, Unary, evaluate
+from engine.model.expressions import UNKNOWN, Binary, Expression, NameExpression, Unary, evaluate
 from engine.model.matches import Value
 
-Holds = Callable[[Set[str], Captures], bool]  # which items hold, and what they capture
+MatchCondition = Callable[[Set[str], Captures], bool]  # which items hold, and what they capture
 
 
-def condition_of(expression: Expression, items: Set[str]) -> Holds:
+def condition_of(expression: Expression, items: Set[str]) -> MatchCondition:
     """Return the function that tells whether a condition over `items` and captures evaluates to True; an item's name wins.
 
     It stops where `evaluate` would, at the first side that decides.
     """
     match expression:
-        case Name(name) if name in items:
+        case NameExpression(name) if name in items:
             return _truth(expression, items)
         case Unary("not") | Binary("and" | "or"):
             return _truth(expression, items)
     return lambda held, captures: evaluate(expression, _names(held, captures, items)) is True  # a number is no answer
 
 
-def _truth(expression: Expression, items: Set[str]) -> Holds:
+def _truth(expression: Expression, items: Set[str]) -> MatchCondition:
     """Return the function that tells whether a side of `and` or `or` counts as true: neither false nor unknown."""
     match expression:
-        case Name(name) if name in items:
+        case NameExpression(name) if name in items:
             return lambda held, _captures: name in held
         case Unary("not", operand) if _of_items(operand, items):  # which are never unknown
             negated = _truth(operand, items)
@@ -44,7 +44,7 @@ def _names(held: Set[str], captures: Captures, items: Set[str]) -> Mapping[str, 
 def _of_items(expression: Expression, items: Set[str]) -> bool:
     """Tell whether `expression` asks of nothing but whether items hold."""
     match expression:
-        case Name(name):
+        case NameExpression(name):
             return name in items
         case Unary("not", operand):
             return _of_items(operand, items)
@@ -53,7 +53,7 @@ def _of_items(expression: Expression, items: Set[str]) -> bool:
     return False
 
 
-def _chain(op: str, sides: list[Holds]) -> Holds:
+def _chain(op: str, sides: list[MatchCondition]) -> MatchCondition:
     decided_by = op == "or"
 
     def chain(held: Set[str], captures: Captures) -> bool:

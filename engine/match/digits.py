@@ -17,7 +17,7 @@ from engine.match.checks import expression
 from engine.match.gate import Gate
 from engine.match.signs import Signs
 from engine.model.rules import Test
-from engine.ports import Kept
+from engine.ports import Cache
 
 DIGITS = "0123456789"
 ALIKE = bytes.maketrans(DIGITS.encode(), b"0" * len(DIGITS))  # what texts that differ in digits only become equal by
@@ -70,7 +70,7 @@ class Numerals:
         kept: where what takes long to make may lie ready.
     """
 
-    def __init__(self, numeric: Iterable[Numeric], kept: Kept | None = None) -> None:
+    def __init__(self, numeric: Iterable[Numeric], kept: Cache | None = None) -> None:
         self._numeric = tuple(numeric)
         self._gate = Gate([_widened(each.signs) for each in self._numeric], kept)
 

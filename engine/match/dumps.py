@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from engine.match.checks import Captures, Check
+from engine.match.checks import Captures, FieldCheck
 from engine.match.fields import Fields
 from engine.match.signs import Signs
 from engine.model.configs import CLIENT_ID, GROUP_ID
@@ -14,7 +14,7 @@ _LINE = re.compile(r"^[ \t]*([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$", re.MULTILI
 _EMPTY = ("", "null", "[hidden]")  # values that say nothing
 
 
-def dump_check(kind: str, names: Set[str]) -> Check:
+def dump_check(kind: str, names: Set[str]) -> FieldCheck:
     """Return the check for a configuration of class `kind`; it captures `names` and whose configuration it is."""
     heading, wanted = f"{kind} values:", {*names, CLIENT_ID, GROUP_ID}
 

@@ -21,7 +21,7 @@ from engine.match import certain
 from engine.match.certain import Telling, all_certain_texts, certain_texts, most_telling
 from engine.match.checks import expression
 from engine.match.signs import Signs, kept_name
-from engine.ports import Kept
+from engine.ports import Cache
 
 WIDTH = 4  # bytes that are looked up as one number
 _FLAGS = re.compile(r"(?:\(\?[ims]+\))*")
@@ -45,7 +45,7 @@ class Gate:
 
     __slots__ = ("_always", "_bearers", "_needed", "_plain", "_telling", "_unsure")
 
-    def __init__(self, signs: Sequence[Signs], kept: Kept | None = None) -> None:
+    def __init__(self, signs: Sequence[Signs], kept: Cache | None = None) -> None:
         """Number the things as their signs stand in `signs`."""
         self._always = frozenset(number for number, each in enumerate(signs) if not each.regexes)
         bearers: dict[str, list[int]] = {}
@@ -110,7 +110,7 @@ def _lowered(text: bytes) -> bytes:
     return low
 
 
-def _texts_of(regexes: tuple[str, ...], kept: Kept | None) -> Sequence[_Text]:
+def _texts_of(regexes: tuple[str, ...], kept: Cache | None) -> Sequence[_Text]:
     if kept is None:
         return _texts(regexes)
     name = f"{kept_name('gate', regexes, (__file__, certain.__file__))}.json"

@@ -9,7 +9,8 @@ from itertools import starmap
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.match.checks import NOTHING, Captures, Check, all_of, any_of, compile_check
+from engine.identity_cache import remembered
+from engine.match.checks import NOTHING, Captures, FieldCheck, all_of, any_of, compile_check
 from engine.match.conditions import condition_of
 from engine.match.digits import Numerals, Numeric, blind
 from engine.match.dumps import dump_check, dump_signs
@@ -24,8 +25,7 @@ from engine.model.expressions import Expression, evaluate, names
 from engine.model.matches import Match
 from engine.model.records import Labels, LogEvent
 from engine.model.rules import Component, Heartbeat, Item, Plan, Signature, Test
-from engine.ports import Kept
-from engine.remembered import remembered
+from engine.ports import Cache
 
 _NAMES = "/names"
 
@@ -41,7 +41,7 @@ class _Sought(Struct, frozen=True):
 
     rule_id: str
     signs: Signs
-    check: Callable[[_Known], Check]
+    check: Callable[[_Known], FieldCheck]
     numeric: Callable[[], Iterable[Numeric]]
 
 
@@ -56,12 +56,12 @@ class Matcher:
         redact: takes secrets out of texts as the plan says.
     """
 
-    def __init__(self, plan: Plan, kept: Kept | None = None) -> None:
+    def __init__(self, plan: Plan, kept: Cache | None = None) -> None:
         self._plan, self._kept, self.redact = plan, kept, redactor_of(plan.redaction)
         self._sought = tuple(_sought(plan, signs_in(plan, kept)))
         self._gate = Gate([each.signs for each in self._sought], kept)
         self._known = frozenset(regex for each in self._sought for regex in each.signs.regexes)
-        self._checks: dict[int, Check] = {}
+        self._checks: dict[int, FieldCheck] = {}
 
     def screen(self, also: Iterable[str] = ()) -> Screen:
         """Return what tells which texts may bear a match, or one of the expressions `also`."""
@@ -117,7 +117,7 @@ class Matcher:
         """The fields that tests look at."""
         return frozenset(test.field for test in _tests_in(self._plan))
 
-    def _check(self, number: int) -> Check:
+    def _check(self, number: int) -> FieldCheck:
         check = self._checks.get(number)
         if check is None:
             check = self._checks[number] = self._sought[number].check(self._known)
@@ -198,7 +198,7 @@ def _numeric_tests(groups: Iterable[Sequence[Test]], signs: Signs) -> Iterable[N
     return [Numeric(own if own.regexes else signs, tests) for own, tests in found if tests]
 
 
-def _signature_check(signature: Signature, known: _Known) -> Check:
+def _signature_check(signature: Signature, known: _Known) -> FieldCheck:
     condition, items = signature.condition, signature.items
     decisive = names(condition)
     deciding = {item.name: _any_group(item.any_of, known) for item in items if item.name in decisive}
@@ -206,7 +206,7 @@ def _signature_check(signature: Signature, known: _Known) -> Check:
     return _excepting(signature, from_loggers(_condition_check(condition, deciding, adding), signature.loggers), known)
 
 
-def _excepting(signature: Signature, check: Check, known: _Known) -> Check:
+def _excepting(signature: Signature, check: FieldCheck, known: _Known) -> FieldCheck:
     """Return `check` without the events that the signature's exceptions leave out; what is unknown is no exception."""
     unless = signature.unless
     excepted = _any_group(signature.exceptions.any_of, known) if signature.exceptions is not None else None
@@ -222,7 +222,7 @@ def _excepting(signature: Signature, check: Check, known: _Known) -> Check:
     return checked
 
 
-def _condition_check(condition: Expression, deciding: Mapping[str, Check], adding: Sequence[Check]) -> Check:
+def _condition_check(condition: Expression, deciding: Mapping[str, FieldCheck], adding: Sequence[FieldCheck]) -> FieldCheck:
     """Return the check of a whole detection: captures of the items that decide come before those of the others."""
     holds = condition_of(condition, deciding.keys())
 
@@ -245,11 +245,11 @@ def _merged(some: Iterable[Captures]) -> Captures:
     return merged
 
 
-def _any_group(groups: Iterable[Sequence[Test]], known: _Known) -> Check:
+def _any_group(groups: Iterable[Sequence[Test]], known: _Known) -> FieldCheck:
     return any_of([_group_check(tests, known) for tests in groups])
 
 
-def _group_check(tests: Sequence[Test], known: _Known) -> Check:
+def _group_check(tests: Sequence[Test], known: _Known) -> FieldCheck:
     """Return the check of tests that must all hold; without one of their signs, where those are looked for, none is asked."""
     check, signs = all_of([compile_check(test) for test in tests]), test_signs([tests]).regexes
     if not signs or not known.issuperset(signs):
@@ -258,7 +258,7 @@ def _group_check(tests: Sequence[Test], known: _Known) -> Check:
 
 
 def _component_lines(component: Component) -> list[_Sought]:
-    """Return the lines in which a process of `component` says who it is, what version, and that it lives (DESIGN 4.1)."""
+    """Return the lines in which a process of `component` says who it is, what version, and that it lives."""
     lines = [_any(f"component:{component.name}/{kind}", tests) for kind, tests in _kinds(component) if tests]
     if component.loggers:
         lines = [replace(each, check=_own_words(component)) if each.rule_id.endswith(_NAMES) else each for each in lines]
@@ -275,7 +275,7 @@ def _any(name: str, tests: Sequence[Test]) -> _Sought:
     return _Sought(name, signs, lambda known: _any_group(groups, known), lambda: _numeric_tests(groups, signs))
 
 
-def _own_words(component: Component) -> Callable[[_Known], Check]:
+def _own_words(component: Component) -> Callable[[_Known], FieldCheck]:
     """Return what makes the check of the lines in which a process names itself. Their signs are those of the names anywhere."""
     groups = [(test.at_beginning(),) for test in component.names]
     return lambda _known: from_loggers(_any_group(groups, frozenset()), component.loggers)
@@ -285,7 +285,7 @@ def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:
     """Return a heartbeat line; `beat` tells which of the component's heartbeats it is, `every_s` its cadence."""
     said: Captures = {"beat": index, "every_s": beat.every_s}
     holds = compile_check(beat.test)
-    check: Check = lambda fields: said if holds(fields) is not None else None  # noqa: E731
+    check: FieldCheck = lambda fields: said if holds(fields) is not None else None  # noqa: E731
     signs = test_signs([(beat.test,)])
     return _Sought(
         f"component:{component.name}/heartbeat", signs, lambda _known: check, lambda: _numeric_tests([(beat.test,)], signs)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from engine.match.checks import EXPRESSION_MEMORY, expression
 from engine.match.digits import widened
 from engine.match.signs import Signs, kept_name
-from engine.ports import Kept
+from engine.ports import Cache
 
 KNOWN_BYTES = 8 << 20  # of events that are remembered
 AUDIT_EVERY = 256  # batches of new events: one of them is searched by RE2 too
@@ -59,7 +59,7 @@ class Screen:
     """
 
     def __init__(
-        self, counted: Iterable[Signs], named: Iterable[Signs] = (), kept: Kept | None = None, database: bool = True
+        self, counted: Iterable[Signs], named: Iterable[Signs] = (), kept: Cache | None = None, database: bool = True
     ) -> None:
         some, others = list(named), list(counted)
         given = [*others, *some]
@@ -166,7 +166,7 @@ class Screen:
         return found
 
 
-def _hyperscan(regexes: Sequence[str], alike: Set[str], kept: Kept | None) -> _Find | None:
+def _hyperscan(regexes: Sequence[str], alike: Set[str], kept: Cache | None) -> _Find | None:
     """Find with Hyperscan; None where it is not installed. What is in `alike` is named."""
     try:
         import hyperscan  # noqa: PLC0415  (not on every machine, and for long logs only)
@@ -189,7 +189,7 @@ def _hyperscan(regexes: Sequence[str], alike: Set[str], kept: Kept | None) -> _F
     return find
 
 
-def _database(hyperscan: Any, regexes: Sequence[str], flags: Sequence[int], kept: Kept | None) -> Any:
+def _database(hyperscan: Any, regexes: Sequence[str], flags: Sequence[int], kept: Cache | None) -> Any:
     """Return the database that was kept, if it can be used here: Hyperscan looks at its checksum, version and processor."""
     name = f"{kept_name('screen', (hyperscan.__version__, *map(str, flags), *regexes))}.hs"
     stored = kept.load(name) if kept is not None else None

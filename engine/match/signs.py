@@ -17,9 +17,9 @@ from msgspec import Struct
 from engine.codec import dumps, loads
 from engine.match import certain
 from engine.match.certain import certain_texts, solid_part
-from engine.model.expressions import Binary, Expression, Name
+from engine.model.expressions import Binary, Expression, NameExpression
 from engine.model.rules import BEGINNING, Item, Plan, Test
-from engine.ports import Kept
+from engine.ports import Cache
 
 _NAMED_GROUP = re.compile(r"(?<!\\)\(\?P?<\w+>")
 _BEGUN = re.compile(rf"{re.escape(BEGINNING)}\(\?:(.*)\)", re.DOTALL)  # as Test.at_beginning writes it
@@ -37,7 +37,7 @@ class Signs(Struct, frozen=True):
     whole: bool = False
 
 
-def signs_in(plan: Plan, kept: Kept | None = None) -> Mapping[str, Signs]:
+def signs_in(plan: Plan, kept: Cache | None = None) -> Mapping[str, Signs]:
     """Return the signs of each signature of `plan`, by rule id.
 
     Args:
@@ -78,7 +78,7 @@ def test_signs(groups: Iterable[Sequence[Test]]) -> Signs:
 
 def _signs(items: Mapping[str, Signs], condition: Expression) -> Signs:
     match condition:
-        case Name(name):
+        case NameExpression(name):
             return items.get(name, Signs())
         case Binary("and", left, right):
             return max(_signs(items, left), _signs(items, right), key=_weight)

@@ -10,13 +10,13 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from engine.match.checks import Captures, Check, expression
+from engine.match.checks import Captures, FieldCheck, expression
 from engine.match.fields import Fields
 
 _CLASS_ALONE = r"[A-Z][A-Za-z0-9_$]*\z"  # a layout that prints no packages
 
 
-def from_loggers(check: Check, packages: Sequence[str]) -> Check:
+def from_loggers(check: FieldCheck, packages: Sequence[str]) -> FieldCheck:
     """Return `check` without events whose logger is below none of `packages`; one that has no logger stays."""
     if not packages:
         return check

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from engine.match.heard import Heard
+from engine.match.activity import ActivityTracker
 from engine.match.matcher import Matcher, matcher_of
-from engine.model.matches import Match, Seen
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import LogEvent, Progress, Tick
 from engine.model.rules import Plan
 from engine.quarantine import OF_THE_HOST, Quarantine, attempt
@@ -19,13 +19,13 @@ def match(
     plan: Plan,
     observe: Observer | None = None,
     quarantine: Quarantine | None = None,
-) -> Iterator[Match | Seen | Progress | Tick]:
+) -> Iterator[Match | ActivitySpan | Progress | Tick]:
     """Yield the matches of every event, and the spans in which each source was heard from.
 
     A span comes out when its source pauses, at the end, and before any Progress or Tick: what those say is then judged with
     everything that was read before them. `observe` is called once for each event with its matches.
     """
-    matcher, heard = matcher_of(plan), Heard()
+    matcher, heard = matcher_of(plan), ActivityTracker()
     for item in events:
         if not isinstance(item, LogEvent):
             yield from heard.close()

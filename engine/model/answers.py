@@ -1,4 +1,4 @@
-"""An incident as the JSON value of DESIGN 6.1, the same in a scan and on the pages. Keys may be added, never changed."""
+"""An incident as a JSON value, the same in a scan and on the pages. Keys may be added, never changed."""
 
 from __future__ import annotations
 

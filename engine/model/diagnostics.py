@@ -1,4 +1,4 @@
-"""A finding about a file: stable code, place, plain sentence, help (DESIGN 5; style of ruff and rustc)."""
+"""A finding about a file: stable code, place, plain sentence, help, in the style of ruff and rustc."""
 
 from __future__ import annotations
 

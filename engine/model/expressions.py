@@ -1,4 +1,4 @@
-"""Expressions of conditions, templates and escalations: a small tree and its three-valued evaluation (DESIGN 5).
+"""Expressions of conditions, templates and escalations: a small tree and its three-valued evaluation.
 
 The parser lives in `engine/dsl`; here is what every stage needs to evaluate. No names are looked up outside the given
 environment, no attribute is read, nothing is called but the functions of FUNCTIONS.
@@ -37,7 +37,7 @@ class Literal(Struct, frozen=True, tag=True):
     unit: str = ""
 
 
-class Name(Struct, frozen=True, tag=True):
+class NameExpression(Struct, frozen=True, tag=True):
     """A detection item, a capture or a context value; `x.all` and the like are single names here."""
 
     name: str
@@ -65,7 +65,7 @@ class Call(Struct, frozen=True, tag=True):
     arguments: tuple[Expression, ...]
 
 
-Expression: TypeAlias = Literal | Name | Unary | Binary | Call
+Expression: TypeAlias = Literal | NameExpression | Unary | Binary | Call
 
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # org.apache.kafka.common.internals.Topic
@@ -138,7 +138,7 @@ def evaluate(expression: Expression, environment: Environment) -> Result:
     match expression:
         case Literal(value):
             return value
-        case Name(name):
+        case NameExpression(name):
             return environment.get(name, UNKNOWN)
         case Unary(op, operand):
             return _apply(_UNARY[op], [evaluate(operand, environment)])
@@ -156,7 +156,7 @@ def evaluate(expression: Expression, environment: Environment) -> Result:
 def names(expression: Expression) -> frozenset[str]:
     """Return every name that `expression` refers to."""
     match expression:
-        case Name(name):
+        case NameExpression(name):
             return frozenset((name,))
         case Unary(_, operand):
             return names(operand)

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from engine.model.matches import Value
 from engine.model.records import Labels
 
-Key = tuple[str, str, tuple[tuple[str, str], ...]]  # scope, rule id, entity as sorted (label, value) pairs
+AlertKey = tuple[str, str, tuple[tuple[str, str], ...]]  # scope, rule id, entity as sorted (label, value) pairs
 
 OTHERS = "?*"  # in an entity: stands for all that are not kept apart, as they are too many
 
@@ -38,7 +38,7 @@ class Alert(Struct, frozen=True):
     it printed it (engine/model/configs), by class and name: {"ProducerConfig max.request.size": "1048576"}.
     """
 
-    key: Key
+    key: AlertKey
     status: str
     severity: str
     starts_at: datetime
@@ -59,26 +59,26 @@ class Alert(Struct, frozen=True):
 DAWN, EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-class Sight(Struct, frozen=True):
+class AlertInterval(Struct, frozen=True):
     """When a rule held for an entity: as much of an alert as says what it may have to do with. `until` is EVER while it is not
     over, and None when its lines bear no time."""
 
-    key: Key
+    key: AlertKey
     starts_at: datetime
     until: datetime | None
 
 
-def sight(alert: Alert) -> Sight:
+def sight(alert: Alert) -> AlertInterval:
     """Return when an alert was."""
     end = EVER if alert.ends_at is None else max(alert.ends_at, alert.last_seen)
-    return Sight(alert.key, alert.starts_at, end if alert.dated else None)
+    return AlertInterval(alert.key, alert.starts_at, end if alert.dated else None)
 
 
 class Verdict(Struct, frozen=True):
     """What a rule says now of one entity, ordered by time: replaces what it said before, except alerts that started before
     `final_before` and are not repeated here: they are final, or have not changed."""
 
-    key: Key
+    key: AlertKey
     alerts: tuple[Alert, ...]
     final_before: datetime | None = None
 
@@ -113,7 +113,7 @@ class Roster(Struct, frozen=True):
     members: Mapping[str, tuple[str, ...]]
 
 
-class Blind(Struct, frozen=True):
+class NotEvaluated(Struct, frozen=True):
     """Something tocsin cannot judge in a scope, and why: an unbound source, an absence never armed, a rule of other versions.
 
     An empty `what` takes back everything said before of the scope: the list that follows it is the whole list.
@@ -124,7 +124,7 @@ class Blind(Struct, frozen=True):
     why: str
 
 
-Finding = Verdict | Evidence | Roster | Blind
+Finding = Verdict | Evidence | Roster | NotEvaluated
 
 
 class RenderedStep(Struct, frozen=True):
@@ -156,7 +156,7 @@ class Incident(Struct, frozen=True):
     """
 
     id: str
-    key: Key
+    key: AlertKey
     revision: int
     rule: str
     title: str
@@ -182,7 +182,7 @@ class Incident(Struct, frozen=True):
     why: str = ""
     merged_into: str | None = None
     pending: bool = False
-    alerts: tuple[Key, ...] = ()  # the keys of its alerts: root first
+    alerts: tuple[AlertKey, ...] = ()  # the keys of its alerts: root first
     opened_at: datetime | None = None  # event time of the first alert when it was opened
 
 

@@ -61,7 +61,7 @@ class Kibana(Struct, frozen=True):
         return " and ".join(f'{name}: "{_quoted(value)}"' for name, value in known if value)
 
 
-class Links(Struct, frozen=True):
+class LinkTargets(Struct, frozen=True):
     """Where a reader can go on from an incident. Empty parts give no link; `public_url` has no slash at its end."""
 
     public_url: str = ""
@@ -82,7 +82,7 @@ class Links(Struct, frozen=True):
             yield Link("kibana", address)
 
 
-NO_LINKS = Links()
+NO_LINKS = LinkTargets()
 
 
 def _times(start: datetime, end: datetime) -> str:

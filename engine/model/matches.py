@@ -16,7 +16,7 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
     """A signature seen in one event; text and captures are already redacted.
 
     At most one per (signature, event). `at` is event time, or ingest time when not `dated`. `text` is the evidence, at most
-    4 kB. `rule_id` may also name a component's own line: `component:<name>/names`, `/version` or `/heartbeat` (DESIGN 4.1).
+    4 kB. `rule_id` may also name a component's own line: `component:<name>/names`, `/version` or `/heartbeat`.
     """
 
     rule_id: str
@@ -30,7 +30,7 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
     text: str = ""
 
 
-class Seen(Struct, frozen=True, gc=False):
+class ActivitySpan(Struct, frozen=True, gc=False):
     """`source_id` printed something at `first`, at `last`, and never paused for as long as SEEN_GAP_S between the two.
 
     Unions of these spans do not depend on how the input was cut into batches. Only dated events count. `place` is the position

@@ -32,7 +32,7 @@ class Reason(str, Enum):
     TEST = "test"
 
 
-class State(str, Enum):
+class DeliveryState(str, Enum):
     """Where a delivery stands. Found `sending` at the start: the process ended during the attempt, its outcome is unknown.
 
     `muted` waits for the end of a silence or a time interval; `backfill` was old when it was first seen, and is told in a
@@ -49,7 +49,7 @@ class State(str, Enum):
     FOLDED = "folded"
 
 
-class Told(Struct, frozen=True):
+class NotificationLog(Struct, frozen=True):
     """What a receiver knows of an incident since `at`. `marks` are the receiver's own (a Slack channel and message).
 
     `digest`: the digest it was told in; empty when it has a message of its own.
@@ -85,10 +85,10 @@ class Receipt(Struct, frozen=True):
     """How an attempt went: delivered; retry_later, in `after_s` seconds if the receiver said so; or rejected, `why`.
 
     `unsure`: it may have been delivered all the same. `marks`: what the receiver wants back next time, also after a failure
-    half way; None leaves what is known of it. `messages`: how many were sent, for the pacing of its lane.
+    half way; None leaves what is known of it. `messages`: how many were sent, for the pacing of its rate limit key.
     """
 
-    state: State
+    state: DeliveryState
     why: str = ""
     after_s: float | None = None
     unsure: bool = False
@@ -110,7 +110,7 @@ class Delivery(Struct, frozen=True):
     reason: Reason
     known_at: datetime
     due_at: datetime
-    state: State = State.QUEUED
+    state: DeliveryState = DeliveryState.QUEUED
     news: str = ""
     attempts: int = 0
     attempt_at: datetime | None = None
@@ -128,7 +128,7 @@ class Settlement(Struct, frozen=True):
 
     entry: Delivery
     at: datetime
-    told: Told | None = None
+    told: NotificationLog | None = None
     is_attempt: bool = True
 
 
@@ -139,15 +139,15 @@ class Attempt(Struct, frozen=True):
     revision: int
     reason: Reason
     at: datetime
-    outcome: State
+    outcome: DeliveryState
     why: str = ""
 
 
-class Standing(Struct, frozen=True):
+class ReceiverStatus(Struct, frozen=True):
     """How it stands between a receiver and an incident: what is on its way or was sent last, what the receiver knows, and how
     many attempts were delivered."""
 
     receiver: str
     entry: Delivery | None
-    told: Told | None
+    told: NotificationLog | None
     delivered: int

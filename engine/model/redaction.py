@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
+
+Redact = Callable[[str], str]  # returns a text without its secrets
 
 
 class Redaction(Struct, frozen=True):

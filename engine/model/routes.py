@@ -11,7 +11,7 @@ GROUP_INTERVAL_S = 300.0
 REPEAT_INTERVAL_S = 4 * 3600.0
 
 
-class Matcher(Struct, frozen=True):
+class LabelMatcher(Struct, frozen=True):
     """A condition on one label. `op`: = != =~ !~; the last two take a whole-value RE2 expression. A missing label is empty."""
 
     label: str
@@ -69,7 +69,7 @@ class Route(Struct, frozen=True):
     `goes_on` one are tried as well (`continue` in the configuration)."""
 
     receiver: str
-    matchers: tuple[Matcher, ...] = ()
+    matchers: tuple[LabelMatcher, ...] = ()
     timings: Timings = field(default_factory=Timings)
     goes_on: bool = False
     routes: tuple[Route, ...] = ()
@@ -80,7 +80,7 @@ class Silence(Struct, frozen=True):
     """Nobody is told of incidents that all `matchers` fit, from `starts_at` until before `ends_at`."""
 
     id: str
-    matchers: tuple[Matcher, ...]
+    matchers: tuple[LabelMatcher, ...]
     starts_at: datetime
     ends_at: datetime
     comment: str = ""

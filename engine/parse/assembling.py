@@ -16,7 +16,7 @@ from engine import codec
 from engine.model.records import Block, Labels, Progress, Record, Tick
 from engine.model.rules import Format
 from engine.parse.headers import header_book
-from engine.parse.open_block import Head, OpenBlock, opened_by, reopened
+from engine.parse.open_block import OpenBlock, OpenHead, opened_by, reopened
 from engine.quarantine import Quarantine, attempt
 
 
@@ -123,7 +123,7 @@ class Assembler:
         """Return the open block of a source; the first time in mid-stream, the head of the slice."""
         held = self._open.get(source_id)
         if held is None and self._mid_stream and source_id not in self._met:
-            held = self._open[source_id] = Head()
+            held = self._open[source_id] = OpenHead()
         self._met.add(source_id)
         return held
 

@@ -12,8 +12,8 @@ from typing import Any
 import re2
 from msgspec import Struct, field
 
+from engine.identity_cache import remembered
 from engine.model.rules import Format
-from engine.remembered import remembered
 
 GENERIC_RANK = 90  # formats from here on take any line with a stamp: they do not vouch that it bears no wrapper
 _FIELDS = ("time", "level", "logger", "thread", "message")

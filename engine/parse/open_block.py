@@ -69,7 +69,7 @@ class Bare(OpenBlock):
         return self._awaits or continues(record.text)
 
 
-class Document(OpenBlock):
+class OpenDocument(OpenBlock):
     """A JSON document: takes everything until its braces balance."""
 
     def __init__(self, headed: bool) -> None:
@@ -86,7 +86,7 @@ class Document(OpenBlock):
         return True
 
 
-class Head(OpenBlock):
+class OpenHead(OpenBlock):
     """What a slice holds before its first header: whose it is, only the slice before knows.
 
     Once the head is longer than any block may be, whatever was open before the slice has been cut; from then on a line that
@@ -120,7 +120,7 @@ def opened_by(record: Record, has_header: bool) -> OpenBlock | None:
     """Return the block that `record` begins; None when it is blank and begins nothing."""
     opened: OpenBlock
     if opens_document(record.text) and not has_header:
-        opened = Document(headed=record.starts)
+        opened = OpenDocument(headed=record.starts)
     elif record.starts or has_header:
         opened = Headed()
     elif blank(record):
@@ -134,7 +134,7 @@ def opened_by(record: Record, has_header: bool) -> OpenBlock | None:
 def reopened(block: Block) -> OpenBlock:
     """Return `block` as it was before it was taken out of an assembler."""
     first, *others = block.records
-    opened = Head() if block.unsettled else opened_by(first, block.headed and not first.starts) or Bare()
+    opened = OpenHead() if block.unsettled else opened_by(first, block.headed and not first.starts) or Bare()
     for record in others if opened.records else block.records:
         opened.add(record)
     return opened

@@ -22,7 +22,7 @@ AHEAD = timedelta(minutes=5)
 ZONES = timedelta(hours=14)  # the zone that is most ahead of UTC: Pacific/Kiritimati
 
 
-class Bounds(Struct, frozen=True):
+class StampBounds(Struct, frozen=True):
     """When the lines of a source can have been written: from `earliest` on, and at most `ahead` of when they were taken."""
 
     earliest: datetime = EARLIEST
@@ -43,14 +43,14 @@ class Bounds(Struct, frozen=True):
         return taken if taken is not None and EARLIEST <= taken < LATEST else None
 
 
-def bounds_of(labels: Labels) -> Bounds:
+def bounds_of(labels: Labels) -> StampBounds:
     """Return the bounds of a source's stamps: what its configuration says (engine/config), else the ones of this module."""
     return _bounds(labels.get(EARLIEST_LABEL, ""), labels.get(AHEAD_LABEL, ""))
 
 
 @lru_cache(maxsize=64)
-def _bounds(earliest: str, ahead_s: str) -> Bounds:
-    return Bounds(
+def _bounds(earliest: str, ahead_s: str) -> StampBounds:
+    return StampBounds(
         datetime.fromisoformat(earliest) if earliest else EARLIEST, timedelta(seconds=float(ahead_s)) if ahead_s else AHEAD
     )
 

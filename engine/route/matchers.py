@@ -10,7 +10,7 @@ from typing import Any
 import re2
 
 from engine.model.records import Labels
-from engine.model.routes import Matcher
+from engine.model.routes import LabelMatcher
 from engine.model.rules import SEVERITIES
 
 _SHAPE = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*(=~|!~|!=|=)\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"\',{}]+))\s*')
@@ -20,7 +20,7 @@ class MatcherError(ValueError):
     """Text that is no matcher; str() says what is wrong with it."""
 
 
-def parse_matcher(text: str) -> Matcher:
+def parse_matcher(text: str) -> LabelMatcher:
     """Return the matcher in `text`, e.g. `component="connect"` or `topic=~"orders\\..*"`; plain words need no quotes.
 
     Raises MatcherError.
@@ -34,15 +34,15 @@ def parse_matcher(text: str) -> Matcher:
         _check(value)
     if label == "severity" and not any(_is_named(value, each, op) for each in SEVERITIES):
         raise MatcherError(f"`{text}` names no severity; they are {', '.join(SEVERITIES)}")
-    return Matcher(label, op, value)
+    return LabelMatcher(label, op, value)
 
 
-def holds(matchers: Iterable[Matcher], labels: Labels) -> bool:
+def holds(matchers: Iterable[LabelMatcher], labels: Labels) -> bool:
     """Say whether every matcher fits; none at all fit everything. A label that is missing counts as empty."""
     return all(_fits(matcher, labels.get(matcher.label, "")) for matcher in matchers)
 
 
-def _fits(matcher: Matcher, value: str) -> bool:
+def _fits(matcher: LabelMatcher, value: str) -> bool:
     return _is_named(matcher.value, value, matcher.op) is (matcher.op in ("=", "=~"))
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from engine.model.incidents import Incident
-from engine.model.notifications import Reason, Told
+from engine.model.notifications import NotificationLog, Reason
 from engine.model.phrases import lasting
 from engine.model.routes import Timings
 from engine.model.rules import SEVERITIES
@@ -33,13 +33,15 @@ class Decision(Struct, frozen=True):
 NOTHING = Decision()
 
 
-def knows(incident: Incident, at: datetime, marks: Mapping[str, str], digest: str = "") -> Told:
+def knows(incident: Incident, at: datetime, marks: Mapping[str, str], digest: str = "") -> NotificationLog:
     """Return what a receiver knows that was told of `incident` at `at`, by itself or in the `digest` of this id."""
-    return Told(incident.rule, incident.status, incident.severity, at, incident.stage, incident.revision, marks, digest)
+    return NotificationLog(
+        incident.rule, incident.status, incident.severity, at, incident.stage, incident.revision, marks, digest
+    )
 
 
 def needs_telling(
-    told: Told | None,
+    told: NotificationLog | None,
     incident: Incident,
     timings: Timings,
     known_at: datetime,
@@ -84,7 +86,7 @@ def _repetition(incident: Incident, last: datetime, timings: Timings) -> Decisio
     return Decision(Reason.REPEATED, at, f"still open, {lasting(at - last)} after the last message")
 
 
-def _change(told: Told, incident: Incident) -> tuple[Reason | None, str]:
+def _change(told: NotificationLog, incident: Incident) -> tuple[Reason | None, str]:
     """Return what changed most, with its sentence."""
     if incident.status != told.status:
         return _new_status(told, incident)
@@ -100,7 +102,7 @@ def _change(told: Told, incident: Incident) -> tuple[Reason | None, str]:
     return None, ""
 
 
-def _new_status(told: Told, incident: Incident) -> tuple[Reason, str]:
+def _new_status(told: NotificationLog, incident: Incident) -> tuple[Reason, str]:
     why = f" ({incident.why})" if incident.why else ""
     if incident.status == "merged":
         return Reason.MERGED, f"part of another incident now: {incident.merged_into}"

@@ -18,7 +18,7 @@ from msgspec import Struct
 from engine.match import Matcher
 from engine.match.digits import ALIKE, decide
 from engine.match.redact import cut
-from engine.model.matches import Match, Seen, Value
+from engine.model.matches import ActivitySpan, Match, Value
 from engine.model.records import Labels, LogEvent, RawLine
 from engine.model.rules import Format
 from engine.parse import Assembler, decode_block, unwrap_line
@@ -40,7 +40,9 @@ _Key = TypeVar("_Key")
 _Some = TypeVar("_Some")
 _Stretch = tuple[str, Callable[[str], Any], int, int]  # what is written there, and as which type; from where to where
 _Read = tuple[LogEvent, list[Match]]
-_Teller = Callable[[str, Place, "Seen | None"], "Told | None"]  # of a text, its place, and the span that was left out before it
+_Teller = Callable[
+    [str, Place, "ActivitySpan | None"], "Told | None"
+]  # of a text, its place, and the span that was left out before it
 
 
 class Told(Struct, frozen=True, gc=False):
@@ -55,7 +57,7 @@ class Told(Struct, frozen=True, gc=False):
     text: str
     matches: list[Match]
     offset: int
-    left_out: Seen | None = None
+    left_out: ActivitySpan | None = None
 
 
 class _Reading(Struct, frozen=True):
@@ -91,7 +93,7 @@ class Alike:
         self._readings, self._counts = known.readings, known.counts
         self._tellers: dict[bytes, _Teller] = {}  # by what texts are alike by
 
-    def tell(self, data: bytes, alike: bytes, place: Place, left_out: Seen | None = None) -> Told | None:
+    def tell(self, data: bytes, alike: bytes, place: Place, left_out: ActivitySpan | None = None) -> Told | None:
         """Return the event of `data`, whole lines of which the first is at `place`; None when it has to be read.
 
         Args:
@@ -168,7 +170,7 @@ class Alike:
         given = labels_of(self._labels, like.labels, source_id)
         matches = [(each.rule_id, each.captures, where) for each, where in zip(like.matches, reading.captures, strict=True)]
 
-        def told(data: str, place: Place, left_out: Seen | None = None) -> Told | None:
+        def told(data: str, place: Place, left_out: ActivitySpan | None = None) -> Told | None:
             at = layout.time_in(data, zone)
             if at is None:
                 return None

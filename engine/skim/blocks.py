@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from engine.match.screen import Screen
-from engine.model.matches import SEEN_GAP_S, Seen
+from engine.model.matches import SEEN_GAP_S, ActivitySpan
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.skim.lines import Flags, Lines, Numbers
 
@@ -74,7 +74,7 @@ class Blocks(Struct, frozen=True):
         sizes = np.diff(np.append(self.heads, len(self.lines)))
         return np.concatenate((np.ones(int(self.heads[0]), np.bool_), np.repeat(some, sizes)))
 
-    def spans(self, source_id: str, kept: Flags) -> dict[int, Seen]:
+    def spans(self, source_id: str, kept: Flags) -> dict[int, ActivitySpan]:
         """Return the spans of what is left out, each by the line that the block begins at which is read next.
 
         What lies between two events that are read, in order and without a pause, adds nothing to their times; of the last event
@@ -94,10 +94,10 @@ class Blocks(Struct, frozen=True):
         found = {int(self.heads[end]): self._span(source_id, start, end) for start, end in runs}
         return {line: span for line, span in found.items() if span is not None}
 
-    def _span(self, source_id: str, start: int, end: int) -> Seen | None:
+    def _span(self, source_id: str, start: int, end: int) -> ActivitySpan | None:
         run = self.at_us[start:end]
         first, last = (self.time(start + int(at)) for at in (run.argmin(), run.argmax()))
-        return None if first is None or last is None else Seen(source_id, first, last)
+        return None if first is None or last is None else ActivitySpan(source_id, first, last)
 
     def _at_ends(self) -> Flags:
         """Return which blocks are the first or the last of their text, or of a run without a pause.

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from engine.correlate.bindings import SIGHTINGS
 from engine.match.screen import Screen
-from engine.model.matches import Seen
+from engine.model.matches import ActivitySpan
 from engine.model.records import RawLine, Record
 from engine.parse import unwrap_line
 from engine.ports import Chunk
@@ -40,7 +40,7 @@ class _Worth(Struct, frozen=True):
 
     kept: Flags
     alike: Flags
-    spans: Mapping[int, Seen]
+    spans: Mapping[int, ActivitySpan]
 
 
 class Skimmer:
@@ -55,7 +55,7 @@ class Skimmer:
         self._said: dict[str, _Said] = {}  # by source: the one, or the containers printed into it
         self.lines = self.left_out = 0
 
-    def read(self, chunks: Sequence[Chunk]) -> Iterator[Record | Told | Seen]:
+    def read(self, chunks: Sequence[Chunk]) -> Iterator[Record | Told | ActivitySpan]:
         """Yield what has to be read of `chunks`, of the one source and in order, with its wrappers off.
 
         A span stands for events that are left out. It comes behind the record that ends the event before them, or with the
@@ -84,7 +84,7 @@ class Skimmer:
                 if record is not None:
                     yield record
 
-    def _skimmed(self, chunks: Sequence[Chunk]) -> Iterator[Record | Told | Seen]:
+    def _skimmed(self, chunks: Sequence[Chunk]) -> Iterator[Record | Told | ActivitySpan]:
         text = Text(chunks)
         if len(text.lines) < ENOUGH_LINES or not self._sight.screen.complete:
             yield from (self._record(raw) for chunk in chunks for raw in chunk.lines())
@@ -99,7 +99,7 @@ class Skimmer:
     def _record(self, raw: RawLine) -> Record:
         return unwrap_line(raw, self._sight.formats)
 
-    def _plain(self, text: Text, bare: Text | Peeled, layout: Layout, blocks: Blocks) -> Iterator[Record | Told | Seen]:
+    def _plain(self, text: Text, bare: Text | Peeled, layout: Layout, blocks: Blocks) -> Iterator[Record | Told | ActivitySpan]:
         """Yield what has to be read of `text`, which is of one source and `bare` of wrappers in these blocks."""
         worth = self._worth(bare.source_id, blocks)
         known = [self._sight.alike(layout, bare.source_id, labels) for labels in bare.labelled] if text.labelled else []
@@ -127,7 +127,7 @@ class Skimmer:
             return None
         return peeled(text.lines, text.source_id, self._sight.wrapping, lambda number: self._record(text.raw(number)))
 
-    def _wrapped(self, text: Text, sources: Sequence[Peeled]) -> Iterator[Record | Told | Seen]:
+    def _wrapped(self, text: Text, sources: Sequence[Peeled]) -> Iterator[Record | Told | ActivitySpan]:
         """Yield what has to be read of sources whose lines are wrapped alike."""
         found = [plain_blocks(source, text, self._sight) for source in sources]
         if len(found) == 1 and found[0] is not None:
@@ -138,7 +138,7 @@ class Skimmer:
         ]
         yield from self._interleaved(len(text.lines), blocks, lambda number: self._record(text.raw(number)))
 
-    def _unwrapped(self, text: Text, some: range) -> Iterator[Record | Seen]:
+    def _unwrapped(self, text: Text, some: range) -> Iterator[Record | ActivitySpan]:
         """Yield what has to be read of lines of a source and the containers printed into it, each with its own wrappers."""
         documents = self._sight.kinds.among(text.lines, some, text.raw, text.zone).without(
             lambda at_us: out_of_bounds(at_us, text.chunks, True, lambda at: text.raw(some[at]).ingested_at)
@@ -152,10 +152,12 @@ class Skimmer:
         ]
         yield from self._interleaved(len(some), blocks, lambda number: records[number] or self._record(text.raw(some[number])))
 
-    def _interleaved(self, lines: int, sources: Sequence[_Source], record: Callable[[int], Record]) -> Iterator[Record | Seen]:
+    def _interleaved(
+        self, lines: int, sources: Sequence[_Source], record: Callable[[int], Record]
+    ) -> Iterator[Record | ActivitySpan]:
         """Yield what has to be read of so many lines, each in its place; `record` returns that of a line."""
         read = np.ones(lines, np.bool_)
-        spans: dict[int, Seen] = {}
+        spans: dict[int, ActivitySpan] = {}
         for source_id, numbers, blocks in sources:
             if blocks is not None:
                 worth = self._worth(source_id, blocks, interleaved=len(sources) > 1)

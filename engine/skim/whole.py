@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from engine.match import Matcher, matched_of
-from engine.match.heard import Heard
-from engine.model.matches import Match, Seen
+from engine.match.activity import ActivityTracker
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import AnyEvent, Block, LogEvent, Progress, Record
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
@@ -47,13 +47,13 @@ class Whole:
     ) -> None:
         self._quarantine = quarantine
         self._plan, self._matcher, self._sight, self._observe = plan, matcher, sight, observe
-        self._assembler, self._heard = Assembler(plan.formats), Heard()
+        self._assembler, self._heard = Assembler(plan.formats), ActivityTracker()
         self._known: Sight | None = None
         self._skimmer: tuple[str, Skimmer] | None = None  # of the source that is being read
         self._bytes = 0
         self.lines = self.left_out = 0
 
-    def read(self, items: Iterable[Chunk | Progress]) -> Iterator[Match | Seen | Progress]:
+    def read(self, items: Iterable[Chunk | Progress]) -> Iterator[Match | ActivitySpan | Progress]:
         """Yield what `items` say; each source is whole before the next one begins."""
         for item in items:
             if isinstance(item, Chunk):
@@ -66,7 +66,7 @@ class Whole:
         yield from self._events(self._assembler.flush())
         yield from self._heard.close()
 
-    def _pieces(self, chunk: Chunk) -> Iterator[Record | Told | Seen]:
+    def _pieces(self, chunk: Chunk) -> Iterator[Record | Told | ActivitySpan]:
         self._bytes += len(chunk.data)
         if self._bytes < SKIMMED_FROM_BYTES:
             for self.lines, line in enumerate(chunk.lines(), self.lines + 1):  # noqa: B020  (goes on counting)
@@ -88,10 +88,10 @@ class Whole:
             self._skimmer = source_id, Skimmer(self._known, self._quarantine)
         return self._skimmer[1]
 
-    def _piece(self, piece: Record | Told | Seen) -> Sequence[Match | Seen]:
+    def _piece(self, piece: Record | Told | ActivitySpan) -> Sequence[Match | ActivitySpan]:
         if isinstance(piece, Record):
             return self._events(attempt(self._quarantine, "assemble", piece, self._assembler.push, piece) or ())
-        if isinstance(piece, Seen):
+        if isinstance(piece, ActivitySpan):
             self._heard.joined(piece)
             return ()
         before = self._events(closed) if (closed := self._assembler.close(piece.source_id)) else ()
@@ -100,12 +100,12 @@ class Whole:
         said = self._event(piece, piece.matches)
         return (*before, *said) if before else said
 
-    def _events(self, blocks: Iterable[Block]) -> Sequence[Match | Seen]:
+    def _events(self, blocks: Iterable[Block]) -> Sequence[Match | ActivitySpan]:
         formats, quarantine = self._plan.formats, self._quarantine
         events = (e for block in blocks for e in attempt(quarantine, "decode", block, decode_block, block, formats) or ())
         return [said for event in events for said in self._event(event, matched_of(self._matcher, event, quarantine))]
 
-    def _event(self, event: AnyEvent, found: list[Match]) -> Sequence[Match | Seen]:
+    def _event(self, event: AnyEvent, found: list[Match]) -> Sequence[Match | ActivitySpan]:
         spans = self._heard.event(event)
         attempt(self._quarantine, "observe", event if isinstance(event, LogEvent) else event.text, self._observe, event, found)
         return (*spans, *found) if spans else found

@@ -12,18 +12,18 @@ from datetime import datetime
 from msgspec import Struct
 
 from engine.correlate.bindings import SIGHTINGS
-from engine.model.matches import Match, Seen, Value
+from engine.model.matches import ActivitySpan, Match, Value
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Labels
-from engine.spark.slices import Edges, Scanned
+from engine.spark.slices import Scanned, SliceFragments
 
 MOST, MOST_TEXT = 1000, 1 << 19  # matches and characters of evidence in one row: a row is held in memory whole
 
-_Other = Seen | Edges | Scanned | DeadLetter | Misdated
-_Kind = tuple[str, str, bool, tuple[tuple[str, str], ...], tuple[str, ...]]
+_Uncombined = ActivitySpan | SliceFragments | Scanned | DeadLetter | Misdated
+_BatchKey = tuple[str, str, bool, tuple[tuple[str, str], ...], tuple[str, ...]]
 
 
-class Combined(Struct, frozen=True):
+class MatchBatch(Struct, frozen=True):
     """Matches of one rule in one source whose labels and capture names are the same. The columns are as long as `event_ids`."""
 
     rule_id: str
@@ -37,10 +37,10 @@ class Combined(Struct, frozen=True):
     texts: tuple[str, ...]
 
 
-def combined(items: Iterable[Match | _Other]) -> Iterator[Match | Combined | _Other]:
+def combined(items: Iterable[Match | _Uncombined]) -> Iterator[Match | MatchBatch | _Uncombined]:
     """Yield what a slice says (engine/spark/slices.scan) with alike matches in one; all else as it comes."""
-    kinds: dict[_Kind, list[Match]] = {}
-    sizes: dict[_Kind, int] = {}
+    kinds: dict[_BatchKey, list[Match]] = {}
+    sizes: dict[_BatchKey, int] = {}
     named = _Named()
     for item in items:
         if not isinstance(item, Match):
@@ -55,7 +55,7 @@ def combined(items: Iterable[Match | _Other]) -> Iterator[Match | Combined | _Ot
     yield from map(_combined, kinds.values())
 
 
-def expanded(some: Combined) -> Iterator[Match]:
+def expanded(some: MatchBatch) -> Iterator[Match]:
     """Yield the matches that `some` was made of, in order."""
     columns = zip(some.event_ids, some.numbers, some.at, some.texts, strict=True)
     for position, (event_id, number, at, text) in enumerate(columns):
@@ -70,7 +70,7 @@ class _Named:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[_Kind, tuple[Value, ...]], set[str]] = {}
+        self._seen: dict[tuple[_BatchKey, tuple[Value, ...]], set[str]] = {}
 
     def enough(self, match: Match) -> bool:
         """Take a match; return whether it is a naming line that adds nothing to those taken before."""
@@ -83,15 +83,15 @@ class _Named:
         return False
 
 
-def _kind(match: Match) -> _Kind:
+def _kind(match: Match) -> _BatchKey:
     return match.rule_id, match.source_id, match.dated, tuple(match.labels.items()), tuple(match.captures)
 
 
-def _combined(some: list[Match]) -> Match | Combined:
+def _combined(some: list[Match]) -> Match | MatchBatch:
     first = some[0]
     if len(some) == 1:
         return first
-    return Combined(
+    return MatchBatch(
         rule_id=first.rule_id,
         source_id=first.source_id,
         dated=first.dated,

@@ -23,7 +23,7 @@ from engine.model.quarantine import DeadLetter
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset, Source
 from engine.spark.combining import combined
-from engine.spark.rows import SCHEMA, Item, Loss, Notice, Row, row, sent
+from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, RowTuple, row, sent
 from engine.spark.slices import scan, stages_of
 from engine.spark.sources import SourceSpec
 from engine.spark.stalls import Failure, Stall, notices, renewed, stalled
@@ -35,7 +35,7 @@ TICK_S, LIVELY_S, QUIET_TICK_S = 1, 3, 5
 STANDS_STILL_S = 60  # how far back a clock may be for the time to wait for it; it is set back where that is more
 
 
-class Reading(Struct, frozen=True):
+class ReadSettings(Struct, frozen=True):
     """How SOURCE_FORMAT reads: the plan, how many tasks, how much each source gives to a batch, and for how many seconds one
     may be unreadable before that is an incident; None: the input has an end, so nobody is waited for and time stands still."""
 
@@ -45,7 +45,7 @@ class Reading(Struct, frozen=True):
     stalled_after_s: float | None = None
 
 
-class Place(Struct, frozen=True):
+class SourceOffsets(Struct, frozen=True):
     """The offset of all sources: where each stands, which cannot be read, when (seconds since 1970) it was so decided, and
     when a source last moved. A batch that is done again has the same time. `clock`: what there is to say of the machine's."""
 
@@ -56,7 +56,7 @@ class Place(Struct, frozen=True):
     clock: str = ""
 
 
-def source_options(sources: Sequence[SourceSpec], reading: Reading) -> dict[str, str]:
+def source_options(sources: Sequence[SourceSpec], reading: ReadSettings) -> dict[str, str]:
     """Return the options of SOURCE_FORMAT."""
     return {"sources": dumps(list(sources)), "reading": dumps(reading)}
 
@@ -86,14 +86,14 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         specs = loads(lowered["sources"], list[SourceSpec])
         self._scopes = {spec.name: spec.scope for spec in specs}
         self._sources = {spec.name: spec.open() for spec in specs}
-        self._reading = loads(lowered["reading"], Reading)
+        self._reading = loads(lowered["reading"], ReadSettings)
         self._live = self._reading.stalled_after_s is not None
         self._clock = SteadyClock()  # a wall clock that jumps would stop the ticks, or have everybody fall silent at once
 
     def initialOffset(self) -> Mapping[str, Any]:  # noqa: N802
         """Return where a first run starts; a source that cannot be read now will be asked again."""
         sources, _ = self._asked(lambda name, source: source.initial(), frozenset(self._sources))
-        return _json(Place(sources))
+        return _json(SourceOffsets(sources))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Do nothing: a source that is opened for bounded input bounds itself."""
@@ -122,7 +122,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         moved_s = at_s if there["sources"] != start["sources"] else min(before.moved_s, at_s)
         return _json(replace(after, at_s=at_s, moved_s=moved_s, clock=str(jump or "")))
 
-    def _due(self, place: Place, now_s: int) -> bool:
+    def _due(self, place: SourceOffsets, now_s: int) -> bool:
         """Tell whether time itself makes a batch."""
         lively = place.at_s < place.moved_s + LIVELY_S
         due = now_s - place.at_s >= (TICK_S if lively else QUIET_TICK_S)
@@ -145,21 +145,24 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             said += [row(self._scopes[name], each) for each in _progress(source, there, name in waiting)]
         return [InputPartition((after.at_s, slices, [] if n else said)) for n, slices in enumerate(tasks)]
 
-    def _ticks(self, before: Place, after: Place) -> Iterator[Tick]:
+    def _ticks(self, before: SourceOffsets, after: SourceOffsets) -> Iterator[Tick]:
         """Yield processing time as data, at most one tick a batch."""
         if self._live and after.at_s != before.at_s:
             yield Tick(datetime.fromtimestamp(after.at_s, UTC), set_back=after.at_s < before.at_s)
 
-    def _of_the_clock(self, before: Place, after: Place) -> Iterator[tuple[str, Notice]]:
+    def _of_the_clock(self, before: SourceOffsets, after: SourceOffsets) -> Iterator[tuple[str, InputNotice]]:
         """Yield, once and not for each scope, what there is to say of the machine's clock."""
         at, scope = datetime.fromtimestamp(after.at_s, UTC), min(self._scopes.values(), default="default")
         if after.clock:
-            yield scope, Notice(at, after.clock)
+            yield scope, InputNotice(at, after.clock)
         if self._live and after.at_s < before.at_s:
             ahead = lasting(timedelta(seconds=before.at_s - after.at_s))
-            yield scope, Notice(at, f"the time that silences are judged by was {ahead} ahead of the clock, and is set back")
+            yield (
+                scope,
+                InputNotice(at, f"the time that silences are judged by was {ahead} ahead of the clock, and is set back"),
+            )
 
-    def read(self, partition: InputPartition) -> Iterator[Row]:
+    def read(self, partition: InputPartition) -> Iterator[RowTuple]:
         """Yield the rows of some slices; lines that are gone become a row too, so that the job goes on."""
         at_s, slices, said = partition.value
         at = datetime.fromtimestamp(at_s, UTC)
@@ -167,17 +170,17 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             yield from (sent(self._scopes[name], item) for item in self._items(name, slice_, at))
         yield from said
 
-    def _items(self, name: str, slice_: Mapping[str, Any], at: datetime) -> Iterator[Item]:
+    def _items(self, name: str, slice_: Mapping[str, Any], at: datetime) -> Iterator[BatchRow]:
         losses: list[DataLoss] = []
         stages = stages_of(self._reading.plan_file)
         lost_before = stages.lost_matches
         for item in combined(scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages)):
             yield replace(item, at=at) if isinstance(item, DeadLetter) else item
         if stages.lost_matches > lost_before:
-            yield Notice(
+            yield InputNotice(
                 at, f"Hyperscan lost matches in '{name}' that RE2 finds: RE2 is used from now on; see {_LOG} and report it"
             )
-        yield from (Loss(loss.source_id, loss.lost_from, loss.lost_to, loss.why, at) for loss in losses)
+        yield from (InputLoss(loss.source_id, loss.lost_from, loss.lost_to, loss.why, at) for loss in losses)
 
     def _asked(
         self, question: Callable[[str, Source], Offset], names: Set[str]
@@ -214,13 +217,13 @@ def _set_back(before_s: int, now_s: int) -> bool:
     return before_s - now_s > STANDS_STILL_S
 
 
-def _json(place: Place) -> Mapping[str, Any]:
+def _json(place: SourceOffsets) -> Mapping[str, Any]:
     there: Mapping[str, Any] = plain(place)  # as it comes back, so that equal offsets are equal
     return there
 
 
-def _place(offset: Mapping[str, Any]) -> Place:
-    return made(offset, Place)
+def _place(offset: Mapping[str, Any]) -> SourceOffsets:
+    return made(offset, SourceOffsets)
 
 
 def _up_to_loss(chunks: Iterator[Chunk], losses: list[DataLoss]) -> Iterator[Chunk]:

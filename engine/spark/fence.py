@@ -24,7 +24,7 @@ from engine.store import Store
 LOCK, MARK, QUERY = "lock", "store.json", "query"
 
 
-class _Mark(Struct, frozen=True):
+class _FenceMark(Struct, frozen=True):
     """What is written down in a checkpoint: the id of the store that it is used with."""
 
     store: str
@@ -133,11 +133,11 @@ def _admit(store: Store, checkpoint: Path, say: Callable[[str], None]) -> None:
         say(ruling.sentence)
     if found.belongs_to != store.id:
         fresh = checkpoint / f"{MARK}.new"
-        fresh.write_text(dumps(_Mark(store.id)), encoding="utf-8")
+        fresh.write_text(dumps(_FenceMark(store.id)), encoding="utf-8")
         fresh.replace(checkpoint / MARK)
 
 
 def _marked(checkpoint: Path) -> str | None:
     with suppress(OSError, msgspec.MsgspecError):
-        return loads((checkpoint / MARK).read_text(encoding="utf-8"), _Mark).store
+        return loads((checkpoint / MARK).read_text(encoding="utf-8"), _FenceMark).store
     return None

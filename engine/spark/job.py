@@ -27,15 +27,15 @@ from engine.codec import dumps
 from engine.errors import DataLoss, SourceError, StoreAway, TocsinError
 from engine.incident import NOT_JUDGED, group, regroup
 from engine.match import redactor_of
-from engine.model.incidents import Blind, Evidence, Incident, Roster, Verdict
+from engine.model.incidents import Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.quarantine import DeadLetter
 from engine.model.rules import Plan
 from engine.quarantine import Quarantine, summed
-from engine.spark.aside import Aside
+from engine.spark.dead_letters import DeadLetterFile
 from engine.spark.fence import QUERY, Fence, fenced
 from engine.spark.overdue import AtWork, watched
 from engine.spark.plans import at_work, done, forget_plan, query_id
-from engine.spark.rows import SCHEMA, Item, Loss, Notice, received
+from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, received
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
 from engine.store import Store
@@ -258,7 +258,7 @@ def _input(job: Job, spark: SparkSession, plan: str) -> DataFrame:
     from engine.spark import datasource  # noqa: PLC0415
 
     spark.dataSource.register(datasource.SourceStream)
-    reading = datasource.Reading(plan, job.parallelism, job.max_lines, None if job.bounded else job.stalled_after_s)
+    reading = datasource.ReadSettings(plan, job.parallelism, job.max_lines, None if job.bounded else job.stalled_after_s)
     options = datasource.source_options(job.sources, reading)
     return spark.readStream.format(datasource.SOURCE_FORMAT).options(**options).load()
 
@@ -276,7 +276,7 @@ class _Batches:
         self._pruned_at = float("-inf")
         self._clock = SteadyClock()
         self._at_work: AtWork | None = None
-        self._aside = Aside(job.plan, job.checkpoint, min((source.scope for source in job.sources), default="default"))
+        self._aside = DeadLetterFile(job.plan, job.checkpoint, min((source.scope for source in job.sources), default="default"))
 
     def take(self, frame: DataFrame, batch: int) -> None:
         items = [received(row.kind, row.body) for row in frame.collect()]
@@ -318,13 +318,13 @@ class _Batches:
             said = f"batch {now.batch} has {what} for {bound_s:.0f} s (Spark: {doing}); {then}"
             self._job.on_batch(BatchReport(now.batch, 0, 0, (said,)))
 
-    def _put(self, items: Sequence[Item], batch: int) -> BatchReport:
+    def _put(self, items: Sequence[BatchRow], batch: int) -> BatchReport:
         lines = sum(each.lines for each in items if isinstance(each, Scanned))
-        losses = [each for each in items if isinstance(each, Loss)]
-        said = [each.sentence for each in losses] + [each.text for each in items if isinstance(each, Notice)]
+        losses = [each for each in items if isinstance(each, InputLoss)]
+        said = [each.sentence for each in losses] + [each.text for each in items if isinstance(each, InputNotice)]
         letters = [each for each in items if isinstance(each, DeadLetter)]
         quarantine = self._quarantine()
-        findings = [each for each in items if isinstance(each, Verdict | Evidence | Roster | Blind)]
+        findings = [each for each in items if isinstance(each, Verdict | Evidence | Roster | NotEvaluated)]
         with self._job.store.batch(self._id(batch), self._job.plan.hash) as ledger:
             revisions = list(group(findings, self._job.plan, ledger, quarantine))
             before = len(letters)

@@ -1,6 +1,6 @@
 """What tocsin says of its own input, as events: matched and correlated as log lines are, but apart from them. Pure.
 
-They are judged in processing time, which ticks move (DESIGN 4.2), and no verdict about the logs waits for them.
+They are judged in processing time, which ticks move, and no verdict about the logs waits for them.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from engine.correlate import Correlator
 from engine.correlate.clocks import LATENESS
 from engine.match import matched_of
 from engine.model.incidents import Evidence, Verdict
-from engine.model.matches import Seen
+from engine.model.matches import ActivitySpan
 from engine.model.quarantine import DeadLetter
 from engine.model.records import LogEvent, Tick
 from engine.model.rules import OWN
 from engine.quarantine import Quarantine
-from engine.spark.rows import Loss, Notice
-from engine.spark.slices import Rules
+from engine.spark.rows import InputLoss, InputNotice
+from engine.spark.slices import CompiledRules
 
 _STATE = "own:"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def event(said: Loss | Notice, scope: str) -> LogEvent:
+def event(said: InputLoss | InputNotice, scope: str) -> LogEvent:
     """Return what is said as an event of the source OWN; the same thing said again is the same event."""
-    text = said.sentence if isinstance(said, Loss) else said.text
+    text = said.sentence if isinstance(said, InputLoss) else said.text
     identity = hashlib.sha256("\0".join((OWN, scope, said.at.isoformat(), text)).encode("utf-8", "replace")).hexdigest()[:16]
     labels = {"cluster": scope, "source": OWN}
     return LogEvent(identity, OWN, 0, 0, said.at, said.at, text, text, level="WARN", logger=OWN, labels=labels)
 
 
-def notice_of(letter: DeadLetter) -> Notice:
+def notice_of(letter: DeadLetter) -> InputNotice:
     """Return what is said of dead letters of one source and stage."""
-    return Notice(letter.at or UNKNOWN_TIME, f"{letter.matter} in quarantine ({letter.stage}): {letter.error}")
+    return InputNotice(letter.at or UNKNOWN_TIME, f"{letter.matter} in quarantine ({letter.stage}): {letter.error}")
 
 
 def judged(
     events: Iterable[LogEvent],
     ticks: Sequence[Tick],
-    rules: Rules,
+    rules: CompiledRules,
     scope: str,
     state: MutableMapping[str, str],
     quarantine: Quarantine | None = None,
@@ -59,7 +59,7 @@ def judged(
         correlator.observe(match)
     for tick in ticks:
         come = tick.at + LATENESS  # nothing that we say ourselves comes late
-        correlator.observe(Seen(OWN, come, come))
+        correlator.observe(ActivitySpan(OWN, come, come))
         correlator.observe(tick)
     found = [finding for finding in correlator.flush() if isinstance(finding, Verdict | Evidence)]
     state[_STATE] = dumps(known)

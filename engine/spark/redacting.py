@@ -9,17 +9,16 @@ event by its header, and a private key goes on until its end, wherever it was cu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from engine.match.redact import MASK
 from engine.model.records import Block, Record
+from engine.model.redaction import Redact
 from engine.model.rules import Format
 from engine.parse import decode_block
 from engine.parse.headers import header_book
-
-Redact = Callable[[str], str]
 
 _KEY = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _KEY_ENDS = re.compile(r"-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY")

@@ -9,18 +9,18 @@ from typing import Any, get_args
 from msgspec import DecodeError, Struct
 
 from engine.codec import dumps, loads
-from engine.model.incidents import Blind, Evidence, Roster, Verdict
-from engine.model.matches import Match, Seen
+from engine.model.incidents import Evidence, NotEvaluated, Roster, Verdict
+from engine.model.matches import ActivitySpan, Match
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Progress, Tick
 from engine.quarantine import ERROR_CHARS
-from engine.spark.combining import Combined
-from engine.spark.slices import Edges, Scanned
+from engine.spark.combining import MatchBatch
+from engine.spark.slices import Scanned, SliceFragments
 
 SCHEMA = "scope string, kind string, body string"
 
 
-class Loss(Struct, frozen=True):
+class InputLoss(Struct, frozen=True):
     """Lines [lost_from, lost_to) of a source that were gone before they were read; `at`: when the batch was planned."""
 
     source_id: str
@@ -38,26 +38,38 @@ class Loss(Struct, frozen=True):
         return f"lines of '{self.source_id}' are lost ({where}): {self.why}"
 
 
-class Notice(Struct, frozen=True):
+class InputNotice(Struct, frozen=True):
     """A sentence about tocsin's own input, said at `at`."""
 
     at: datetime
     text: str
 
 
-Input = Match | Combined | Seen | Edges | Progress | Tick | Scanned | Loss | Notice | DeadLetter | Misdated
-Item = Input | Verdict | Evidence | Roster | Blind
-Row = tuple[str, str, str]
+WorkerRow = (
+    Match
+    | MatchBatch
+    | ActivitySpan
+    | SliceFragments
+    | Progress
+    | Tick
+    | Scanned
+    | InputLoss
+    | InputNotice
+    | DeadLetter
+    | Misdated
+)
+BatchRow = WorkerRow | Verdict | Evidence | Roster | NotEvaluated
+RowTuple = tuple[str, str, str]
 
-_KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Item)}
+_KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(BatchRow)}
 
 
-def row(scope: str, item: Item) -> Row:
+def row(scope: str, item: BatchRow) -> RowTuple:
     """Return `item` as a row of SCHEMA."""
     return scope, type(item).__name__, dumps(item)
 
 
-def sent(scope: str, item: Item) -> Row:
+def sent(scope: str, item: BatchRow) -> RowTuple:
     """Return `item` as a row of SCHEMA; what cannot be written as one is a dead letter that says so."""
     try:
         return row(scope, item)
@@ -65,13 +77,13 @@ def sent(scope: str, item: Item) -> Row:
         return row(scope, _lost(type(item).__name__, error, getattr(item, "source_id", "")))
 
 
-def item(kind: str, body: str) -> Item:
+def item(kind: str, body: str) -> BatchRow:
     """Return what `row` was made of."""
-    made: Item = loads(body, _KINDS[kind])
+    made: BatchRow = loads(body, _KINDS[kind])
     return made
 
 
-def received(kind: str, body: str) -> Item:
+def received(kind: str, body: str) -> BatchRow:
     """Return what `row` was made of; what cannot be read is a dead letter that says so."""
     try:
         return item(kind, body)

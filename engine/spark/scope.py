@@ -15,17 +15,17 @@ from msgspec.structs import replace
 from engine.codec import dumps, loads
 from engine.correlate import Correlator
 from engine.model.incidents import Evidence, Finding, Verdict
-from engine.model.matches import Match, Seen
+from engine.model.matches import ActivitySpan, Match
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Progress, Tick
 from engine.quarantine import Quarantine, summed
-from engine.spark.combining import Combined, expanded
+from engine.spark.combining import MatchBatch, expanded
 from engine.spark.own import event, judged, notice_of
-from engine.spark.rows import Item, Loss, Notice
-from engine.spark.slices import Edges, Scanned, Stages
-from engine.spark.streams import Streams, StreamState, TakenBack, Told
+from engine.spark.rows import BatchRow, InputLoss, InputNotice
+from engine.spark.slices import Scanned, SliceFragments, WorkerStages
+from engine.spark.streams import Emission, Retraction, Streams, StreamState
 
-Passed = Scanned | Loss | Notice | DeadLetter | Misdated  # what is only passed on
+Passed = Scanned | InputLoss | InputNotice | DeadLetter | Misdated  # what is only passed on
 _STREAM = "stream:"  # rules have no colon in their ids, so streams and rules share one mapping
 _STREAMS = "streams"
 
@@ -40,7 +40,7 @@ class ScopeState:
         bounded: the input ends when it is read to its end, so that what is open then is final.
     """
 
-    def __init__(self, stages: Stages, scope: str, state: MutableMapping[str, str], bounded: bool) -> None:
+    def __init__(self, stages: WorkerStages, scope: str, state: MutableMapping[str, str], bounded: bool) -> None:
         self._state, self._bounded = state, bounded
         self._scope, self._own = scope, stages.own
         self._stored = frozenset(loads(state.get(_STREAMS, "[]"), list[str]))
@@ -49,13 +49,13 @@ class ScopeState:
         self._streams = Streams(stages, states, self._quarantine)
         self._correlator = Correlator(stages.plan, scope, state, stages.resting, self._quarantine, ticking=not bounded)
 
-    def take(self, items: Iterable[Item]) -> list[Finding | Passed]:
+    def take(self, items: Iterable[BatchRow]) -> list[Finding | Passed]:
         """Take all items of a batch; return the findings, and what is only passed on. The state then holds the batch."""
         batch = list(items)
-        matches = [*_of(batch, Match), *(match for some in _of(batch, Combined) for match in expanded(some))]
+        matches = [*_of(batch, Match), *(match for some in _of(batch, MatchBatch) for match in expanded(some))]
         self._tell(sorted(matches, key=attrgetter("at")))  # what a match opens and another ends is not kept all at once
-        self._tell(_of(batch, Seen))
-        self._tell(self._streams.join(_of(batch, Edges)))
+        self._tell(_of(batch, ActivitySpan))
+        self._tell(self._streams.join(_of(batch, SliceFragments)))
         for progress in _of(batch, Progress):
             self._tell(self._ended(progress))
             self._correlator.observe(progress)
@@ -71,24 +71,24 @@ class ScopeState:
         ours = self._of_ourselves([*batch, *aside])
         return [*passed, *aside, *found, *ours, *self._quarantine.taken()]
 
-    def _of_ourselves(self, batch: Sequence[Item]) -> list[Verdict | Evidence]:
+    def _of_ourselves(self, batch: Sequence[BatchRow]) -> list[Verdict | Evidence]:
         """Say what lost lines, stalls and dead letters of our own input mean."""
-        at = max((each.at for each in batch if isinstance(each, Tick | Loss | Notice)), default=None)
+        at = max((each.at for each in batch if isinstance(each, Tick | InputLoss | InputNotice)), default=None)
         letters = summed([replace(each, at=at or each.at) for each in _of(batch, DeadLetter)])
-        said = [event(each, self._scope) for each in batch if isinstance(each, Loss | Notice)]
+        said = [event(each, self._scope) for each in batch if isinstance(each, InputLoss | InputNotice)]
         said += [event(notice_of(each), self._scope) for each in letters]
         return judged(said, _of(batch, Tick), self._own, self._scope, self._state, self._quarantine)
 
-    def _ended(self, progress: Progress) -> Iterator[Told]:
+    def _ended(self, progress: Progress) -> Iterator[Emission]:
         """Say what is open in a stream that is read to its end, when that end is final."""
         if progress.closed and progress.caught_up:
             yield from self._streams.close(progress.source_id)
         elif self._bounded and progress.caught_up:
             yield from self._streams.settle(progress.source_id)
 
-    def _tell(self, said: Iterable[Told]) -> None:
+    def _tell(self, said: Iterable[Emission]) -> None:
         for item in said:
-            if isinstance(item, TakenBack):
+            if isinstance(item, Retraction):
                 for match in item.matches:
                     self._correlator.retract(match)
             else:
@@ -117,5 +117,5 @@ def carried(said: Iterable[Progress], carriers: Mapping[str, frozenset[str]]) ->
     return found
 
 
-def _of(items: Iterable[Item], kind: type[T]) -> list[T]:
+def _of(items: Iterable[BatchRow], kind: type[T]) -> list[T]:
     return [item for item in items if isinstance(item, kind)]

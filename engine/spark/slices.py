@@ -14,13 +14,13 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from engine.cache import Cache
+from engine.cache import DiskCache
 from engine.codec import loads
-from engine.correlate import Resting
-from engine.garbage import keep_what_stays
+from engine.correlate import StateCache
+from engine.gc_tuning import keep_what_stays
 from engine.match import Matcher, matched_of
-from engine.match.heard import Heard
-from engine.model.matches import Match, Seen
+from engine.match.activity import ActivityTracker
+from engine.model.matches import ActivitySpan, Match
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Block, Record
 from engine.model.rules import OWN, Format, Plan
@@ -37,14 +37,14 @@ PIECE_BYTES = 1 << 20  # of a source that are skimmed together
 HELD_BYTES = 16 << 20  # of a slice that wait for it at most, of all sources together
 
 
-class Said(Struct, frozen=True):
+class EarlyMatches(Struct, frozen=True):
     """An open block that was matched when it had this many records, and its matches."""
 
     records: int
     matches: tuple[Match, ...] = ()
 
 
-class Edges(Struct, frozen=True):
+class SliceFragments(Struct, frozen=True):
     """What slice [start, end) of the stream `parent_id` cannot settle alone.
 
     `heads` hold records, each source's in order, that need what came before them. `moved_on` are the sources (the stream
@@ -59,7 +59,7 @@ class Edges(Struct, frozen=True):
     heads: tuple[Block, ...]
     moved_on: tuple[str, ...]
     tail: Snapshot
-    early: Mapping[str, Said] = field(default_factory=dict)
+    early: Mapping[str, EarlyMatches] = field(default_factory=dict)
 
 
 class Scanned(Struct, frozen=True):
@@ -70,20 +70,20 @@ class Scanned(Struct, frozen=True):
     bytes: int
 
 
-class Rules(Struct, frozen=True):
+class CompiledRules(Struct, frozen=True):
     """A plan with its matcher compiled."""
 
     plan: Plan
     matcher: Matcher
 
 
-class Stages(Rules, frozen=True, dict=True):
+class WorkerStages(CompiledRules, frozen=True, dict=True):
     """What a worker keeps between slices and batches: the rules about logs, and apart from them those about tocsin's `own`
     input; the logics of its scopes."""
 
-    own: Rules
+    own: CompiledRules
     takers: frozenset[str]  # formats whose lines take labels that an earlier line carries
-    resting: Resting = field(default_factory=Resting)
+    resting: StateCache = field(default_factory=StateCache)
 
     @cached_property
     def sight(self) -> Sight:
@@ -101,28 +101,30 @@ class Stages(Rules, frozen=True, dict=True):
         return self.plan.formats
 
 
-def stages(plan: Plan) -> Stages:
+def stages(plan: Plan) -> WorkerStages:
     """Compile `plan`."""
     about_logs = replace(plan, signatures=tuple(each for each in plan.signatures if each.rule.component != OWN))
     takers = frozenset(name for format_ in plan.formats for name in format_.carries)
-    return Stages(about_logs, Matcher(about_logs, Cache()), own_rules(plan), takers)
+    return WorkerStages(about_logs, Matcher(about_logs, DiskCache()), own_rules(plan), takers)
 
 
-def own_rules(plan: Plan) -> Rules:
+def own_rules(plan: Plan) -> CompiledRules:
     """Compile the rules of `plan` about tocsin's own input."""
     own = tuple(each for each in plan.signatures if each.rule.component == OWN)
     about_us = replace(plan, signatures=own, correlations=(), components=())
-    return Rules(about_us, Matcher(about_us))
+    return CompiledRules(about_us, Matcher(about_us))
 
 
 @lru_cache(maxsize=2)
-def stages_of(plan_file: str) -> Stages:
+def stages_of(plan_file: str) -> WorkerStages:
     """Return the stages of the plan in `plan_file` (its name holds the plan's hash), kept for the life of the process."""
     keep_what_stays()  # what the plan before this one left stays no longer
     return stages(loads(Path(plan_file).read_text(encoding="utf-8"), Plan))
 
 
-def scan(chunks: Iterable[Chunk], stages: Stages) -> Iterator[Match | Seen | Edges | Scanned | DeadLetter | Misdated]:
+def scan(
+    chunks: Iterable[Chunk], stages: WorkerStages
+) -> Iterator[Match | ActivitySpan | SliceFragments | Scanned | DeadLetter | Misdated]:
     """Yield every match of the events that lie wholly within the slice, and for each stream its spans and its edges; last, what
     raised, which costs only itself."""
     streams: dict[str, _Stream] = {}
@@ -154,14 +156,14 @@ class _Waiting(Struct):
 class _Stream:
     """One stream's part of a slice on its way through the stages."""
 
-    def __init__(self, stages: Stages, first: Chunk, quarantine: Quarantine) -> None:
+    def __init__(self, stages: WorkerStages, first: Chunk, quarantine: Quarantine) -> None:
         self._stages, self._quarantine = stages, quarantine
         self._parent_id = first.parent_id
         self._start = self._end = first.offset
         self._bytes = 0
         self._mid_stream = first.offset > 0
         self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
-        self._heard = Heard(first.parent_id)
+        self._heard = ActivityTracker(first.parent_id)
         self._heads: list[Block] = []
         self._moved_on: set[str] = set()
         self._skimmers: dict[str, Skimmer] = {}
@@ -171,7 +173,7 @@ class _Stream:
     def goes_on_with(self, chunk: Chunk) -> bool:
         return chunk.offset == self._end
 
-    def take(self, chunk: Chunk) -> Iterator[Match | Seen]:
+    def take(self, chunk: Chunk) -> Iterator[Match | ActivitySpan]:
         self._end = chunk.next_offset
         self._bytes += len(chunk.data)
         waiting = self._waiting.setdefault(chunk.source_id, _Waiting())
@@ -180,21 +182,21 @@ class _Stream:
         if waiting.bytes >= PIECE_BYTES:
             yield from self._read(chunk.source_id)
 
-    def read(self) -> Iterator[Match | Seen]:
+    def read(self) -> Iterator[Match | ActivitySpan]:
         """Read what waits, source by source: they do not concern each other."""
         for source_id in list(self._waiting):
             yield from self._read(source_id)
 
-    def finish(self) -> Iterator[Match | Seen | Edges | Scanned]:
+    def finish(self) -> Iterator[Match | ActivitySpan | SliceFragments | Scanned]:
         yield from self.read()
         yield from self._heard.close()
         yield self._edges()
         yield Scanned(self._parent_id, sum(skimmer.lines for skimmer in self._skimmers.values()), self._bytes)
 
-    def _read(self, source_id: str) -> Iterator[Match | Seen]:
+    def _read(self, source_id: str) -> Iterator[Match | ActivitySpan]:
         waiting = self._waiting.pop(source_id)
         for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight, self._quarantine)).read(waiting.chunks):
-            if isinstance(item, Seen):
+            if isinstance(item, ActivitySpan):
                 self._heard.joined(item)
             elif isinstance(item, Record):
                 yield from self._blocks(attempt(self._quarantine, "assemble", item, self._assembler.push, item) or ())
@@ -206,7 +208,7 @@ class _Stream:
                 yield from self._heard.event(item)
                 yield from item.matches
 
-    def _blocks(self, blocks: Iterable[Block]) -> Iterator[Match | Seen]:
+    def _blocks(self, blocks: Iterable[Block]) -> Iterator[Match | ActivitySpan]:
         for block in blocks:
             self._moved_on.add(source_of(block))
             if block.unsettled or self._lacks_labels(block):
@@ -224,13 +226,13 @@ class _Stream:
             self._labelled.add(source_id)
         return found is not None and found.name in self._stages.takers
 
-    def _edges(self) -> Edges:
+    def _edges(self) -> SliceFragments:
         snapshot = loads(self._assembler.snapshot(), Snapshot)
         needy = [block for block in snapshot.open if block.unsettled or self._lacks_labels(block)]
         tail = tuple(block for block in snapshot.open if block not in needy)
         moved_on = {*self._moved_on, *map(source_of, tail)} - set(map(source_of, needy))
         clean = {source_of(block): self._redacted(block) for block in tail}
-        return Edges(
+        return SliceFragments(
             self._parent_id,
             self._start,
             self._end,
@@ -244,9 +246,9 @@ class _Stream:
         """Return an open block without secrets, None when it had to go into quarantine."""
         return attempt(self._quarantine, "redact", block, redacted, block, self._stages.formats, self._stages.matcher.redact)
 
-    def _said(self, block: Block) -> Said:
-        items = matched(block, self._stages, Heard(), self._quarantine)
-        return Said(len(block.records), tuple(item for item in items if isinstance(item, Match)))
+    def _said(self, block: Block) -> EarlyMatches:
+        items = matched(block, self._stages, ActivityTracker(), self._quarantine)
+        return EarlyMatches(len(block.records), tuple(item for item in items if isinstance(item, Match)))
 
 
 def source_of(block: Block) -> str:
@@ -254,7 +256,9 @@ def source_of(block: Block) -> str:
     return block.records[0].source_id
 
 
-def matched(block: Block, stages: Stages, heard: Heard, quarantine: Quarantine | None = None) -> Iterator[Match | Seen]:
+def matched(
+    block: Block, stages: WorkerStages, heard: ActivityTracker, quarantine: Quarantine | None = None
+) -> Iterator[Match | ActivitySpan]:
     """Yield what is to be said of a finished block: its matches, and the spans of its source that it ends. What raises goes
     into `quarantine`; without one it is raised."""
     for event in attempt(quarantine, "decode", block, decode_block, block, stages.formats) or ():

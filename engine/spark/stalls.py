@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.spark.rows import Notice
+from engine.spark.rows import InputNotice
 
 
 class Stall(Struct, frozen=True):
@@ -53,21 +53,21 @@ def renewed(before: Sequence[Stall], failures: Iterable[Failure], now_s: int, bo
     return tuple(found[key] for key in sorted(found))
 
 
-def notices(before: Iterable[Stall], after: Iterable[Stall], at_s: int) -> Iterator[tuple[str, Notice]]:
+def notices(before: Iterable[Stall], after: Iterable[Stall], at_s: int) -> Iterator[tuple[str, InputNotice]]:
     """Yield, with its scope, what is to be said of a batch that ended at `at_s`: of stalls that began, lasted, or ended."""
     at = datetime.fromtimestamp(at_s, UTC)
     old, new = {_key(stall): stall for stall in before}, {_key(stall): stall for stall in after}
     for key, stall in new.items():
         if key not in old:
             then = "looking again until it can be read" if stall.sources else "passed over until it can be"
-            yield stall.scope, Notice(at, f"cannot read '{stall.what}': {stall.why}; {then}")
+            yield stall.scope, InputNotice(at, f"cannot read '{stall.what}': {stall.why}; {then}")
         if stall.told and not (key in old and old[key].told):
             lasted = at_s - stall.since_s
-            yield stall.scope, Notice(at, f"'{stall.what}' has not been readable for {lasted} s: {stall.why}")
+            yield stall.scope, InputNotice(at, f"'{stall.what}' has not been readable for {lasted} s: {stall.why}")
     for key, stall in old.items():
         if key not in new:
             again = f"is readable again after {at_s - stall.since_s} s; reading goes on where it ended"
-            yield stall.scope, Notice(at, f"'{stall.what}' {again if stall.sources else 'is gone, or can be read now'}")
+            yield stall.scope, InputNotice(at, f"'{stall.what}' {again if stall.sources else 'is gone, or can be read now'}")
 
 
 def stalled(stalls: Iterable[Stall]) -> frozenset[str]:

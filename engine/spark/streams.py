@@ -13,18 +13,18 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from engine.codec import dumps
-from engine.match.heard import Heard
-from engine.model.matches import Match, Seen
+from engine.match.activity import ActivityTracker
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Block
 from engine.model.records import parent_id as named_parent
 from engine.parse import Assembler, decode_block
 from engine.parse.assembling import Snapshot
 from engine.quarantine import Quarantine, attempt
 from engine.spark.redacting import redacted
-from engine.spark.slices import Edges, Said, Stages, matched, source_of
+from engine.spark.slices import EarlyMatches, SliceFragments, WorkerStages, matched, source_of
 
 
-class TakenBack(Struct, frozen=True):
+class Retraction(Struct, frozen=True):
     """These matches were said too early: forget them; what is right follows."""
 
     matches: tuple[Match, ...]
@@ -40,25 +40,25 @@ class StreamState(Struct, frozen=True):
 
     end: int
     open: Snapshot
-    said: Mapping[str, Said] = field(default_factory=dict)
+    said: Mapping[str, EarlyMatches] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
     carries: tuple[str, ...] = ()
-    early: Mapping[str, Said] = field(default_factory=dict)
+    early: Mapping[str, EarlyMatches] = field(default_factory=dict)
 
 
-Told = Match | Seen | TakenBack
+Emission = Match | ActivitySpan | Retraction
 
 
 class Streams:
     """The streams of one scope. Every method yields what there is to say and updates `states`; `changed` names them.
     What raises goes into `quarantine`; without one it is raised."""
 
-    def __init__(self, stages: Stages, states: Mapping[str, StreamState], quarantine: Quarantine | None = None) -> None:
+    def __init__(self, stages: WorkerStages, states: Mapping[str, StreamState], quarantine: Quarantine | None = None) -> None:
         self._stages, self._quarantine = stages, quarantine
         self.states = dict(states)
         self.changed: set[str] = set()
 
-    def join(self, edges: Iterable[Edges]) -> Iterator[Told]:
+    def join(self, edges: Iterable[SliceFragments]) -> Iterator[Emission]:
         """Take in the edges of slices, in any order."""
         for edge in sorted(edges, key=lambda edge: (edge.parent_id, edge.start)):
             state = self.states.get(edge.parent_id)
@@ -67,7 +67,7 @@ class Streams:
                 state = StreamState(edge.start, Snapshot(), carries=state.carries)
             yield from self._joined(edge, state or StreamState(edge.start, Snapshot()))
 
-    def settle(self, parent_id: str, due: frozenset[str] | None = None) -> Iterator[Told]:
+    def settle(self, parent_id: str, due: frozenset[str] | None = None) -> Iterator[Emission]:
         """Match what is open (of the sources `due`, or of all) as if nothing more came; it stays, and is taken back should it
         go on."""
         state = self.states.get(parent_id)
@@ -80,13 +80,13 @@ class Streams:
         waiting = tuple(source for source in state.waiting if source not in said)
         self._put(parent_id, replace(state, said=said, waiting=waiting))
 
-    def close(self, parent_id: str) -> Iterator[Told]:
+    def close(self, parent_id: str) -> Iterator[Emission]:
         """Match what is open and forget the stream: nothing more comes, or what comes does not follow it."""
         yield from self.settle(parent_id)
         if self.states.pop(parent_id, None) is not None:
             self.changed.add(parent_id)
 
-    def tick(self) -> Iterator[Told]:
+    def tick(self) -> Iterator[Emission]:
         """Match what was open at the last tick already and has not changed since."""
         for parent_id, state in list(self.states.items()):
             unsaid = tuple(source for block in state.open.open if (source := source_of(block)) not in state.said)
@@ -103,7 +103,7 @@ class Streams:
                 found.setdefault(source, set()).add(parent_id)
         return {source: frozenset(parents) for source, parents in found.items()}
 
-    def _joined(self, edge: Edges, state: StreamState) -> Iterator[Told]:
+    def _joined(self, edge: SliceFragments, state: StreamState) -> Iterator[Emission]:
         assembler = Assembler(self._stages.formats)
         assembler.restore(dumps(state.open))
         records = (record for head in edge.heads for record in head.records)
@@ -117,7 +117,7 @@ class Streams:
         moved = {source_of(block) for block in done} | {source_of(block) for block in kept if block not in state.open.open}
         grown = {source: said for source, said in state.said.items() if _has_grown(said, source, (*done, *kept))}
         said = {source: each for source, each in state.said.items() if source not in moved}
-        yield from (TakenBack(each.matches) for each in grown.values())
+        yield from (Retraction(each.matches) for each in grown.values())
         yield from self._matched(news, edge.parent_id, state)
         for block in kept:
             if source_of(block) in grown:  # said at once again, or what is true would be denied until it is settled
@@ -138,15 +138,15 @@ class Streams:
         """Return a block without secrets, which its parts alone may not have shown; None when it had to go into quarantine."""
         return attempt(self._quarantine, "redact", block, redacted, block, self._stages.formats, self._stages.matcher.redact)
 
-    def _said(self, block: Block, parent_id: str, state: StreamState) -> Generator[Match | Seen, None, Said]:
+    def _said(self, block: Block, parent_id: str, state: StreamState) -> Generator[Match | ActivitySpan, None, EarlyMatches]:
         """Yield what an open block says so far, and return that."""
         found = list(self._matched([block], parent_id, state))
         yield from found
-        return Said(len(block.records), tuple(item for item in found if isinstance(item, Match)))
+        return EarlyMatches(len(block.records), tuple(item for item in found if isinstance(item, Match)))
 
-    def _matched(self, blocks: Iterable[Block], parent_id: str, state: StreamState) -> Iterator[Match | Seen]:
+    def _matched(self, blocks: Iterable[Block], parent_id: str, state: StreamState) -> Iterator[Match | ActivitySpan]:
         """Yield what blocks say; of one that held a secret in `state` and has not grown, what it said with it."""
-        heard = Heard(parent_id)
+        heard = ActivityTracker(parent_id)
         for block in blocks:
             early = state.early.get(source_of(block))
             if early is None or len(block.records) != early.records or block not in state.open.open:
@@ -169,13 +169,13 @@ def _is_said(block: Block, state: StreamState) -> bool:
     return said is not None and block in state.open.open and len(block.records) == said.records
 
 
-def _has_grown(said: Said, source: str, blocks: Iterable[Block]) -> bool:
+def _has_grown(said: EarlyMatches, source: str, blocks: Iterable[Block]) -> bool:
     """Tell whether the block of `source` that was matched too early has gone on."""
     now = next((block for block in blocks if source_of(block) == source), None)
     return now is not None and len(now.records) != said.records and bool(said.matches)
 
 
-def _carries(edge: Edges, state: StreamState) -> tuple[str, ...]:
+def _carries(edge: SliceFragments, state: StreamState) -> tuple[str, ...]:
     found = {*edge.moved_on, *map(source_of, edge.heads), *map(source_of, edge.tail.open)}
     fresh = {source for source in found - set(state.carries) if named_parent(source) != edge.parent_id}
     return tuple(sorted({*state.carries, *fresh})) if fresh else state.carries

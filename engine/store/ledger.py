@@ -14,7 +14,19 @@ from sqlalchemy.dialects.sqlite import Insert, insert
 
 from engine.codec import dumps, loads
 from engine.errors import DataLoss
-from engine.model.incidents import DAWN, Alert, Blind, Evidence, Incident, Key, Roster, Sight, Verdict, extent, sight
+from engine.model.incidents import (
+    DAWN,
+    Alert,
+    AlertInterval,
+    AlertKey,
+    Evidence,
+    Incident,
+    NotEvaluated,
+    Roster,
+    Verdict,
+    extent,
+    sight,
+)
 from engine.model.quarantine import DeadLetter
 from engine.store import schema
 
@@ -42,8 +54,8 @@ class StoreLedger:
         verdicts: Iterable[Verdict],
         evidence: Iterable[Evidence],
         rosters: Iterable[Roster],
-        blinds: Iterable[Blind],
-    ) -> Sequence[Sight]:
+        blinds: Iterable[NotEvaluated],
+    ) -> Sequence[AlertInterval]:
         """Store what correlation said, and return what changed by it (see ports.Ledger)."""
         with self._connection.begin_nested():
             changed = [each for verdict in verdicts for each in self._put_verdict(verdict)]
@@ -57,7 +69,7 @@ class StoreLedger:
         every = union(select(schema.alerts.c.scope), select(schema.incidents.c.scope))
         return sorted(self._connection.scalars(every))
 
-    def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
+    def alerts(self, scope: str, seen: Collection[AlertInterval] | None = None) -> Mapping[AlertKey, tuple[Alert, ...]]:
         """Return the alerts of `scope` by key, or those `seen` of them, each ordered by time."""
         table = schema.alerts
         columns = (table.c.rule, table.c.entity, table.c.starts_at, table.c.body)
@@ -68,13 +80,13 @@ class StoreLedger:
         if wanted is not None:
             earliest = min((starts_at for *_, starts_at in wanted), default="")
             chosen = chosen.where(table.c.rule.in_({rule for rule, *_ in wanted}), table.c.starts_at >= earliest)
-        found: dict[Key, list[Alert]] = {}
+        found: dict[AlertKey, list[Alert]] = {}
         for rule, entity, starts_at, body in self._connection.execute(chosen.order_by(*table.primary_key)).all():
             if wanted is None or (rule, entity, starts_at) in wanted:
                 found.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
         return {key: tuple(alerts) for key, alerts in sorted(found.items())}
 
-    def sights(self, scope: str, since: datetime) -> Sequence[Sight]:
+    def sights(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
         """Return when the alerts of `scope` were that were not over before `since`."""
         table = schema.alerts
         chosen = select(table.c.rule, table.c.entity, table.c.starts_at, table.c.until).where(
@@ -85,7 +97,7 @@ class StoreLedger:
         rows = self._connection.execute(chosen).all()
         return [_sight(_key(scope, rule, entity), start, until) for rule, entity, start, until in rows]
 
-    def incidents(self, scope: str, told_of: Collection[Key] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
+    def incidents(self, scope: str, told_of: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
         """Return the last revision of every incident of `scope`, or of those ever told of one of these keys, oldest first."""
         table = schema.incidents
         chosen = select(table.c.number, table.c.body).where(table.c.scope == scope)
@@ -121,11 +133,11 @@ class StoreLedger:
         body = self._connection.scalar(select(schema.rosters.c.body).where(schema.rosters.c.scope == scope))
         return Roster(scope, {}) if body is None else loads(body, Roster)
 
-    def blinds(self, scope: str) -> Sequence[Blind]:
+    def blinds(self, scope: str) -> Sequence[NotEvaluated]:
         """Return what cannot be judged in `scope`."""
         table = schema.blinds
         rows = self._connection.execute(select(table.c.what, table.c.why).where(table.c.scope == scope))
-        return sorted((Blind(scope, what, why) for what, why in rows), key=lambda blind: (blind.what, blind.why))
+        return sorted((NotEvaluated(scope, what, why) for what, why in rows), key=lambda blind: (blind.what, blind.why))
 
     def put_incidents(self, incidents: Iterable[Incident]) -> None:
         """Store new revisions; the first one of an id gives it its place in the order of opening."""
@@ -156,7 +168,7 @@ class StoreLedger:
     def _next_number(self) -> int:
         return 1 + (self._connection.scalar(_LAST_NUMBER) or 0)
 
-    def _put_verdict(self, verdict: Verdict) -> Iterator[Sight]:
+    def _put_verdict(self, verdict: Verdict) -> Iterator[AlertInterval]:
         """Replace what a rule said of an entity (see Verdict.over), and yield when the alerts were and are that differ; what
         was removed for its age stays so."""
         scope, rule, entity = verdict.key
@@ -173,8 +185,8 @@ class StoreLedger:
         yield from (_sight(verdict.key, start, before[start].until) for start in (*gone, *told) if start in before)
         yield from (now[start][0] for start in told)
 
-    def _put_blinds(self, blinds: Iterable[Blind]) -> None:
-        said: dict[Blind, None] = {}
+    def _put_blinds(self, blinds: Iterable[NotEvaluated]) -> None:
+        said: dict[NotEvaluated, None] = {}
         for blind in blinds:
             if blind.what:
                 said[blind] = None
@@ -212,7 +224,7 @@ def _incident_row(incident: Incident) -> dict[str, str | None]:
     }
 
 
-def _alert_row(when: Sight, body: str) -> dict[str, str | None]:
+def _alert_row(when: AlertInterval, body: str) -> dict[str, str | None]:
     until = schema.text(when.until) if when.until else None
     return {"starts_at": schema.text(when.starts_at), "until": until, "body": body}
 
@@ -223,11 +235,11 @@ def _letter_id(letter: DeadLetter) -> str:
     return hashlib.sha256("\0".join((*place, *what)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _sight(key: Key, starts_at: str, until: str | None) -> Sight:
-    return Sight(key, datetime.fromisoformat(starts_at), datetime.fromisoformat(until) if until else None)
+def _sight(key: AlertKey, starts_at: str, until: str | None) -> AlertInterval:
+    return AlertInterval(key, datetime.fromisoformat(starts_at), datetime.fromisoformat(until) if until else None)
 
 
-def key_text(key: Key) -> str:
+def key_text(key: AlertKey) -> str:
     """Return a key as it is kept in the column `key`: the scope stands beside it."""
     return f"{key[1]} {entity_text(key[2])}"
 
@@ -239,5 +251,5 @@ def entity_text(entity: tuple[tuple[str, str], ...]) -> str:
 
 
 @lru_cache(maxsize=10_000)  # a batch looks at the same ones again and again
-def _key(scope: str, rule: str, entity: str) -> Key:
+def _key(scope: str, rule: str, entity: str) -> AlertKey:
     return scope, rule, tuple((label, value) for label, value in json.loads(entity))

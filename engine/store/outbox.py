@@ -12,12 +12,12 @@ from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.codec import dumps, loads
-from engine.model.notifications import Attempt, Delivery, Reason, Settlement, Standing, State, Told
+from engine.model.notifications import Attempt, Delivery, DeliveryState, NotificationLog, Reason, ReceiverStatus, Settlement
 from engine.model.routes import Silence
 from engine.store import schema
 
 Pair = tuple[str, str]  # receiver, incident id
-Begin = Callable[[], AbstractContextManager[Connection]]
+BeginTransaction = Callable[[], AbstractContextManager[Connection]]
 
 
 class Outbox:
@@ -26,16 +26,16 @@ class Outbox:
     `reading` begins a transaction that only reads, `begin` one that writes.
     """
 
-    def __init__(self, reading: Begin, begin: Begin) -> None:
+    def __init__(self, reading: BeginTransaction, begin: BeginTransaction) -> None:
         self._reading = reading
         self._begin = begin
 
-    def told(self) -> Mapping[Pair, Told]:
+    def told(self) -> Mapping[Pair, NotificationLog]:
         """Return what each receiver knows of each incident."""
         table = schema.deliveries
         with self._reading() as connection:
             rows = connection.execute(select(table.c.receiver, table.c.incident, table.c.body)).all()
-        return {(receiver, incident): loads(body, Told) for receiver, incident, body in rows}
+        return {(receiver, incident): loads(body, NotificationLog) for receiver, incident, body in rows}
 
     def entries(self) -> Mapping[Pair, Delivery]:
         """Return the entry of every receiver and incident, whatever its state."""
@@ -75,16 +75,18 @@ class Outbox:
             rows = connection.execute(select(table).filter_by(incident=incident).order_by(table.c.number))
             return [_attempt(row) for row in rows]
 
-    def standings(self, incident: str) -> Sequence[Standing]:
+    def standings(self, incident: str) -> Sequence[ReceiverStatus]:
         """Return how it stands with every receiver that has to do with `incident`, by name."""
         known = select(schema.deliveries.c.receiver, schema.deliveries.c.body).filter_by(incident=incident)
         entered = select(schema.outbox.c.receiver, schema.outbox.c.body).filter_by(incident=incident)
-        done = select(schema.attempts.c.receiver).filter_by(incident=incident, outcome=State.DELIVERED.value)
+        done = select(schema.attempts.c.receiver).filter_by(incident=incident, outcome=DeliveryState.DELIVERED.value)
         with self._reading() as connection:
-            told = {receiver: loads(body, Told) for receiver, body in connection.execute(known)}
+            told = {receiver: loads(body, NotificationLog) for receiver, body in connection.execute(known)}
             entries = {receiver: loads(body, Delivery) for receiver, body in connection.execute(entered)}
             delivered = Counter(connection.scalars(done))
-        return [Standing(name, entries.get(name), told.get(name), delivered[name]) for name in sorted(told.keys() | entries)]
+        return [
+            ReceiverStatus(name, entries.get(name), told.get(name), delivered[name]) for name in sorted(told.keys() | entries)
+        ]
 
     def put_silence(self, silence: Silence) -> None:
         """Store a silence; it replaces the one of the same id."""
@@ -102,7 +104,7 @@ class Outbox:
 
 def _attempt(row: Any) -> Attempt:
     at = datetime.fromisoformat(row.at)
-    return Attempt(row.receiver, row.revision, Reason(row.reason), at, State(row.outcome), row.why)
+    return Attempt(row.receiver, row.revision, Reason(row.reason), at, DeliveryState(row.outcome), row.why)
 
 
 def _key(entry: Delivery) -> dict[str, str]:

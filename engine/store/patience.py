@@ -7,16 +7,15 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from engine.errors import StoreAway
+from engine.ports import Say
 
 T = TypeVar("T")
-Say = Callable[[str], None]
-
 SAID_AFTER_S = 10.0
 SAID_AGAIN_S = 600.0
 PAUSE_S = 1.0
 
 
-class Absence:
+class StoreOutage:
     """How long a store has been away, and what there is to say of it: after SAID_AFTER_S, each SAID_AGAIN_S, and at its end.
 
     Args:
@@ -58,7 +57,7 @@ def until_back(
         pause: waits that many seconds; when it returns something true (a stop was asked for) the error is raised.
         say: takes what there is to say of the wait (see Absence).
     """
-    absence = Absence(elapsed_s)
+    absence = StoreOutage(elapsed_s)
     while True:
         try:
             result = work()

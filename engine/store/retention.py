@@ -15,13 +15,13 @@ from sqlalchemy import Column, Connection, Select, delete, func, literal_column,
 
 from engine.codec import loads
 from engine.model.incidents import Incident
-from engine.model.notifications import State
+from engine.model.notifications import DeliveryState
 from engine.store import schema
 from engine.store.ledger import REMOVED, entity_text
 
 NEAR = timedelta(days=1)
 _OVER = ("resolved", "retracted")
-_UNTOLD = (State.QUEUED.value, State.SENDING.value, State.RETRY_LATER.value, State.FOLDED.value)
+_UNTOLD = (DeliveryState.QUEUED.value, DeliveryState.SENDING.value, DeliveryState.RETRY_LATER.value, DeliveryState.FOLDED.value)
 _OF_INCIDENTS = (schema.told, schema.deliveries, schema.outbox, schema.attempts)
 _AT_ONCE = 500  # bound parameters of one statement
 _ALWAYS = (datetime.min.replace(tzinfo=UTC) + NEAR, datetime.max.replace(tzinfo=UTC) - NEAR)

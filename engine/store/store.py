@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from engine.codec import loads
 from engine.errors import DataLoss, StoreAway, StoreError, StoreLost
-from engine.model.incidents import Blind, Incident
+from engine.model.incidents import Incident, NotEvaluated
 from engine.model.quarantine import DeadLetter
 from engine.store import schema
 from engine.store.file import StoreFile, connected, create
@@ -190,12 +190,12 @@ class Store:
             bodies = connection.scalars(select(table.c.body).filter_by(id=incident_id).order_by(table.c.revision))
             return [loads(body, Incident) for body in bodies]
 
-    def blinds(self) -> Sequence[Blind]:
+    def blinds(self) -> Sequence[NotEvaluated]:
         """Return what cannot be judged, over all scopes."""
         table = schema.blinds
         with self._reading() as connection:
             rows = connection.execute(select(table.c.scope, table.c.what, table.c.why).order_by(*table.primary_key))
-            return [Blind(*row) for row in rows]
+            return [NotEvaluated(*row) for row in rows]
 
     def losses(self) -> Sequence[DataLoss]:
         """Return every loss known, by source."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.model.answers import incident_value, iso
-from engine.model.notifications import Standing, Told
+from engine.model.notifications import NotificationLog, ReceiverStatus
 from engine.web.history import History
 from engine.web.timeline import Change
 
@@ -21,7 +21,7 @@ def history_value(history: History) -> Mapping[str, Any]:
     }
 
 
-def _delivery(standing: Standing) -> Mapping[str, Any]:
+def _delivery(standing: ReceiverStatus) -> Mapping[str, Any]:
     entry, told = standing.entry, standing.told
     return {
         "receiver": standing.receiver,
@@ -35,7 +35,7 @@ def _delivery(standing: Standing) -> Mapping[str, Any]:
     }
 
 
-def _told(told: Told) -> Mapping[str, Any]:
+def _told(told: NotificationLog) -> Mapping[str, Any]:
     return {"at": iso(told.at), "status": told.status, "severity": told.severity, "revision": told.revision}
 
 

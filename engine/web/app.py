@@ -23,7 +23,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from engine.errors import StoreError, StoreLost, UsageError
-from engine.model.links import NO_LINKS, Links
+from engine.model.links import NO_LINKS, LinkTargets
 from engine.store import Store
 from engine.web.answers import history_value
 from engine.web.guard import Guard
@@ -44,7 +44,7 @@ class JsonText(Response):
         return f"{json.dumps(content, ensure_ascii=False, indent=2)}\n".encode("utf-8", "backslashreplace")
 
 
-def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetime], links: Links = NO_LINKS) -> ASGIApp:
+def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetime], links: LinkTargets = NO_LINKS) -> ASGIApp:
     """Return the pages over `store` as an ASGI application that answers to `hosts` (values of the Host header, lower-case).
 
     `clock` gives the present in UTC, to say how long ago something was; `links` lead on from an incident.

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from pathlib import Path
 
-from engine.model.links import Links
+from engine.model.links import LinkTargets
 from engine.rights import make_folder
 from engine.store import Store
 from engine.web.addresses import Addresses, json_file, page_file
@@ -18,7 +18,7 @@ from engine.web.pages import incident_page, list_page
 _FOLDER = "incidents"
 
 
-def write_pages(store: Store, folder: Path, now: datetime, links: Links) -> int:
+def write_pages(store: Store, folder: Path, now: datetime, links: LinkTargets) -> int:
     """Write the list and a page for each incident into `folder`, in place of those that were there; return how many incidents.
     They hold lines of logs: a folder that is not there is made for this user alone.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from engine.model.incidents import Incident
-from engine.model.links import Link, Links
-from engine.model.notifications import Standing
+from engine.model.links import Link, LinkTargets
+from engine.model.notifications import ReceiverStatus
 from engine.store import Store
 from engine.web.timeline import Change, timeline
 
@@ -16,11 +16,11 @@ class History(Struct, frozen=True):
 
     incident: Incident
     changes: tuple[Change, ...]
-    standings: tuple[Standing, ...] = ()
+    standings: tuple[ReceiverStatus, ...] = ()
     links: tuple[Link, ...] = ()
 
 
-def history_of(store: Store, id: str, links: Links) -> History | None:
+def history_of(store: Store, id: str, links: LinkTargets) -> History | None:
     """Return the history of the incident `id`, None when there is no such incident. Raises StoreError."""
     revisions, outbox = store.revisions(id), store.outbox()
     if not revisions:

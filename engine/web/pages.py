@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from engine.errors import DataLoss
 from engine.model.answers import iso
-from engine.model.incidents import Blind, Incident
+from engine.model.incidents import Incident, NotEvaluated
 from engine.model.matches import Value
 from engine.model.phrases import lasting, moment, named
 from engine.model.rules import SEVERITIES
@@ -33,7 +33,7 @@ LINES_SHOWN = 12  # of an event; the rest, mostly a stack trace, is folded away
 
 
 def list_page(
-    listing: Listing, blinds: Sequence[Blind], losses: Sequence[DataLoss], now: datetime, site: Addresses = SERVED
+    listing: Listing, blinds: Sequence[NotEvaluated], losses: Sequence[DataLoss], now: datetime, site: Addresses = SERVED
 ) -> str:
     """Return the page of all incidents."""
     said = {"listing": listing, "query": listing.query, "blinds": blinds, "losses": losses, "now": now}

@@ -12,7 +12,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from engine.model.incidents import Incident
-from engine.model.notifications import Attempt, State
+from engine.model.notifications import Attempt, DeliveryState
 
 BY_LOGS, BY_NOTIFIER = "logs", "notifier"
 
@@ -41,7 +41,7 @@ def timeline(revisions: Sequence[Incident], attempts: Sequence[Attempt] = ()) ->
 
 def _told(attempt: Attempt) -> Change:
     what = attempt.reason.value.replace("_", " ")
-    if attempt.outcome is State.DELIVERED:
+    if attempt.outcome is DeliveryState.DELIVERED:
         return Change(attempt.at, attempt.revision, f"{attempt.receiver} was told: {what}", BY_NOTIFIER)
     how = ", ".join(part for part in (attempt.outcome.value.replace("_", " "), attempt.why) if part)
     return Change(attempt.at, attempt.revision, f"{attempt.receiver} was not told ({what}): {how}", BY_NOTIFIER)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from connectors.kafka import open_source
 from engine.dsl import builtin_rules, load
 from engine.spark.combining import combined
-from engine.spark.slices import Scanned, Stages, scan, stages
+from engine.spark.slices import Scanned, WorkerStages, scan, stages
 from tests.bench.corpus import JOB_RATE
 from tests.bench.machine import corpus, say
 from tests.bench.processes import running
@@ -106,7 +106,7 @@ def _shipped(path: Path, address: str) -> Producing:
     return topic
 
 
-def bare(topic: Producing, known: Stages) -> float:
+def bare(topic: Producing, known: WorkerStages) -> float:
     """Return the CPU seconds per million lines of what the job's worker does, in this process, from its second reading on."""
     costs = []
     for _ in range(READINGS):

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from connectors.files import read_chunks
-from engine.cache import Cache
+from engine.cache import DiskCache
 from engine.match import Matcher
 from engine.model.rules import Plan
 from engine.skim.sight import Sight, sight_of
@@ -80,7 +80,7 @@ def bare(plan: Plan, *logs: Path, runs: int = RUNS) -> list[float]:
 def in_turn(scans: Sequence[tuple[Plan, Path]], runs: int) -> list[float]:
     """Return the CPU seconds per million lines of each scan: the cheapest of `runs`, which take turns, as the machine is not
     always equally fast."""
-    matchers = {id(plan): Matcher(plan, Cache()) for plan, _ in scans}
+    matchers = {id(plan): Matcher(plan, DiskCache()) for plan, _ in scans}
     ready = [(plan, matchers[id(plan)], log) for plan, log in scans]
     sights = [sight_of(matcher, plan.formats) for plan, matcher, _ in ready]
     turns = [[_once(*each, sight) for each, sight in zip(ready, sights, strict=True)] for _ in range(runs)]

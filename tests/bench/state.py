@@ -11,7 +11,7 @@ from statistics import mean, median, quantiles
 from connectors.files import read_path
 from engine.correlate import Correlator
 from engine.match.stream import match
-from engine.model.matches import Match, Seen
+from engine.model.matches import ActivitySpan, Match
 from engine.model.rules import Plan
 from engine.parse import assemble, decode, unwrap
 from tests.bench.corpus import STORM_RATE
@@ -41,7 +41,7 @@ def _entities(logs: Iterable[Path], rules: Plan) -> Iterator[int]:
     correlators: dict[str, Correlator] = {}
     for log in logs:
         for item in match(decode(assemble(unwrap(read_path(str(log)), rules.formats), rules.formats), rules.formats), rules):
-            if isinstance(item, Match | Seen):
+            if isinstance(item, Match | ActivitySpan):
                 scope = item.labels.get("cluster", "default")
                 if scope not in correlators:
                     correlators[scope] = Correlator(rules, scope, states[scope])

@@ -8,17 +8,30 @@ import pytest
 from msgspec.structs import replace
 
 from engine.incident import MemoryLedger
-from engine.model.incidents import DAWN, EVER, Alert, Blind, Capture, Evidence, Incident, Key, Roster, Sight, Verdict, sight
+from engine.model.incidents import (
+    DAWN,
+    EVER,
+    Alert,
+    AlertInterval,
+    AlertKey,
+    Capture,
+    Evidence,
+    Incident,
+    NotEvaluated,
+    Roster,
+    Verdict,
+    sight,
+)
 from engine.ports import Ledger
 from engine.store import Store
 from engine.store.ledger import StoreLedger
 from engine.store.store import BatchId
 
 NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
-KEY: Key = ("prod", "broker-silent", (("broker", "1"), ("cluster", "prod")))
+KEY: AlertKey = ("prod", "broker-silent", (("broker", "1"), ("cluster", "prod")))
 
 
-def alert(minute: int, key: Key = KEY, status: str = "firing") -> Alert:
+def alert(minute: int, key: AlertKey = KEY, status: str = "firing") -> Alert:
     at = NOON + timedelta(minutes=minute)
     captures = {"size": Capture((1, 2.5), 1, 2.5, 1, 2.5, 3.5), "topic": Capture(("a.b", "c"))}
     return Alert(key, status, "high", at, at, None, 1, True, {"broker": "1"}, captures, (f"e{minute}",), (f"e{minute}",), "why")
@@ -59,7 +72,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     store.close()
 
 
-def put(ledger: Ledger, *verdicts: Verdict, blinds: tuple[Blind, ...] = ()) -> None:
+def put(ledger: Ledger, *verdicts: Verdict, blinds: tuple[NotEvaluated, ...] = ()) -> None:
     ledger.put_findings(verdicts, (), (), blinds)
 
 
@@ -71,7 +84,7 @@ def test_an_empty_ledger_knows_nothing(ledger: Ledger) -> None:
 
 
 def test_alerts_come_back_as_they_were_by_scope_and_key(ledger: Ledger) -> None:
-    other: Key = ("test", "broker-silent", ())
+    other: AlertKey = ("test", "broker-silent", ())
     put(ledger, Verdict(KEY, (alert(0), alert(5))), Verdict(other, (alert(1, other),)))
     assert dict(ledger.alerts("prod")) == {KEY: (alert(0), alert(5))}
     assert dict(ledger.alerts("test")) == {other: (alert(1, other),)}
@@ -103,13 +116,17 @@ def test_a_later_roster_replaces_the_earlier(ledger: Ledger) -> None:
 
 
 def test_what_cannot_be_judged_adds_up_until_it_is_taken_back(ledger: MemoryLedger | StoreLedger) -> None:
-    one, two, other = Blind("prod", "a.log", "why"), Blind("prod", "b.log", "why"), Blind("test", "a.log", "why")
+    one, two, other = (
+        NotEvaluated("prod", "a.log", "why"),
+        NotEvaluated("prod", "b.log", "why"),
+        NotEvaluated("test", "a.log", "why"),
+    )
     put(ledger, blinds=(one, other))
     put(ledger, blinds=(two, two))
     assert list(ledger.blinds("prod")) == [one, two]
-    put(ledger, blinds=(one, Blind("prod", "", ""), two))
+    put(ledger, blinds=(one, NotEvaluated("prod", "", ""), two))
     assert list(ledger.blinds("prod")) == [two]
-    put(ledger, blinds=(Blind("prod", "", ""),))
+    put(ledger, blinds=(NotEvaluated("prod", "", ""),))
     assert list(ledger.blinds("prod")) == []
     assert list(ledger.blinds("test")) == [other]
 
@@ -126,7 +143,7 @@ def later(minutes: int) -> datetime:
 
 
 def test_only_the_alerts_that_were_seen_are_returned_when_one_asks_for_them(ledger: Ledger) -> None:
-    other: Key = ("prod", "another-rule", ())
+    other: AlertKey = ("prod", "another-rule", ())
     put(ledger, Verdict(KEY, (alert(0), alert(5), alert(9))), Verdict(other, (alert(5, other),)))
     assert dict(ledger.alerts("prod", [sight(alert(5)), sight(alert(7)), sight(alert(9))])) == {KEY: (alert(5), alert(9))}
     assert dict(ledger.alerts("prod", [])) == {}
@@ -136,14 +153,14 @@ def test_only_the_alerts_that_were_seen_are_returned_when_one_asks_for_them(ledg
 def test_sights_are_of_what_is_not_over_and_of_what_ended_later_or_at_no_known_time(ledger: Ledger) -> None:
     over, undated = replace(alert(0), ends_at=later(3)), replace(alert(1), dated=False)
     put(ledger, Verdict(KEY, (over, undated, alert(9))))
-    every = {Sight(KEY, NOON, later(3)), Sight(KEY, later(1), None), Sight(KEY, later(9), EVER)}
+    every = {AlertInterval(KEY, NOON, later(3)), AlertInterval(KEY, later(1), None), AlertInterval(KEY, later(9), EVER)}
     assert set(ledger.sights("prod", DAWN)) == set(ledger.sights("prod", later(3))) == every
-    assert set(ledger.sights("prod", later(4))) == every - {Sight(KEY, NOON, later(3))}
+    assert set(ledger.sights("prod", later(4))) == every - {AlertInterval(KEY, NOON, later(3))}
     assert list(ledger.sights("test", DAWN)) == []
 
 
 def test_what_changes_is_said_as_it_was_and_as_it_is(ledger: Ledger) -> None:
-    def changes(*alerts: Alert, final_before: datetime | None = None) -> set[Sight]:
+    def changes(*alerts: Alert, final_before: datetime | None = None) -> set[AlertInterval]:
         return set(ledger.put_findings([Verdict(KEY, alerts, final_before)], (), (), ()))
 
     ended = replace(alert(5), ends_at=later(6))
@@ -157,7 +174,7 @@ def test_what_changes_is_said_as_it_was_and_as_it_is(ledger: Ledger) -> None:
 
 
 def test_incidents_are_found_by_every_key_they_ever_told_of_unless_they_were_over_before(ledger: Ledger) -> None:
-    other: Key = ("prod", "another-rule", ())
+    other: AlertKey = ("prod", "another-rule", ())
     ledger.put_incidents([incident(2, alerts=(KEY, other)), incident(1, alerts=(KEY,), last_seen=later(5))])
     ledger.put_incidents([incident(2, revision=2, alerts=(other,), first_seen=None), incident(3)])
     found = {key: [each.id for each in ledger.incidents("prod", {key}, later(5))] for key in (KEY, other)}

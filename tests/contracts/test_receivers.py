@@ -15,7 +15,7 @@ from connectors.memory import MemoryReceiver
 from connectors.terminal import TerminalReceiver
 from engine.model.answers import incident_value
 from engine.model.incidents import Evidence, Symptom
-from engine.model.notifications import Notification, Reason, Receipt, State
+from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 from engine.ports import Receiver
 from tests.standins.slack import TOKEN, SlackStandIn
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
@@ -58,7 +58,7 @@ def hostile() -> Notification:
 @pytest.mark.parametrize("reason", Reason)
 def test_everything_that_can_be_told_is_delivered(kind: str, reason: Reason, server: SlackStandIn) -> None:
     receipt = KINDS[kind].open(server).deliver(Notification(TOO_LARGE, reason, "something changed"))
-    assert receipt.state is State.DELIVERED, receipt.why
+    assert receipt.state is DeliveryState.DELIVERED, receipt.why
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,13 +66,13 @@ def test_everything_that_can_be_told_is_delivered(kind: str, reason: Reason, ser
 def test_every_status_is_delivered(kind: str, status: str, server: SlackStandIn) -> None:
     receiver = KINDS[kind].open(server)
     changed = incident(status=status, merged_into="inc-1", first_seen=None, fix=(), evidence=(), symptoms=(), verify="")
-    assert receiver.deliver(Notification(changed, Reason.UPDATED, "now")).state is State.DELIVERED
+    assert receiver.deliver(Notification(changed, Reason.UPDATED, "now")).state is DeliveryState.DELIVERED
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_and_huge_text_is_delivered(kind: str, server: SlackStandIn) -> None:
     receipt = KINDS[kind].open(server).deliver(hostile())
-    assert receipt.state is State.DELIVERED, receipt.why
+    assert receipt.state is DeliveryState.DELIVERED, receipt.why
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,36 +81,36 @@ def test_marks_survive_the_store_and_a_second_telling_uses_them(kind: str, serve
     first = receiver.deliver(Notification(TOO_LARGE, Reason.OPENED))
     marks = json.loads(json.dumps(dict(first.marks or {})))
     again = receiver.deliver(Notification(incident(status="resolved"), Reason.RESOLVED, "resolved", marks))
-    assert again.state is State.DELIVERED
+    assert again.state is DeliveryState.DELIVERED
     assert dict(again.marks or {}).get("ts") == marks.get("ts")
 
 
 # behaviour: state, unsure, after_s
 FAILURES = {
-    "ratelimited:7": (State.RETRY_LATER, False, 7.0),
-    "status:500": (State.RETRY_LATER, True, None),
-    "status:503": (State.RETRY_LATER, True, None),
-    "drop": (State.RETRY_LATER, True, None),
-    "refuse": (State.RETRY_LATER, True, None),
-    "channel_not_found": (State.REJECTED, False, None),
-    "invalid_auth": (State.REJECTED, False, None),
-    "page:200": (State.RETRY_LATER, True, None),
-    "page:403": (State.RETRY_LATER, False, None),
-    "page:404": (State.RETRY_LATER, False, None),
-    "page:407": (State.RETRY_LATER, False, None),
-    "page:502": (State.RETRY_LATER, True, None),
-    "huge": (State.RETRY_LATER, True, None),
-    "drip": (State.RETRY_LATER, True, None),
+    "ratelimited:7": (DeliveryState.RETRY_LATER, False, 7.0),
+    "status:500": (DeliveryState.RETRY_LATER, True, None),
+    "status:503": (DeliveryState.RETRY_LATER, True, None),
+    "drop": (DeliveryState.RETRY_LATER, True, None),
+    "refuse": (DeliveryState.RETRY_LATER, True, None),
+    "channel_not_found": (DeliveryState.REJECTED, False, None),
+    "invalid_auth": (DeliveryState.REJECTED, False, None),
+    "page:200": (DeliveryState.RETRY_LATER, True, None),
+    "page:403": (DeliveryState.RETRY_LATER, False, None),
+    "page:404": (DeliveryState.RETRY_LATER, False, None),
+    "page:407": (DeliveryState.RETRY_LATER, False, None),
+    "page:502": (DeliveryState.RETRY_LATER, True, None),
+    "huge": (DeliveryState.RETRY_LATER, True, None),
+    "drip": (DeliveryState.RETRY_LATER, True, None),
 }
 # a generic webhook has no errors of its own that could be told from a proxy's, and no body that says "delivered"
 OF_ANY_WEBHOOK = {
-    "channel_not_found": (State.RETRY_LATER, False, None),
-    "invalid_auth": (State.RETRY_LATER, False, None),
-    "page:200": (State.DELIVERED, False, None),
-    "huge": (State.DELIVERED, False, None),
+    "channel_not_found": (DeliveryState.RETRY_LATER, False, None),
+    "invalid_auth": (DeliveryState.RETRY_LATER, False, None),
+    "page:200": (DeliveryState.DELIVERED, False, None),
+    "huge": (DeliveryState.DELIVERED, False, None),
 }
 # what an incoming webhook of Slack answers is text, of which `ok` is not the only one that other programs say
-OF_SLACK_WEBHOOK = {"huge": (State.DELIVERED, False, None)}
+OF_SLACK_WEBHOOK = {"huge": (DeliveryState.DELIVERED, False, None)}
 SPECIAL = {"webhook": OF_ANY_WEBHOOK, "slack-webhook": OF_SLACK_WEBHOOK}
 
 
@@ -121,7 +121,7 @@ def test_every_failure_is_a_receipt(kind: str, behaviour: str, server: SlackStan
     server.script(KINDS[kind].call, behaviour)
     receipt = KINDS[kind].open(server).deliver(Notification(TOO_LARGE, Reason.OPENED))
     assert (receipt.state, receipt.unsure, receipt.after_s) == SPECIAL.get(kind, {}).get(behaviour, FAILURES[behaviour])
-    assert receipt.why or receipt.state is State.DELIVERED
+    assert receipt.why or receipt.state is DeliveryState.DELIVERED
     assert len(receipt.why) < 400
     assert "secret" not in receipt.why
     assert TOKEN not in receipt.why
@@ -134,7 +134,7 @@ def test_a_redirect_is_not_followed_wherever_it_leads_and_said(kind: str, server
         server.script(KINDS[kind].call, f"redirect:{other.address}/api/chat.postMessage?secret=1")
         receipt = KINDS[kind].open(server).deliver(Notification(TOO_LARGE, Reason.OPENED))
         assert (other.calls, other.hooks) == ([], [])
-    assert (receipt.state, receipt.unsure) == (State.RETRY_LATER, False)
+    assert (receipt.state, receipt.unsure) == (DeliveryState.RETRY_LATER, False)
     assert "redirect to 127.0.0.1 (status 302)" in receipt.why
     assert "not followed" in receipt.why
     assert "secret" not in receipt.why
@@ -153,7 +153,7 @@ def test_a_closed_port_is_a_failure_that_is_sure(kind: str) -> None:
     with SlackStandIn() as server:
         receiver = KINDS[kind].open(server)
     receipt = receiver.deliver(Notification(TOO_LARGE, Reason.OPENED))
-    assert (receipt.state, receipt.unsure) == (State.RETRY_LATER, False)
+    assert (receipt.state, receipt.unsure) == (DeliveryState.RETRY_LATER, False)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -166,11 +166,14 @@ def test_a_terminal_that_cannot_be_written_to_is_told_again_later() -> None:
         raise OSError(28, "No space left on device")
 
     receipt = TerminalReceiver(full).deliver(Notification(TOO_LARGE, Reason.OPENED))
-    assert receipt == Receipt(State.RETRY_LATER, "the terminal cannot be written to (No space left on device)")
+    assert receipt == Receipt(DeliveryState.RETRY_LATER, "the terminal cannot be written to (No space left on device)")
 
 
 def test_receipts_of_a_test_receiver_can_be_scripted() -> None:
-    receiver = MemoryReceiver(answers=[Receipt(State.REJECTED, "no")])
+    receiver = MemoryReceiver(answers=[Receipt(DeliveryState.REJECTED, "no")])
     assert receiver.deliver(Notification(TOO_LARGE, Reason.OPENED)).why == "no"
     assert receiver.told == []
-    assert receiver.deliver(Notification(TOO_LARGE, Reason.OPENED, unsure_since=datetime.now(UTC))).state is State.DELIVERED
+    assert (
+        receiver.deliver(Notification(TOO_LARGE, Reason.OPENED, unsure_since=datetime.now(UTC))).state
+        is DeliveryState.DELIVERED
+    )

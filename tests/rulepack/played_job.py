@@ -22,10 +22,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from connectors.files import FilesSource
 from engine.clock import SteadyClock
 from engine.model.rules import Plan
-from engine.spark.datasource import Reading, SourceReader, source_options
+from engine.spark.datasource import ReadSettings, SourceReader, source_options
 from engine.spark.fence import QUERY
 from engine.spark.job import Job, _Batches, fence_of, plan_file
-from engine.spark.rows import Row, received, sent
+from engine.spark.rows import RowTuple, received, sent
 from engine.spark.scope import ScopeState
 from engine.spark.slices import stages_of
 from engine.spark.sources import SourceSpec
@@ -114,7 +114,7 @@ class PlayedJob:
         self._states.pop(self.batch)
         self.place, self.planned, self.batch = self.planned, None, self.batch + 1
 
-    def _put(self, rows: list[Row], killed_at: str) -> None:
+    def _put(self, rows: list[RowTuple], killed_at: str) -> None:
         frame = SimpleNamespace(collect=lambda: [SimpleNamespace(kind=kind, body=body) for _, kind, body in rows])
         if killed_at != "in the transaction":
             self._batches.take(frame, self.batch)
@@ -125,9 +125,9 @@ class PlayedJob:
         finally:
             self.store.batch = commit  # type: ignore[method-assign]
 
-    def _read(self, killed_at: str) -> list[Row]:
+    def _read(self, killed_at: str) -> list[RowTuple]:
         """Return the rows of all slices, each read in a process of its own, in any order."""
-        rows: list[Row] = []
+        rows: list[RowTuple] = []
         for partition in self.reader.partitions(self.place, self.planned):
             rows += self._opened().read(pickle.loads(pickle.dumps(partition)))
             _reach("a slice read", killed_at)
@@ -135,7 +135,7 @@ class PlayedJob:
         self.chance.shuffle(rows)
         return rows
 
-    def _judged(self, rows: list[Row], state: dict[str, str]) -> list[Row]:
+    def _judged(self, rows: list[RowTuple], state: dict[str, str]) -> list[RowTuple]:
         if not rows:
             return []
         items = [received(kind, body) for _, kind, body in rows]
@@ -144,7 +144,7 @@ class PlayedJob:
     def _opened(self) -> SourceReader:
         settings = {"paths": list(self.paths), "labels": {"cluster": SCOPE}, "final": self.bounded}
         spec = SourceSpec(SOURCE, "connectors.files:open_source", settings, SCOPE)
-        reader = SourceReader(source_options([spec], Reading(self._plan_file, 2, None, None if self.bounded else 60.0)))
+        reader = SourceReader(source_options([spec], ReadSettings(self._plan_file, 2, None, None if self.bounded else 60.0)))
         clocks = self.clocks
         reader._sources = {SOURCE: FilesSource(**settings, clock=lambda: clocks.monotonic_s, wall=lambda: clocks.wall_s)}
         reader._clock = self.ticking()

@@ -14,7 +14,7 @@ import pytest
 from engine.cli.triage import triage
 from engine.incident import group
 from engine.match import redact
-from engine.model.incidents import Blind, Evidence, Roster, Verdict
+from engine.model.incidents import Evidence, NotEvaluated, Roster, Verdict
 from engine.model.quarantine import DeadLetter
 from engine.model.records import Block, Progress, Tick
 from engine.parse import decode_block
@@ -22,9 +22,9 @@ from engine.ports import Chunk
 from engine.quarantine import Quarantine
 from engine.spark import slices
 from engine.spark.combining import combined
-from engine.spark.rows import Item, Scanned, received, sent
+from engine.spark.rows import BatchRow, Scanned, received, sent
 from engine.spark.scope import ScopeState
-from engine.spark.slices import Stages, scan, stages
+from engine.spark.slices import WorkerStages, scan, stages
 from engine.store import Store
 from engine.store.store import BatchId
 from tests.building import at
@@ -40,7 +40,7 @@ FAULTY = b"\xf0\x9f\x94\xa5"  # a line that bears it cannot be decoded by a deco
 
 
 @cache
-def compiled() -> Stages:
+def compiled() -> WorkerStages:
     return stages(poisoned(plan()))
 
 
@@ -81,13 +81,13 @@ class Run:
 
     def batch(self, chunks: list[Chunk], last: bool) -> None:
         self._batches += 1
-        items: list[Item] = [item for chunk in chunks for item in combined(scan([chunk], compiled()))]
+        items: list[BatchRow] = [item for chunk in chunks for item in combined(scan([chunk], compiled()))]
         items.append(Tick(at(self._batches)))
         items += [Progress(chunk.source_id, 1, 1, True, closed=last) for chunk in chunks]
         crossed = [received(kind, body) for _, kind, body in (sent("default", item) for item in items)]
         found = ScopeState(compiled(), "default", self.state, bounded=last).take(crossed)
         passed = [received(kind, body) for _, kind, body in (sent("default", item) for item in found)]
-        findings = [item for item in passed if isinstance(item, Verdict | Evidence | Roster | Blind)]
+        findings = [item for item in passed if isinstance(item, Verdict | Evidence | Roster | NotEvaluated)]
         aside = Quarantine(redact)
         with self.store.batch(BatchId("q", self._batches)) as ledger:
             list(group(findings, compiled().plan, ledger, aside))

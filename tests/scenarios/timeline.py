@@ -22,11 +22,11 @@ from pathlib import Path
 import yaml
 from msgspec import Struct
 
-from engine.model.matches import Match, Seen
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Progress, Tick
 from tests.building import START, match, progress, seen, tick
 
-Item = Match | Seen | Progress | Tick
+Item = Match | ActivitySpan | Progress | Tick
 
 _LINE = re.compile(r"at (?P<at>\S+): (?P<what>.+)")
 _MATCH = re.compile(r"match (?P<rule>\S+)(?: (?P<captures>\{.*\}))?(?: on (?P<source>\S+))?")

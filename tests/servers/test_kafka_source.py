@@ -10,13 +10,13 @@ import pytest
 from confluent_kafka import Consumer, Message
 
 from connectors.kafka import cluster, open_source, reading
-from connectors.kafka.offsets import RECORD_POSITIONS, Lost, Range
+from connectors.kafka.offsets import RECORD_POSITIONS, LostOffsets, OffsetRange
 from connectors.kafka.reading import RangeReader
 from connectors.kafka.source import KafkaSource
 from engine.errors import SourceAway, SourceError, SourceMissing
 from engine.model.matches import Match
-from engine.spark.slices import Edges, scan, stages
-from engine.spark.streams import Streams, TakenBack
+from engine.spark.slices import SliceFragments, scan, stages
+from engine.spark.streams import Retraction, Streams
 from tests.rulepack.playing import plan
 from tests.servers.batches import Reader
 from tests.servers.broker import Broker
@@ -254,15 +254,15 @@ def _matches(reader: Reader) -> list[Match]:
     streams, said = Streams(compiled, {}), list[Any]()
     for batch in reader.batches:
         items = list(scan(batch, compiled))
-        said += [*items, *streams.join(item for item in items if isinstance(item, Edges))]
+        said += [*items, *streams.join(item for item in items if isinstance(item, SliceFragments))]
     for stream in list(streams.states):
         said += streams.close(stream)
-    assert not any(isinstance(item, TakenBack) for item in said)
+    assert not any(isinstance(item, Retraction) for item in said)
     return [item for item in said if isinstance(item, Match) and not item.rule_id.startswith("component:")]
 
 
-def _texts(reader: RangeReader, *wanted: Range) -> list[str | Lost]:
-    return [text for item in reader.read(wanted) for text in ([item] if isinstance(item, Lost) else map(_text, item))]
+def _texts(reader: RangeReader, *wanted: OffsetRange) -> list[str | LostOffsets]:
+    return [text for item in reader.read(wanted) for text in ([item] if isinstance(item, LostOffsets) else map(_text, item))]
 
 
 def _text(message: Message) -> str:
@@ -275,9 +275,9 @@ def test_what_was_fetched_past_a_range_is_kept_or_fetched_again_but_never_lost(t
         topics.write(topic, (str(n) for n in range(500)), partition=partition)
     for stashed in (0, 50, 10_000):
         reader = RangeReader(topics.address, {}, topic, stashed=stashed)
-        found = [text for n in range(0, 500, 100) for text in _texts(reader, Range(0, n, n + 100))]
+        found = [text for n in range(0, 500, 100) for text in _texts(reader, OffsetRange(0, n, n + 100))]
         assert found == [str(n) for n in range(500)]
-        assert _texts(reader, Range(1, 7, 9), Range(0, 3, 5)) in (["7", "8", "3", "4"], ["3", "4", "7", "8"])
+        assert _texts(reader, OffsetRange(1, 7, 9), OffsetRange(0, 3, 5)) in (["7", "8", "3", "4"], ["3", "4", "7", "8"])
         reader.close()
 
 
@@ -301,7 +301,7 @@ def test_at_the_end_of_the_log_nothing_more_is_waited_for(topics: Topics, monkey
     topics.write(topic, (str(n) for n in range(250)))
     monkeypatch.setattr(reading, "client", lambda kind, settings: Asked(cluster.client(kind, settings)))
     reader = RangeReader(topics.address, {}, topic)
-    assert len(_texts(reader, Range(0, 0, 250))) == 250
+    assert len(_texts(reader, OffsetRange(0, 0, 250))) == 250
     assert asked[0] == reading.BATCH
     assert asked[-1] <= 50
     reader.close()
@@ -313,7 +313,7 @@ def test_a_planned_range_of_a_topic_that_was_deleted_is_not_taken_as_read(topics
     topics.drop(topic)
     reader = RangeReader(topics.address, {}, topic, patience_s=3)
     with pytest.raises(SourceAway, match=f"the topic {topic} does not exist"):
-        _texts(reader, Range(0, 0, 2))
+        _texts(reader, OffsetRange(0, 0, 2))
     reader.close()
 
 

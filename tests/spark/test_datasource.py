@@ -19,9 +19,9 @@ from engine.errors import SourceAway, SourceDenied, SourceError
 from engine.model.records import Progress, Tick
 from engine.ports import Chunk, Offset
 from engine.spark import datasource
-from engine.spark.datasource import Reading, SourceReader, source_options
+from engine.spark.datasource import ReadSettings, SourceReader, source_options
 from engine.spark.job import plan_file
-from engine.spark.rows import Notice, item
+from engine.spark.rows import InputNotice, item
 from engine.spark.sources import SourceSpec
 
 
@@ -64,7 +64,7 @@ def open_counter(settings: Mapping[str, Any]) -> Counter:
 
 def reader(**how: Any) -> SourceReader:
     specs = [SourceSpec(name, f"{__name__}:open_counter", {"name": name}, "prod") for name in ("one", "two")]
-    return SourceReader(source_options(specs, Reading("no plan", **how)))
+    return SourceReader(source_options(specs, ReadSettings("no plan", **how)))
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def test_a_source_that_is_away_stays_where_it_was_and_the_others_go_on(clock: li
     end = latest(asked, start)
     assert end["sources"] == {"one": {"at": 0}, "two": {"at": 5}}
     found = rows(asked, start, end)
-    assert [each.text for each in found if isinstance(each, Notice)] == [
+    assert [each.text for each in found if isinstance(each, InputNotice)] == [
         "cannot read 'the counter': gone; looking again until it can be read"
     ]
     assert [each.caught_up for each in found if isinstance(each, Progress)] == [False, True]
@@ -109,13 +109,13 @@ def test_what_a_source_cannot_read_while_it_goes_on_is_said_and_what_is_denied_i
     end = latest(asked, start)
     assert end["sources"] == {"one": {"at": 5}, "two": {"at": 5}}
     found = rows(asked, start, end)
-    assert [each.text for each in found if isinstance(each, Notice)] == [
+    assert [each.text for each in found if isinstance(each, InputNotice)] == [
         "cannot read '/a.log': no permission to read it; looking again until it can be read",
         "cannot read '/b.hprof': is not text; passed over until it can be",
     ]
     assert [each.caught_up for each in found if isinstance(each, Progress)] == [False, True]
     clock[0] += 60
-    said = [each.text for each in rows(asked, end, latest(asked, end)) if isinstance(each, Notice)]
+    said = [each.text for each in rows(asked, end, latest(asked, end)) if isinstance(each, InputNotice)]
     assert said == ["'/a.log' has not been readable for 60 s: no permission to read it"]
 
 
@@ -130,10 +130,10 @@ def test_what_is_said_of_a_batch_is_the_same_whenever_it_is_repeated(clock: list
     SOURCES["one"].away = ""
     clock[0] += 1000
     assert rows(reader(stalled_after_s=60), begun, long) == said
-    assert "has not been readable for 60 s" in next(each.text for each in said if isinstance(each, Notice))
+    assert "has not been readable for 60 s" in next(each.text for each in said if isinstance(each, InputNotice))
     over = latest(asked, long)
     assert not over["stalls"]
-    assert "readable again after 1060 s" in next(each.text for each in rows(asked, long, over) if isinstance(each, Notice))
+    assert "readable again after 1060 s" in next(each.text for each in rows(asked, long, over) if isinstance(each, InputNotice))
 
 
 def test_a_source_that_is_away_at_the_start_begins_when_it_is_there(clock: list[int]) -> None:
@@ -183,7 +183,7 @@ def ticks(asked: SourceReader, start: Mapping[str, Any], end: Mapping[str, Any])
 
 
 def notices(asked: SourceReader, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[str]:
-    return [each.text for each in rows(asked, start, end) if isinstance(each, Notice)]
+    return [each.text for each in rows(asked, start, end) if isinstance(each, InputNotice)]
 
 
 @pytest.mark.parametrize("jump_s", [3600, -3600])
@@ -238,12 +238,12 @@ def test_matches_that_hyperscan_loses_are_said_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Counter, "partitions", lambda *_: [{}])
     monkeypatch.setattr(Counter, "chunks", lambda *_: iter([Chunk("log", 0, lines)]))
     specs = [SourceSpec("one", f"{__name__}:open_counter", {"name": "one"}, "prod")]
-    asked = SourceReader(source_options(specs, Reading(str(plan_file(load_cached([builtin_rules()]), tmp_path)))))
+    asked = SourceReader(source_options(specs, ReadSettings(str(plan_file(load_cached([builtin_rules()]), tmp_path)))))
     start = asked.initialOffset()
     counts = []
     for end in (1, 2):
         SOURCES["one"].end = end
         there = latest(asked, start)
-        counts.append(sum(isinstance(each, Notice) and "Hyperscan" in each.text for each in rows(asked, start, there)))
+        counts.append(sum(isinstance(each, InputNotice) and "Hyperscan" in each.text for each in rows(asked, start, there)))
         start = there
     assert counts == [1, 0]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.cache import KEPT, Cache
+from engine.cache import KEPT, DiskCache
 
 
 def test_what_is_stored_is_loaded(tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "new")
+    cache = DiskCache(tmp_path / "new")
     assert cache.load("plan-1.json") is None
     cache.store("plan-1.json", b"{}")
     assert cache.load("plan-1.json") == b"{}"
@@ -21,7 +21,7 @@ def test_what_is_stored_is_loaded(tmp_path: Path) -> None:
 
 
 def test_what_is_used_stays_however_long_ago_it_was_written(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = DiskCache(tmp_path)
     cache.store("plan-builtin.json", b"{}")
     os.utime(tmp_path / "plan-builtin.json", (0, 0))
     assert cache.load("plan-builtin.json") == b"{}"
@@ -33,7 +33,7 @@ def test_what_is_used_stays_however_long_ago_it_was_written(tmp_path: Path) -> N
 
 
 def test_the_oldest_of_a_kind_are_dropped(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = DiskCache(tmp_path)
     cache.store("plan-0.json", b"{}")
     for number in range(KEPT + 3):
         cache.store(f"screen-{number}.hs", b"")
@@ -47,14 +47,14 @@ def test_the_oldest_of_a_kind_are_dropped(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_no_trouble(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    cache = Cache(tmp_path / "file")
+    cache = DiskCache(tmp_path / "file")
     cache.store("plan-1.json", b"{}")
     assert cache.load("plan-1.json") is None
 
 
 @pytest.mark.parametrize("mode", [0o720, 0o702, 0o777, 0o1777])
 def test_a_folder_that_others_can_write_to_is_not_used_and_why_is_said(tmp_path: Path, mode: int) -> None:
-    cache = Cache(tmp_path / "tocsin")
+    cache = DiskCache(tmp_path / "tocsin")
     cache.store("plan-1.json", b"{}")
     assert cache.refusal is None
     (tmp_path / "tocsin").chmod(mode)
@@ -65,7 +65,7 @@ def test_a_folder_that_others_can_write_to_is_not_used_and_why_is_said(tmp_path:
 
 
 def test_a_file_that_others_can_write_to_is_not_read(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = DiskCache(tmp_path)
     cache.store("plan-1.json", b"{}")
     (tmp_path / "plan-1.json").chmod(0o666)
     assert cache.load("plan-1.json") is None
@@ -73,7 +73,7 @@ def test_a_file_that_others_can_write_to_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 def test_a_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "tocsin")
+    cache = DiskCache(tmp_path / "tocsin")
     cache.store("plan-1.json", b"{}")
     os.chown(tmp_path / "tocsin", 4242, 4242)
     assert cache.load("plan-1.json") is None
@@ -83,7 +83,7 @@ def test_a_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
 def test_the_folder_and_what_is_in_it_are_for_their_user_alone_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        Cache(tmp_path / "cache" / "tocsin").store("plan-1.json", b"{}")
+        DiskCache(tmp_path / "cache" / "tocsin").store("plan-1.json", b"{}")
     finally:
         os.umask(before)
     modes = {str(path.relative_to(tmp_path)): stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
@@ -92,7 +92,7 @@ def test_the_folder_and_what_is_in_it_are_for_their_user_alone_whatever_the_umas
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data + b" ", lambda data: b"{}", lambda data: b""])
 def test_what_is_not_what_was_stored_is_made_anew(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    cache, file = Cache(tmp_path), tmp_path / "plan-1.json"
+    cache, file = DiskCache(tmp_path), tmp_path / "plan-1.json"
     cache.store("plan-1.json", b'{"a": 1}')
     file.write_bytes(damage(file.read_bytes()))
     assert cache.load("plan-1.json") is None
@@ -101,7 +101,7 @@ def test_what_is_not_what_was_stored_is_made_anew(tmp_path: Path, damage: Callab
 
 
 def test_one_file_put_in_the_place_of_another_is_neither(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = DiskCache(tmp_path)
     cache.store("plan-1.json", b"one")
     cache.store("screen-2.hs", b"two")
     (tmp_path / "plan-1.json").replace(tmp_path / "screen-2.hs")

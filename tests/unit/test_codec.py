@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import codec
-from engine.model.expressions import Binary, Call, Expression, Literal, Name, Unary
+from engine.model.expressions import Binary, Call, Expression, Literal, NameExpression, Unary
 from engine.model.incidents import Alert, Capture, Verdict
 from engine.model.rules import Captured, Correlation, Hole, Item, Plan, Rule, Runbook, Signature, Step, Template, Test
 
 AT = datetime(2022, 10, 5, 17, 5, 39, 869000, tzinfo=UTC)
-CONDITION = Binary("and", Name("a"), Unary("not", Binary(">=", Name("size"), Literal(2.5))))
-TEMPLATE = Template(("grow to ", Hole(Call("ceil_pow2", (Name("size"),)), unit="bytes", charset="int", source="size")))
+CONDITION = Binary("and", NameExpression("a"), Unary("not", Binary(">=", NameExpression("size"), Literal(2.5))))
+TEMPLATE = Template(
+    ("grow to ", Hole(Call("ceil_pow2", (NameExpression("size"),)), unit="bytes", charset="int", source="size"))
+)
 RULE = Rule(
     id="x",
     title=TEMPLATE,
@@ -36,7 +38,7 @@ def test_a_plan_survives() -> None:
         formats=(),
         components=(),
         signatures=(Signature(RULE, (Item("a", ((test,),)),), CONDITION),),
-        correlations=(Correlation(RULE, "event_count", ("x",), 60.0, Binary(">=", Name("count"), Literal(4))),),
+        correlations=(Correlation(RULE, "event_count", ("x",), 60.0, Binary(">=", NameExpression("count"), Literal(4))),),
     )
     assert codec.loads(codec.dumps(plan), Plan) == plan
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from engine.codec import dumps, loads
 from engine.incident import MemoryLedger, group
 from engine.match import Redactor, redact
-from engine.model.incidents import Blind, Evidence, Incident, Roster, Verdict
+from engine.model.incidents import Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Progress, RawLine, Tick
 from engine.model.rules import Plan
@@ -21,9 +21,9 @@ from engine.ports import Chunk
 from engine.quarantine import MOST, WITHHELD, Quarantine
 from engine.skim import skimmer
 from engine.spark.combining import combined
-from engine.spark.rows import Item, Scanned, received, sent
+from engine.spark.rows import BatchRow, Scanned, received, sent
 from engine.spark.scope import ScopeState
-from engine.spark.slices import Stages, scan, stages
+from engine.spark.slices import WorkerStages, scan, stages
 from tests.building import at, contains, plan, signature
 from tests.poison import HEAD, IN_CORRELATE, IN_GROUP, IN_MATCH, poisoned
 from tests.unit.parse.reading import FORMATS
@@ -44,7 +44,7 @@ def rules() -> Plan:
 
 
 @cache
-def compiled() -> Stages:
+def compiled() -> WorkerStages:
     return stages(rules())
 
 
@@ -146,7 +146,7 @@ class Job:
 
     def batch(self, *chunks: Chunk) -> None:
         self._batches += 1
-        items: list[Item] = [item for chunk in chunks for item in combined(scan([chunk], compiled()))]
+        items: list[BatchRow] = [item for chunk in chunks for item in combined(scan([chunk], compiled()))]
         items.append(Tick(at(7200 + self._batches)))
         crossed = [received(kind, body) for _, kind, body in (sent("default", each) for each in items)]
         found = ScopeState(compiled(), "default", self.state, bounded=False).take(crossed)
@@ -154,12 +154,12 @@ class Job:
 
     def end(self, *names: str) -> None:
         self._batches += 1
-        rows: list[Item] = [Progress(name, 1, 1, caught_up=True, closed=True) for name in names]
+        rows: list[BatchRow] = [Progress(name, 1, 1, caught_up=True, closed=True) for name in names]
         self._put(ScopeState(compiled(), "default", self.state, bounded=True).take(rows))
 
-    def _put(self, found: Sequence[Item]) -> None:
+    def _put(self, found: Sequence[BatchRow]) -> None:
         quarantine = Quarantine(redact)
-        findings = [each for each in found if isinstance(each, Verdict | Evidence | Roster | Blind)]
+        findings = [each for each in found if isinstance(each, Verdict | Evidence | Roster | NotEvaluated)]
         self.incidents += group(findings, rules(), self.ledger, quarantine)
         everything = [*found, *quarantine.taken()]
         self.letters += [each for each in everything if isinstance(each, DeadLetter)]

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from engine.cli.exits import FOUND, NOTHING_FOUND
-from engine.cli.output import Format, FormatOption, print_json
+from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.cli.rule_choice import Folders, RuleName, chosen, one, tests_of
 from engine.cli.rulebook import open_rulebook, rule_paths, with_layouts
 from engine.dsl import sound
@@ -62,7 +62,7 @@ def explain_rule(
     id: RuleName,
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Log files or folders; - is standard input.")],
     rules: Folders = None,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Say why a rule fires on events of a log, or does not: every item and every part of its condition."""
     from engine.cli.authoring.explaining import Explanation, explain  # noqa: PLC0415
@@ -70,14 +70,14 @@ def explain_rule(
     plan = chosen(rules)
     one(plan, id)
     found: Explanation = explain(id, with_layouts(plan), files)
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json(found.as_json(MOST_EVENTS))
     else:
         print("\n".join(visible(line) for line in found.lines(MOST_EVENTS)))
     raise typer.Exit(FOUND if found.fires else NOTHING_FOUND)
 
 
-def preview_rule(id: RuleName, rules: Folders = None, format: FormatOption = Format.TEXT) -> None:
+def preview_rule(id: RuleName, rules: Folders = None, format: FormatOption = OutputFormat.TEXT) -> None:
     """Show the Slack message of a rule, as its first firing test gives it; as JSON for Slack's Block Kit Builder."""
     from engine.cli.authoring.showing import previewed  # noqa: PLC0415
 
@@ -90,7 +90,7 @@ def preview_rule(id: RuleName, rules: Folders = None, format: FormatOption = For
         raise RuntimeMissing(
             "`tocsin rules preview` needs what messages to Slack need: pip install 'tocsin[slack]'"
         ) from missing
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json(slack_json(incident))
     else:
         print(slack_text(incident))
@@ -119,13 +119,13 @@ def print_schema() -> None:
 
 def explain_code(
     code: Annotated[str, typer.Argument(metavar="CODE", help="A code of a finding, such as TOC204.")],
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Say what a finding means, why it matters, and how to cure it."""
     from engine.dsl.explanations import explanation  # noqa: PLC0415
 
     found = explanation(code)
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json(found.as_json())
     else:
         print("\n".join(_paragraphs(found.paragraphs())))

@@ -19,7 +19,7 @@ from engine.incident import MemoryLedger
 from engine.match.checks import Captures, all_of, compile_check
 from engine.match.fields import Fields
 from engine.match.redact import redactor_of
-from engine.model.expressions import UNKNOWN, Binary, Call, Expression, Literal, Name, Unary, evaluate, names
+from engine.model.expressions import UNKNOWN, Binary, Call, Expression, Literal, NameExpression, Unary, evaluate, names
 from engine.model.matches import Value
 from engine.model.phrases import moment, named
 from engine.model.records import LogEvent, Progress, RawLine
@@ -104,7 +104,7 @@ def written(expression: Expression) -> str:
     match expression:
         case Literal(value):
             return f"'{value}'" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
-        case Name(name):
+        case NameExpression(name):
             return name
         case Unary(op, operand):
             return f"{op} {_inner(operand)}" if op == "not" else f"{op}{_inner(operand)}"

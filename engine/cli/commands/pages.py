@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.config import load
 from engine.errors import UsageError
 from engine.store import Store
@@ -31,7 +32,7 @@ Exit codes: 0 written, 2 usage or bad configuration, 3 failure.
 @app.command("pages", help=HELP)
 def pages(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder; made when it is not there.")],
-    config: Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="The configuration.")] = Path("tocsin.yml"),
+    config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Write the pages of `config`'s store into `out`; the help text is HELP."""
     settings = load(config)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import FOUND, NOTHING_FOUND
 from engine.cli.inputs import checks
-from engine.cli.output import Format, FormatOption, print_json
+from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.codec import plain
 from engine.config import load
 from engine.model.visible import visible
@@ -36,9 +36,9 @@ Exit codes: 0 nothing in quarantine, 1 something is, 2 usage or bad configuratio
 
 @app.command(help=HELP)
 def quarantine(
-    config: Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="The configuration.")] = Path("tocsin.yml"),
+    config: ConfigOption = DEFAULT_CONFIG,
     text: Annotated[bool, typer.Option("--text", help="Print the texts alone.")] = False,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """List the dead letters in the store of `config`; the help text is HELP."""
     store = Store.open(load(config, checks()).store)
@@ -46,7 +46,7 @@ def quarantine(
         letters = store.quarantined()
     finally:
         store.close()
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json({"quarantined": plain(letters)})
     else:
         for letter in letters:

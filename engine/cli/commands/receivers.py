@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import FAILURE
-from engine.cli.output import Format, FormatOption, print_json
+from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.cli.receiving import open_receiver
 from engine.cli.report import render_incident
 from engine.cli.terminal import show
@@ -17,7 +17,7 @@ from engine.config import ReceiverSettings, SlackSettings, WebhookSettings, load
 from engine.deliver import delivered
 from engine.errors import UsageError
 from engine.model.incidents import Incident
-from engine.model.notifications import Notification, Reason, State
+from engine.model.notifications import DeliveryState, Notification, Reason
 
 HELP = """\
 List who can be told, and try it: `test` sends a message that says it is a test and says how it went.
@@ -31,16 +31,14 @@ Examples:
 Exit codes: 0 delivered, 2 usage or bad configuration, 3 not delivered.
 """
 
-Config = Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="The configuration.")]
-
 app = typer.Typer(help=HELP, no_args_is_help=True)
 
 
 @app.command("list")
-def list_receivers(config: Config = Path("tocsin.yml"), format: FormatOption = Format.TEXT) -> None:
+def list_receivers(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
     """List every receiver and what it is. Secrets are not shown."""
     rows = [{"name": each.name, "type": _type(each), "to": _to(each)} for each in load(config).receivers]
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json(rows)
         return
     width = max(len(row["name"]) for row in rows)
@@ -50,7 +48,7 @@ def list_receivers(config: Config = Path("tocsin.yml"), format: FormatOption = F
 @app.command("test")
 def test_receiver(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A receiver of the configuration.")],
-    config: Config = Path("tocsin.yml"),
+    config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Send a test message, and say how it went."""
     known = {each.name: each for each in load(config).receivers}
@@ -58,7 +56,7 @@ def test_receiver(
         raise UsageError(f"there is no receiver `{name}`; known: {', '.join(known)}")
     receipt = delivered(open_receiver(known[name], _show), Notification(_test_incident(datetime.now(UTC)), Reason.TEST))
     print(f"{name}: {receipt.state.value.replace('_', ' ')}" + (f" ({receipt.why})" if receipt.why else ""))
-    if receipt.state is not State.DELIVERED:
+    if receipt.state is not DeliveryState.DELIVERED:
         raise typer.Exit(FAILURE)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import FOUND
-from engine.cli.output import Format, FormatOption, print_json
+from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.config import load
 from engine.errors import UsageError
 from engine.model.routes import Route, Timings
@@ -30,16 +30,14 @@ Examples:
 Exit codes: 0 shown, 1 (test) a receiver would be told, 2 usage or bad configuration.
 """
 
-Config = Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="The configuration.")]
-
 app = typer.Typer(help=HELP, no_args_is_help=True)
 
 
 @app.command("show")
-def show_routes(config: Config = Path("tocsin.yml"), format: FormatOption = Format.TEXT) -> None:
+def show_routes(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
     """Show the tree with its matchers and timings."""
     tree = load(config).route
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json(_value(tree))
         return
     print("\n".join(_lines(tree)))
@@ -48,12 +46,12 @@ def show_routes(config: Config = Path("tocsin.yml"), format: FormatOption = Form
 @app.command("test")
 def test_routes(
     labels: Annotated[list[str] | None, typer.Argument(metavar="LABEL=VALUE...", help="What the incident has.")] = None,
-    config: Config = Path("tocsin.yml"),
-    format: FormatOption = Format.TEXT,
+    config: ConfigOption = DEFAULT_CONFIG,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Say which receivers would be told of an incident with these labels."""
     targets = route(_labels(labels or []), load(config).route)
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json([{"receiver": target.receiver, **_seconds(target.timings)} for target in targets])
     else:
         print("\n".join(f"{target.receiver}  ({_timings(target.timings)})" for target in targets))

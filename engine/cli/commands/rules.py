@@ -11,7 +11,7 @@ import typer
 
 from engine.cli.authoring.commands import register
 from engine.cli.exits import BAD_REQUEST, FOUND, NOTHING_FOUND
-from engine.cli.output import Format, FormatOption, count, print_json
+from engine.cli.output import FormatOption, OutputFormat, count, print_json
 from engine.cli.rule_choice import Folders, chosen, one, tests_of
 from engine.cli.rulebook import rule_paths, with_layouts
 from engine.dsl.rule_test import RuleTest, Tests
@@ -46,11 +46,11 @@ register(app)
 
 
 @app.command("list")
-def list_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> None:
+def list_rules(rules: Folders = None, format: FormatOption = OutputFormat.TEXT) -> None:
     """List every rule: id, severity, component, status, title."""
     plan, tests = chosen(rules), tests_of(rules)
     rows = [_row(rule, plan, tests) for _, rule in sorted(plan.rules().items())]
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json(rows)
         return
     width = max((len(row["id"]) for row in rows), default=0)
@@ -62,7 +62,7 @@ def list_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> Non
 
 @app.command("show")
 def show_rule(
-    id: Annotated[str, typer.Argument(metavar="ID")], rules: Folders = None, format: FormatOption = Format.TEXT
+    id: Annotated[str, typer.Argument(metavar="ID")], rules: Folders = None, format: FormatOption = OutputFormat.TEXT
 ) -> None:
     """Show one rule: what it captures, what explains it, and its file as written."""
     from engine.dsl.document import plain  # noqa: PLC0415  (the reader of YAML, which the other commands do without)
@@ -72,7 +72,7 @@ def show_rule(
     rule = one(plan, id)
     document, _ = read(rule.path, Path(rule.path).read_bytes())
     causes = sorted(other.id for other in plan.rules().values() for entry in other.explains if id in entry.rules)
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         about = {"captures": dict(rule.captures), "explained_by": causes, "rule": plain(document.root)}
         print_json({**_row(rule, plan, tests_of(rules)), **about})
         return
@@ -83,12 +83,12 @@ def show_rule(
 
 
 @app.command("lint")
-def lint_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> None:
+def lint_rules(rules: Folders = None, format: FormatOption = OutputFormat.TEXT) -> None:
     """Check every file: errors, and advice such as missing near misses. Everything is told at once."""
     from engine.cli.linting import lint  # noqa: PLC0415  (plays the tests, which most of these commands need not load)
 
     found = lint(rule_paths(rules))
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json([_as_json(each) for each in found])
     else:
         _print_findings(found)
@@ -99,7 +99,7 @@ def lint_rules(rules: Folders = None, format: FormatOption = Format.TEXT) -> Non
 def test_rules(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Rules to test; all of them without.")] = None,
     rules: Folders = None,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Run the tests of the rules and tell what was expected and what came."""
     plan, tests = chosen(rules), tests_of(rules)
@@ -152,13 +152,13 @@ def _lint_exit(found: Sequence[Diagnostic]) -> int:
     return FOUND if found else NOTHING_FOUND
 
 
-def _run(tests: Sequence[RuleTest], plan: Plan, format: Format) -> int:
+def _run(tests: Sequence[RuleTest], plan: Plan, format: OutputFormat) -> int:
     """Run `tests`, print the results, and return how many failed."""
     from engine.cli.rule_tests import difference, run_test  # noqa: PLC0415  (only this command needs the pipeline)
 
     outcomes = [run_test(test, plan) for test in _with_progress(tests)]
     failed = [outcome for outcome in outcomes if outcome.problems]
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json([_outcome_json(o.test, o.problems) for o in outcomes])
         return len(failed)
     for outcome in failed:

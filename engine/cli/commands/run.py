@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
+from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
-from engine.cli.inputs import Input, checks, opened, own_paths, unreadable
+from engine.cli.inputs import SourceInput, checks, opened, own_paths, unreadable
 from engine.cli.notifying import build, drain, explained, running
 from engine.cli.output import count
 from engine.cli.receiving import open_receivers
@@ -69,7 +70,7 @@ with --once a run that was told to end before its end has 130 (Ctrl-C) or 143.
 
 @app.command(help=HELP)
 def run(
-    config: Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="The configuration.")] = Path("tocsin.yml"),
+    config: ConfigOption = DEFAULT_CONFIG,
     once: Annotated[bool, typer.Option("--once", help="Read what is there, tell, and end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, say what would be read, and end.")] = False,
 ) -> None:
@@ -89,7 +90,7 @@ def run(
     raise typer.Exit(FAILURE if refused else FOUND if told and once else NOTHING_FOUND)
 
 
-def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool, signals: Signals) -> int:
+def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: bool, signals: Signals) -> int:
     """Run the job, and the notifier beside it; return how many incidents a run that ends has told."""
     _keep_private(settings)
     receivers = open_receivers(settings.receivers, _show)
@@ -117,7 +118,7 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[Input], once: bool, s
 def _job(
     settings: Settings,
     plan: Plan,
-    sources: Sequence[Input],
+    sources: Sequence[SourceInput],
     once: bool,
     signals: Signals,
     store: Store,
@@ -209,7 +210,7 @@ def _renewed(files: Renewing, notifier: Notifier) -> Plan | None:
     return plan
 
 
-def _check(sources: Sequence[Input], once: bool, dry_run: bool) -> list[SourceError]:
+def _check(sources: Sequence[SourceInput], once: bool, dry_run: bool) -> list[SourceError]:
     """Tell what cannot be read and return it. Raises SourceMissing when there is nothing at all to read, and never will be."""
     errors = unreadable(sources, once, dry_run)
     for error in errors:
@@ -217,7 +218,7 @@ def _check(sources: Sequence[Input], once: bool, dry_run: bool) -> list[SourceEr
     return errors
 
 
-def _announce(settings: Settings, plan: Plan, sources: Sequence[Input]) -> None:
+def _announce(settings: Settings, plan: Plan, sources: Sequence[SourceInput]) -> None:
     """Print what a run would do."""
     print(f"rules     {len(plan.signatures)} signatures, {len(plan.correlations)} correlations")
     for said, source in zip(settings.sources, sources, strict=True):

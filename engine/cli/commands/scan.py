@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from engine.cli.answer import document
 from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.intake import Intake
-from engine.cli.output import Format, FormatOption, print_json
+from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.cli.overview import render_triage
 from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
 from engine.cli.terminal import show
@@ -52,7 +52,7 @@ def scan(
     rules: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="Rules to use instead of the built-in ones.")] = None,
     roster: Annotated[str, typer.Option(metavar="1,2,3", help="Broker ids that must be heard from.")] = "",
     tz: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of stamps that name none.")] = "UTC",
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label for every line.")] = None,
     config: Annotated[
         Path | None, typer.Option("-c", "--config", metavar="FILE", help="A configuration: its `redact` says what is hidden.")
@@ -68,7 +68,7 @@ def scan(
     intake.notes += [f"{path}: not used; its rules have errors" for path in book.left_out]
     answer = triage(intake.chunks(), plan, intake.notes)
     _complain(book, intake, answer)
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json(document(answer))
     else:
         show(lambda width: render_triage(answer, width))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.config import listen_address, load
 from engine.errors import UsageError
 from engine.store import Store
@@ -31,7 +31,7 @@ Exit codes: 0 ended by Ctrl-C or SIGTERM, 2 usage or bad configuration, 3 failur
 
 @app.command("serve", help=HELP)
 def run(
-    config: Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="The configuration.")] = Path("tocsin.yml"),
+    config: ConfigOption = DEFAULT_CONFIG,
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen, instead of web.listen.")] = "",
 ) -> None:
     """Serve the pages of `config`'s store; the help text is HELP."""

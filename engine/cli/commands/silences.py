@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import replace
 
-from engine.cli.output import Format, FormatOption, print_json
+from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
+from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.config import load
 from engine.dsl.quantities import duration_s
 from engine.errors import UsageError
@@ -36,8 +37,6 @@ Examples:
 Exit codes: 0 done, 2 usage or bad configuration, 3 failure.
 """
 
-Config = Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="The configuration.")]
-
 app = typer.Typer(help=HELP, no_args_is_help=True)
 
 
@@ -46,7 +45,7 @@ def add_silence(
     matchers: Annotated[list[str], typer.Argument(metavar="MATCHER...", help='For example topic=~"orders.*".')],
     lasting: Annotated[str, typer.Option("--for", metavar="DURATION", help="For example 30m, 2h, 3d.")],
     comment: Annotated[str, typer.Option("--comment", help="Why.")] = "",
-    config: Config = Path("tocsin.yml"),
+    config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
     """Add a silence that begins now, and print its id."""
     now = datetime.now(UTC)
@@ -63,11 +62,11 @@ def add_silence(
 
 
 @app.command("list")
-def list_silences(config: Config = Path("tocsin.yml"), format: FormatOption = Format.TEXT) -> None:
+def list_silences(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
     """List the silences that have not ended."""
     with _outbox(config) as outbox:
         found = outbox.silences(datetime.now(UTC))
-    if format is Format.JSON:
+    if format is OutputFormat.JSON:
         print_json([_value(silence) for silence in found])
         return
     for silence in found:
@@ -76,7 +75,7 @@ def list_silences(config: Config = Path("tocsin.yml"), format: FormatOption = Fo
 
 @app.command("expire")
 def expire_silence(
-    id: Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")], config: Config = Path("tocsin.yml")
+    id: Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")], config: ConfigOption = DEFAULT_CONFIG
 ) -> None:
     """End a silence now."""
     now = datetime.now(UTC)

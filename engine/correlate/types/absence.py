@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.correlate.logic import Logic
 from engine.correlate.members import MemberSilence
 from engine.correlate.pauses import Pauses
-from engine.correlate.voices import speakers_of
+from engine.correlate.speakers import speakers_of
 from engine.model.rules import Correlation, Plan
 
 TYPE = "absence"

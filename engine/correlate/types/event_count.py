@@ -9,8 +9,8 @@ from engine.correlate.counts import Counts
 from engine.correlate.episodes import Opening
 from engine.correlate.logic import Logic
 from engine.correlate.measure import Measure
-from engine.correlate.voices import speakers_of
-from engine.correlate.windows import Holds, Occurrences, Sliding
+from engine.correlate.speakers import speakers_of
+from engine.correlate.windows import CountCondition, Occurrences, Sliding
 from engine.model.rules import Correlation, Plan, Signature
 
 TYPE = "event_count"
@@ -30,5 +30,5 @@ def bare(signature: Signature, plan: Plan) -> Logic:
     return Counts(rule, (counted_as(signature),), measure, speakers_of(plan))
 
 
-def _opening(holds: Holds, timespan_s: float) -> Opening:
+def _opening(holds: CountCondition, timespan_s: float) -> Opening:
     return Sliding(Occurrences, holds, timedelta(seconds=timespan_s))

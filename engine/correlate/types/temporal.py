@@ -8,8 +8,8 @@ from engine.correlate.counted import condition, counted
 from engine.correlate.counts import Counts
 from engine.correlate.logic import Logic
 from engine.correlate.measure import Measure
-from engine.correlate.voices import speakers_of
-from engine.correlate.windows import Kinds, Sliding
+from engine.correlate.speakers import speakers_of
+from engine.correlate.windows import DistinctKinds, Sliding
 from engine.model.rules import Correlation, Plan
 
 TYPE = "temporal"
@@ -18,5 +18,5 @@ TYPE = "temporal"
 def logic(correlation: Correlation, plan: Plan) -> Logic:
     """Return the logic of a correlation of this type."""
     holds = condition(correlation, least=len(set(correlation.rules)))
-    opening = Sliding(lambda: Kinds(lambda entry: entry.rule_id), holds, timedelta(seconds=correlation.timespan_s))
+    opening = Sliding(lambda: DistinctKinds(lambda entry: entry.rule_id), holds, timedelta(seconds=correlation.timespan_s))
     return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening), speakers_of(plan))

@@ -8,7 +8,7 @@ from engine.correlate.counted import counted
 from engine.correlate.counts import Counts
 from engine.correlate.logic import Logic
 from engine.correlate.measure import Measure
-from engine.correlate.voices import speakers_of
+from engine.correlate.speakers import speakers_of
 from engine.correlate.windows import Ordered
 from engine.model.rules import Correlation, Plan
 

@@ -8,8 +8,8 @@ from engine.correlate.counted import condition, counted
 from engine.correlate.counts import Counts
 from engine.correlate.logic import Logic
 from engine.correlate.measure import Measure
-from engine.correlate.voices import speakers_of
-from engine.correlate.windows import Kinds, Sliding
+from engine.correlate.speakers import speakers_of
+from engine.correlate.windows import DistinctKinds, Sliding
 from engine.model.rules import Correlation, Plan
 
 TYPE = "value_count"
@@ -18,7 +18,7 @@ TYPE = "value_count"
 def logic(correlation: Correlation, plan: Plan) -> Logic:
     """Return the logic of a correlation of this type."""
     opening = Sliding(
-        lambda: Kinds(lambda entry: entry.value), condition(correlation), timedelta(seconds=correlation.timespan_s)
+        lambda: DistinctKinds(lambda entry: entry.value), condition(correlation), timedelta(seconds=correlation.timespan_s)
     )
     measure = Measure(opening, correlation.field, apart=True)
     return Counts(correlation.rule, counted(correlation.rules, plan), measure, speakers_of(plan))

@@ -16,7 +16,7 @@ from engine.dsl.report import Report
 from engine.model.diagnostics import Diagnostic
 
 
-class Check(Protocol):
+class AdviceCheck(Protocol):
     """Looks at one rule of a pack; reports findings with a code of 6xx, and never raises."""
 
     def __call__(self, draft: Draft, pack: Pack, report: Report) -> None:
@@ -35,7 +35,7 @@ def in_order(findings: list[Diagnostic]) -> list[Diagnostic]:
 
 
 @cache
-def checks() -> tuple[Check, ...]:
+def checks() -> tuple[AdviceCheck, ...]:
     """Return the check of every module of this folder, by the module's name."""
     return tuple(import_module(f"{__name__}.{name}").check for name in sorted(each.name for each in iter_modules(__path__)))
 

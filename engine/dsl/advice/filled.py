@@ -11,9 +11,9 @@ from engine.dsl.pack import Pack
 from engine.dsl.report import Report
 from engine.dsl.templates import CONTEXT
 from engine.dsl.world import World, given_labels
+from engine.identity_cache import remembered
 from engine.model.expressions import names
 from engine.model.rules import Hole, Step, Template
-from engine.remembered import remembered
 
 _EVERYWHERE = frozenset(("cluster", "source", "container", "connector", "task", "worker"))  # of wrappers and status documents
 

@@ -12,9 +12,9 @@ from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
 from engine.dsl.world import World, entity_of, world
+from engine.identity_cache import remembered
 from engine.model.expressions import Binary, Call, Expression, Literal, Unary, evaluate
 from engine.model.rules import Absence, Correlation, Plan
-from engine.remembered import remembered
 
 _CONDITION: Loc = ["correlation", "condition"]
 

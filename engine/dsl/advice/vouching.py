@@ -9,9 +9,9 @@ from engine.dsl.document import Loc
 from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
-from engine.model.expressions import Binary, Expression, Name, Unary
+from engine.identity_cache import remembered
+from engine.model.expressions import Binary, Expression, NameExpression, Unary
 from engine.model.rules import SEVERITIES, Item, Rule, Signature, Test
-from engine.remembered import remembered
 
 _HELP = "give it a `speaker` and patterns that begin where the message begins, or look for `message|re: '\\A...'`"
 _INFORMS = SEVERITIES[0]
@@ -84,7 +84,7 @@ def _is_at_beginning(test: Test) -> bool:
 def _may_hold(condition: Expression, quotable: Mapping[str, bool]) -> bool:
     """Tell whether a condition may be true though no item holds that is bound to the beginning of a message."""
     match condition:
-        case Name(name):
+        case NameExpression(name):
             return quotable.get(name, True)
         case Unary("not", _):
             return True

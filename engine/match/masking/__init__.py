@@ -2,3 +2,7 @@
 
 All expressions are RE2's, and no finder looks at a stretch more than a bounded number of times: time is linear in the text.
 """
+
+from __future__ import annotations
+
+Stretch = tuple[int, int]  # from where to where, in bytes

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.match.checks import expression
-from engine.match.masking import names
-
-Stretch = tuple[int, int]
+from engine.match.masking import Stretch, names
 
 _URL = expression(r"[a-z][a-z0-9+.\-]*://([^\s\"'<>`]+)", nocase=True)
 _PORT = expression(r"[0-9]{1,5}")

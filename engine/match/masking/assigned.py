@@ -8,10 +8,8 @@ import re2
 from msgspec import Struct
 
 from engine.match.checks import expression
-from engine.match.masking import names
-from engine.match.masking.values import BEGINNING, QUOTE, Lines, closing_quote, opening_quote, spaced_end, token_end
-
-Stretch = tuple[int, int]
+from engine.match.masking import Stretch, names
+from engine.match.masking.values import BEGINNING, QUOTE, NumberedLines, closing_quote, opening_quote, spaced_end, token_end
 
 _ASSIGNED = expression(
     rf"({names.NAME})(?:{QUOTE}|\])*[ \t]*(?:[=:]\s*\{{\s*(?:{QUOTE})?value(?:{QUOTE})?\s*[=:]|"
@@ -92,7 +90,7 @@ class Assignment(Struct, frozen=True):
 
 def assigned(data: bytes) -> Iterator[Stretch]:
     """Yield the stretches of values behind names of secrets."""
-    at, lines = 0, Lines(data)
+    at, lines = 0, NumberedLines(data)
     while (hit := _ASSIGNED.search(data, at)) is not None:
         (start, name_end), at = hit.span(1), hit.end()
         name = data[start:name_end].removeprefix(b"u0022").removeprefix(b"u0027").strip(b".-_")  # a quote as JSON escapes it

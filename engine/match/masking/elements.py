@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.match.checks import expression
-from engine.match.masking import names
-from engine.match.masking.values import QUOTE, WINDOW, Lines, closing_quote, opening_quote, token_end
-
-Stretch = tuple[int, int]
+from engine.match.masking import Stretch, names
+from engine.match.masking.values import QUOTE, WINDOW, NumberedLines, closing_quote, opening_quote, token_end
 
 _ELEMENT = expression(
     rf"(?:<|&lt;|\\+u003c)(?:[\w\-]+:)?(?:({names.NAME})(?:\s[^<>\n]*)?|[\w.\-]+\s[^<>\n]*?(?:key|name|id)\s*=\s*\\*[\"']({names.NAME})"
@@ -42,7 +40,7 @@ _IDENTIFIED = expression(rf"\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:pass
 
 def elements(data: bytes) -> Iterator[Stretch]:
     """Yield the contents of elements that are named as secrets, or whose key or name attribute is."""
-    at, lines, endings = 0, Lines(data), {_CDATA_END: True, _ELEMENT_END: True}
+    at, lines, endings = 0, NumberedLines(data), {_CDATA_END: True, _ELEMENT_END: True}
     while (hit := _ELEMENT.search(data, at)) is not None:
         at = hit.end()
         if names.kind_of((hit.group(1) or hit.group(2)).strip(b".-_")) is None:
@@ -62,7 +60,7 @@ def elements(data: bytes) -> Iterator[Stretch]:
 
 def options(data: bytes) -> Iterator[Stretch]:
     """Yield the secrets that are handed to commands as options."""
-    lines = Lines(data)
+    lines = NumberedLines(data)
     for hit in _OPTION.finditer(data):
         name = hit.group(1).strip(b".-_").lower()
         if names.kind_of(name) or name.endswith((b"storepass", b"keypass")):
@@ -73,7 +71,7 @@ def options(data: bytes) -> Iterator[Stretch]:
 
 def commands(data: bytes) -> Iterator[Stretch]:
     """Yield the secrets in options that are short, so that only their command tells what they are."""
-    lines = Lines(data)
+    lines = NumberedLines(data)
     for hit in _USER.finditer(data):
         begin, quote = hit.end(), hit.group(1) or b""
         stop = _stop(data, begin, quote, lines)
@@ -84,12 +82,12 @@ def commands(data: bytes) -> Iterator[Stretch]:
             if not names.is_nothing(hit.group(1)) and not hit.group(1).startswith(b"$"):
                 yield hit.span(1)
     for shape in (_JOINED, _APART, _IDENTIFIED):
-        lines = Lines(data)
+        lines = NumberedLines(data)
         for hit in shape.finditer(data):
             yield from _argument(data, hit.end(1) if hit.group(1) else hit.end(), lines, hit.group(1) or b"")
 
 
-def _argument(data: bytes, at: int, lines: Lines, quote: bytes = b"", spoken: bool = False) -> Iterator[Stretch]:
+def _argument(data: bytes, at: int, lines: NumberedLines, quote: bytes = b"", spoken: bool = False) -> Iterator[Stretch]:
     """Yield the argument at `at`, unless it is another option or, where a sentence may speak of the option, a word of it."""
     if not quote:
         quote = opening_quote(data, at, lines.end(at))
@@ -101,6 +99,6 @@ def _argument(data: bytes, at: int, lines: Lines, quote: bytes = b"", spoken: bo
     yield at, stop
 
 
-def _stop(data: bytes, at: int, quote: bytes, lines: Lines) -> int:
+def _stop(data: bytes, at: int, quote: bytes, lines: NumberedLines) -> int:
     end = lines.end(at)
     return closing_quote(data, at, quote, end) if quote else token_end(data, at, end)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.match.checks import expression
-from engine.match.masking import names
-from engine.match.masking.values import BEGINNING, QUOTE, Lines, closing_quote, opening_quote, token_end
-
-Stretch = tuple[int, int]
+from engine.match.masking import Stretch, names
+from engine.match.masking.values import BEGINNING, QUOTE, NumberedLines, closing_quote, opening_quote, token_end
 
 _AUTHORIZATION = expression(
     rf"({QUOTE})?\b(?:proxy-|x-)?authorization(?:{QUOTE})*\s*(?:=>|[=:])[ \t]*\[?[ \t]*({QUOTE})?[ \t]*"
@@ -33,7 +31,7 @@ _JAAS_STOP = expression(r"""[;\n]|\\*["']""")
 
 def headers(data: bytes) -> Iterator[Stretch]:
     """Yield the credentials of Authorization headers, of schemes without one, and of cookies."""
-    at, lines = 0, Lines(data)
+    at, lines = 0, NumberedLines(data)
     while (hit := _AUTHORIZATION.search(data, at)) is not None:
         at = hit.end()
         stretch = _credentials(data, at, lines.end(at), hit.group(2) or hit.group(1) or b"", (hit.group(3) or b"").lower())
@@ -57,7 +55,7 @@ def scram(data: bytes) -> Iterator[Stretch]:
 
 def jaas(data: bytes) -> Iterator[Stretch]:
     """Yield the options of login modules; the name of the class stays."""
-    at, lines = 0, Lines(data)
+    at, lines = 0, NumberedLines(data)
     while (hit := _JAAS_SETTING.search(data, at)) is not None:
         quote, begin = hit.group(1) or b"", hit.end()
         end = lines.end(begin)
@@ -67,7 +65,7 @@ def jaas(data: bytes) -> Iterator[Stretch]:
         if not spoken and not names.is_nothing(data[begin:stop].strip()):
             yield begin if module is None else module.end(), stop
         at = max(stop, begin)
-    at, lines = 0, Lines(data)
+    at, lines = 0, NumberedLines(data)
     while (hit := _JAAS.search(data, at)) is not None:
         at = _module_end(data, hit.end(), lines.end(hit.end()))
         if hit.end() < at:
@@ -91,7 +89,7 @@ def _credentials(data: bytes, at: int, end: int, quote: bytes, scheme: bytes) ->
 
 
 def _cookies(data: bytes) -> Iterator[Stretch]:
-    at, lines = 0, Lines(data)
+    at, lines = 0, NumberedLines(data)
     while (hit := _COOKIE.search(data, at)) is not None:
         at, quote = hit.end(), hit.group(3) or (hit.group(1) if not hit.group(2) else b"") or b""
         end = lines.end(at)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from math import log2
 
 from engine.match.checks import expression
-
-Stretch = tuple[int, int]
+from engine.match.masking import Stretch
 
 _WORD = expression(
     r"(?:^|[^\w.\-/])(?:\w+[_ ])?(?:keys?|tokens?|secrets?|signatures?|signed|credentials?|passw\w*|passphrases?|hmac|"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.match.checks import expression
-
-Stretch = tuple[int, int]
+from engine.match.masking import Stretch
 
 _CARD = expression(
     r"(?:^|[^\w.+/\-])([0-9]{14,19}|[0-9]{4}([ .\-])[0-9]{4}[ .\-][0-9]{4}[ .\-][0-9]{2,7}|"

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.match.checks import expression
-from engine.match.masking import names
-from engine.match.masking.values import BEGINNING, QUOTE, Lines, closing_quote, token_end
-
-Stretch = tuple[int, int]
+from engine.match.masking import Stretch, names
+from engine.match.masking.values import BEGINNING, QUOTE, NumberedLines, closing_quote, token_end
 
 _WHO = r"user|account|login|username|client|the|this|for|of|partition|topic|group"
 _SPOKEN = expression(
@@ -53,7 +51,7 @@ _DIGITS = expression(r"-?[0-9]{1,5}")
 
 def sentences(data: bytes) -> Iterator[Stretch]:
     """Yield what a sentence calls a secret, where more words stand between the two than a sign."""
-    lines, at = Lines(data), 0
+    lines, at = NumberedLines(data), 0
     while (hit := _SPOKEN.search(data, at)) is not None:
         at = hit.end()
         kind, whose = names.kind_of(hit.group(1).strip(b".-_")), hit.group(2)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.match.checks import expression
-
-Stretch = tuple[int, int]
+from engine.match.masking import Stretch
 
 # as the vendors document them, or as they are published for scanners; a lower bound of the length is enough in a log
 _VENDORS = (

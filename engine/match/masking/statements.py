@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.match.checks import expression
-from engine.match.masking import names
-
-Stretch = tuple[int, int]
+from engine.match.masking import Stretch, names
 
 _PLAIN = expression(r"\bidentified\s+by\s+(?:values\s+)?([^\s\"'`;,]+)", nocase=True)
 _SET = expression(r"\bset\s+password\s+(?:for\s+\S+\s*)?=\s*(?:password\s*\(\s*)?'([^'\n]+)'", nocase=True)

@@ -28,7 +28,7 @@ BEGINNING = 128  # bytes by which a value is told from what is none, which may b
 WINDOW = 512  # bytes looked at first: most values are short
 
 
-class Lines:
+class NumberedLines:
     """The lines of a text; asked for places that only grow, it looks at each line once."""
 
     def __init__(self, data: bytes) -> None:

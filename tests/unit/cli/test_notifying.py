@@ -7,7 +7,7 @@ from pathlib import Path
 from connectors.memory import MemoryReceiver
 from engine.cli import notifying
 from engine.config import load
-from engine.model.notifications import Receipt, State
+from engine.model.notifications import DeliveryState, Receipt
 from engine.store import Store
 from engine.store.store import BatchId
 from tests.building import plan
@@ -37,7 +37,7 @@ def test_what_cannot_be_delivered_is_said(tmp_path: Path) -> None:
     store = Store.open(settings.store)
     with store.batch(BatchId("query", 0)) as ledger:
         ledger.put_incidents([TOO_LARGE])
-    receiver = MemoryReceiver(answers=[Receipt(State.RETRY_LATER, "it is down", after_s=999)])
+    receiver = MemoryReceiver(answers=[Receipt(DeliveryState.RETRY_LATER, "it is down", after_s=999)])
     notifier = notifying.build(store, settings, plan(), {"terminal": receiver}, said.append, once=True)
     assert notifying.drain(notifier, said.append) == 0
     assert said == [

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from engine.cli.overview import render_triage
 from engine.cli.triage import Stats, Triage
 from engine.cli.unknown import UnknownLines
-from engine.model.incidents import Blind, RenderedStep, Symptom
+from engine.model.incidents import NotEvaluated, RenderedStep, Symptom
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 
 STATS = Stats(lines=12_345, events=11_000, matches=7, seconds=0.31)
@@ -25,7 +25,7 @@ FULL = Triage(
     pending=(SILENT,),
     minor=(incident(severity="info", title="Two lines of what may become a trouble"),),
     unknown=tuple(UnknownLines(f"Error {'abcdefg'[n]} in <*>", 100 - n, "ERROR", "Error in x") for n in range(7)),
-    blind=(Blind("default", "broker 3", "its silence is not judged: no line at a fixed pace was seen"),),
+    blind=(NotEvaluated("default", "broker 3", "its silence is not judged: no line at a fixed pace was seen"),),
     notes=("empty.log: is empty",),
     stats=STATS,
 )

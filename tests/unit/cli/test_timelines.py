@@ -10,7 +10,7 @@ import pytest
 from engine.cli.main import main
 from engine.correlate import Correlator
 from engine.model.incidents import Finding
-from engine.model.matches import Match, Seen
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Progress, Tick
 
 OPENED = """\
@@ -103,7 +103,7 @@ def test_what_is_no_timeline_is_said_where_it_stands(
 class Impatient(Correlator):
     """Takes nothing more once it has said something."""
 
-    def observe(self, item: Match | Seen | Progress | Tick) -> None:
+    def observe(self, item: Match | ActivitySpan | Progress | Tick) -> None:
         if not hasattr(self, "_over"):
             super().observe(item)
 

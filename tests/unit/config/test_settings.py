@@ -11,10 +11,10 @@ from engine.config import Checks, Secret, SlackSettings, TerminalSettings, Webho
 from engine.config.receivers import SLACK_API
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
-from engine.model.expressions import Binary, Literal, Name
-from engine.model.links import NO_LINKS, Kibana, Links
+from engine.model.expressions import Binary, Literal, NameExpression
+from engine.model.links import NO_LINKS, Kibana, LinkTargets
 from engine.model.records import NOBODY, SPEAKS_FOR
-from engine.model.routes import Hours, Matcher, Route, TimeInterval, TimeSpan, Timings
+from engine.model.routes import Hours, LabelMatcher, Route, TimeInterval, TimeSpan, Timings
 
 FULL = r"""
 clusters:
@@ -110,11 +110,11 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
         routes=(
             Route(
                 "data",
-                (Matcher("component", "=", "connect"), Matcher("severity", "=~", "high|critical")),
+                (LabelMatcher("component", "=", "connect"), LabelMatcher("severity", "=~", "high|critical")),
                 Timings(10, 300, 3600),
                 goes_on=True,
             ),
-            Route("screen", (Matcher("cluster", "=", "prod"),), Timings(group_wait_s=0), hours=HOURS),
+            Route("screen", (LabelMatcher("cluster", "=", "prod"),), Timings(group_wait_s=0), hours=HOURS),
         ),
     )
     assert settings.receivers == (
@@ -130,7 +130,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert settings.notify_max_age_s == 7200
     assert settings.retention_s == 30 * 86400
     kibana = Kibana("https://kibana.example/base", "logs", (8, 14), "ops", {"broker": "labels.broker"})
-    assert settings.links == Links("https://tocsin.example", kibana)
+    assert settings.links == LinkTargets("https://tocsin.example", kibana)
 
 
 def test_a_receiver_may_name_who_is_told_when_it_refuses(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_overrides_except_what_is_known(tmp_path: Path) -> None:
     change = load(path).overrides["x"]
     assert change.exceptions is not None
     assert [len(tests) for tests in change.exceptions.any_of] == [1, 1]
-    assert change.unless == Binary("<", Name("n"), Literal(3))
+    assert change.unless == Binary("<", NameExpression("n"), Literal(3))
 
 
 def test_a_wrong_exception_is_told_where_it_stands(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from connectors.kafka import source
 from connectors.kafka.joining import JOINED_BYTES
-from connectors.kafka.offsets import Range
+from connectors.kafka.offsets import OffsetRange
 from connectors.kafka.source import KafkaSource, place
 from engine.codec import plain
 from engine.ports import Chunk
@@ -37,7 +37,7 @@ def chunks_of(monkeypatch: pytest.MonkeyPatch, lists: Sequence[Sequence[Given]],
             ]
 
     monkeypatch.setattr(source, "reading", reading)
-    return list(KafkaSource("b:1", "t", labels).chunks({"ranges": plain([Range(0, 0, end)]), "lost": []}))
+    return list(KafkaSource("b:1", "t", labels).chunks({"ranges": plain([OffsetRange(0, 0, end)]), "lost": []}))
 
 
 def read(chunks: Sequence[Chunk]) -> list[tuple[str, int, bytes, float | None]]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_NOT_AVAILABLE
 
-from connectors.kafka.joining import JOINED_BYTES, Joining, Origin, Taken, Time
+from connectors.kafka.joining import JOINED_BYTES, Joining, RecordOrigin, RecordRun, Time
 from engine.model.records import RawLine
 from engine.ports import Chunk
 
@@ -29,15 +29,15 @@ def _spans(chunks: Sequence[Chunk]) -> list[tuple[str, int, int, bytes]]:
     return [(chunk.source_id, chunk.offset, chunk.next_offset, chunk.data) for chunk in chunks]
 
 
-ONE, OTHER = Origin("t/a", {}), Origin("t/b", {})
+ONE, OTHER = RecordOrigin("t/a", {}), RecordOrigin("t/b", {})
 
 
 def test_what_was_read_is_one_chunk_of_each_source() -> None:
     joining = Joining("t-0", 0)
     chunks = [
-        *joining.add(ONE, Taken.of([b"x", b"y\nz"], [0, 10], [at_ms(1000), NO_TIME])),
+        *joining.add(ONE, RecordRun.of([b"x", b"y\nz"], [0, 10], [at_ms(1000), NO_TIME])),
         *joining.add_each([OTHER, ONE, OTHER], [b"b", b"v\n", b"c"], [20, 30, 50], [at_ms(2000), at_ms(3000), at_ms(2001)]),
-        *joining.add(ONE, Taken(b"w\n", None, [60], [NO_TIME])),
+        *joining.add(ONE, RecordRun(b"w\n", None, [60], [NO_TIME])),
         *joining.reached(70),
         *joining.rest(),
         *joining.rest(),
@@ -48,7 +48,7 @@ def test_what_was_read_is_one_chunk_of_each_source() -> None:
 
 
 def test_lines_of_a_source_stay_in_order_when_its_labels_change() -> None:
-    later = Origin("t/a", {"x": "1"})
+    later = RecordOrigin("t/a", {"x": "1"})
     joining = Joining("t-0", 0)
     chunks = [
         *joining.add_each([ONE, OTHER, later, ONE], [b"a", b"b", b"c", b"d"], [0, 10, 20, 30], [NO_TIME] * 4),
@@ -84,11 +84,11 @@ def test_where_nothing_is_a_chunk_of_nothing_reaches_on() -> None:
     ],
 )
 def test_a_record_whose_time_is_none_is_read_without(time: Time) -> None:
-    assert Taken(b"x\n", [2], [7], [time]).place(1) == (8, None)
+    assert RecordRun(b"x\n", [2], [7], [time]).place(1) == (8, None)
 
 
 @pytest.mark.parametrize("origins", [[ONE], [ONE, OTHER]])
-def test_what_is_held_does_not_grow_without_end(origins: list[Origin]) -> None:
+def test_what_is_held_does_not_grow_without_end(origins: list[RecordOrigin]) -> None:
     joining = Joining("t-0", 0)
     line = b"x" * (JOINED_BYTES // 3)
     chunks: list[Chunk] = []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from connectors.slack import breaches, open_receiver, open_webhook_receiver, parent, reply
-from connectors.slack.limits import MOST_BLOCKS, MOST_CHARACTERS, Block, characters, cut, fitted
+from connectors.slack.limits import MOST_BLOCKS, MOST_CHARACTERS, SlackBlock, characters, cut, fitted
 from connectors.slack.message import escaped
 from connectors.slack.receiver import API
 from engine.errors import UsageError
@@ -22,7 +22,7 @@ from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 RAW = st.text(max_size=4000)
 
 
-def shown(blocks: list[Block]) -> list[str]:
+def shown(blocks: list[SlackBlock]) -> list[str]:
     """Return the texts of each block, joined."""
     return ["".join(_texts(block)) for block in blocks]
 

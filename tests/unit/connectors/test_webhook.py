@@ -8,7 +8,7 @@ from connectors.webhook import open_receiver
 from engine.errors import UsageError
 from engine.model.answers import incident_value
 from engine.model.links import Link
-from engine.model.notifications import Notification, Reason, State
+from engine.model.notifications import DeliveryState, Notification, Reason
 from tests.standins.slack import SlackStandIn
 from tests.unit.cli.incidents import TOO_LARGE
 
@@ -19,7 +19,7 @@ def test_what_is_posted() -> None:
         links = (Link("incident", "https://tocsin.example/incidents/inc-1"),)
         receipt = receiver.deliver(Notification(TOO_LARGE, Reason.ESCALATED, "severity is critical now", links=links))
         ((headers, said),) = server.hooks
-    assert receipt.state is State.DELIVERED
+    assert receipt.state is DeliveryState.DELIVERED
     assert (said["schema"], said["reason"], said["news"]) == (1, "escalated", "severity is critical now")
     assert said["incident"] == incident_value(TOO_LARGE)
     assert said["links"] == {"incident": "https://tocsin.example/incidents/inc-1"}
@@ -27,8 +27,10 @@ def test_what_is_posted() -> None:
     assert headers["Idempotency-Key"] == "inc-0123456789/2/escalated"
 
 
-@pytest.mark.parametrize(("status", "state"), [(400, State.REJECTED), (422, State.REJECTED), (410, State.REJECTED)])
-def test_what_the_listener_has_judged_is_final(status: int, state: State) -> None:
+@pytest.mark.parametrize(
+    ("status", "state"), [(400, DeliveryState.REJECTED), (422, DeliveryState.REJECTED), (410, DeliveryState.REJECTED)]
+)
+def test_what_the_listener_has_judged_is_final(status: int, state: DeliveryState) -> None:
     with SlackStandIn() as server:
         server.script("hook", f"status:{status}")
         receipt = open_receiver(f"{server.address}/hook", incident_value).deliver(Notification(TOO_LARGE, Reason.OPENED))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.model.incidents import Alert
-from engine.model.matches import Match, Seen
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Progress
 from engine.model.rules import Absence, Plan, Sooner, Stop
 from tests.building import absence, broker, match, plan, progress, seen, signature
@@ -23,7 +23,7 @@ DIES = 20 * MINUTE  # its third heartbeat
 DEADLINE = DIES + 25 * MINUTE
 
 
-def beats(number: str, *minutes: float, step: float = 10.0) -> list[Match | Seen]:
+def beats(number: str, *minutes: float, step: float = 10.0) -> list[Match | ActivitySpan]:
     """Return what a broker prints that says nothing but its heartbeat, from minute to minute."""
     first, last = minutes
     times = [m * MINUTE for m in _steps(first, last, step)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.correlate import Correlator, Resting, correlate
-from engine.model.incidents import Alert, Finding, Key, Verdict
+from engine.correlate import Correlator, StateCache, correlate
+from engine.model.incidents import Alert, AlertKey, Finding, Verdict
 from engine.model.rules import Plan
 
-Said = dict[Key, tuple[Alert, ...]]
+Said = dict[AlertKey, tuple[Alert, ...]]
 
 
 def together(findings: Iterable[Finding]) -> Said:
@@ -32,7 +32,7 @@ def in_batches(batches: Iterable[Sequence[object]], plan: Plan, restart: bool) -
     Of new ones two in three are in a process in which the logics of the one before may rest.
     """
     state: dict[str, str] = {}
-    resting = Resting()
+    resting = StateCache()
     correlator = Correlator(plan, "default", state)
     findings: list[Finding] = []
     for number, batch in enumerate(batches):

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from engine.correlate import Correlator
-from engine.model.incidents import Blind, Evidence, Roster, Verdict
-from engine.model.matches import Match, Seen
+from engine.model.incidents import Evidence, NotEvaluated, Roster, Verdict
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Progress
 from engine.model.rules import Absence
 from tests.building import absence, at, broker, match, plan, progress, seen, signature, tick
@@ -61,7 +61,7 @@ def test_a_broker_never_armed_is_not_judged_but_listed() -> None:
     correlator = Correlator(PLAN, "default")
     for item in quiet:
         correlator.observe(item)  # type: ignore[arg-type]
-    assert [f.what for f in correlator.flush() if isinstance(f, Blind)] == ["", "broker 1"]
+    assert [f.what for f in correlator.flush() if isinstance(f, NotEvaluated)] == ["", "broker 1"]
 
 
 def test_a_heartbeat_of_another_version_arms_nothing() -> None:
@@ -94,7 +94,7 @@ def test_a_file_that_ends_where_it_was_rotated_is_no_verdict() -> None:
     assert len(silent([*cluster(), progress("1.log", closed=True, covers_until=border * MINUTE + 1)])) == 1
 
 
-def _of(source_id: str, item: Match | Seen) -> Match | Seen:
+def _of(source_id: str, item: Match | ActivitySpan) -> Match | ActivitySpan:
     return replace(item, source_id=source_id)
 
 
@@ -227,7 +227,7 @@ def test_a_clock_that_is_ahead_judges_nobody_and_is_listed() -> None:
     correlator = Correlator(PLAN, "default")
     for item in items:
         correlator.observe(item)  # type: ignore[arg-type]
-    said = [f.what for f in correlator.flush() if isinstance(f, Blind) and f.why.startswith("clock or zone?")]
+    said = [f.what for f in correlator.flush() if isinstance(f, NotEvaluated) and f.why.startswith("clock or zone?")]
     assert said == ["3.log"]
     assert len(silent([*items, seen("2.log", 101, 161)])) == 1  # the one that is left is enough for a complaint
 
@@ -239,7 +239,7 @@ def test_a_complaint_brings_a_silence_that_was_armed_forward() -> None:
 
 def test_labels_of_the_configuration_bind_without_a_naming_line() -> None:
     labelled = [
-        replace(item, labels={**item.labels, "broker": item.source_id[0]}) if isinstance(item, Seen) else item
+        replace(item, labels={**item.labels, "broker": item.source_id[0]}) if isinstance(item, ActivitySpan) else item
         for item in cluster()
         if not (isinstance(item, Match) and item.rule_id.endswith("/names"))
     ]
@@ -251,10 +251,10 @@ def test_unbound_sources_take_no_part_and_are_listed() -> None:
     for item in [*cluster(), seen("x.log", 0, 60)]:
         correlator.observe(item)  # type: ignore[arg-type]
     found = correlator.flush()
-    assert [f.what for f in found if isinstance(f, Blind)] == ["", "x.log"]
+    assert [f.what for f in found if isinstance(f, NotEvaluated)] == ["", "x.log"]
     for second in (0, 1):
         correlator.observe(match("component:broker/names", second, "x.log", member="1"))
-    assert [f.what for f in correlator.flush() if isinstance(f, Blind)] == [""]
+    assert [f.what for f in correlator.flush() if isinstance(f, NotEvaluated)] == [""]
     assert [f.members for f in found if isinstance(f, Roster)] == [{"broker": ("1", "2", "3")}]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.correlate.stored import SMALL
+from engine.correlate.deltas import SMALL
 from engine.model.matches import Match
 from engine.model.rules import Clear, Correlation, Plan
 from tests.building import at_least, correlation, counting, match, plan, seen, signature
@@ -67,7 +67,7 @@ def test_what_is_said_depends_on_the_set_of_lines(tested: Correlation, random: R
     again = [*lines, *random.choices(lines, k=5)]
     random.shuffle(again)
     cuts = [0, *sorted(random.randrange(len(again)) for _ in range(4)), len(again)]
-    with patch("engine.correlate.stored.SMALL", 0 if pieces else SMALL):
+    with patch("engine.correlate.deltas.SMALL", 0 if pieces else SMALL):
         assert said(tested, [again[low:high] for low, high in pairwise(cuts)], restart) == said(tested, [lines], False)
 
 

@@ -19,19 +19,19 @@ def clocks(**newest: float) -> Clocks:
 
 
 def test_nothing_is_complete_before_anything_was_heard() -> None:
-    assert Clocks().complete_until() is None
+    assert Clocks().watermark() is None
 
 
 def test_the_slowest_source_less_the_lateness() -> None:
-    assert clocks(a=100, b=500).complete_until() == at(70)
+    assert clocks(a=100, b=500).watermark() == at(70)
 
 
 def test_a_file_read_to_its_final_end_no_longer_holds_the_others_back() -> None:
     made = clocks(a=100, b=500)
     made.progress(progress("a", closed=True))
-    assert made.complete_until() == at(470)
+    assert made.watermark() == at(470)
     made.progress(progress("b", closed=True))
-    assert made.complete_until() == at(70)
+    assert made.watermark() == at(70)
 
 
 def test_a_source_leaves_after_two_minutes_of_ticks_without_moving() -> None:
@@ -39,18 +39,18 @@ def test_a_source_leaves_after_two_minutes_of_ticks_without_moving() -> None:
     made.ticked(tick(1000))
     made.ticked(tick(1119.9))
     made.heard("b", at(500), at(600))
-    assert made.complete_until() == at(70)
+    assert made.watermark() == at(70)
     made.ticked(tick(1120))
-    assert made.complete_until() == at(570)
+    assert made.watermark() == at(570)
     made.heard("a", at(550), at(550))
-    assert made.complete_until() == at(520)
+    assert made.watermark() == at(520)
 
 
 def test_when_all_have_stopped_all_remain() -> None:
     made = clocks(a=100, b=500)
     made.ticked(tick(1000))
     made.ticked(tick(2000))
-    assert made.complete_until() == at(70)
+    assert made.watermark() == at(70)
 
 
 def test_ticks_never_go_back() -> None:
@@ -93,7 +93,7 @@ def test_states_continue() -> None:
     made.ticked(tick(1000))
     made.progress(progress("a", closed=True))
     again = Clocks(made.states(), made.tick)
-    assert again.complete_until() == made.complete_until() == at(470)
+    assert again.watermark() == made.watermark() == at(470)
     assert again.states() == made.states()
 
 
@@ -106,9 +106,9 @@ def test_what_stands_still_leaves_two_minutes_after_it_moved_last_in_another_pro
         made.ticked(tick(now))
         made.heard("a", at(101), at(101))  # nothing new
         made.heard("b", at(500), at(now))
-        assert made.complete_until() == at(71)
+        assert made.watermark() == at(71)
     made.ticked(tick(1120))
-    assert made.complete_until() == at(1119.9 - 30)
+    assert made.watermark() == at(1119.9 - 30)
 
 
 def test_of_what_printed_nothing_no_time_is_known() -> None:
@@ -148,7 +148,7 @@ DEAD = [0, 600, 1200, 9000, 1800]  # the fourth line is stamped ahead
 
 def test_a_stamp_ahead_of_what_was_printed_before_and_after_it_shows_nothing() -> None:
     made = printed(*DEAD)
-    assert (made.newest("a"), made.complete_until()) == (at(1800), at(1770))
+    assert (made.newest("a"), made.watermark()) == (at(1800), at(1770))
     assert [(gap.since, gap.until) for gap in made.spans(["a"]).gaps()][-1] == (at(1800), None)
     assert made.contradicts_itself("a")
     assert (made.vouches("a", at(9000)), made.vouches("a", at(1800)), made.vouches("b", at(9000))) == (False, True, True)

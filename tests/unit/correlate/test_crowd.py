@@ -9,8 +9,8 @@ import pytest
 
 from engine.correlate import Correlator
 from engine.correlate.crowd import Crowd
-from engine.correlate.stored import SMALL
-from engine.model.incidents import OTHERS, Alert, Blind
+from engine.correlate.deltas import SMALL
+from engine.model.incidents import OTHERS, Alert, NotEvaluated
 from engine.model.matches import Match
 from engine.model.rules import Clear, Plan
 from tests.building import at_least, correlation, counting, match, plan, seen, signature, tick
@@ -33,8 +33,8 @@ VALUES = plan(
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.correlate.apart.MOST_ENTITIES", MOST)
-    monkeypatch.setattr("engine.correlate.apart.MOST_OF_ONE", 10)
+    monkeypatch.setattr("engine.correlate.entity_limit.MOST_ENTITIES", MOST)
+    monkeypatch.setattr("engine.correlate.entity_limit.MOST_OF_ONE", 10)
     monkeypatch.setattr("engine.correlate.pairs.MAX_PLACES", MOST)
 
 
@@ -48,11 +48,11 @@ def lines(random: Random, topics: int, many: int, rules: str = "seen") -> list[M
 def blinds(batches: Iterable[Sequence[object]], made: Plan, restart: bool = False) -> list[str]:
     """Return what is said at the end that is not kept apart."""
     state: dict[str, str] = {}
-    correlator, last = Correlator(made, "default", state), list[Blind]()
+    correlator, last = Correlator(made, "default", state), list[NotEvaluated]()
     for batch in batches:
         for item in batch:
             correlator.observe(item)  # type: ignore[arg-type]
-        last = [each for each in correlator.flush() if isinstance(each, Blind)] or last
+        last = [each for each in correlator.flush() if isinstance(each, NotEvaluated)] or last
         if restart:
             correlator = Correlator(made, "default", state)
     return [each.why for each in last if each.what in ("seen", "often", "pair", "values")]
@@ -145,7 +145,7 @@ def test_after_a_day_without_a_crowd_all_are_kept_apart_again() -> None:
 
 
 def test_the_state_of_a_storm_of_names_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.correlate.apart.MOST_ENTITIES", 500)
+    monkeypatch.setattr("engine.correlate.entity_limit.MOST_ENTITIES", 500)
     state: dict[str, str] = {}
     for begin in range(0, 10_000, 1000):
         correlator = Correlator(SINGLE, "default", state)

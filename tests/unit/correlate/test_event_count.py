@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from engine.correlate import Correlator
-from engine.model.expressions import Binary, Literal, Name
-from engine.model.incidents import Blind, Evidence, Verdict
+from engine.model.expressions import Binary, Literal, NameExpression
+from engine.model.incidents import Evidence, NotEvaluated, Verdict
 from engine.model.rules import Clear, Escalation
 from tests.building import START, at, at_least, broker, correlation, counting, match, plan, seen, signature
 from tests.unit.correlate.saying import alerts, in_batches
@@ -204,9 +204,9 @@ def test_for_waits_and_forgets_what_did_not_last() -> None:
 
 def test_escalation_by_count_time_and_captures() -> None:
     steps = (
-        Escalation("critical", Binary(">=", Name("count"), Literal(3))),
-        Escalation("medium", Binary(">", Name("lasting"), Literal(50))),
-        Escalation("critical", Binary(">", Name("size"), Literal(10))),
+        Escalation("critical", Binary(">=", NameExpression("count"), Literal(3))),
+        Escalation("medium", Binary(">", NameExpression("lasting"), Literal(50))),
+        Escalation("critical", Binary(">", NameExpression("size"), Literal(10))),
     )
     one = plan(signature("seen", severity="low", escalate=steps))
     assert [a.severity for a in alerts([match("seen", 0)], one, "seen")] == ["low"]
@@ -246,7 +246,7 @@ def test_a_rule_of_other_versions_does_not_count_and_is_listed() -> None:
             correlator.observe(item)
         said = correlator.flush()
         assert not [f for f in said if isinstance(f, Verdict)]
-        assert [f.what for f in said if isinstance(f, Blind)] == ["", "seen"]
+        assert [f.what for f in said if isinstance(f, NotEvaluated)] == ["", "seen"]
 
 
 def test_the_version_that_ran_at_the_time_decides() -> None:
@@ -267,7 +267,7 @@ def test_a_correlation_leaves_out_matches_of_other_versions_and_says_whose(bound
         correlator.observe(item)
     said = correlator.flush()
     assert not [f for f in said if isinstance(f, Verdict) and f.key[1] == "loop"]
-    assert Blind("default", "seen", "is for <=2.6; 3.0.log runs 3.0") in said
+    assert NotEvaluated("default", "seen", "is for <=2.6; 3.0.log runs 3.0") in said
 
 
 def test_what_was_left_out_counts_when_an_older_version_turns_out_to_have_run() -> None:
@@ -275,18 +275,18 @@ def test_what_was_left_out_counts_when_an_older_version_turns_out_to_have_run() 
     correlator = Correlator(plan(one, components=(broker(),)), "default")
     correlator.observe(match("component:broker/version", 100, version="3.0"))
     correlator.observe(match("seen", 50))
-    assert [f.what for f in correlator.flush() if isinstance(f, Blind)] == ["", "seen"]
+    assert [f.what for f in correlator.flush() if isinstance(f, NotEvaluated)] == ["", "seen"]
     correlator.observe(match("component:broker/version", 0, version="2.6"))
     said = correlator.flush()
     assert [len(f.alerts) for f in said if isinstance(f, Verdict)] == [1]
-    assert [f.what for f in said if isinstance(f, Blind)] == [""]
+    assert [f.what for f in said if isinstance(f, NotEvaluated)] == [""]
 
 
 @pytest.mark.parametrize("versions", [(), ((">=", "2.8"),)], ids=["one series", "a series for each source"])
 @pytest.mark.parametrize("collapse_s", [0.0, 1.0, 5.0])
 def test_what_is_long_over_stays_as_it_was(collapse_s: float, versions: tuple[tuple[str, str], ...]) -> None:
     """Old matches are kept as sums only; what their seconds show must not look longer, larger or worse for that."""
-    grave = (Escalation("critical", Binary(">", Name("lasting"), Literal(30))),)
+    grave = (Escalation("critical", Binary(">", NameExpression("lasting"), Literal(30))),)
     one = signature("seen", collapse_s=collapse_s, versions=versions, escalate=grave, clear=Clear(rules=("fine",)))
     made = plan(one, signature("fine", severity="info"))
     early = [match("seen", s / 10, f"{name}.log") for s in range(0, 60, 3) for name in "ab"]

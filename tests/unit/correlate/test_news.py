@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.correlate import Correlator, Resting
+from engine.correlate import Correlator, StateCache
 from engine.model.incidents import Evidence, Finding, Verdict
 from engine.model.rules import Clear
 from tests.building import at, match, plan, seen, signature
@@ -70,7 +70,7 @@ def test_an_alert_is_said_again_when_the_event_that_proves_it_goes_on() -> None:
 
 def test_who_does_not_know_what_was_said_says_everything() -> None:
     state: dict[str, str] = {}
-    resting = Resting()
+    resting = StateCache()
     flushed(Correlator(OFTEN, "default", state, resting), [*FOUR, seen("a.log", 0, 1000)])
     before = dict(state)
     assert starts(flushed(Correlator(OFTEN, "default", dict(state)), [match("seen", 500)])) == [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.correlate import Correlator
-from engine.model.expressions import Binary, Literal, Name
+from engine.model.expressions import Binary, Literal, NameExpression
 from engine.model.matches import Match
 from engine.model.rules import Absence, Clear, Escalation, Sooner, Stop
 from tests.building import absence, at_least, broker, correlation, counting, match, plan, progress, seen, setting, signature
@@ -20,7 +20,7 @@ from tests.unit.correlate.saying import in_batches
 pytestmark = pytest.mark.slow
 
 SOURCES = ("1.log", "2.log", "3.log")
-LONG = (Escalation("critical", Binary(">", Name("lasting"), Literal(100))),)
+LONG = (Escalation("critical", Binary(">", NameExpression("lasting"), Literal(100))),)
 PLAN = plan(
     signature("hit", entity=("cluster", "topic"), clear=Clear(0, 300.0), runbook=setting("broker", "message.max.bytes")),
     signature("own", entity=("cluster", "broker"), component="broker", versions=(("<=", "2.6"),)),

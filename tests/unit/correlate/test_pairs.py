@@ -8,7 +8,7 @@ import pytest
 
 from engine.codec import dumps
 from engine.correlate import Correlator
-from engine.model.incidents import Alert, Blind, Verdict
+from engine.model.incidents import Alert, NotEvaluated, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Clear, Correlation, Plan
 from tests.building import at, broker, correlation, match, plan, progress, seen, signature, tick
@@ -166,7 +166,7 @@ def test_openings_that_are_more_than_can_be_kept_are_told(restart: bool, monkeyp
             correlator.observe(item)  # type: ignore[arg-type]
         found = correlator.flush()
         said |= {each.key[2]: each.alerts for each in found if isinstance(each, Verdict) and each.key[1] == "pair"}
-        told += [each.why for each in found if isinstance(each, Blind) and each.what == "pair"]
+        told += [each.why for each in found if isinstance(each, NotEvaluated) and each.what == "pair"]
         correlator = Correlator(PLAN, "default", state) if restart else correlator
     final = {entity[0][1]: [(alert.starts_at, alert.count) for alert in alerts] for entity, alerts in said.items()}
     assert final == {"x": [(at(300), 3)], "y": [(at(100), 1)]}
@@ -219,7 +219,7 @@ def test_many_pairs_in_one_batch_hide_no_unanswered_one() -> None:
     for verdict in found:
         alerts = verdict.over(alerts) if isinstance(verdict, Verdict) and verdict.key[1] == "pair" else alerts
     assert [each.starts_at for each in alerts] == [at(200.0 * 1500)]
-    assert not [each for each in found if isinstance(each, Blind)]
+    assert not [each for each in found if isinstance(each, NotEvaluated)]
 
 
 def test_a_restart_forgets_no_opening() -> None:

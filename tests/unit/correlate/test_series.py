@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from engine.correlate.aggregate import Aggregate, Occurrence
 from engine.correlate.series import KEPT, STRETCHES, Series
-from engine.correlate.tally import Occurrence, Tally
 
 START = datetime(2022, 10, 5, tzinfo=UTC)  # a whole minute
 MINUTE = timedelta(minutes=1)
@@ -23,10 +23,10 @@ def series(minutes: Iterable[float]) -> Series:
     return made
 
 
-def parts(made: Series) -> tuple[list[Tally], list[Occurrence]]:
+def parts(made: Series) -> tuple[list[Aggregate], list[Occurrence]]:
     """The sums and the single ones of a series."""
     all_parts = list(made.parts())
-    sums = [each for each in all_parts if isinstance(each, Tally)]
+    sums = [each for each in all_parts if isinstance(each, Aggregate)]
     return sums, [each for each in all_parts if isinstance(each, Occurrence)]
 
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.codec import dumps, loads
-from engine.correlate.cells import MAX_CELLS, Cells, cells
+from engine.correlate.aggregate import MAX_EVENTS, Aggregate, Occurrence, added, tally, total
 from engine.correlate.entries import entries
 from engine.correlate.moments import MAX_MOMENTS, Moments
 from engine.correlate.runs import MAX_RUNS, Runs
 from engine.correlate.series import KEPT, Series
 from engine.correlate.spans import MAX_SPANS, Gap, Spans, union
-from engine.correlate.tally import MAX_EVENTS, Occurrence, Tally, added, tally, total
+from engine.correlate.time_histogram import MAX_CELLS, TimeHistogram, cells
 from engine.correlate.versions import within, written
 from tests.building import at
 
@@ -168,7 +168,7 @@ def test_a_sum_that_does_not_know_its_times_counts_for_as_many_as_can_lie_betwee
 
 def test_a_sum_that_was_stored_is_told_like_the_one_that_was_not() -> None:
     made = tally([Occurrence(at(second), str(second), "s", {"size": second, "share": second / 2}) for second in range(9)])
-    assert repr(loads(dumps(made), Tally)) == repr(made)
+    assert repr(loads(dumps(made), Aggregate)) == repr(made)
 
 
 def test_the_sum_of_two_leaves_them_as_they_are() -> None:
@@ -212,7 +212,7 @@ def test_cells_added_up_in_any_order_are_the_same_and_bounded(seconds: list[int]
     order = data.draw(st.permutations(seconds))
     border = data.draw(st.integers(0, len(order)))
     parts = [cells(at(s) for s in part) for part in (order[:border], order[border:])]
-    together = Cells()
+    together = TimeHistogram()
     for part in parts:
         together.merge(part)
     assert together == cells(at(s) for s in seconds)

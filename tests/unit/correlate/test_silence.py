@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from engine.correlate import Correlator
 from engine.correlate.correlator import AHEAD
-from engine.model.incidents import Blind, Evidence, Verdict
+from engine.model.incidents import Evidence, NotEvaluated, Verdict
 from engine.model.rules import Absence, Heartbeat, Stop
 from tests.building import absence, at, broker, contains, counting, match, plan, seen, tick
 from tests.unit.correlate.brokers import (
@@ -156,7 +156,7 @@ def test_whose_silence_alone_is_no_verdict_is_listed_with_what_it_needs(made: ob
     correlator = Correlator(made, "default")  # type: ignore[arg-type]
     for item in [*beats("1", 0, 10), *(item for n in range(2, size + 1) for item in beats(str(n), 0, 60))]:
         correlator.observe(item)
-    found = [(f.what, f.why) for f in correlator.flush() if isinstance(f, Blind) and f.what]
+    found = [(f.what, f.why) for f in correlator.flush() if isinstance(f, NotEvaluated) and f.what]
     assert found == ([("broker 1", listed)] if listed else [])
 
 
@@ -201,4 +201,4 @@ def test_what_is_printed_after_the_last_tick_is_not_ahead_of_it_in_a_run_that_en
         ending.observe(item)
     later = ending.flush()
     assert not [finding for finding in later if isinstance(finding, Verdict)], "it is as silent as it was"
-    assert not [finding.why for finding in later if isinstance(finding, Blind) and finding.why == AHEAD]
+    assert not [finding.why for finding in later if isinstance(finding, NotEvaluated) and finding.why == AHEAD]

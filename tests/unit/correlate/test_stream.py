@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from engine.correlate import Correlator, Resting, correlate
+from engine.correlate import Correlator, StateCache, correlate
 from engine.correlate.logic import correlation_types
 from engine.correlate.stream import FLUSH_EVERY
 from engine.dsl.schema import CORRELATION_TYPES
@@ -124,7 +124,7 @@ def test_what_is_stored_is_read_only_when_it_is_needed() -> None:
     second.observe(match("other", 9))
     second.flush()
     assert reads == ["head", "other"]
-    resting = Resting()
+    resting = StateCache()
     for second_s in (10, 11):
         reads.clear()
         again = Correlator(made, "default", state, resting)

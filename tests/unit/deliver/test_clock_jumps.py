@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from connectors.memory import MemoryReceiver
 from engine.clock import SETTLED_S
 from engine.deliver import Policy
-from engine.model.notifications import Reason, Receipt, State
+from engine.model.notifications import DeliveryState, Reason, Receipt
 from engine.model.routes import Route, Silence
 from engine.store import Store
 from tests.unit.deliver.scene import START, Scene
@@ -57,7 +57,7 @@ def test_what_is_new_when_the_clock_has_jumped_is_told_as_new_and_in_time(
 
 @JUMPS
 def test_repetitions_and_retries_come_when_they_would_have(scene: Scene, ops: MemoryReceiver, by: timedelta) -> None:
-    ops.answers = [Receipt(State.RETRY_LATER, "not now", after_s=100)]
+    ops.answers = [Receipt(DeliveryState.RETRY_LATER, "not now", after_s=100)]
     scene.put(last_seen=START)
     scene.at(0)
     scene.at(30)
@@ -105,7 +105,7 @@ def test_a_digest_of_next_year_is_told_when_the_clock_was_put_right(scene: Scene
     scene.put(last_seen=START - timedelta(hours=9))
     scene.put(id="inc-2", last_seen=START)
     scene.at(0)
-    assert [scene.entry(id=id_).state for id_ in ("inc-1", "inc-2")] == [State.BACKFILL] * 2
+    assert [scene.entry(id=id_).state for id_ in ("inc-1", "inc-2")] == [DeliveryState.BACKFILL] * 2
     scene.off = timedelta(0)
     scene.restart()
     assert [scene.at(1), scene.at(2)] == [1, 0]
@@ -124,9 +124,9 @@ def test_times_from_the_future_put_nothing_off_after_a_restart(scene: Scene, ops
     for number in range(3):
         scene.put(id=f"inc-{number}", last_seen=None, first_seen=None)
     ops.answers = [
-        Receipt(State.DELIVERED),
-        Receipt(State.RETRY_LATER, "who knows", unsure=True),
-        Receipt(State.REJECTED, "no"),
+        Receipt(DeliveryState.DELIVERED),
+        Receipt(DeliveryState.RETRY_LATER, "who knows", unsure=True),
+        Receipt(DeliveryState.REJECTED, "no"),
     ]
     scene.at(0)
     scene.at(30)
@@ -151,23 +151,25 @@ def test_times_from_the_future_put_nothing_off_after_a_restart(scene: Scene, ops
 def test_a_wait_that_a_wrong_clock_or_an_older_version_left_ends_within_an_hour(scene: Scene, ops: MemoryReceiver) -> None:
     scene.put(last_seen=START)
     scene.at(0)
-    scene.store.outbox().put(replace(scene.entry(), state=State.RETRY_LATER, due_at=START + YEAR, attempts=1, attempt_at=START))
+    scene.store.outbox().put(
+        replace(scene.entry(), state=DeliveryState.RETRY_LATER, due_at=START + YEAR, attempts=1, attempt_at=START)
+    )
     scene.restart()
     assert [scene.at(s) for s in (1, 3599, 3601)] == [0, 0, 1]
 
 
-@pytest.mark.parametrize("state", [State.QUEUED, State.SENDING, State.FOLDED])
-def test_a_flood_of_next_year_is_told_when_the_clock_was_put_right(store: Store, state: State) -> None:
-    ops = MemoryReceiver(lane="channel")
+@pytest.mark.parametrize("state", [DeliveryState.QUEUED, DeliveryState.SENDING, DeliveryState.FOLDED])
+def test_a_flood_of_next_year_is_told_when_the_clock_was_put_right(store: Store, state: DeliveryState) -> None:
+    ops = MemoryReceiver(rate_limit_key="channel")
     scene = Scene(store, {"ops": ops}, off=YEAR)
     for number in range(30):
         scene.put(id=f"inc-{number}", severity="low", last_seen=START)
     scene.at(0)
-    if state is not State.QUEUED:
+    if state is not DeliveryState.QUEUED:
         scene.at(30)
-    if state is State.SENDING:
+    if state is DeliveryState.SENDING:
         (digest,) = [each for each in store.outbox().entries().values() if each.reason is Reason.DIGEST]
-        store.outbox().put(replace(digest, state=State.SENDING, attempts=1, attempt_at=digest.due_at))
+        store.outbox().put(replace(digest, state=DeliveryState.SENDING, attempts=1, attempt_at=digest.due_at))
     scene.off = timedelta(0)
     scene.restart()
     for second in range(31, 120):

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from connectors.memory import MemoryReceiver
 from engine.deliver import Policy
-from engine.model.links import Link, Links
-from engine.model.notifications import FLOOD_RULE, Reason, Receipt, State
-from engine.model.routes import Matcher, Route, Silence, Timings
+from engine.model.links import Link, LinkTargets
+from engine.model.notifications import FLOOD_RULE, DeliveryState, Reason, Receipt
+from engine.model.routes import LabelMatcher, Route, Silence, Timings
 from engine.route.floods import LONGEST_QUEUE, SINGLES
 from engine.store import Store
 from engine.store.store import BatchId
@@ -34,12 +34,12 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def ops() -> MemoryReceiver:
-    return MemoryReceiver(lane="channel")
+    return MemoryReceiver(rate_limit_key="channel")
 
 
 @pytest.fixture
 def scene(store: Store, ops: MemoryReceiver) -> Scene:
-    return Scene(store, {"ops": ops}, Policy(AT_ONCE, links=Links("https://t")))
+    return Scene(store, {"ops": ops}, Policy(AT_ONCE, links=LinkTargets("https://t")))
 
 
 def flood(scene: Scene, number: int, start: int = 0, **changes: object) -> None:
@@ -71,7 +71,7 @@ def test_a_critical_incident_behind_1500_low_ones_is_told_in_the_first_step(scen
     )
     assert ops.told[1].links == (Link("incidents", "https://t/"),)
     states = Counter(entry.state for entry in scene.store.outbox().entries().values())
-    assert states == {State.DELIVERED: 1502}
+    assert states == {DeliveryState.DELIVERED: 1502}
     assert scene.outcomes("inc-00007") == [("digest", "delivered")]
 
 
@@ -141,7 +141,7 @@ def test_the_end_of_a_flood_is_a_digest_too(scene: Scene, ops: MemoryReceiver) -
 
 
 def test_who_edits_gets_no_message_for_each_count_of_what_a_digest_told(store: Store) -> None:
-    ops = MemoryReceiver(edits=True, lane="channel")
+    ops = MemoryReceiver(edits=True, rate_limit_key="channel")
     scene = Scene(store, {"ops": ops}, Policy(AT_ONCE))
     flood(scene, MANY)
     through(scene, 0, 20)
@@ -160,14 +160,14 @@ def test_a_flood_of_severe_ones_leaves_the_first_of_them_single(scene: Scene, op
 
 
 def test_what_has_a_message_or_may_have_one_is_kept_true_one_by_one(store: Store) -> None:
-    marked = [Receipt(State.DELIVERED, marks={"ts": "1"})] * SINGLES
-    ops = MemoryReceiver(edits=True, lane="channel", answers=[*marked])
+    marked = [Receipt(DeliveryState.DELIVERED, marks={"ts": "1"})] * SINGLES
+    ops = MemoryReceiver(edits=True, rate_limit_key="channel", answers=[*marked])
     scene = Scene(store, {"ops": ops}, Policy(AT_ONCE))
     for start in range(0, SINGLES, 5):
         flood(scene, 5, start)
         through(scene, start * 10, start * 10 + 10)
     assert len(ops.told) == SINGLES
-    ops.answers = [Receipt(State.DELIVERED, marks={"ts": "1"})] * SINGLES
+    ops.answers = [Receipt(DeliveryState.DELIVERED, marks={"ts": "1"})] * SINGLES
     flood(scene, SINGLES, revision=2, status="resolved")
     flood(scene, MANY, 100)
     through(scene, 1000, 1100)
@@ -177,7 +177,7 @@ def test_what_has_a_message_or_may_have_one_is_kept_true_one_by_one(store: Store
 def test_a_digest_cut_short_is_told_as_the_same_one_by_the_next_process(scene: Scene, ops: MemoryReceiver) -> None:
     flood(scene, MANY)
     scene.at(0)
-    ops.answers = [Receipt(State.RETRY_LATER, "who knows", unsure=True)]
+    ops.answers = [Receipt(DeliveryState.RETRY_LATER, "who knows", unsure=True)]
     scene.at(10)
     (entry,) = [each for each in scene.store.outbox().entries().values() if each.reason is Reason.DIGEST]
     scene.restart()
@@ -205,10 +205,10 @@ def test_what_is_silenced_before_its_digest_waits_and_an_empty_digest_is_gone(sc
     flood(scene, MANY)
     scene.at(0)
     ends = START + timedelta(seconds=600)
-    scene.store.outbox().put_silence(Silence("s", (Matcher("severity", "=", "low"),), START, ends))
+    scene.store.outbox().put_silence(Silence("s", (LabelMatcher("severity", "=", "low"),), START, ends))
     through(scene, 1, 30)
     assert ops.told == []
-    assert {entry.state for entry in scene.store.outbox().entries().values()} == {State.MUTED}
+    assert {entry.state for entry in scene.store.outbox().entries().values()} == {DeliveryState.MUTED}
     through(scene, 600, 620)
     assert [each.incident.count for each in ops.told] == [MANY]
 
@@ -227,7 +227,7 @@ def test_a_receiver_without_a_lane_is_never_too_slow(store: Store) -> None:
     assert scene.at(0) == MANY
 
 
-REFUSED = Receipt(State.REJECTED, "bad token")
+REFUSED = Receipt(DeliveryState.REJECTED, "bad token")
 
 
 def fallen_back(store: Store, ops: MemoryReceiver, spare: MemoryReceiver, **policy: object) -> Scene:
@@ -263,7 +263,7 @@ def test_a_fallback_may_have_its_own(store: Store, ops: MemoryReceiver) -> None:
 
 
 def test_a_digest_that_is_refused_is_told_by_the_fallback(store: Store, ops: MemoryReceiver) -> None:
-    ops.answers, spare = [REFUSED] * 9, MemoryReceiver(lane="other")
+    ops.answers, spare = [REFUSED] * 9, MemoryReceiver(rate_limit_key="other")
     scene = fallen_back(store, ops, spare)
     flood(scene, MANY)
     through(scene, 0, 80)

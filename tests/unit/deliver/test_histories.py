@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine.deliver import Policy
 from engine.errors import StoreAway
-from engine.model.notifications import Notification, Reason, Receipt, State
+from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 from engine.model.routes import Route, Timings
 from engine.route.floods import SINGLES
 from engine.store import Store
@@ -23,14 +23,14 @@ from engine.store.store import BatchId
 from tests.unit.cli.incidents import incident
 from tests.unit.deliver.scene import Scene
 
-LATER = Receipt(State.RETRY_LATER, "not now", after_s=5)
+LATER = Receipt(DeliveryState.RETRY_LATER, "not now", after_s=5)
 YEAR_S = 365 * 86400
 
 
 class Channel:
     """A receiver as Slack is: it edits by its mark, and looks for a message of unknown outcome before it posts another."""
 
-    edits, lane = True, "channel"
+    edits, rate_limit_key = True, "channel"
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, Notification]] = []
@@ -48,10 +48,10 @@ class Channel:
             self.messages.append((what.incident.id, what))
             ts = str(len(self.messages))
         if fault == "lost":
-            return Receipt(State.RETRY_LATER, "the connection broke", unsure=True)
+            return Receipt(DeliveryState.RETRY_LATER, "the connection broke", unsure=True)
         if fault == "locked":
             self.lock()
-        return Receipt(State.DELIVERED, marks={"ts": ts})
+        return Receipt(DeliveryState.DELIVERED, marks={"ts": ts})
 
     def _searched(self, what: Notification) -> str:
         if what.unsure_since is None:
@@ -155,7 +155,7 @@ def check(steps: list[tuple[str, int]]) -> None:
             for step in steps:
                 world.do(step)
             world.end()
-            unsettled = {each.state for each in world.store.outbox().entries().values()} - {State.DELIVERED}
+            unsettled = {each.state for each in world.store.outbox().entries().values()} - {DeliveryState.DELIVERED}
             world.scene.restart()
             world.wait(30)
             keys = Counter(key for key, _ in world.channel.messages)

@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from connectors.memory import MemoryReceiver
 from engine.deliver import Policy
-from engine.model.links import Link, Links
-from engine.model.notifications import DIGEST_RULE, Reason, Receipt, State
-from engine.model.routes import Hours, Matcher, Route, Silence, TimeInterval, TimeSpan
+from engine.model.links import Link, LinkTargets
+from engine.model.notifications import DIGEST_RULE, DeliveryState, Reason, Receipt
+from engine.model.routes import Hours, LabelMatcher, Route, Silence, TimeInterval, TimeSpan
 from engine.store import Store
 from tests.unit.deliver.scene import START, Scene
 
 BREAK = TimeInterval("break", (TimeSpan(((132, 140),)),))  # 02:12 to 02:20, 120 to 600 s after START
 BREAKS = Route("ops", routes=(Route("ops", hours=Hours((BREAK,))),))
 OLD = START - timedelta(hours=3)
-CATCHING_UP = Policy(Route("ops"), links=Links("https://t"), max_age_s=3600)
+CATCHING_UP = Policy(Route("ops"), links=LinkTargets("https://t"), max_age_s=3600)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_what_was_over_before_the_interval_ended_is_told_to_nobody_and_kept(stor
     scene.put(revision=2, status="resolved")
     assert [scene.at(s) for s in (300, 600, 2000)] == [0, 0, 0]
     assert (scene.entry().state, scene.entry().why) == (
-        State.MUTED,
+        DeliveryState.MUTED,
         "it was over before it could be told: it was muted until then",
     )
 
@@ -81,7 +81,7 @@ def test_the_end_of_what_was_told_is_told_after_the_interval(store: Store, ops: 
 def test_a_silence_and_an_interval_are_waited_for_both(store: Store, ops: MemoryReceiver) -> None:
     scene = Scene(store, {"ops": ops}, Policy(BREAKS))
     ends = START + timedelta(seconds=300)
-    scene.store.outbox().put_silence(Silence("s", (Matcher("component", "=", "connect"),), START, ends, "moving"))
+    scene.store.outbox().put_silence(Silence("s", (LabelMatcher("component", "=", "connect"),), START, ends, "moving"))
     scene.put()
     scene.at(0)
     assert scene.entry().why == "silenced until 2023-02-03 02:15:00 UTC (moving)"
@@ -105,7 +105,7 @@ def test_old_incidents_are_told_in_one_digest(store: Store, ops: MemoryReceiver)
     assert digest.incident.title == "2 incidents from before: 1 still open"
     assert [symptom.title.partition(":")[0] for symptom in digest.incident.symptoms] == ["high, open", "critical, resolved"]
     assert digest.links == (Link("incidents", "https://t/"),)
-    assert scene.entry().state is State.BACKFILL
+    assert scene.entry().state is DeliveryState.BACKFILL
     assert scene.entry().why == "told in the digest of 2023-02-03 02:11:30 UTC, as it was old when it was first seen"
     scene.restart()
     assert [scene.at(s) for s in (100, 4000)] == [0, 0]
@@ -143,7 +143,7 @@ def test_catching_up_for_long_does_not_put_the_digest_off_for_ever(store: Store,
 
 
 def test_a_digest_that_fails_is_tried_again_with_what_has_joined(store: Store, ops: MemoryReceiver) -> None:
-    ops.answers = [Receipt(State.RETRY_LATER, "down", after_s=100)]
+    ops.answers = [Receipt(DeliveryState.RETRY_LATER, "down", after_s=100)]
     scene = Scene(store, {"ops": ops}, CATCHING_UP)
     scene.put(last_seen=OLD)
     scene.at(0)

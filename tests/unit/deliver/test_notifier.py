@@ -16,16 +16,16 @@ from engine.deliver import Policy, planner
 from engine.deliver.planning import Planned
 from engine.errors import StoreError
 from engine.model.incidents import Incident
-from engine.model.links import Link, Links
-from engine.model.notifications import Notification, Reason, Receipt, State
-from engine.model.routes import Matcher, Route, Silence, Timings
+from engine.model.links import Link, LinkTargets
+from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
+from engine.model.routes import LabelMatcher, Route, Silence, Timings
 from engine.route import Target
 from engine.store import Store
 from tests.unit.deliver.scene import START, Scene
 
-LATER = Receipt(State.RETRY_LATER, "not now")
-UNSURE = Receipt(State.RETRY_LATER, "who knows", unsure=True)
-REFUSED = Receipt(State.REJECTED, "bad token")
+LATER = Receipt(DeliveryState.RETRY_LATER, "not now")
+UNSURE = Receipt(DeliveryState.RETRY_LATER, "who knows", unsure=True)
+REFUSED = Receipt(DeliveryState.REJECTED, "bad token")
 
 
 @pytest.fixture
@@ -52,10 +52,10 @@ def reasons(receiver: MemoryReceiver) -> list[str]:
 def test_an_incident_is_queued_at_once_and_told_after_its_wait_to_the_second(scene: Scene, ops: MemoryReceiver) -> None:
     scene.put()
     assert scene.at(0) == 0
-    assert (scene.entry().state, scene.entry().due_at) == (State.QUEUED, START + timedelta(seconds=30))
+    assert (scene.entry().state, scene.entry().due_at) == (DeliveryState.QUEUED, START + timedelta(seconds=30))
     assert scene.at(29.999) == 0
     assert scene.at(30) == 1
-    assert scene.entry().state is State.DELIVERED
+    assert scene.entry().state is DeliveryState.DELIVERED
     assert [scene.at(seconds) for seconds in (31, 60, 3600)] == [0, 0, 0]
     assert reasons(ops) == ["opened"]
 
@@ -72,7 +72,7 @@ def test_what_changes_while_it_waits_is_told_in_one_message_of_the_newest_revisi
 
 
 def test_what_leads_on_goes_with_every_message(store: Store, ops: MemoryReceiver) -> None:
-    scene = Scene(store, {"ops": ops}, Policy(Route("ops"), links=Links("https://tocsin.example")))
+    scene = Scene(store, {"ops": ops}, Policy(Route("ops"), links=LinkTargets("https://tocsin.example")))
     scene.put()
     scene.at(0)
     scene.at(30)
@@ -129,7 +129,7 @@ def test_what_ends_before_anybody_was_told_is_nobodys_business(scene: Scene, ops
 
 def test_who_was_told_of_a_part_is_told_of_the_survivor(store: Store) -> None:
     data, ops = MemoryReceiver(), MemoryReceiver()
-    tree = Route("ops", routes=(Route("data", (Matcher("component", "=", "connect"),)),))
+    tree = Route("ops", routes=(Route("data", (LabelMatcher("component", "=", "connect"),)),))
     scene = Scene(store, {"ops": ops, "data": data}, Policy(tree))
     scene.put(id="inc-part")
     scene.at(0)
@@ -178,7 +178,7 @@ def test_a_refusal_waits_for_something_new_or_a_restart(scene: Scene, ops: Memor
     scene.put()
     scene.at(0)
     scene.at(30)
-    assert scene.entry().state is State.REJECTED
+    assert scene.entry().state is DeliveryState.REJECTED
     assert [scene.at(60), scene.at(4000)] == [0, 0]
     scene.put(revision=2)
     scene.at(4001)
@@ -190,7 +190,7 @@ def test_a_refusal_waits_for_something_new_or_a_restart(scene: Scene, ops: Memor
 def test_an_attempt_cut_short_is_tried_again_as_unsure(scene: Scene, ops: MemoryReceiver) -> None:
     scene.put()
     scene.at(0)
-    entry = replace(scene.entry(), state=State.SENDING, attempts=1, attempt_at=START + timedelta(seconds=30))
+    entry = replace(scene.entry(), state=DeliveryState.SENDING, attempts=1, attempt_at=START + timedelta(seconds=30))
     scene.store.outbox().put(entry)
     scene.wait(40)
     scene.restart()
@@ -219,12 +219,12 @@ def test_a_receiver_that_raises_does_not_keep_others_from_being_told(store: Stor
     scene.put()
     scene.at(0)
     assert scene.at(30) == 1
-    assert scene.entry("broken").state is State.RETRY_LATER
+    assert scene.entry("broken").state is DeliveryState.RETRY_LATER
     assert scene.entry("broken").why == "RuntimeError: oh no"
 
 
 def test_a_lane_takes_one_message_a_second_and_everything_arrives(store: Store) -> None:
-    ops, free = MemoryReceiver(lane="channel"), MemoryReceiver()
+    ops, free = MemoryReceiver(rate_limit_key="channel"), MemoryReceiver()
     tree = Route("ops", routes=(Route("free", goes_on=True), Route("ops")))
     scene = Scene(store, {"ops": ops, "free": free}, Policy(tree))
     for number in range(4):
@@ -234,11 +234,11 @@ def test_a_lane_takes_one_message_a_second_and_everything_arrives(store: Store) 
 
 
 def test_silenced_incidents_wait_for_the_end_of_the_silence(scene: Scene, ops: MemoryReceiver) -> None:
-    silence = Silence("s", (Matcher("component", "=", "connect"),), START, START + timedelta(seconds=600))
+    silence = Silence("s", (LabelMatcher("component", "=", "connect"),), START, START + timedelta(seconds=600))
     scene.store.outbox().put_silence(silence)
     scene.put()
     assert [scene.at(s) for s in (0, 31, 599)] == [0, 0, 0]
-    assert (scene.entry().state, scene.entry().why) == (State.MUTED, "silenced until 2023-02-03 02:20:00 UTC")
+    assert (scene.entry().state, scene.entry().why) == (DeliveryState.MUTED, "silenced until 2023-02-03 02:20:00 UTC")
     assert scene.at(600) == 1
 
 
@@ -313,7 +313,9 @@ def test_a_step_looks_at_what_changed_or_is_due_and_at_nothing_else(
     scene.put(id="inc-7", revision=2, severity="low")
     scene.at(42)
     assert looked_at == ["inc-7"]
-    scene.store.outbox().put_silence(Silence("s", (Matcher("severity", "=", "low"),), START, START + timedelta(seconds=60)))
+    scene.store.outbox().put_silence(
+        Silence("s", (LabelMatcher("severity", "=", "low"),), START, START + timedelta(seconds=60))
+    )
     scene.at(43)
     scene.at(60)
     assert looked_at == ["inc-7"] * 3, "as the silence begins, and as it ends"

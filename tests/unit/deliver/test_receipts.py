@@ -10,7 +10,7 @@ import pytest
 from connectors.memory import MemoryReceiver
 from engine.deliver import presentable
 from engine.deliver.receipts import WHY_LENGTH, delivered, settled
-from engine.model.notifications import Delivery, Notification, Reason, Receipt, State
+from engine.model.notifications import Delivery, DeliveryState, Notification, Reason, Receipt
 from tests.unit.cli.incidents import TOO_LARGE
 
 NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
@@ -39,7 +39,7 @@ def test_it_is_short_and_says_when_something_is_missing(text: str) -> None:
 
 
 def test_every_receipt_is_written_down_so() -> None:
-    receiver = MemoryReceiver(answers=[Receipt(State.REJECTED, PAGE)])
+    receiver = MemoryReceiver(answers=[Receipt(DeliveryState.REJECTED, PAGE)])
     receipt = delivered(receiver, Notification(TOO_LARGE, Reason.OPENED))
     entry = Delivery("ops", "inc-1", 1, Reason.OPENED, NOON, NOON)
     assert settled(entry, receipt, NOON).why.startswith("<html> <head><title>403</title></head> <p>proxy</p>")
@@ -51,11 +51,11 @@ BROKEN = [
     "delivered",
     RuntimeError("\x1b[2J" * 999),
     Receipt("gone"),  # type: ignore[arg-type]
-    Receipt(State.DELIVERED, marks={"ts": object()}),  # type: ignore[dict-item]
-    Receipt(State.DELIVERED, messages="two"),  # type: ignore[arg-type]
-    Receipt(State.RETRY_LATER, after_s="soon"),  # type: ignore[arg-type]
-    Receipt(State.SENDING),
-    Receipt(State.MUTED),
+    Receipt(DeliveryState.DELIVERED, marks={"ts": object()}),  # type: ignore[dict-item]
+    Receipt(DeliveryState.DELIVERED, messages="two"),  # type: ignore[arg-type]
+    Receipt(DeliveryState.RETRY_LATER, after_s="soon"),  # type: ignore[arg-type]
+    Receipt(DeliveryState.SENDING),
+    Receipt(DeliveryState.MUTED),
 ]
 
 
@@ -68,6 +68,6 @@ def test_a_receiver_that_breaks_its_contract_is_an_unsure_failure(answer: Any) -
             return answer
 
     receipt = delivered(Broken(), Notification(TOO_LARGE, Reason.OPENED))
-    assert (receipt.state, receipt.unsure) == (State.RETRY_LATER, True)
+    assert (receipt.state, receipt.unsure) == (DeliveryState.RETRY_LATER, True)
     assert 0 < len(receipt.why) <= WHY_LENGTH
     assert receipt.why.isprintable()

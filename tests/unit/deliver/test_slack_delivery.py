@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from connectors import slack
-from engine.model.notifications import Settlement, State
+from engine.model.notifications import DeliveryState, Settlement
 from engine.store import Store
 from tests.standins.slack import TOKEN, SlackStandIn
 from tests.unit.deliver.scene import START, Scene
@@ -85,7 +85,7 @@ def test_a_process_that_dies_between_sending_and_marking_leaves_one_message(scen
     scene.at(0)
     scene.at(30)
     outbox = scene.store.outbox()
-    died = replace(scene.entry(), state=State.SENDING, marks={}, attempt_at=START + timedelta(seconds=30))
+    died = replace(scene.entry(), state=DeliveryState.SENDING, marks={}, attempt_at=START + timedelta(seconds=30))
     outbox.settle([Settlement(died, scene.now)])
     forget(scene)
     scene.restart()
@@ -153,7 +153,7 @@ def test_where_no_answer_ever_names_a_message_it_is_not_posted_again_and_again(s
     for second in range(30, 3000, 30):
         scene.at(second)
     assert len(server.parents()) == 2
-    assert scene.entry().state is State.REJECTED
+    assert scene.entry().state is DeliveryState.REJECTED
     assert "not posted again until there is something new" in scene.entry().why
 
 
@@ -200,7 +200,7 @@ def test_a_flood_is_one_message_that_slack_takes_and_finds_again(scene: Scene, s
     (parent,) = server.parents()
     assert "60 incidents at once: 60 still open" in texts(parent)
     assert "60 x low: such as" in texts(parent)
-    assert {entry.state for entry in scene.store.outbox().entries().values()} == {State.DELIVERED}
+    assert {entry.state for entry in scene.store.outbox().entries().values()} == {DeliveryState.DELIVERED}
 
 
 def forget(scene: Scene) -> None:

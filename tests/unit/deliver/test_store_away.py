@@ -17,12 +17,12 @@ from engine.clock import SteadyClock
 from engine.deliver import Notifier, Policy, on_a_thread
 from engine.deliver.resuming import LEASE
 from engine.errors import StoreAway
-from engine.model.notifications import Notification, Receipt, State
+from engine.model.notifications import DeliveryState, Notification, Receipt
 from engine.model.routes import Route, Timings
 from engine.store import Store
 from tests.standins.slack import TOKEN, SlackStandIn
 from tests.unit.deliver.scene import START, Scene
-from tests.unit.deliver.test_flights import WITHIN_S, Hanging, until
+from tests.unit.deliver.test_in_flight import WITHIN_S, Hanging, until
 
 
 @pytest.fixture
@@ -77,14 +77,14 @@ def test_a_receipt_that_cannot_be_written_is_kept_and_written_when_the_store_is_
     scene.put()
     scene.at(0)
     assert len(ops.told) == 1
-    assert scene.entry().state is State.SENDING
+    assert scene.entry().state is DeliveryState.SENDING
     for second in range(1, 90):
         with pytest.raises(StoreAway):
             scene.at(second)
     hold.end()
     ops.lock = lambda: None
     scene.at(91)
-    assert scene.entry().state is State.DELIVERED
+    assert scene.entry().state is DeliveryState.DELIVERED
     assert scene.outcomes() == [("opened", "delivered")]
     assert scene.store.outbox().told()["ops", "inc-1"].at == START
     scene.at(1000)
@@ -130,7 +130,7 @@ def test_a_process_that_dies_with_an_unwritten_receipt_searches_slack_first(stor
         scene.restart()
         assert scene.at(61) == 1
         assert len(server.parents()) == 1
-        assert scene.entry().state is State.DELIVERED
+        assert scene.entry().state is DeliveryState.DELIVERED
 
 
 def test_a_run_that_ends_waits_for_the_store(store: Store, hold: Hold) -> None:
@@ -147,7 +147,7 @@ def test_a_run_that_ends_waits_for_the_store(store: Store, hold: Hold) -> None:
 
     assert scene.notifier.drain(pause) == 1
     assert len(pauses) == 90
-    assert scene.entry().state is State.DELIVERED
+    assert scene.entry().state is DeliveryState.DELIVERED
 
 
 def test_the_loop_waits_for_the_store_says_so_after_a_while_and_writes_before_it_ends(
@@ -173,12 +173,12 @@ def test_the_loop_waits_for_the_store_says_so_after_a_while_and_writes_before_it
     loop.join(WITHIN_S)
     assert not loop.is_alive()
     assert "waiting for the incident store" in sentences[0]
-    assert store.outbox().entries()["ops", "inc-1"].state is State.DELIVERED
+    assert store.outbox().entries()["ops", "inc-1"].state is DeliveryState.DELIVERED
 
 
 @contextmanager
 def hanging(store: Store) -> Iterator[tuple[Scene, Hanging]]:
-    slow = Hanging(lane="channel")
+    slow = Hanging(rate_limit_key="channel")
     scene = Scene(store, {"ops": slow}, Policy(Route("ops", timings=Timings(0, 0, 0))))
     scene.notifier = Notifier(store, scene.policy, scene.receivers, scene.clock(), begin=on_a_thread)
     scene.put()
@@ -191,27 +191,27 @@ def hanging(store: Store) -> Iterator[tuple[Scene, Hanging]]:
 def test_an_attempt_that_nobody_hears_of_is_given_up_and_tried_again_as_unsure(store: Store) -> None:
     with hanging(store) as (scene, slow):
         scene.at(LEASE.total_seconds() - 1)
-        assert scene.entry().state is State.SENDING
+        assert scene.entry().state is DeliveryState.SENDING
         scene.at(LEASE.total_seconds())
-        assert (scene.entry().state, scene.entry().unsure_since) == (State.RETRY_LATER, START)
+        assert (scene.entry().state, scene.entry().unsure_since) == (DeliveryState.RETRY_LATER, START)
         slow.entered.clear()
         scene.at(LEASE.total_seconds() + 10)
         assert slow.entered.wait(WITHIN_S)
-        assert scene.entry().state is State.SENDING
+        assert scene.entry().state is DeliveryState.SENDING
 
 
 def test_an_answer_that_comes_late_is_taken_up_all_the_same(store: Store) -> None:
     with hanging(store) as (scene, slow):
         scene.at(LEASE.total_seconds())
         slow.go.set()
-        until(lambda: scene.notifier.step() >= 0 and scene.entry().state is State.DELIVERED)
+        until(lambda: scene.notifier.step() >= 0 and scene.entry().state is DeliveryState.DELIVERED)
         scene.at(LEASE.total_seconds() + 60)
         assert len(slow.told) == 1
 
 
 @pytest.mark.parametrize("after_s", [1e9, float("inf"), float("9" * 400)])
 def test_a_receiver_is_waited_for_an_hour_at_most(store: Store, after_s: float) -> None:
-    ops = MemoryReceiver(answers=[Receipt(State.RETRY_LATER, "come back next year", after_s=after_s)])
+    ops = MemoryReceiver(answers=[Receipt(DeliveryState.RETRY_LATER, "come back next year", after_s=after_s)])
     scene = Scene(store, {"ops": ops}, Policy(Route("ops", timings=Timings(0, 0, 0))))
     scene.put()
     scene.at(0)
@@ -221,7 +221,7 @@ def test_a_receiver_is_waited_for_an_hour_at_most(store: Store, after_s: float) 
 
 @pytest.mark.parametrize("after_s", [0.0, -5.0])
 def test_a_receiver_that_asks_for_no_wait_is_not_hammered(store: Store, after_s: float) -> None:
-    ops = MemoryReceiver(answers=[Receipt(State.RETRY_LATER, "again", after_s=after_s)] * 9)
+    ops = MemoryReceiver(answers=[Receipt(DeliveryState.RETRY_LATER, "again", after_s=after_s)] * 9)
     scene = Scene(store, {"ops": ops}, Policy(Route("ops", timings=Timings(0, 0, 0))))
     scene.put()
     scene.at(0)
@@ -229,7 +229,7 @@ def test_a_receiver_that_asks_for_no_wait_is_not_hammered(store: Store, after_s:
 
 
 def test_a_wait_that_is_no_number_is_none(store: Store) -> None:
-    ops = MemoryReceiver(answers=[Receipt(State.RETRY_LATER, "again", after_s=float("nan"))])
+    ops = MemoryReceiver(answers=[Receipt(DeliveryState.RETRY_LATER, "again", after_s=float("nan"))])
     scene = Scene(store, {"ops": ops}, Policy(Route("ops", timings=Timings(0, 0, 0))))
     scene.put()
     scene.at(0)

@@ -13,7 +13,7 @@ from engine.codec import dumps, loads
 from engine.dsl import Override, lint, load, load_cached, load_pack, load_tests
 from engine.errors import RulesError, UsageError
 from engine.match.matcher import Matcher
-from engine.model.expressions import Binary, Literal, Name
+from engine.model.expressions import Binary, Literal, NameExpression
 from engine.model.rules import Clear, Hole, Item, Plan, Sooner, Stop
 from tests.building import contains, event
 from tests.unit.dsl.writing import SEEN, codes, rule, write
@@ -61,7 +61,7 @@ def test_a_plan_holds_every_kind_of_file(folder: Path) -> None:
 
 def test_a_count_compiles_its_limits_and_takes_over_the_captures_of_its_members(folder: Path) -> None:
     many = next(c for c in load([folder]).correlations if c.rule.id == "many")
-    low, high = (Binary(op, Name("count"), Literal(n)) for op, n in ((">=", 4), ("<", 9)))
+    low, high = (Binary(op, NameExpression("count"), Literal(n)) for op, n in ((">=", 4), ("<", 9)))
     assert many.condition == Binary("and", low, high)
     assert many.rule.captures == {"topic": "word", "size": "bytes"}
     assert many.rule.clear == Clear(in_s=600)
@@ -210,7 +210,7 @@ def test_loading_again_says_the_same_until_a_file_or_a_term_changes(folder: Path
 
 def test_an_override_excepts_what_is_known_and_only_that(folder: Path) -> None:
     known = Item("except", ((contains("in scratch"),),))
-    change = Override(exceptions=known, unless=Binary("<", Name("size"), Literal(100)))
+    change = Override(exceptions=known, unless=Binary("<", NameExpression("size"), Literal(100)))
     (matcher,) = (Matcher(load([folder], {"seen-once": change})),)
     lines = ["something bad in orders, 500 bytes", "something bad in scratch, 500 bytes", "something bad in orders, 99 bytes"]
     found = [bool(matcher.match_event(event(line))) for line in lines]
@@ -221,7 +221,7 @@ def test_an_override_excepts_what_is_known_and_only_that(folder: Path) -> None:
     ("id", "change", "said"),
     [
         ("many", Override(unless=Literal(True)), "except lines from many, which counts other rules"),
-        ("seen-once", Override(unless=Name("colour")), "look at what seen-once does not capture: colour"),
+        ("seen-once", Override(unless=NameExpression("colour")), "look at what seen-once does not capture: colour"),
     ],
 )
 def test_an_exception_that_cannot_work_is_told(folder: Path, id: str, change: Override, said: str) -> None:

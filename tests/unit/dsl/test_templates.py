@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from engine.dsl.document import TextNode
 from engine.dsl.report import Report
 from engine.dsl.templates import outline, template
-from engine.model.expressions import Call, Name
+from engine.model.expressions import Call, NameExpression
 from engine.model.rules import Hole, Template
 from tests.unit.dsl.writing import codes, read_map
 
@@ -23,14 +23,14 @@ def compiled(text: str, command: bool = False) -> tuple[Template, Report]:
 
 def test_a_hole_may_say_what_stands_there_instead() -> None:
     made, report = compiled("{topic|a topic} is full")
-    assert made.parts == (Hole(Name("topic"), source="{topic|a topic}", instead="a topic"), " is full")
+    assert made.parts == (Hole(NameExpression("topic"), source="{topic|a topic}", instead="a topic"), " is full")
     assert not report.all()
 
 
 def test_other_names_may_stand_before_the_words() -> None:
     made, report = compiled("{topic|size|a topic} is full")
     assert made.parts == (
-        Hole(Name("topic"), source="{topic|size|a topic}", instead="a topic", others=(Name("size"),)),
+        Hole(NameExpression("topic"), source="{topic|size|a topic}", instead="a topic", others=(NameExpression("size"),)),
         " is full",
     )
     assert not report.all()
@@ -54,11 +54,11 @@ def test_a_command_has_nothing_instead_of_what_is_missing() -> None:
 def test_text_and_holes_come_in_order() -> None:
     made, report = compiled("{topic} got {size:human} of {= ceil_pow2(size)}")
     assert made.parts == (
-        Hole(Name("topic"), source="{topic}"),
+        Hole(NameExpression("topic"), source="{topic}"),
         " got ",
-        Hole(Name("size"), "human", source="{size:human}"),
+        Hole(NameExpression("size"), "human", source="{size:human}"),
         " of ",
-        Hole(Call("ceil_pow2", (Name("size"),)), source="{= ceil_pow2(size)}"),
+        Hole(Call("ceil_pow2", (NameExpression("size"),)), source="{= ceil_pow2(size)}"),
     )
     assert not report.all()
 

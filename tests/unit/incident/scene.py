@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from engine.model.expressions import Literal, Name
+from engine.model.expressions import Literal, NameExpression
 from engine.model.incidents import Alert, Capture
 from engine.model.matches import Value
 from engine.model.rules import (
@@ -35,7 +35,7 @@ def text(*parts: str | Hole) -> Template:
 
 
 def hole(name: str, unit: str = "", charset: str = "") -> Hole:
-    return Hole(Name(name), unit, charset, f"{{{name}}}")
+    return Hole(NameExpression(name), unit, charset, f"{{{name}}}")
 
 
 def rule(

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 import engine.incident.links as links_module
 from engine.incident import MemoryLedger, decide, group
+from engine.incident.alert_groups import ordered, troubles
 from engine.incident.links import link
-from engine.incident.troubles import ordered, troubles
 from engine.model.incidents import OTHERS, Alert, Incident, Roster, Verdict
 from engine.model.rules import SEVERITIES, Continues, Plan
 from tests.unit.incident.scene import alert, explains, plan, rule

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.incident import MemoryLedger, group
 from engine.incident.decide import minor
-from engine.model.expressions import Binary, Literal, Name
+from engine.model.expressions import Binary, Literal, NameExpression
 from engine.model.incidents import Alert, Evidence, Incident, Roster, Verdict
 from engine.model.rules import Continues, Escalation, Plan, Rule, Step, ToldAs
 from tests.unit.incident.scene import alert, explains, hole, minute, number, plan, rule, text
@@ -163,7 +163,7 @@ def test_what_opened_an_incident_that_is_about_later_alerts_by_now_comes_back_as
 
 
 def test_a_cause_with_worse_symptoms_is_told_as_another_rule_and_keeps_its_fix() -> None:
-    lost = ToldAs("partitions-lost", Binary(">=", Name("lone"), Literal(0)), text("lost with ", hole("broker")))
+    lost = ToldAs("partitions-lost", Binary(">=", NameExpression("lone"), Literal(0)), text("lost with ", hole("broker")))
     cause = rule("down", "high", explains=[explains("alone", broker="broker")], fix=[Step(text("start it"))])
     down = replace(cause, told_as=(lost,))
     rules = plan(down, rule("alone", "info"), rule("partitions-lost", "critical"))
@@ -422,7 +422,7 @@ def test_what_informs_until_it_escalates_is_minor() -> None:
         incidents = minor({one.key: (one,)}, plan(informing), Roster("prod", {}), lambda ids: {i: lines[i] for i in ids})
         return [f"{i.rule} {i.id[:4]} {len(i.evidence)}" for i in incidents]
 
-    worse = replace(REBALANCED, escalate=(Escalation("high", Binary(">=", Name("count"), Literal(9))),))
+    worse = replace(REBALANCED, escalate=(Escalation("high", Binary(">=", NameExpression("count"), Literal(9))),))
     assert found("info", worse) == ["rebalanced inc- 1"]
     assert (found("high", worse), found("info", REBALANCED)) == ([], [])
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.incident.render import command, fitting, human_bytes, human_ms, prose, setting, step, words
-from engine.model.expressions import Binary, Call, Literal, Name
+from engine.model.expressions import Binary, Call, Literal, NameExpression
 from engine.model.rules import Case, Hole, Step, Template
 from tests.hostile import HOSTILE
 from tests.unit.incident.scene import hole, rule, text
@@ -27,14 +27,16 @@ ENV = {"size": 1125872, "limit_ms": 300000, "topic": "AAAA.BBBB-C", "offsets.all
         (text("on ", hole("topic"), " at ", hole("offsets.all")), "on AAAA.BBBB-C at 3, 4"),
         (text("by ", hole("nobody")), "by ?"),
         (
-            text(Hole(Name("nobody"), instead="Somebody"), " and ", Hole(Name("topic"), instead="a topic")),
+            text(Hole(NameExpression("nobody"), instead="Somebody"), " and ", Hole(NameExpression("topic"), instead="a topic")),
             "Somebody and AAAA.BBBB-C",
         ),
         (
-            text(Hole(Name("nobody"), instead="Somebody", others=(Name("no_one"), Name("topic")))),
+            text(
+                Hole(NameExpression("nobody"), instead="Somebody", others=(NameExpression("no_one"), NameExpression("topic")))
+            ),
             "AAAA.BBBB-C",
         ),
-        (text(Hole(Name("nobody"), instead="Somebody", others=(Name("no_one"),))), "Somebody"),
+        (text(Hole(NameExpression("nobody"), instead="Somebody", others=(NameExpression("no_one"),))), "Somebody"),
     ],
 )
 def test_prose(template: Template, said: str) -> None:
@@ -57,14 +59,14 @@ def test_durations(number: int, said: str) -> None:
 
 
 def test_settings_are_plain_and_show_what_is_missing() -> None:
-    assert setting(text(Hole(Call("ceil_pow2", (Name("size"),)), charset="num")), ENV) == "2097152"
+    assert setting(text(Hole(Call("ceil_pow2", (NameExpression("size"),)), charset="num")), ENV) == "2097152"
     assert setting(text(hole("nothing", charset="int")), ENV) == "${nothing:?}"
 
 
 def test_a_step_that_asks_for_what_is_not_so_is_left_out() -> None:
-    refused = Binary("==", Name("reason"), Literal("refused"))
-    late = Binary("==", Name("reason"), Literal("late"))
-    sized = Call("known", (Name("size"),))
+    refused = Binary("==", NameExpression("reason"), Literal("refused"))
+    late = Binary("==", NameExpression("reason"), Literal("late"))
+    sized = Call("known", (NameExpression("size"),))
     steps = [
         Step(text("login"), when=refused),
         Step(text("wait"), when=late),
@@ -86,8 +88,10 @@ def test_a_step_that_asks_for_what_is_not_so_is_left_out() -> None:
 
 
 def test_a_rule_says_it_in_the_words_of_the_first_case_that_surely_holds() -> None:
-    unknown = Case(Call("known", (Name("user"),)), text("no user ", hole("user")), text("nobody knows ", hole("user")))
-    late = Case(Binary(">", Name("wait"), Literal(5)), text("too late"), impact=text("it stops"))
+    unknown = Case(
+        Call("known", (NameExpression("user"),)), text("no user ", hole("user")), text("nobody knows ", hole("user"))
+    )
+    late = Case(Binary(">", NameExpression("wait"), Literal(5)), text("too late"), impact=text("it stops"))
     asked = rule("refused")
     refused = replace(asked, runbook=replace(asked.runbook, cases=(unknown, late)))
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.match.conditions import condition_of
-from engine.model.expressions import Binary, Expression, Literal, Name, Unary, evaluate
+from engine.model.expressions import Binary, Expression, Literal, NameExpression, Unary, evaluate
 
 ITEMS = frozenset(("refused", "again", "node"))
 CAPTURES = ("node", "size", "missing")
-LEAVES = st.sampled_from([*map(Name, (*sorted(ITEMS), *CAPTURES)), Literal(0), Literal(3), Literal("x")])
+LEAVES = st.sampled_from([*map(NameExpression, (*sorted(ITEMS), *CAPTURES)), Literal(0), Literal(3), Literal("x")])
 
 
 def branches(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.match import Matcher
 from engine.match.signs import Signs, signs_of
-from engine.model.expressions import Binary, Literal, Name, Unary
+from engine.model.expressions import Binary, Literal, NameExpression, Unary
 from engine.model.rules import Captured, Item, Signature, Test
 from tests.building import broker, contains, event, pattern, plan, rule, signature
 
@@ -48,30 +48,35 @@ def test_a_repeated_name_must_hold_equal_text() -> None:
 
 
 def test_an_item_not_named_in_the_condition_only_adds_captures() -> None:
-    both = detection(Name("large"), large=(SIZE,), sent=(pattern(r"topic (\w+)", "topic"),))
+    both = detection(NameExpression("large"), large=(SIZE,), sent=(pattern(r"topic (\w+)", "topic"),))
     assert matches(both, "is 5 bytes") == [{"size": 5}]
     assert matches(both, "topic t1 is 5 bytes") == [{"size": 5, "topic": "t1"}]
     assert matches(both, "topic t1") == []
 
 
 def test_unknown_does_not_match_and_neither_does_its_negation() -> None:
-    compared = Binary(">", Name("size"), Literal(3))
-    assert matches(detection(Binary("and", Name("any"), compared), any=(contains("x"),), large=(SIZE,)), "x is 5 bytes") == []
-    negated = Binary("and", Name("any"), Unary("not", compared))
+    compared = Binary(">", NameExpression("size"), Literal(3))
+    assert (
+        matches(detection(Binary("and", NameExpression("any"), compared), any=(contains("x"),), large=(SIZE,)), "x is 5 bytes")
+        == []
+    )
+    negated = Binary("and", NameExpression("any"), Unary("not", compared))
     assert matches(detection(negated, any=(contains("x"),), large=(SIZE,)), "x") == []
 
 
 def test_a_comparison_on_a_capture_decides() -> None:
-    deciding = Binary("and", Name("large"), Binary(">", Name("size"), Literal(3)))
+    deciding = Binary("and", NameExpression("large"), Binary(">", NameExpression("size"), Literal(3)))
     assert matches(detection(deciding, large=(SIZE,)), "is 5 bytes") == [{"size": 5}]
     assert matches(detection(deciding, large=(SIZE,)), "is 3 bytes") == []
 
 
 def test_a_negated_item() -> None:
-    silent = detection(Binary("and", Name("a"), Unary("not", Name("b"))), a=(contains("alpha"),), b=(contains("beta"),))
+    silent = detection(
+        Binary("and", NameExpression("a"), Unary("not", NameExpression("b"))), a=(contains("alpha"),), b=(contains("beta"),)
+    )
     assert matches(silent, "alpha") == [{}]
     assert matches(silent, "alpha beta") == []
-    assert matches(detection(Unary("not", Name("b")), b=(contains("beta"),)), "gamma") == [{}]
+    assert matches(detection(Unary("not", NameExpression("b")), b=(contains("beta"),)), "gamma") == [{}]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +134,7 @@ LITERALS = st.sampled_from(["ab", "b.c", "c|d", "é", "(x"])
 GROUPS = st.lists(st.lists(LITERALS, min_size=1, max_size=2), min_size=1, max_size=2)  # any group; all of its texts
 ITEMS = st.dictionaries(st.sampled_from(["i", "j", "k"]), GROUPS, min_size=1)
 CONDITIONS = st.recursive(
-    st.sampled_from([Name("i"), Name("j"), Name("k"), Literal(True)]),
+    st.sampled_from([NameExpression("i"), NameExpression("j"), NameExpression("k"), Literal(True)]),
     lambda inner: st.one_of(
         st.builds(Unary, st.just("not"), inner), st.builds(Binary, st.sampled_from(["and", "or"]), inner, inner)
     ),
@@ -153,8 +158,8 @@ def test_the_gate_never_costs_a_match(items: dict[str, list[list[str]]], conditi
 def test_words_of_a_message_are_searched_for_in_the_text_but_not_where_it_begins() -> None:
     begins = Test("message", "re", "^bad$", regex="^bad$")
     for test, found in ((contains("bad", "message"), ("bad",)), (begins, ("bad",)), (contains("bad", "logger"), ())):
-        assert signs_of([Item("i", ((test,),))], Name("i")).regexes == found
-    assert matches(Signature(rule("r"), (Item("i", ((begins,),)),), Name("i")), "[12:00] bad", message="bad")
+        assert signs_of([Item("i", ((test,),))], NameExpression("i")).regexes == found
+    assert matches(Signature(rule("r"), (Item("i", ((begins,),)),), NameExpression("i")), "[12:00] bad", message="bad")
 
 
 def _without_a_sign(word: str) -> Test:
@@ -164,7 +169,7 @@ def _without_a_sign(word: str) -> Test:
 
 def test_a_capture_is_the_first_of_the_deciding_items() -> None:
     first, second = pattern(r"a=(\w+)", "v"), pattern(r"b=(\w+)", "v")
-    ordered = Signature(rule("r"), (Item("extra", ((first,),)), Item("line", ((second,),))), Name("line"))
+    ordered = Signature(rule("r"), (Item("extra", ((first,),)), Item("line", ((second,),))), NameExpression("line"))
     assert matches(ordered, "a=1 b=2") == [{"v": "2"}]
 
 

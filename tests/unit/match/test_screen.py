@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from engine.match.digits import ALIKE
 from engine.match.screen import Borne, Screen
 from engine.match.signs import Signs, signs_in, signs_of
-from engine.model.expressions import Name
+from engine.model.expressions import NameExpression
 from engine.model.rules import Item, Plan, Test
 from tests.building import plan, signature
 
@@ -171,7 +171,7 @@ def test_what_has_no_hash_is_not_kept() -> None:
 @pytest.mark.parametrize("database", [True, False])
 def test_alternatives_of_an_expression_may_share_a_name(database: bool) -> None:
     test = Test("text", "re", regex=r"lost (?P<what>topic)|lost (?P<what>group)")
-    signs = signs_of([Item("i", ((test,),))], Name("i"))
+    signs = signs_of([Item("i", ((test,),))], NameExpression("i"))
     assert [re.compile(regex).groups for regex in signs.regexes] == [0], "it has no names, which others than RE2 would refuse"
     screen = Screen([signs], database=database)
     assert bearing(screen, "lost topic", "lost time", "lost group") == [0, 2]

@@ -7,7 +7,7 @@ import re2
 
 from engine.match import Matcher
 from engine.match.speech import below
-from engine.model.expressions import Name
+from engine.model.expressions import NameExpression
 from engine.model.rules import Component, Item, Signature
 from tests.building import event, pattern, plan, rule
 
@@ -36,7 +36,7 @@ def test_loggers_are_known_abbreviated_or_not(logger: str, own: bool) -> None:
 
 
 def matched(text: str, message: str, logger: str, loggers: tuple[str, ...] = ("org.example",)) -> list[str]:
-    spoken = Signature(rule("stopping"), (Item("line", ((STOPS.at_beginning(),),)),), Name("line"), loggers=loggers)
+    spoken = Signature(rule("stopping"), (Item("line", ((STOPS.at_beginning(),),)),), NameExpression("line"), loggers=loggers)
     component = Component("node", "node", (NODE,), loggers=loggers)
     made = plan(spoken, components=(component,))
     return [match.rule_id for match in Matcher(made).match_event(event(text, message=message, logger=logger))]

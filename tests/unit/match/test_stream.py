@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.match import match
-from engine.model.matches import Match, Seen
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import LogEvent, Progress, Tick
 from tests.building import at, contains, event, plan, progress, signature, tick
 
@@ -14,7 +14,7 @@ PLAN = plan(signature("r", contains("boom")))
 
 
 def spans(found: list[object]) -> list[tuple[str, datetime, datetime]]:
-    return [(span.source_id, span.first, span.last) for span in found if isinstance(span, Seen)]
+    return [(span.source_id, span.first, span.last) for span in found if isinstance(span, ActivitySpan)]
 
 
 def test_a_span_ends_where_a_source_pauses_for_a_minute() -> None:
@@ -28,7 +28,7 @@ def test_events_without_a_stamp_say_nothing() -> None:
 
 def test_spans_come_before_progress_and_ticks() -> None:
     found = list(match([event("x", 0), progress("a.log"), event("boom", 5), tick(9)], PLAN))
-    assert [type(item) for item in found] == [Seen, Progress, Match, Seen, Tick]
+    assert [type(item) for item in found] == [ActivitySpan, Progress, Match, ActivitySpan, Tick]
 
 
 def test_the_observer_sees_every_event_once_with_its_matches() -> None:

@@ -15,7 +15,7 @@ from engine.model.expressions import (
     Call,
     Expression,
     Literal,
-    Name,
+    NameExpression,
     Unary,
     ceil_pow2,
     evaluate,
@@ -24,7 +24,7 @@ from engine.model.expressions import (
     round_up,
 )
 
-SIZE, LIMIT, MISSING = Name("size"), Name("limit"), Name("missing")
+SIZE, LIMIT, MISSING = NameExpression("size"), NameExpression("limit"), NameExpression("missing")
 ENV = {"size": 1125872, "limit": 1048576, "topic": "A.B-C", "yes": True, "no": False}
 
 
@@ -36,7 +36,7 @@ ENV = {"size": 1125872, "limit": 1048576, "topic": "A.B-C", "yes": True, "no": F
         (Call("ceil_pow2", (SIZE,)), 2097152),
         (Call("max", (SIZE, LIMIT)), 1125872),
         (Unary("-", LIMIT), -1048576),
-        (Binary("==", Call("lower", (Name("topic"),)), Literal("a.b-c")), True),
+        (Binary("==", Call("lower", (NameExpression("topic"),)), Literal("a.b-c")), True),
     ],
 )
 def test_arithmetic_and_comparison_over_captures(expression: Expression, value: object) -> None:
@@ -46,12 +46,12 @@ def test_arithmetic_and_comparison_over_captures(expression: Expression, value: 
 @pytest.mark.parametrize(
     ("op", "left", "right", "value"),
     [
-        ("and", Name("no"), MISSING, False),
-        ("and", MISSING, Name("no"), False),
-        ("and", Name("yes"), MISSING, UNKNOWN),
-        ("or", Name("yes"), MISSING, True),
-        ("or", MISSING, Name("yes"), True),
-        ("or", Name("no"), MISSING, UNKNOWN),
+        ("and", NameExpression("no"), MISSING, False),
+        ("and", MISSING, NameExpression("no"), False),
+        ("and", NameExpression("yes"), MISSING, UNKNOWN),
+        ("or", NameExpression("yes"), MISSING, True),
+        ("or", MISSING, NameExpression("yes"), True),
+        ("or", NameExpression("no"), MISSING, UNKNOWN),
     ],
 )
 def test_a_missing_side_decides_only_what_it_cannot_change(op: str, left: Expression, right: Expression, value: object) -> None:
@@ -68,10 +68,10 @@ def test_comparison_with_a_missing_capture_is_unknown_and_so_is_its_negation() -
     "expression",
     [
         Binary("/", SIZE, Literal(0)),
-        Binary("<", SIZE, Name("topic")),
-        Binary("-", SIZE, Name("topic")),
-        Call("ceil_pow2", (Name("topic"),)),
-        Unary("-", Name("topic")),
+        Binary("<", SIZE, NameExpression("topic")),
+        Binary("-", SIZE, NameExpression("topic")),
+        Call("ceil_pow2", (NameExpression("topic"),)),
+        Unary("-", NameExpression("topic")),
         Binary("*", Literal("ab"), Literal(10**18)),
     ],
 )
@@ -106,12 +106,15 @@ def test_reassignment_names_every_broker_for_every_partition_once() -> None:
 
 
 def test_names_lists_what_an_expression_depends_on() -> None:
-    assert names(Binary("and", Unary("not", Name("a")), Call("min", (Name("b.max"), Literal(1))))) == {"a", "b.max"}
+    assert names(Binary("and", Unary("not", NameExpression("a")), Call("min", (NameExpression("b.max"), Literal(1))))) == {
+        "a",
+        "b.max",
+    }
 
 
 LEAVES = st.one_of(
     st.builds(Literal, st.one_of(st.integers(), st.floats(), st.text(max_size=5), st.booleans())),
-    st.builds(Name, st.sampled_from([*ENV, "missing"])),
+    st.builds(NameExpression, st.sampled_from([*ENV, "missing"])),
 )
 OPERATORS = st.sampled_from(["and", "or", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"])
 EXPRESSIONS = st.recursive(

@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from engine.model.links import NO_LINKS, Kibana, Links
+from engine.model.links import NO_LINKS, Kibana, LinkTargets
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 
 TIMES = "_g=(time:(from:'2023-02-03T02:00:02.285Z',to:'2023-02-03T02:10:07.285Z'))"
@@ -48,7 +48,7 @@ def test_an_ended_incident_is_shown_to_its_end_and_one_without_times_not_at_all(
 
 
 def test_a_page_is_below_the_public_address_and_a_part_leads_to_the_whole() -> None:
-    links = Links("https://tocsin.example", Kibana("https://k", "v"))
+    links = LinkTargets("https://tocsin.example", Kibana("https://k", "v"))
     assert [link.kind for link in links.of(TOO_LARGE)] == ["incident", "kibana"]
     assert links.of(TOO_LARGE)[0].url == "https://tocsin.example/incidents/inc-0123456789"
     assert links.of(incident(status="merged", merged_into="inc-2"))[0].url == "https://tocsin.example/incidents/inc-2"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.routes import Hours, Matcher, Route, TimeInterval, TimeSpan
+from engine.model.routes import Hours, LabelMatcher, Route, TimeInterval, TimeSpan
 from engine.route import hours_change_at, in_interval, mute_reason, muted_by_hours, route
 from engine.route.hours import HORIZON
 
@@ -90,7 +90,7 @@ def test_nothing_changes_before_the_next_change(times: tuple[int, int], weekday:
 
 
 def test_one_route_that_tells_is_enough() -> None:
-    critical = Matcher("severity", "=", "critical")
+    critical = LabelMatcher("severity", "=", "critical")
     tree = Route(
         "ops", routes=(Route("ops", goes_on=True, hours=NIGHTS), Route("ops", (critical,)), Route("data", hours=NIGHTS))
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.model.routes import Matcher
+from engine.model.routes import LabelMatcher
 from engine.route import MatcherError, holds, parse_matcher
 
 LABELS = {"component": "connect", "topic": "orders.v1", "quote": 'a"b'}
@@ -40,7 +40,7 @@ def test_what_is_no_matcher_is_refused(text: str) -> None:
 
 
 def test_a_matcher_is_written_as_it_is_read() -> None:
-    matcher = Matcher("quote", "!=", 'a"\\b')
+    matcher = LabelMatcher("quote", "!=", 'a"\\b')
     assert parse_matcher(str(matcher)) == matcher
 
 

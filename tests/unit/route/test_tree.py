@@ -5,18 +5,20 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from engine.model.routes import Matcher, Route, Silence, Timings
+from engine.model.routes import LabelMatcher, Route, Silence, Timings
 from engine.route import muted_by, route, routing_labels
 from tests.unit.cli.incidents import TOO_LARGE
 
 FAST = Timings(0, 1, 2)
-CONNECT = Matcher("component", "=", "connect")
-CRITICAL = Matcher("severity", "=", "critical")
+CONNECT = LabelMatcher("component", "=", "connect")
+CRITICAL = LabelMatcher("severity", "=", "critical")
 TREE = Route(
     "ops",
     routes=(
         Route("pager", (CRITICAL,), FAST, goes_on=True),
-        Route("data", (CONNECT,), routes=(Route("cdc", (Matcher("connector", "=~", "cdc-.*"),)), Route("pager", (CRITICAL,)))),
+        Route(
+            "data", (CONNECT,), routes=(Route("cdc", (LabelMatcher("connector", "=~", "cdc-.*"),)), Route("pager", (CRITICAL,)))
+        ),
         Route("never", (CONNECT,)),
     ),
 )

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from engine.correlate.bindings import SIGHTINGS
 from engine.match.digits import ALIKE
 from engine.match.screen import Screen
-from engine.model.matches import Match, Seen
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Record
 from engine.parse import unwrap_line
 from engine.ports import Chunk
 from engine.skim import skimmer as skim
 from engine.skim.lines import lines_of
 from engine.skim.skimmer import Skimmer
-from engine.spark.slices import Edges, Stages, scan, stages
+from engine.spark.slices import SliceFragments, WorkerStages, scan, stages
 from tests.rulepack.playing import plan
 from tests.unit.spark.test_slices import SAMPLES
 
@@ -55,11 +55,13 @@ BELOW = [
 
 
 @cache
-def compiled() -> Stages:
+def compiled() -> WorkerStages:
     return stages(plan())
 
 
-def said(data: bytes, skimmed: bool, pieces: int = 1) -> tuple[list[Match | Seen | Edges], Counter[tuple[object, ...]]]:
+def said(
+    data: bytes, skimmed: bool, pieces: int = 1
+) -> tuple[list[Match | ActivitySpan | SliceFragments], Counter[tuple[object, ...]]]:
     """What a slice of `data` says in order, without naming lines; and those, as often as counts."""
     lines = data.splitlines(keepends=True)
     step = -(-len(lines) // pieces) or 1

@@ -21,7 +21,7 @@ from engine.cli.unknown import COMPONENT_LINE, UnknownEvents
 from engine.correlate.correlator import TWICE, UNBOUND
 from engine.incident import MemoryLedger
 from engine.match import redact
-from engine.model.incidents import Blind
+from engine.model.incidents import NotEvaluated
 from engine.model.matches import Match
 from engine.model.records import LogEvent, Progress
 from engine.model.rules import Plan
@@ -175,7 +175,7 @@ def same(lines: list[str], labels: dict[str, str]) -> tuple[object, ...]:
 
 def whys(found: tuple[object, ...]) -> list[str]:
     """Return why something in it is not judged."""
-    return [blind.why for blind in cast(tuple[Blind, ...], found[3])]
+    return [blind.why for blind in cast(tuple[NotEvaluated, ...], found[3])]
 
 
 @pytest.mark.parametrize("logger", [" (com.example.Orders)", " (kafka.server.KafkaServer)", ""])

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.incident import MemoryLedger, group
-from engine.model.incidents import Alert, Blind, Evidence, Roster, Verdict
-from engine.model.matches import Match, Seen
+from engine.model.incidents import Alert, Evidence, NotEvaluated, Roster, Verdict
+from engine.model.matches import ActivitySpan, Match
 from engine.model.rules import Absence, Clear, Plan
 from engine.spark import combining
-from engine.spark.combining import Combined, combined, expanded
-from engine.spark.rows import Item, item, row
+from engine.spark.combining import MatchBatch, combined, expanded
+from engine.spark.rows import BatchRow, item, row
 from engine.spark.scope import ScopeState
 from engine.spark.slices import stages
 from tests.building import absence, at, broker, correlation, counting, match, plan, seen, signature, tick
@@ -25,14 +25,14 @@ from tests.spark.finals import finals
 pytestmark = pytest.mark.slow
 
 
-def through(found: Iterable[Match | Seen]) -> list[Item]:
+def through(found: Iterable[Match | ActivitySpan]) -> list[BatchRow]:
     """The items of a slice as they come out on the other side of Spark."""
     return [item(kind, body) for _, kind, body in (row("x", each) for each in combined(found))]
 
 
-def told(items: Iterable[Item]) -> list[Match]:
+def told(items: Iterable[BatchRow]) -> list[Match]:
     """Every match there is among items, combined or not."""
-    return [found for each in items for found in (expanded(each) if isinstance(each, Combined) else [each])]  # type: ignore[misc]
+    return [found for each in items for found in (expanded(each) if isinstance(each, MatchBatch) else [each])]  # type: ignore[misc]
 
 
 def test_alike_matches_are_one_row_and_come_back_as_they_were() -> None:
@@ -47,9 +47,9 @@ def test_a_row_is_bounded_in_matches_and_in_text(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(combining, "MOST", 10)
     monkeypatch.setattr(combining, "MOST_TEXT", 100)
     few = through([match("r", n) for n in range(25)])
-    assert sorted(len(each.at) for each in few if isinstance(each, Combined)) == [5, 10, 10]
+    assert sorted(len(each.at) for each in few if isinstance(each, MatchBatch)) == [5, 10, 10]
     long = through([replace(match("r", n), text="x" * 60) for n in range(4)])
-    assert [len(each.at) for each in long if isinstance(each, Combined)] == [2, 2]
+    assert [len(each.at) for each in long if isinstance(each, MatchBatch)] == [2, 2]
 
 
 def test_a_source_names_itself_as_often_as_it_takes() -> None:
@@ -76,7 +76,7 @@ KINDS = ("bare", "quick", "collapsed", "distinct", "back", "component:broker/nam
 EVENTS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 60), st.integers(0, 3)), max_size=60)
 
 
-def happened(events: Sequence[tuple[str, int, int]]) -> Iterator[Match | Seen]:
+def happened(events: Sequence[tuple[str, int, int]]) -> Iterator[Match | ActivitySpan]:
     """Matches at quarters of a second from two sources; the same event may come twice."""
     for kind, quarter, number in events:
         said = {"member": str(number % 2)} if kind.startswith("component:") else {"topic": f"t{number % 2}", "offset": number}
@@ -85,10 +85,10 @@ def happened(events: Sequence[tuple[str, int, int]]) -> Iterator[Match | Seen]:
         yield seen(source, quarter / 4, quarter / 4)
 
 
-def final(batches: Iterable[Sequence[Item]]) -> list[Any]:
+def final(batches: Iterable[Sequence[BatchRow]]) -> list[Any]:
     """The final incidents of batches, with their evidence, and the members known."""
     compiled, state, ledger = stages(RULES), dict[str, str](), MemoryLedger()
-    last: list[Item] = [seen("a.log", 9000, 9000), seen("b.log", 9000, 9000), tick(9000)]
+    last: list[BatchRow] = [seen("a.log", 9000, 9000), seen("b.log", 9000, 9000), tick(9000)]
     for batch in (*batches, last):
         said = ScopeState(compiled, "x", state, bounded=False).take(batch)
         list(group([each for each in said if isinstance(each, Verdict | Evidence | Roster)], RULES, ledger))
@@ -126,4 +126,4 @@ def test_thousands_of_pairs_in_one_batch_hide_no_unanswered_one() -> None:
     for each in said:
         told = each.over(told) if isinstance(each, Verdict) and each.key[1] == "pair" else told
     assert [alert.starts_at for alert in told] == [at(200.0 * 1500)]
-    assert not [each for each in said if isinstance(each, Blind)]
+    assert not [each for each in said if isinstance(each, NotEvaluated)]

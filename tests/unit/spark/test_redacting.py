@@ -14,12 +14,12 @@ from engine.cli.rule_tests import _input
 from engine.codec import dumps, loads
 from engine.dsl import builtin_rules, load_tests
 from engine.match.redact import redact
-from engine.model.matches import Match, Seen
+from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Block, RawLine, Record
 from engine.parse import assemble, decode_block, unwrap
 from engine.ports import Chunk
 from engine.spark.redacting import redacted
-from engine.spark.slices import Edges, scan
+from engine.spark.slices import SliceFragments, scan
 from engine.spark.streams import Streams, StreamState
 from tests.corpus.cases import cases
 from tests.unit.spark.test_slices import ERROR, INGESTED, LINES, QUIET, _hear, cut, matches, shipped, text, whole
@@ -45,17 +45,17 @@ WITH_SECRETS = [
 SECRETS = (SECRET, BODY, LAST)
 
 
-def in_batches(chunks: Sequence[Chunk], settle: bool) -> tuple[list[Match | Seen], list[str], list[str]]:
+def in_batches(chunks: Sequence[Chunk], settle: bool) -> tuple[list[Match | ActivitySpan], list[str], list[str]]:
     """What slices of one chunk each say, one a batch; what travelled, and what the state was after each of them."""
-    said: list[Match | Seen] = []
+    said: list[Match | ActivitySpan] = []
     states: dict[str, StreamState] = {}
     travelled, stored = list[str](), list[str]()
     for chunk in chunks:
         items = list(scan([chunk], shipped()))
-        edges = [dumps(item) for item in items if isinstance(item, Edges)]
+        edges = [dumps(item) for item in items if isinstance(item, SliceFragments)]
         streams = Streams(shipped(), {name: loads(dumps(state), StreamState) for name, state in states.items()})
-        said += [item for item in items if isinstance(item, Match | Seen)]
-        for told in streams.join(loads(edge, Edges) for edge in edges):
+        said += [item for item in items if isinstance(item, Match | ActivitySpan)]
+        for told in streams.join(loads(edge, SliceFragments) for edge in edges):
             _hear(said, told)
         for told in streams.settle(chunk.parent_id) if settle else ():
             _hear(said, told)

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from connectors.files import FilesSource
 from engine.incident import MemoryLedger, group
-from engine.model.incidents import Blind, Evidence, Roster, Verdict
+from engine.model.incidents import Evidence, NotEvaluated, Roster, Verdict
 from engine.model.records import Tick
 from engine.ports import Chunk
 from engine.spark.combining import combined
-from engine.spark.rows import Item, Loss, item, row
+from engine.spark.rows import BatchRow, InputLoss, item, row
 from engine.spark.scope import ScopeState
-from engine.spark.slices import Stages, scan, stages
+from engine.spark.slices import WorkerStages, scan, stages
 from engine.spark.stalls import Stall, notices
 from tests.building import at
 from tests.rulepack.playing import plan
@@ -38,11 +38,11 @@ EPOCH_S = int(at(0).timestamp())
 
 
 @cache
-def compiled() -> Stages:
+def compiled() -> WorkerStages:
     return stages(plan())
 
 
-Batch = tuple[list[Item], dict[str, Any]]
+Batch = tuple[list[BatchRow], dict[str, Any]]
 
 
 def opened(folder: Path) -> FilesSource:
@@ -58,7 +58,7 @@ def batch(folder: Path, offset: dict[str, Any], max_lines: int | None, paralleli
     end = json.loads(json.dumps(source.latest(offset, max_lines)))
     if end == offset:
         return None
-    rows: list[Item] = []
+    rows: list[BatchRow] = []
     for slice_ in source.partitions(offset, end, parallelism):
         rows += combined(scan(source.chunks(slice_), compiled()))
     rows += source.progress(end)
@@ -78,7 +78,7 @@ def final(folder: Path, max_lines: int | None, parallelism: int = 1, dies: bool 
             ScopeState(compiled(), folder.name, dict(state), bounded=True).take(rows)  # never got into the store, but rests
             rows, after = batch(folder, offset, max_lines, parallelism) or pytest.fail("nothing the second time")
         said = ScopeState(compiled(), folder.name, state, bounded=True).take(rows)
-        findings = [each for each in said if isinstance(each, Verdict | Evidence | Roster | Blind)]
+        findings = [each for each in said if isinstance(each, Verdict | Evidence | Roster | NotEvaluated)]
         list(group(findings, plan(), ledger))
         offset = after
     return finals(ledger.incidents(folder.name))
@@ -105,7 +105,7 @@ def test_an_open_end_speaks_at_the_second_tick_when_the_input_has_no_end() -> No
     chunk = Chunk("b.log", 0, REFUSED, 1, None, {"cluster": "x"})
     state: dict[str, str] = {}
 
-    def counts(batch: list[Item]) -> list[int]:
+    def counts(batch: list[BatchRow]) -> list[int]:
         said = ScopeState(compiled(), "x", state, bounded=False).take(batch)
         alerts = [alert for each in said if isinstance(each, Verdict) for alert in each.alerts]
         return [alert.count for alert in alerts if alert.key[1] == "broker-not-enough-replicas"]
@@ -117,7 +117,7 @@ def test_an_open_end_speaks_at_the_second_tick_when_the_input_has_no_end() -> No
 
 
 def test_what_is_lost_is_passed_on() -> None:
-    loss = Loss("a.log", 4, 8, "the file is gone", at(1))
+    loss = InputLoss("a.log", 4, 8, "the file is gone", at(1))
     assert loss in ScopeState(compiled(), "x", {}, bounded=True).take([loss])
 
 
@@ -128,10 +128,12 @@ class Scope:
         self.state: dict[str, str] = {}
         self.ledger = MemoryLedger()
 
-    def take(self, *items: Item) -> None:
+    def take(self, *items: BatchRow) -> None:
         read = [item(kind, body) for _, kind, body in (row("x", each) for each in items)]
         said = ScopeState(compiled(), "x", self.state, bounded=False).take(read)
-        list(group([each for each in said if isinstance(each, Verdict | Evidence | Roster | Blind)], plan(), self.ledger))
+        list(
+            group([each for each in said if isinstance(each, Verdict | Evidence | Roster | NotEvaluated)], plan(), self.ledger)
+        )
 
     def told(self) -> list[tuple[str, str, str, int]]:
         return [(i.rule, i.status, i.labels["source"], i.count) for i in self.ledger.incidents("x")]
@@ -139,12 +141,12 @@ class Scope:
 
 def test_lost_lines_are_an_incident_about_the_source_that_ends_when_no_more_are_lost() -> None:
     scope = Scope()
-    scope.take(Loss("logs-0", 3, 7, "retention", at(1)), Tick(at(1)))
+    scope.take(InputLoss("logs-0", 3, 7, "retention", at(1)), Tick(at(1)))
     (incident,) = scope.ledger.incidents("x")
     assert incident.title == "Lines of logs-0 were gone before tocsin could read them"
     assert incident.labels == {"cluster": "x", "source": "logs-0"}
     assert "offsets 3 to 7" in incident.evidence[0].text
-    scope.take(Loss("logs-0", 9, 9, "made anew", at(60)), Loss("logs-1", 1, 2, "retention", at(60)), Tick(at(60)))
+    scope.take(InputLoss("logs-0", 9, 9, "made anew", at(60)), InputLoss("logs-1", 1, 2, "retention", at(60)), Tick(at(60)))
     assert scope.told() == [
         ("ingest-lines-lost", "open", "logs-0", 2),
         ("ingest-lines-lost", "open", "logs-1", 1),
@@ -157,7 +159,7 @@ def test_lost_lines_are_an_incident_about_the_source_that_ends_when_no_more_are_
 def test_a_batch_that_is_repeated_tells_of_lost_lines_once() -> None:
     scope = Scope()
     for _ in range(2):
-        scope.take(Loss("logs-0", 3, 7, "retention", at(1)), Tick(at(1)))
+        scope.take(InputLoss("logs-0", 3, 7, "retention", at(1)), Tick(at(1)))
     assert scope.told() == [("ingest-lines-lost", "open", "logs-0", 1)]
 
 
@@ -179,7 +181,7 @@ def test_what_is_said_of_our_input_takes_no_part_in_what_is_judged_of_the_logs()
     alone, beside = Scope(), Scope()
     lines = list(scan([Chunk("a.log", 0, REFUSED)], compiled()))
     alone.take(*lines, Tick(at(60)))
-    beside.take(*lines, Loss("logs-0", 3, 7, "retention", at(1)), Tick(at(60)))
+    beside.take(*lines, InputLoss("logs-0", 3, 7, "retention", at(1)), Tick(at(60)))
     of_logs = [incident for incident in beside.ledger.incidents("x") if incident.component != "tocsin"]
     assert of_logs == list(alone.ledger.incidents("x"))
     assert beside.state["head"] == alone.state["head"]

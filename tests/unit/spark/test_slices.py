@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from connectors.files import find, read_path
 from engine.codec import dumps, loads
 from engine.correlate.bindings import SIGHTINGS
-from engine.match.heard import Heard
-from engine.model.matches import SEEN_GAP_S, Match, Seen
+from engine.match.activity import ActivityTracker
+from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
 from engine.model.records import Block, Progress, RawLine
 from engine.parse import assemble, unwrap
 from engine.ports import Chunk
 from engine.skim import alike, skimmer
 from engine.spark import slices
 from engine.spark.scope import carried
-from engine.spark.slices import Edges, Scanned, Stages, matched, scan, stages
-from engine.spark.streams import Streams, StreamState, TakenBack
+from engine.spark.slices import Scanned, SliceFragments, WorkerStages, matched, scan, stages
+from engine.spark.streams import Retraction, Streams, StreamState
 from tests.rulepack.playing import plan
 from tests.wrapping import CHAINS, mingled, wrapped
 
@@ -62,13 +62,13 @@ SAID = [line.partition("] ")[2] for line in LINES[:2]] + [
 
 
 @cache
-def shipped() -> Stages:
+def shipped() -> WorkerStages:
     return stages(plan())
 
 
-def whole(data: bytes) -> list[Match | Seen]:
+def whole(data: bytes) -> list[Match | ActivitySpan]:
     """What the reference pipeline says of `data`."""
-    formats, heard = shipped().formats, Heard()
+    formats, heard = shipped().formats, ActivityTracker()
     blocks = assemble(unwrap(Chunk("x.log", 0, data, 1, INGESTED).lines(), formats), formats)
     said = [item for block in blocks if isinstance(block, Block) for item in matched(block, shipped(), heard)]
     return [*said, *heard.close()]
@@ -83,15 +83,15 @@ def cut(data: bytes, places: Sequence[int]) -> list[Chunk]:
     return [Chunk("x.log", offset, b"".join(lines[start:end]), start + 1, INGESTED) for (start, end), offset in ranges]
 
 
-def joined(batches: Iterable[Sequence[Chunk]], settle: bool = False) -> list[Match | Seen]:
+def joined(batches: Iterable[Sequence[Chunk]], settle: bool = False) -> list[Match | ActivitySpan]:
     """What slices say, one chunk a slice, the slices of a batch in any order; the state survives as JSON only."""
-    said: list[Match | Seen] = []
+    said: list[Match | ActivitySpan] = []
     states: dict[str, StreamState] = {}
     for batch in batches:
         items = [item for chunk in batch for item in scan([chunk], shipped())]
         streams = Streams(shipped(), {name: loads(dumps(state), StreamState) for name, state in states.items()})
-        edges = [loads(dumps(item), Edges) for item in items if isinstance(item, Edges)]
-        said += [item for item in items if isinstance(item, Match | Seen)]
+        edges = [loads(dumps(item), SliceFragments) for item in items if isinstance(item, SliceFragments)]
+        said += [item for item in items if isinstance(item, Match | ActivitySpan)]
         for told in streams.join(edges):
             _hear(said, told)
         if settle:
@@ -103,23 +103,23 @@ def joined(batches: Iterable[Sequence[Chunk]], settle: bool = False) -> list[Mat
     return said
 
 
-def _hear(said: list[Match | Seen], told: Match | Seen | TakenBack) -> None:
-    if isinstance(told, TakenBack):
+def _hear(said: list[Match | ActivitySpan], told: Match | ActivitySpan | Retraction) -> None:
+    if isinstance(told, Retraction):
         said[:] = [item for item in said if not (isinstance(item, Match) and item in told.matches)]
     else:
         said.append(told)
 
 
-def matches(items: Iterable[Match | Seen]) -> list[Match]:
+def matches(items: Iterable[Match | ActivitySpan]) -> list[Match]:
     return sorted(
         (item for item in items if isinstance(item, Match)), key=lambda m: (m.source_id, m.number, m.rule_id, m.event_id)
     )
 
 
-def spans(items: Iterable[Match | Seen]) -> list[tuple[str, datetime, datetime]]:
+def spans(items: Iterable[Match | ActivitySpan]) -> list[tuple[str, datetime, datetime]]:
     """The union of all spans: those less than SEEN_GAP_S apart are one."""
     merged: list[tuple[str, datetime, datetime]] = []
-    for one in sorted((s.source_id, s.first, s.last) for s in items if isinstance(s, Seen)):
+    for one in sorted((s.source_id, s.first, s.last) for s in items if isinstance(s, ActivitySpan)):
         if merged and merged[-1][0] == one[0] and (one[1] - merged[-1][2]).total_seconds() < SEEN_GAP_S:
             merged[-1] = (one[0], merged[-1][1], max(merged[-1][2], one[2]))
         else:
@@ -127,7 +127,7 @@ def spans(items: Iterable[Match | Seen]) -> list[tuple[str, datetime, datetime]]
     return merged
 
 
-def assert_same(data: bytes, found: list[Match | Seen]) -> None:
+def assert_same(data: bytes, found: list[Match | ActivitySpan]) -> None:
     expected = whole(data)
     assert matches(found) == matches(expected)
     assert spans(found) == spans(expected)
@@ -222,7 +222,7 @@ def names(match: Match) -> bool:
     return match.rule_id.endswith("/names")
 
 
-def sayings(items: Iterable[Match | Seen]) -> set[tuple[str, str, tuple[object, ...], bool]]:
+def sayings(items: Iterable[Match | ActivitySpan]) -> set[tuple[str, str, tuple[object, ...], bool]]:
     """What sources name themselves, and whether they do so often enough to be believed."""
     told = Counter((m.source_id, m.rule_id, tuple(m.captures.values())) for m in matches(items) if names(m))
     return {(*key, count >= SIGHTINGS) for key, count in told.items()}
@@ -266,10 +266,10 @@ def test_sources_interleaved_in_one_stream_are_joined_each_for_itself(
     size: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slices, "HELD_BYTES", held)
-    streams, said = Streams(shipped(), {}), list[Match | Seen]()
+    streams, said = Streams(shipped(), {}), list[Match | ActivitySpan]()
     for at in range(0, len(TRACES), size):
         items = list(scan(interleaved(TRACES[at : at + size], at), shipped()))
-        said += [item for item in items if isinstance(item, Match | Seen)]
+        said += [item for item in items if isinstance(item, Match | ActivitySpan)]
         for told in streams.join(edges(iter(items))):
             _hear(said, told)
     carriers = streams.carriers()
@@ -308,7 +308,7 @@ def test_a_slice_without_any_line_keeps_a_stream_together() -> None:
 def test_an_open_end_is_matched_although_others_in_its_stream_go_on() -> None:
     streams = Streams(shipped(), {})
     list(streams.join(edges(scan(interleaved([TRACES[0], TRACES[2]]), shipped()))))
-    found: list[Match | Seen | TakenBack] = []
+    found: list[Match | ActivitySpan | Retraction] = []
     for n in range(2, 5):
         busy = ("t/b", ERROR.replace("@@@", f"{n:03}").encode() + b"\n")
         found += streams.tick()
@@ -324,8 +324,8 @@ def test_what_was_said_of_an_open_end_is_said_again_as_it_grows() -> None:
     list(streams.join(edges(scan([Chunk("x.log", 0, header + reason, 1, INGESTED)], shipped()))))
     early = list(streams.settle("x.log"))
     grown = [Chunk("x.log", len(header + reason), frame, 3, INGESTED)]
-    back, *again = (told for told in streams.join(edges(scan(grown, shipped()))) if not isinstance(told, Seen))
-    assert isinstance(back, TakenBack)
+    back, *again = (told for told in streams.join(edges(scan(grown, shipped()))) if not isinstance(told, ActivitySpan))
+    assert isinstance(back, Retraction)
     assert matches(back.matches) == matches(early) != []
     assert [(match.rule_id, match.event_id) for match in again] == [(match.rule_id, match.event_id) for match in back.matches]
     assert all("ReplicaManager.append" in match.text for match in again)
@@ -339,5 +339,5 @@ def test_sources_read_out_of_streams_are_caught_up_when_all_of_these_are() -> No
     assert carried([Progress("u-0", 1, 1, True)], carriers) == []
 
 
-def edges(items: Iterator[Match | Seen | Edges | Scanned]) -> list[Edges]:
-    return [item for item in items if isinstance(item, Edges)]
+def edges(items: Iterator[Match | ActivitySpan | SliceFragments | Scanned]) -> list[SliceFragments]:
+    return [item for item in items if isinstance(item, SliceFragments)]

@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, inspect
 from engine.codec import dumps
 from engine.errors import StoreError
 from engine.model.incidents import Alert, Verdict, sight
-from engine.model.notifications import Told
+from engine.model.notifications import NotificationLog
 from engine.store import Store, schema
 from engine.store.store import BatchId
 from tests.unit.cli.incidents import incident
@@ -69,7 +69,7 @@ def test_version_1_is_brought_up_to_date_and_keeps_what_it_knew(tmp_path: Path) 
     assert store.batches() == 1
     (pair, told), *others = store.outbox().told().items()
     assert (pair, others) == (("terminal", "inc-1"), [])
-    assert told == Told("a", "open", "high", told.at)
+    assert told == NotificationLog("a", "open", "high", told.at)
     assert [str(loss) for loss in store.losses()] == ["a.log: offsets 4 to 9 are gone (the file is gone)"]
     assert abs(datetime.now(UTC) - told.at) < timedelta(minutes=5), "waits and repetitions count from the migration on"
     store.close()

@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import StoreAway, StoreError
 from engine.store import Store
-from engine.store.patience import SAID_AFTER_S, SAID_AGAIN_S, Absence, until_back
+from engine.store.patience import SAID_AFTER_S, SAID_AGAIN_S, StoreOutage, until_back
 from engine.store.store import BatchId
 
 LOCKED = StoreAway("it is locked", locked=True)
@@ -83,7 +83,7 @@ def test_what_does_not_pass_by_itself_is_not_waited_for() -> None:
 
 def test_a_long_absence_is_said_now_and_then_and_a_short_one_never() -> None:
     now = [0.0]
-    absence = Absence(lambda: now[0])
+    absence = StoreOutage(lambda: now[0])
     times = []
     for now[0] in range(int(SAID_AGAIN_S + SAID_AFTER_S) + 1):
         times += [now[0]] if absence.goes_on(LOCKED) else []

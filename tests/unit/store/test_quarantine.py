@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from engine.cli.main import main
 from engine.codec import loads
 from engine.model.quarantine import DeadLetter, Misdated
-from engine.spark import aside
-from engine.spark.aside import Aside, file_of
+from engine.spark import dead_letters
+from engine.spark.dead_letters import DeadLetterFile, file_of
 from engine.store import Store
 from engine.store.ledger import KEPT_LETTERS
 from engine.store.store import BatchId
@@ -49,8 +49,8 @@ def test_they_are_listed_with_place_and_reason(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_the_file_is_bounded_and_for_its_owner_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aside, "FILE_BYTES", 1000)
-    writing, path = Aside(plan(), tmp_path, "default"), file_of(tmp_path)
+    monkeypatch.setattr(dead_letters, "FILE_BYTES", 1000)
+    writing, path = DeadLetterFile(plan(), tmp_path, "default"), file_of(tmp_path)
     for number in range(50):
         writing.write([replace(LETTER, offset=number)])
     older = path.with_name(f"{path.name}.1")
@@ -61,7 +61,7 @@ def test_the_file_is_bounded_and_for_its_owner_only(tmp_path: Path, monkeypatch:
 
 
 def test_stamps_out_of_bounds_are_told_when_there_are_ten_times_as_many(tmp_path: Path) -> None:
-    job = Aside(plan(), tmp_path, "default")
+    job = DeadLetterFile(plan(), tmp_path, "default")
     told = [job.misdated([Misdated("a.log", 1)]) for _ in range(100)]
     assert [number for number, each in enumerate(told, 1) if each] == [1, 10, 100]
     assert told[9] == [Misdated("a.log", 10).sentence]

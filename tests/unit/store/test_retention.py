@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import func, select
 
-from engine.model.incidents import Alert, Evidence, Incident, Key, Verdict
-from engine.model.notifications import Delivery, Reason, Settlement, State, Told
+from engine.model.incidents import Alert, AlertKey, Evidence, Incident, Verdict
+from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
 from engine.model.routes import Silence
 from engine.store import Store, schema
 from engine.store.retention import removable
@@ -25,7 +25,7 @@ LATER = NOW + timedelta(hours=1)
 DAY = timedelta(days=1)
 
 
-def key(name: str) -> Key:
+def key(name: str) -> AlertKey:
     return ("prod", "rule", (("entity", name),))
 
 
@@ -51,7 +51,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def put(store: Store, *incidents: Incident, alerts: tuple[Alert, ...] = (), batch: int = 0) -> None:
-    by_key: dict[Key, list[Alert]] = {}
+    by_key: dict[AlertKey, list[Alert]] = {}
     for each in alerts:
         by_key.setdefault(each.key, []).append(each)
     with store.batch(BatchId("query", batch)) as ledger:
@@ -77,8 +77,8 @@ def test_what_is_over_and_old_goes_with_all_that_is_only_its(store: Store) -> No
     old, last = told("inc-old", alert("a", NOON)), told("inc-last", alert("z", NOON))
     put(store, old, replace(old, revision=2), alerts=(alert("a", NOON),))
     outbox = store.outbox()
-    entry = Delivery("ops", "inc-old", 1, Reason.OPENED, NOON, NOON, State.DELIVERED)
-    outbox.settle([Settlement(entry, NOON, Told("rule", "open", "high", NOON))])
+    entry = Delivery("ops", "inc-old", 1, Reason.OPENED, NOON, NOON, DeliveryState.DELIVERED)
+    outbox.settle([Settlement(entry, NOON, NotificationLog("rule", "open", "high", NOON))])
     outbox.put_silence(Silence("s", (), NOON, NOON + DAY))
     put(store, last, alerts=(alert("z", NOON),), batch=1)
     assert store.prune(NOW - DAY) == 0
@@ -103,7 +103,7 @@ def test_an_alert_that_was_removed_never_comes_back(store: Store) -> None:
 def test_what_is_open_or_still_to_be_told_or_changed_last_stays(store: Store) -> None:
     put(store, told("inc-open", alert("a", NOON, "firing")), told("inc-untold", alert("b", NOON)))
     put(store, told("inc-last", alert("c", NOON)), batch=1)
-    store.outbox().put(Delivery("ops", "inc-untold", 1, Reason.OPENED, NOON, NOON, State.RETRY_LATER))
+    store.outbox().put(Delivery("ops", "inc-untold", 1, Reason.OPENED, NOON, NOON, DeliveryState.RETRY_LATER))
     assert store.prune(LATER) == 0
     assert ids(store) == {"inc-open", "inc-untold", "inc-last"}
     assert store.changed_since(0)[0] > 0

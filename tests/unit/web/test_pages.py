@@ -15,9 +15,9 @@ from starlette.testclient import TestClient
 from engine.cli.answer import document
 from engine.cli.triage import Triage
 from engine.errors import DataLoss
-from engine.model.incidents import Blind, Evidence, Incident, RenderedStep, Symptom
-from engine.model.links import Kibana, Links
-from engine.model.notifications import Delivery, Reason, Settlement, State, Told
+from engine.model.incidents import Evidence, Incident, NotEvaluated, RenderedStep, Symptom
+from engine.model.links import Kibana, LinkTargets
+from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
 from engine.store import Store
 from engine.store.store import BatchId
 from engine.web import application
@@ -53,8 +53,10 @@ class Tags(HTMLParser):
 
 def told(store: Store, receiver: str) -> None:
     """Let the notifier have told `receiver` of the incident as it is."""
-    known = Told(TOO_LARGE.rule, "open", "critical", revision=2, at=AT + timedelta(minutes=1))
-    store.outbox().settle([Settlement(replace(DELIVERY, receiver=receiver, state=State.DELIVERED), known.at or AT, known)])
+    known = NotificationLog(TOO_LARGE.rule, "open", "critical", revision=2, at=AT + timedelta(minutes=1))
+    store.outbox().settle(
+        [Settlement(replace(DELIVERY, receiver=receiver, state=DeliveryState.DELIVERED), known.at or AT, known)]
+    )
 
 
 def hostile() -> Incident:
@@ -97,7 +99,7 @@ def test_the_page_says_what_to_do_before_all_history(client: TestClient, fill: F
 @pytest.mark.parametrize("address", ["/", ADDRESS])
 def test_log_text_is_text_wherever_it_stands(client: TestClient, store: Store, fill: Fill, address: str) -> None:
     fill(hostile())
-    store.outbox().put(replace(DELIVERY, receiver=HOSTILE, why=HOSTILE, state=State.REJECTED))
+    store.outbox().put(replace(DELIVERY, receiver=HOSTILE, why=HOSTILE, state=DeliveryState.REJECTED))
     page = client.get(address).text
     tags = Tags(page).found
     assert [attributes for tag, attributes in tags if tag == "script"] == [{"src": "/static/copy.js", "defer": None}]
@@ -142,7 +144,7 @@ def test_a_merged_incident_leads_to_the_one_it_is_part_of(client: TestClient, fi
 
 def test_the_page_leads_to_the_logs_in_kibana(store: Store, fill: Fill) -> None:
     fill(TOO_LARGE)
-    links = Links("https://tocsin.example", Kibana("https://k", "v"))
+    links = LinkTargets("https://tocsin.example", Kibana("https://k", "v"))
     app = application(store, frozenset({HOST}), lambda: NOW, links)
     found = Tags(TestClient(app, base_url=f"http://{HOST}").get(ADDRESS).text).found
     assert links.of(TOO_LARGE)[1].url in [attributes.get("href") for _, attributes in found]
@@ -170,7 +172,7 @@ def test_a_long_trace_is_folded(client: TestClient, fill: Fill) -> None:
 def test_who_was_told_what_and_what_is_on_its_way(client: TestClient, store: Store, fill: Fill) -> None:
     fill(TOO_LARGE)
     told(store, "kafka-ops")
-    later = replace(DELIVERY, receiver="data", state=State.RETRY_LATER, why="the channel is not there", attempts=3)
+    later = replace(DELIVERY, receiver="data", state=DeliveryState.RETRY_LATER, why="the channel is not there", attempts=3)
     store.outbox().put(later)
     page = client.get(ADDRESS).text
     rows = ["data", "retry later: the channel is not there (3 attempts), due ", "nothing"]
@@ -239,7 +241,7 @@ def test_a_long_list_has_pages(client: TestClient, fill: Fill) -> None:
 
 def test_what_tocsin_does_not_know_is_on_the_list(client: TestClient, store: Store) -> None:
     with store.batch(BatchId("query", 0)) as ledger:
-        ledger.put_findings((), (), (), [Blind("prod", "broker 3", "its silence is not judged")])
+        ledger.put_findings((), (), (), [NotEvaluated("prod", "broker 3", "its silence is not judged")])
         ledger.put_losses([DataLoss("a.log", 4, 8, "the file is gone")])
     page = client.get("/").text
     assert "its silence is not judged" in page

@@ -16,7 +16,7 @@ MOST_PIECES = 50  # they are read one by one
 _PIECE = "piece"  # rules have no colon in their ids
 
 
-class Stored(Struct, frozen=True):
+class StoredDeltas(Struct, frozen=True):
     """What is stored of a rule: a `digest` of all of it, the characters of the whole and of the `pieces` after it."""
 
     digest: str
@@ -30,7 +30,7 @@ class Stored(Struct, frozen=True):
         return self.whole_chars + self.piece_chars
 
 
-def write(state: MutableMapping[str, str], logic: Logic, before: Stored | None) -> Stored:
+def write(state: MutableMapping[str, str], logic: Logic, before: StoredDeltas | None) -> StoredDeltas:
     """Write what has changed in `logic` since `before` was returned (None: everything); return what is stored then.
 
     As a whole it is written once the pieces are as much as that, so that little is written twice and little is read.
@@ -41,20 +41,20 @@ def write(state: MutableMapping[str, str], logic: Logic, before: Stored | None) 
         if piece is not None and before.piece_chars + len(piece) <= before.whole_chars:
             state[_part(name, before.pieces)] = piece
             digest = _digest(before.digest + piece)
-            return Stored(digest, before.whole_chars, before.pieces + 1, before.piece_chars + len(piece))
+            return StoredDeltas(digest, before.whole_chars, before.pieces + 1, before.piece_chars + len(piece))
     whole = state[name] = logic.snapshot()
     for number in range(before.pieces if before is not None else 0):
         del state[_part(name, number)]
-    return Stored(_digest(whole), len(whole))
+    return StoredDeltas(_digest(whole), len(whole))
 
 
-def forget(state: MutableMapping[str, str], rule_id: str, stored: Stored) -> None:
+def forget(state: MutableMapping[str, str], rule_id: str, stored: StoredDeltas) -> None:
     """Remove what is stored of a rule."""
     for name in (rule_id, *(_part(rule_id, number) for number in range(stored.pieces))):
         del state[name]
 
 
-def read(state: Mapping[str, str], logic: Logic, stored: Stored) -> None:
+def read(state: Mapping[str, str], logic: Logic, stored: StoredDeltas) -> None:
     """Let a new `logic` continue from what is stored."""
     name = logic.rule_id
     logic.restore(state[name], *(state[_part(name, number)] for number in range(stored.pieces)))

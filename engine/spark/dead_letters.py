@@ -21,7 +21,7 @@ from engine.model.rules import Plan
 from engine.ports import Ledger
 from engine.quarantine import Quarantine, summed
 from engine.spark.own import event, judged, notice_of
-from engine.spark.rows import Item
+from engine.spark.rows import BatchRow
 from engine.spark.slices import own_rules
 
 FILE_BYTES = 4 << 20  # of dead letters; what is older is in a second file of as much
@@ -33,7 +33,7 @@ def file_of(checkpoint: Path) -> Path:
     return checkpoint / "quarantine.jsonl"
 
 
-class Aside:
+class DeadLetterFile:
     """Of one run of a job: its plan, its checkpoint, and the scope under which is told what has none of its own."""
 
     def __init__(self, plan: Plan, checkpoint: Path, scope: str) -> None:
@@ -57,7 +57,7 @@ class Aside:
         findings = judged(said, [Tick(now)], own_rules(self._plan), self._scope, self._judged, unjudged)
         return list(group(findings, self._plan, ledger, unjudged))
 
-    def misdated(self, items: Iterable[Item]) -> list[str]:
+    def misdated(self, items: Iterable[BatchRow]) -> list[str]:
         """Return what is to be said of stamps that are out of bounds: the first time, and when there are FOLD times as many."""
         said = []
         for each in items:

@@ -1,4 +1,4 @@
-"""Attempts under way: one at a time for a lane, each wherever it is begun; what came of them is handed over when asked for."""
+"""Attempts under way: one at a time for a rate limit key; what came of them is handed over when asked for."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from engine.ports import Receiver
 from engine.store.outbox import Pair
 
 Work = Callable[[], None]
-Begin = Callable[[Work], None]
+StartWork = Callable[[Work], None]
 
 
-class Flight(Struct, frozen=True):
+class InFlight(Struct, frozen=True):
     """An attempt: the entry as it was sent, what it tells of, and the digest that it is, if it is one."""
 
     entry: Delivery
@@ -48,64 +48,64 @@ def on_a_thread(work: Work) -> None:
     threading.Thread(target=work, name="sender", daemon=True).start()
 
 
-def lane_of(entry: Delivery, receiver: Receiver) -> str:
+def rate_limit_key_of(entry: Delivery, receiver: Receiver) -> str:
     """Return what is told one thing after the other: a receiver, or all that share its channel."""
-    return receiver.lane or f" {entry.receiver}"  # no channel begins with a blank
+    return receiver.rate_limit_key or f" {entry.receiver}"  # no channel begins with a blank
 
 
-class Flights:
+class InFlightSet:
     """What is under way. Used by one thread; only the attempts themselves may be on others, as `begin` has it.
 
     Args:
         over: called whenever one is over, wherever that was.
     """
 
-    def __init__(self, begin: Begin = at_once, over: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, begin: StartWork = at_once, over: Callable[[], None] = lambda: None) -> None:
         self._begin, self._over = begin, over
-        self._flying: dict[str, Flight] = {}
+        self._flying: dict[str, InFlight] = {}
         self._pairs: set[Pair] = set()
-        self._landed: SimpleQueue[tuple[str, Flight, Receipt]] = SimpleQueue()
+        self._landed: SimpleQueue[tuple[str, InFlight, Receipt]] = SimpleQueue()
 
     def __bool__(self) -> bool:
         """Tell whether anything is under way, or over and not yet taken up."""
         return bool(self._flying)
 
-    def holds(self, lane: str) -> bool:
-        """Tell whether `lane` is busy."""
-        return lane in self._flying
+    def holds(self, rate_limit_key: str) -> bool:
+        """Tell whether `rate_limit_key` is busy."""
+        return rate_limit_key in self._flying
 
     def has(self, pair: Pair) -> bool:
         """Tell whether a receiver is being told of an incident, by itself or in a digest."""
         return pair in self._pairs
 
-    def launch(self, lane: str, flight: Flight, deliver: Callable[[], Receipt]) -> None:
-        """Begin an attempt on a lane that is free. `deliver` must not raise."""
+    def launch(self, rate_limit_key: str, flight: InFlight, deliver: Callable[[], Receipt]) -> None:
+        """Begin an attempt on a rate limit key that is free. `deliver` must not raise."""
 
         def work() -> None:
-            self._landed.put((lane, flight, deliver()))
+            self._landed.put((rate_limit_key, flight, deliver()))
             self._over()
 
-        self._flying[lane] = flight
+        self._flying[rate_limit_key] = flight
         self._pairs.update(flight.pairs)
         self._begin(work)
 
     def abandon(self, pair: Pair) -> None:
-        """Wait no longer for the attempt that is under way for `pair`, if there is one: its lane is free from then on."""
-        for lane, flight in list(self._flying.items()):
+        """Wait no longer for the attempt under way for `pair`, if there is one: its rate limit key is free from then on."""
+        for rate_limit_key, flight in list(self._flying.items()):
             if flight.pair == pair:
-                self._end(lane)
+                self._end(rate_limit_key)
 
-    def landed(self) -> Iterator[tuple[Flight, Receipt, bool]]:
-        """Yield what is over, each once, and whether it was abandoned before; its lane is free from then on."""
+    def landed(self) -> Iterator[tuple[InFlight, Receipt, bool]]:
+        """Yield what is over, each once, and whether it was abandoned before; its rate limit key is free from then on."""
         while True:
             try:
-                lane, flight, receipt = self._landed.get_nowait()
+                rate_limit_key, flight, receipt = self._landed.get_nowait()
             except Empty:
                 return
-            is_late = self._flying.get(lane) is not flight
+            is_late = self._flying.get(rate_limit_key) is not flight
             if not is_late:
-                self._end(lane)
+                self._end(rate_limit_key)
             yield flight, receipt, is_late
 
-    def _end(self, lane: str) -> None:
-        self._pairs.difference_update(self._flying.pop(lane).pairs)
+    def _end(self, rate_limit_key: str) -> None:
+        self._pairs.difference_update(self._flying.pop(rate_limit_key).pairs)

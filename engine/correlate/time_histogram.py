@@ -16,13 +16,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 
 
-class Cells(Struct, array_like=True):
+class TimeHistogram(Struct, array_like=True):
     """Counts by number of a cell of `grain` seconds."""
 
     grain: int = 1
     counts: dict[int, int] = field(default_factory=dict)
 
-    def merge(self, other: Cells) -> None:
+    def merge(self, other: TimeHistogram) -> None:
         """Add everything `other` counted."""
         self._coarsen(max(self.grain, other.grain))
         for cell, count in other.counts.items():
@@ -47,8 +47,8 @@ class Cells(Struct, array_like=True):
             self.grain = grain
 
 
-def cells(times: Iterable[datetime]) -> Cells:
+def cells(times: Iterable[datetime]) -> TimeHistogram:
     """Return the cells of `times`."""
-    made = Cells()
-    made.merge(Cells(1, dict(Counter((at - _EPOCH) // _SECOND for at in times))))
+    made = TimeHistogram()
+    made.merge(TimeHistogram(1, dict(Counter((at - _EPOCH) // _SECOND for at in times))))
     return made

@@ -14,10 +14,10 @@ from itertools import accumulate
 
 from msgspec import Struct
 
+from engine.identity_cache import remembered
 from engine.incident.links import fills_in, is_vague
-from engine.model.incidents import DAWN, EVER, Incident, Key, Sight, extent
+from engine.model.incidents import DAWN, EVER, AlertInterval, AlertKey, Incident, extent
 from engine.model.rules import Plan, Rule
-from engine.remembered import remembered
 
 
 class Tie(Struct, frozen=True):
@@ -67,7 +67,7 @@ def _ties(rule: Rule) -> Iterator[Tie]:
         yield Tie(stage.rule, rule.id, by, timedelta(), timedelta(seconds=stage.within_s))
 
 
-def since(alerts: Iterable[Sight], incidents: Iterable[Incident], known: Ties) -> datetime:
+def since(alerts: Iterable[AlertInterval], incidents: Iterable[Incident], known: Ties) -> datetime:
     """Return since when there may be something near to one of these: the beginning of time when one of them bears none."""
     starts = (before(each.starts_at, known.back.get(each.key[1], timedelta())) if each.until else DAWN for each in alerts)
     told = ((extent(each), each.alerts) for each in incidents)
@@ -75,13 +75,13 @@ def since(alerts: Iterable[Sight], incidents: Iterable[Incident], known: Ties) -
     return min((*starts, *(before(at, within) for at, within in spans)), default=EVER)
 
 
-class Vicinity:
+class AffectedAlerts:
     """What is near to what among the `sights` of one scope."""
 
-    def __init__(self, sights: Iterable[Sight], known: Ties) -> None:
-        of_key: dict[Key, list[Sight]] = defaultdict(list)
-        of_rule: dict[str, list[Sight]] = defaultdict(list)
-        vague: dict[str, list[Sight]] = defaultdict(list)
+    def __init__(self, sights: Iterable[AlertInterval], known: Ties) -> None:
+        of_key: dict[AlertKey, list[AlertInterval]] = defaultdict(list)
+        of_rule: dict[str, list[AlertInterval]] = defaultdict(list)
+        vague: dict[str, list[AlertInterval]] = defaultdict(list)
         for sight in sights:
             of_key[sight.key].append(sight)
             of_rule[sight.key[1]].append(sight)
@@ -92,7 +92,7 @@ class Vicinity:
         self._of_rule = {rule: _Timeline(each) for rule, each in of_rule.items()}
         self._vague = {rule: _Timeline(each) for rule, each in vague.items()}
 
-    def around(self, seeds: Iterable[Sight]) -> set[Sight]:
+    def around(self, seeds: Iterable[AlertInterval]) -> set[AlertInterval]:
         """Return `seeds` and everything that is near to one of them, directly or through others."""
         found = set(seeds)
         waiting = list(found)
@@ -102,7 +102,7 @@ class Vicinity:
             waiting += fresh
         return found
 
-    def told_of(self, incident: Incident) -> Iterator[Sight]:
+    def told_of(self, incident: Incident) -> Iterator[AlertInterval]:
         """Yield the alerts that `incident` may have been told for: of its keys, in its time or close to it."""
         when = extent(incident)
         for key in incident.alerts:
@@ -110,7 +110,7 @@ class Vicinity:
             if key in self._of_key:
                 yield from self._of_key[key].between(when and before(when[0], within), when and after(when[1], within))
 
-    def _near(self, one: Sight) -> Iterator[Sight]:
+    def _near(self, one: AlertInterval) -> Iterator[AlertInterval]:
         key, rule, again = one.key, one.key[1], self._ties.again.get(one.key[1], timedelta())
         yield from _beside(one, self._of_key.get(key), again)
         for tie in self._ties.outward.get(rule, ()):
@@ -126,14 +126,14 @@ class Vicinity:
 class _Timeline:
     """Sights by their beginning."""
 
-    def __init__(self, sights: Iterable[Sight]) -> None:
+    def __init__(self, sights: Iterable[AlertInterval]) -> None:
         known = list(sights)
         self._dated = sorted((sight for sight in known if sight.until is not None), key=lambda sight: sight.starts_at)
         self._undated = [sight for sight in known if sight.until is None]
         self._starts = [sight.starts_at for sight in self._dated]
         self._latest = list(accumulate((sight.until or EVER for sight in self._dated), max))  # until when any so far was
 
-    def between(self, begin: datetime | None, end: datetime | None) -> Iterator[Sight]:
+    def between(self, begin: datetime | None, end: datetime | None) -> Iterator[AlertInterval]:
         """Yield what was at some time from `begin` to `end`, or at no known time; None: since or for ever."""
         yield from self._undated
         place = len(self._starts) if end is None else bisect_right(self._starts, end)
@@ -144,7 +144,7 @@ class _Timeline:
                 yield sight
 
 
-def _beside(one: Sight, others: _Timeline | None, within: timedelta) -> Iterable[Sight]:
+def _beside(one: AlertInterval, others: _Timeline | None, within: timedelta) -> Iterable[AlertInterval]:
     """Return the others that were not further away in time than `within`."""
     if others is None:
         return ()
@@ -153,7 +153,7 @@ def _beside(one: Sight, others: _Timeline | None, within: timedelta) -> Iterable
     return others.between(before(one.starts_at, within), after(one.until, within))
 
 
-def _tied(first: Sight, second: Sight, tie: Tie) -> bool:
+def _tied(first: AlertInterval, second: AlertInterval, tie: Tie) -> bool:
     """Tell whether two alerts may be linked by `tie`: by their times, and by those of its keys that both are named by."""
     ones, others = dict(first.key[2]), dict(second.key[2])
     in_time = (

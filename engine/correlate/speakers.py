@@ -11,11 +11,11 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from engine.correlate.aggregate import Occurrence
 from engine.correlate.entries import Part
 from engine.correlate.logic import Entity, Facts
-from engine.correlate.tally import Occurrence
+from engine.identity_cache import remembered
 from engine.model.rules import SEVERITIES, Plan, Rule
-from engine.remembered import remembered
 
 Speakers = Mapping[
     str, Sequence[str]

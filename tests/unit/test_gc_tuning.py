@@ -9,15 +9,15 @@ from textwrap import dedent
 
 SETTING = """
 import gc, weakref
-from engine import garbage
+from engine import gc_tuning
 
 class Cycle:  # only a collection ends it
     def __init__(self):
         self.itself = self
 
 def collections(slow):
-    garbage.SLOW_S = 0.0 if slow else 3600.0
-    garbage.keep_what_stays()
+    gc_tuning.SLOW_S = 0.0 if slow else 3600.0
+    gc_tuning.keep_what_stays()
 
 gc.collect()
 """
@@ -73,7 +73,7 @@ def test_what_was_set_aside_and_is_garbage_now_is_collected_once_asked_again() -
         del plan
         gc.collect()
         assert gone() is not None
-        garbage.keep_what_stays()
+        gc_tuning.keep_what_stays()
         gc.collect()
         assert gone() is None
     """)
@@ -81,7 +81,7 @@ def test_what_was_set_aside_and_is_garbage_now_is_collected_once_asked_again() -
 
 def test_what_stays_from_the_first_is_never_searched() -> None:
     holds("""
-        with garbage.staying():
+        with gc_tuning.staying():
             assert not gc.isenabled()
             kept = [Cycle() for _ in range(1000)]
         assert gc.isenabled() and gc.get_freeze_count() > len(kept)
@@ -92,6 +92,6 @@ def test_being_asked_again_does_no_more() -> None:
     holds("""
         collections(slow=True)
         before = len(gc.callbacks)
-        garbage.keep_what_stays()
+        gc_tuning.keep_what_stays()
         assert len(gc.callbacks) == before
     """)

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from engine.incident.links import Links
-from engine.model.incidents import Alert, Key
+from engine.incident.links import AlertLinks
+from engine.model.incidents import Alert, AlertKey
 from engine.model.rules import SEVERITIES
 
 
-class Trouble(Struct, frozen=True):
+class AlertGroup(Struct, frozen=True):
     """Alerts that make one incident. `root` and its refirings (`told`, by time, root first), later `stages` by time,
     everything else is a symptom, causes before what they explain. `possible`: rules that could have been the cause as well."""
 
@@ -26,7 +26,7 @@ class Trouble(Struct, frozen=True):
         """Return every alert of the trouble: told, stages, symptoms."""
         return (*self.told, *self.stages, *self.symptoms)
 
-    def keys(self) -> tuple[Key, ...]:
+    def keys(self) -> tuple[AlertKey, ...]:
         """Return the keys of its alerts, the root's first, each once."""
         return tuple(dict.fromkeys(alert.key for alert in self.alerts()))
 
@@ -36,14 +36,14 @@ class Trouble(Struct, frozen=True):
         return self.root.severity == "info"
 
 
-def troubles(links: Links) -> list[Trouble]:
+def troubles(links: AlertLinks) -> list[AlertGroup]:
     """Return every group of linked alerts as a Trouble, by start."""
     shape = _shape(links)
     found = [_trouble(positions, links, shape) for positions in _groups(links)]
     return sorted(found, key=lambda trouble: (trouble.root.starts_at, trouble.root.key))
 
 
-def _groups(links: Links) -> Iterator[list[int]]:
+def _groups(links: AlertLinks) -> Iterator[list[int]]:
     """Yield the connected groups of positions."""
     group_of = list(range(len(links.alerts)))
 
@@ -61,7 +61,7 @@ def _groups(links: Links) -> Iterator[list[int]]:
     yield from members.values()
 
 
-class _Shape(Struct, frozen=True):
+class _GroupShape(Struct, frozen=True):
     """What is asked of the links of all alerts once. `below`: what something explains, precedes or tells in full; `causes`:
     what explains something; `retold`: what adds nothing to a fuller alert; `next`: the stages that follow an alert directly."""
 
@@ -71,11 +71,11 @@ class _Shape(Struct, frozen=True):
     next: Mapping[int, Sequence[int]]
 
 
-def _shape(links: Links) -> _Shape:
+def _shape(links: AlertLinks) -> _GroupShape:
     following: dict[int, list[int]] = defaultdict(list)
     for earlier, later in links.stage:
         following[earlier].append(later)
-    return _Shape(
+    return _GroupShape(
         below=frozenset((*(later for _, later in links.stage), *(vague for _, vague in links.same), *links.parent)),
         causes=frozenset(links.parent.values()),
         retold=frozenset(vague for full, vague in links.same if links.alerts[vague].key != links.alerts[full].key),
@@ -83,13 +83,13 @@ def _shape(links: Links) -> _Shape:
     )
 
 
-def _trouble(positions: Sequence[int], links: Links, shape: _Shape) -> Trouble:
+def _trouble(positions: Sequence[int], links: AlertLinks, shape: _GroupShape) -> AlertGroup:
     alerts = links.alerts
     root = _root(positions, links, shape)
     told = {p for p in positions if alerts[p].key == alerts[root].key}
     stages = _later_stages(told, alerts[root].key, links, shape)
     rest = [p for p in positions if p not in told and p not in stages and p not in shape.retold]
-    return Trouble(
+    return AlertGroup(
         root=alerts[root],
         told=tuple(_by_time(told, alerts)),
         stages=tuple(_by_time(stages, alerts)),
@@ -98,14 +98,14 @@ def _trouble(positions: Sequence[int], links: Links, shape: _Shape) -> Trouble:
     )
 
 
-def _root(positions: Sequence[int], links: Links, shape: _Shape) -> int:
+def _root(positions: Sequence[int], links: AlertLinks, shape: _GroupShape) -> int:
     """Return the alert that nothing in its group explains or precedes: the most severe, then earliest, then by key."""
     tops = [p for p in positions if p not in shape.below] or list(positions)
     alerts = links.alerts
     return min(tops, key=lambda p: (p not in shape.causes, -_rank(alerts[p]), alerts[p].starts_at, alerts[p].key))
 
 
-def _later_stages(told: Iterable[int], key: Key, links: Links, shape: _Shape) -> set[int]:
+def _later_stages(told: Iterable[int], key: AlertKey, links: AlertLinks, shape: _GroupShape) -> set[int]:
     """Return the alerts that continue the root's trouble: they alone change the fix."""
     reached = set(told)
     waiting = list(reached)
@@ -116,14 +116,14 @@ def _later_stages(told: Iterable[int], key: Key, links: Links, shape: _Shape) ->
     return {p for p in reached if links.alerts[p].key != key}
 
 
-def _possible(positions: Sequence[int], root: int, links: Links) -> tuple[str, ...]:
+def _possible(positions: Sequence[int], root: int, links: AlertLinks) -> tuple[str, ...]:
     chosen = links.alerts[root].key[1]
     rules = {links.alerts[other].key[1] for p in positions for other in links.others.get(p, ())}
     inside = {links.alerts[p].key[1] for p in positions if p in links.parent or p == root}
     return tuple(sorted(rules - inside - {chosen}))
 
 
-def _causes_first(positions: Sequence[int], links: Links) -> list[Alert]:
+def _causes_first(positions: Sequence[int], links: AlertLinks) -> list[Alert]:
     """Return the alerts so that each comes after what explains it; else by time."""
     depth: dict[int, int] = {}
     levels: dict[int, list[int]] = defaultdict(list)
@@ -145,7 +145,7 @@ def _rank(alert: Alert) -> int:
     return SEVERITIES.index(alert.severity)
 
 
-def ordered(alerts: Mapping[Key, tuple[Alert, ...]]) -> list[Alert]:
+def ordered(alerts: Mapping[AlertKey, tuple[Alert, ...]]) -> list[Alert]:
     """Return all alerts of a ledger's answer in one order that depends on nothing but themselves; retracted ones left out."""
     every = [alert for key in sorted(alerts) for alert in alerts[key] if alert.status != "retracted"]
     return sorted(every, key=lambda alert: (alert.starts_at, alert.key))

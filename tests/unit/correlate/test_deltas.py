@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.correlate import Correlator, Resting
-from engine.correlate.stored import SMALL
+from engine.correlate import Correlator, StateCache
+from engine.correlate.deltas import SMALL
 from engine.model.incidents import Finding
 from engine.model.matches import Match
 from engine.model.records import Progress
@@ -67,7 +67,7 @@ def test_a_whole_is_written_when_pieces_are_as_much_or_too_many_and_they_are_gon
     take(state, storm(10_000, 300))
     assert state[WHOLE] != whole
     assert pieces(state) == []
-    monkeypatch.setattr("engine.correlate.stored.MOST_PIECES", 3)
+    monkeypatch.setattr("engine.correlate.deltas.MOST_PIECES", 3)
     for number in range(5):
         assert len(pieces(state)) == number % 4
         take(state, [match("seen", 100_000 + number, topic="x")])
@@ -91,7 +91,7 @@ def test_what_is_taken_back_or_forgotten_is_in_no_piece() -> None:
 def folding_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.correlate.series.KEPT", 5)
     monkeypatch.setattr("engine.correlate.series.STRETCHES", 4)
-    monkeypatch.setattr("engine.correlate.stored.SMALL", 0)
+    monkeypatch.setattr("engine.correlate.deltas.SMALL", 0)
 
 
 def batches(random: Random) -> Iterator[list[object]]:
@@ -126,7 +126,7 @@ def test_what_is_said_and_known_is_the_same_for_who_reads_it_in_pieces(seed: int
     in_one: dict[str, str] = {}
     for batch in every:
         take(in_pieces, batch)
-    monkeypatch.setattr("engine.correlate.stored.SMALL", 1 << 30)
+    monkeypatch.setattr("engine.correlate.deltas.SMALL", 1 << 30)
     for batch in every:
         take(in_one, batch)
     assert any(name.startswith("piece:") for name in in_pieces)
@@ -143,7 +143,7 @@ def test_what_is_said_and_known_is_the_same_for_who_reads_it_in_pieces(seed: int
 @pytest.mark.parametrize("seed", range(5))
 def test_batches_done_by_either_of_two_workers_and_done_again_say_the_same_in_the_end(seed: int) -> None:
     random, every = Random(seed), list(batches(Random(seed)))
-    workers = [Resting(), Resting()]
+    workers = [StateCache(), StateCache()]
     state: dict[str, str] = {}
     said: list[Finding] = []
     for batch in every:
@@ -152,7 +152,7 @@ def test_batches_done_by_either_of_two_workers_and_done_again_say_the_same_in_th
             if again:
                 state = before
             if random.random() < 0.1:
-                workers[0] = Resting()
+                workers[0] = StateCache()
             correlator = Correlator(HOT, "default", state, random.choice(workers))
             for item in batch:
                 correlator.observe(item)  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def test_a_silence_is_told_by_who_knows_the_members_from_pieces(monkeypatch: pyt
     lines.sort(key=lambda item: item.at if isinstance(item, Match) else item.first)
     every = [[*batch, *read("1", "2", "3")] for batch in (lines[n : n + 5] for n in range(0, len(lines), 5))]
     whole = in_batches(every, PLAN, False)
-    monkeypatch.setattr("engine.correlate.stored.SMALL", 0)
+    monkeypatch.setattr("engine.correlate.deltas.SMALL", 0)
     assert in_batches(every, PLAN, True) == whole
     assert [alert.status for key, alerts in whole.items() for alert in alerts if key[1] == "silent"] == ["resolved"]
 

@@ -22,10 +22,10 @@ MOST_PLACES = 20_000  # of these entities together, and of signs that something 
 MOST_OF_ONE = 1000  # places of one entity: values that are counted, and sources where versions matter
 _LASTING_S = 86_400.0  # what no sign ends is over after a day without any
 
-Name = tuple[tuple[str | None, ...], str]
+EntityName = tuple[tuple[str | None, ...], str]
 
 
-class Place(Struct, frozen=True, array_like=True):
+class GroupKey(Struct, frozen=True, array_like=True):
     """Where a match is kept: `values` are its entity's, by sorted label, None where missing. `source_id` is set only where the
     answer may depend on it: for a missing value, or a rule of some versions. `value`: see Measure."""
 
@@ -36,7 +36,7 @@ class Place(Struct, frozen=True, array_like=True):
     value: str = ""
 
     @property
-    def name(self) -> Name:
+    def name(self) -> EntityName:
         """Whom it is about, as far as the match says."""
         return self.values, self.source_id if None in self.values else ""
 
@@ -46,19 +46,19 @@ class Borders(Struct, frozen=True):
 
     entities: Border = Border()
     signs: Border = Border()
-    of_one: list[tuple[Name, Border]] = field(default_factory=list)
+    of_one: list[tuple[EntityName, Border]] = field(default_factory=list)
 
 
-class Apart:
+class EntityLimit:
     """The places of one rule that are kept apart: the set of those that it was told of decides. Signs that something is over
     have bounds of their own, so that entities without trouble do not push out those with."""
 
     def __init__(self, counted: Container[str], borders: Borders = Borders()) -> None:  # noqa: B008 - frozen
         self._counted = counted
-        self._entities: Crowd[Name] = Crowd(MOST_ENTITIES, MOST_PLACES, borders.entities)
-        self._signs: Crowd[Name] = Crowd(MOST_PLACES, None, borders.signs)
-        self._of_one = {name: Crowd[Place](MOST_OF_ONE, None, border) for name, border in borders.of_one}
-        self._places: dict[Name, set[Place]] = {}
+        self._entities: Crowd[EntityName] = Crowd(MOST_ENTITIES, MOST_PLACES, borders.entities)
+        self._signs: Crowd[EntityName] = Crowd(MOST_PLACES, None, borders.signs)
+        self._of_one = {name: Crowd[GroupKey](MOST_OF_ONE, None, border) for name, border in borders.of_one}
+        self._places: dict[EntityName, set[GroupKey]] = {}
 
     @property
     def borders(self) -> Borders:
@@ -72,12 +72,12 @@ class Apart:
         for name, border in borders.of_one:
             self._of_one[name].border = border
 
-    def admits(self, place: Place, tick: datetime | None) -> bool:
+    def admits(self, place: GroupKey, tick: datetime | None) -> bool:
         """Return whether a place is kept apart, as far as is known by now."""
         of_one = self._of_one.get(place.name)
         return self._crowd(place).admits(place.name, tick) and (of_one is None or of_one.admits(place, tick))
 
-    def take(self, place: Place, tick: datetime | None) -> list[Place]:
+    def take(self, place: GroupKey, tick: datetime | None) -> list[GroupKey]:
         """Take a place that is admitted; return those that have to leave for it, perhaps itself."""
         name = place.name
         places = self._places.setdefault(name, set())
@@ -95,7 +95,7 @@ class Apart:
             gone += left
         return gone
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: GroupKey) -> None:
         """Forget a place: nothing was heard of it for long."""
         self._crowd(place).give(place.name)
         self._remove(place)
@@ -123,10 +123,10 @@ class Apart:
         if crowded:
             yield f"more than {MOST_OF_ONE:,} values of {len(crowded):,} entities: further ones are not counted"
 
-    def _crowd(self, place: Place) -> Crowd[Name]:
+    def _crowd(self, place: GroupKey) -> Crowd[EntityName]:
         return self._entities if place.rule_id in self._counted else self._signs
 
-    def _too_many_of(self, name: Name, places: set[Place], place: Place, tick: datetime | None) -> list[Place]:
+    def _too_many_of(self, name: EntityName, places: set[GroupKey], place: GroupKey, tick: datetime | None) -> list[GroupKey]:
         crowd = self._of_one.get(name)
         if crowd is not None:
             return crowd.take(place, tick)
@@ -135,7 +135,7 @@ class Apart:
         crowd = self._of_one[name] = Crowd(MOST_OF_ONE)
         return [gone for each in places for gone in crowd.take(each, tick)]
 
-    def _remove(self, place: Place) -> None:
+    def _remove(self, place: GroupKey) -> None:
         places = self._places[place.name]
         places.discard(place)
         if place.name in self._of_one:
@@ -149,13 +149,13 @@ def is_of_others(entity: Entity) -> bool:
     return any(value == OTHERS for _, value in entity)
 
 
-def of_others(labels: Iterable[str], place: Place) -> Place:
+def of_others(labels: Iterable[str], place: GroupKey) -> GroupKey:
     """Return where the matches of `place`, whose values are those of `labels`, are kept when it is not kept apart."""
     values = tuple(value if label == "cluster" else None for label, value in zip(labels, place.values, strict=True))
-    return Place(place.rule_id, OTHERS.removeprefix("?"), place.dated, values)
+    return GroupKey(place.rule_id, OTHERS.removeprefix("?"), place.dated, values)
 
 
-def entity_of_others(labels: Iterable[str], place: Place) -> Entity:
+def entity_of_others(labels: Iterable[str], place: GroupKey) -> Entity:
     """Return the entity that stands for all that are not kept apart."""
     return tuple((label, value or OTHERS) for label, value in zip(labels, place.values, strict=True))
 

@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from msgspec import Struct, field
 
-from engine.correlate.cells import Cells, cells
+from engine.correlate.time_histogram import TimeHistogram, cells
 from engine.model.incidents import Capture
 from engine.model.matches import Match, Value
 from engine.model.records import NO_LABELS, REPEATED, SPEAKS_FOR, STAMP_LABELS, Labels
@@ -26,7 +26,7 @@ _INSTANT = timedelta(microseconds=1)
 # they tell where a line was read, not what it is about
 _NOT_OF_THE_EMITTER = frozenset(("source", *STAMP_LABELS, SPEAKS_FOR, REPEATED))
 
-Stamped = tuple[datetime, str]  # time and id of an event
+EventTime = tuple[datetime, str]  # time and id of an event
 Figure = int | float  # a whole one stays one when it is stored, or the same alert would look like another
 
 
@@ -40,7 +40,7 @@ class Occurrence(Struct, frozen=True, array_like=True):
     labels: Labels = NO_LABELS
 
 
-when: Callable[[Occurrence], Stamped] = attrgetter("at", "event_id")  # what occurrences are in order by
+when: Callable[[Occurrence], EventTime] = attrgetter("at", "event_id")  # what occurrences are in order by
 
 
 def occurrence(match: Match) -> Occurrence:
@@ -55,7 +55,7 @@ def name_of(occurrence: Occurrence, distinct: Sequence[str]) -> str:
     return occurrence.event_id if None in values else repr(values)
 
 
-class Gathered(Struct, array_like=True):
+class FieldStats(Struct, array_like=True):
     """The values captured under one name: the distinct ones by their earliest time, and figures of those that are numbers."""
 
     values: list[tuple[datetime, Value]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Gathered(Struct, array_like=True):
     high: Figure = 0
     total: Figure = 0
 
-    def merge(self, other: Gathered) -> None:
+    def merge(self, other: FieldStats) -> None:
         """Add everything `other` gathered."""
         for at, value in other.values:
             if self._is_full(at):
@@ -103,7 +103,7 @@ class Gathered(Struct, array_like=True):
         del self.values[MAX_VALUES:]
 
 
-class Tally(Struct, array_like=True, dict=True):
+class Aggregate(Struct, array_like=True, dict=True):
     """The sum of matches: how many, from when to when, labels on which all agree, captures, sources, outermost events.
 
     Nothing is added any more once it has been asked for its `moments`.
@@ -113,24 +113,24 @@ class Tally(Struct, array_like=True, dict=True):
     first: datetime
     last: datetime
     labels: dict[str, str] = field(default_factory=dict)
-    captures: dict[str, Gathered] = field(default_factory=dict)
+    captures: dict[str, FieldStats] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
-    outer: list[Stamped] = field(default_factory=list)  # the earliest and the latest events, by time
-    cells: Cells | None = None  # when they happened, for windows over them; None where nobody asks
+    outer: list[EventTime] = field(default_factory=list)  # the earliest and the latest events, by time
+    cells: TimeHistogram | None = None  # when they happened, for windows over them; None where nobody asks
 
-    def merge(self, *others: Tally) -> None:
+    def merge(self, *others: Aggregate) -> None:
         """Add everything `others` counted."""
         for other in others:
             self._add(other)
         self._came_from(source for other in others for source in other.sources)
         self._bound(sorted({*self.outer, *chain.from_iterable(other.outer for other in others)}))
 
-    def _add(self, other: Tally) -> None:
+    def _add(self, other: Aggregate) -> None:
         self.count += other.count
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
         self._agree(other.labels)
         for name, gathered in other.captures.items():
-            self.captures.setdefault(name, Gathered()).merge(gathered)
+            self.captures.setdefault(name, FieldStats()).merge(gathered)
         if self.cells is not None and other.cells is not None:
             self.cells.merge(other.cells)
 
@@ -158,14 +158,14 @@ class Tally(Struct, array_like=True, dict=True):
     def _came_from(self, sources: Iterable[str]) -> None:
         self.sources = sorted({*self.sources, *sources})[:MAX_SOURCES]
 
-    def _bound(self, some: list[Stamped]) -> None:
+    def _bound(self, some: list[EventTime]) -> None:
         """Take the outermost of events that are given in order of time, each once."""
         self.outer = some if len(some) <= 2 * MAX_EVENTS else [*some[:MAX_EVENTS], *some[-MAX_EVENTS:]]
 
 
-def gathered(stamped: Sequence[tuple[datetime, Value]]) -> Gathered:
+def gathered(stamped: Sequence[tuple[datetime, Value]]) -> FieldStats:
     """Return what was captured under one name, given in order of time."""
-    made = Gathered(_earliest(stamped))
+    made = FieldStats(_earliest(stamped))
     figures = [(at, value) for at, value in stamped if not isinstance(value, str)]
     if figures:
         numbers = [number for _, number in figures]
@@ -187,12 +187,12 @@ def _earliest(stamped: Iterable[tuple[datetime, Value]]) -> list[tuple[datetime,
     return sorted(((at, value) for value, at in first.items()), key=lambda each: (each[0], str(each[1])))[:MAX_VALUES]
 
 
-def tally(occurrences: Iterable[Occurrence], timed: bool = False) -> Tally:
+def tally(occurrences: Iterable[Occurrence], timed: bool = False) -> Aggregate:
     """Return the sum of `occurrences`, with their cells if `timed`. Raises ValueError when there are none."""
     ordered = sorted(occurrences, key=when)
     if not ordered:
         raise ValueError("nothing to sum up")
-    made = Tally(len(ordered), ordered[0].at, ordered[-1].at, dict(ordered[0].labels))
+    made = Aggregate(len(ordered), ordered[0].at, ordered[-1].at, dict(ordered[0].labels))
     captured: dict[str, list[tuple[datetime, Value]]] = {}
     for each in ordered:
         for name, value in each.captures.items():
@@ -206,19 +206,19 @@ def tally(occurrences: Iterable[Occurrence], timed: bool = False) -> Tally:
     return made
 
 
-def total(parts: Iterable[Occurrence | Tally]) -> Tally:
+def total(parts: Iterable[Occurrence | Aggregate]) -> Aggregate:
     """Return the sum of single occurrences and earlier sums. Raises ValueError when there are none."""
     every = list(parts)
     singles = [part for part in every if isinstance(part, Occurrence)]
-    sums = [part for part in every if isinstance(part, Tally)]
+    sums = [part for part in every if isinstance(part, Aggregate)]
     if not sums:
         return tally(singles)
     first, *others = [*([tally(singles)] if singles else []), *sums]
     return added(first, *others)
 
 
-def added(first: Tally, *others: Tally, timed: bool = False) -> Tally:
+def added(first: Aggregate, *others: Aggregate, timed: bool = False) -> Aggregate:
     """Return the sum of tallies, which stay as they are; with their cells if `timed`."""
-    made = Tally(0, first.first, first.last, dict(first.labels), cells=Cells() if timed else None)
+    made = Aggregate(0, first.first, first.last, dict(first.labels), cells=TimeHistogram() if timed else None)
     made.merge(first, *others)
     return made

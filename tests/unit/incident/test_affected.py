@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.incident import MemoryLedger, group
+from engine.incident.affected import AffectedAlerts, ties
 from engine.incident.links import link
-from engine.incident.vicinity import Vicinity, ties
-from engine.model.incidents import EVER, Alert, Capture, Incident, Key, Roster, Sight, Verdict, sight
+from engine.model.incidents import EVER, Alert, AlertInterval, AlertKey, Capture, Incident, Roster, Verdict, sight
 from tests.rulepack.playing import plan
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ class Asked(MemoryLedger):
         super().__init__()
         self.asked: list[set[str] | None] = []
 
-    def alerts(self, scope: str, seen: Collection[Sight] | None = None) -> Mapping[Key, tuple[Alert, ...]]:
+    def alerts(self, scope: str, seen: Collection[AlertInterval] | None = None) -> Mapping[AlertKey, tuple[Alert, ...]]:
         self.asked.append(None if seen is None else {each.key[1] for each in seen})
         return super().alerts(scope, seen)
 
@@ -57,18 +57,18 @@ def test_one_entity_after_the_other_is_no_chain_however_long_it_gets() -> None:
     for n in range(30):
         revisions(ledger, verdict("broker-disk-full", 5 * n, broker=str(n % 15)))
     kept = [sight(alert) for alerts in ledger.alerts("prod").values() for alert in alerts]
-    around = Vicinity(kept, ties(plan())).around(kept[-1:])
+    around = AffectedAlerts(kept, ties(plan())).around(kept[-1:])
     assert {each.key for each in around} == {kept[-1].key}
 
 
 def test_what_may_be_linked_is_near_on_both_sides_by_time_and_by_the_names_that_both_have() -> None:
-    def near(one: Sight, other: Sight) -> bool:
-        around = {each: Vicinity([one, other], ties(plan())).around([each]) for each in (one, other)}
+    def near(one: AlertInterval, other: AlertInterval) -> bool:
+        around = {each: AffectedAlerts([one, other], ties(plan())).around([each]) for each in (one, other)}
         assert (other in around[one]) == (one in around[other])
         return other in around[one]
 
-    def at(rule: str, minute: float, until: datetime | None = EVER, **names: str) -> Sight:
-        return Sight(("prod", rule, tuple(names.items())), NOON + timedelta(minutes=minute), until)
+    def at(rule: str, minute: float, until: datetime | None = EVER, **names: str) -> AlertInterval:
+        return AlertInterval(("prod", rule, tuple(names.items())), NOON + timedelta(minutes=minute), until)
 
     known = [tie for each in ties(plan()).outward.values() for tie in each]
     pairs = Counter(frozenset((tie.first, tie.second)) for tie in known)
@@ -114,7 +114,7 @@ ALERTS = st.builds(
 
 
 def made(rule: str, broker: str, at: datetime, lasts: int | None, severity: str, dated: bool, node: str | None) -> Alert:
-    key: Key = ("prod", rule, (("broker", broker), ("cluster", "prod")))
+    key: AlertKey = ("prod", rule, (("broker", broker), ("cluster", "prod")))
     over = None if lasts is None else at + timedelta(minutes=lasts)
     captures = {name: Capture((node,)) for name in NAMES} if node else {}
     return Alert(
@@ -137,7 +137,7 @@ def test_whatever_is_linked_is_near(alerts: list[Alert]) -> None:
     links = link(alerts, plan())
     causes = [(symptom, cause) for symptom, others in links.others.items() for cause in (links.parent[symptom], *others)]
     seen = [sight(alert) for alert in alerts]
-    vicinity = Vicinity(seen, ties(plan()))
+    vicinity = AffectedAlerts(seen, ties(plan()))
     near = {one: vicinity.around([one]) for one in seen}
     for one, other in (*causes, *links.same, *links.stage):
         assert seen[other] in near[seen[one]]

@@ -12,7 +12,7 @@ import pytest
 from connectors.memory import MemoryReceiver
 from engine.clock import SteadyClock
 from engine.deliver import Notifier, Policy, on_a_thread
-from engine.model.notifications import Notification, Receipt, State
+from engine.model.notifications import DeliveryState, Notification, Receipt
 from engine.model.routes import Route, Timings
 from engine.store import Store
 from tests.unit.deliver.scene import Scene
@@ -25,8 +25,8 @@ WITHIN_S = 20
 class Hanging(MemoryReceiver):
     """Answers when it is let go; remembers how many were in it at once."""
 
-    def __init__(self, lane: str = "") -> None:
-        super().__init__(lane=lane)
+    def __init__(self, rate_limit_key: str = "") -> None:
+        super().__init__(rate_limit_key=rate_limit_key)
         self.entered, self.go, self.inside, self.most = threading.Event(), threading.Event(), 0, 0
 
     def deliver(self, notification: Notification) -> Receipt:
@@ -89,14 +89,14 @@ def test_what_changes_while_it_is_being_told_is_told_afterwards(store: Store, sl
     assert slow.entered.wait(WITHIN_S)
     scene.put(revision=2, status="resolved")
     telling.step()
-    assert store.outbox().entries()["slow", "inc-1"].state is State.SENDING
+    assert store.outbox().entries()["slow", "inc-1"].state is DeliveryState.SENDING
     slow.go.set()
     until(lambda: telling.step() >= 0 and len(slow.told) == 2)
     assert told(slow) == [("inc-1", 1), ("inc-1", 2)]
 
 
 def test_receivers_of_one_channel_share_its_lane(store: Store) -> None:
-    slow, other = Hanging(lane="channel"), MemoryReceiver(lane="channel")
+    slow, other = Hanging(rate_limit_key="channel"), MemoryReceiver(rate_limit_key="channel")
     telling = notifier(store, slow, other)
     Scene(store, {}).put()
     until(lambda: telling.step() >= 0 and slow.entered.is_set())
@@ -133,7 +133,7 @@ def test_an_attempt_under_way_is_taken_up_before_the_loop_ends(store: Store, slo
     slow.go.set()
     loop.join(WITHIN_S)
     assert not loop.is_alive()
-    assert store.outbox().entries()["slow", "inc-1"].state is State.DELIVERED
+    assert store.outbox().entries()["slow", "inc-1"].state is DeliveryState.DELIVERED
 
 
 def test_a_run_that_ends_waits_for_what_is_under_way(store: Store, slow: Hanging) -> None:
