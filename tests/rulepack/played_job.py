@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -161,8 +161,6 @@ def _reach(moment: str, killed_at: str) -> None:
 
 
 def _cut_off(batch: Callable[..., Any]) -> Callable[..., Any]:
-    from contextlib import contextmanager
-
     @contextmanager
     def cut(*args: Any) -> Any:
         with batch(*args) as ledger:

@@ -59,10 +59,11 @@ EVENTS = (  # {id}: the broker, {peer}: another one, {n}: never the same; as Kaf
     "ERROR [members-{k}|task-0] Error encountered in task members-{k}-0. Executing stage 'VALUE_CONVERTER' with class "
     "'org.apache.kafka.connect.json.JsonConverter', where consumed record is {{topic='members.{k}', partition=2, offset={n}, "
     "timestamp=1719675572104, timestampType=CreateTime}}. (org.apache.kafka.connect.runtime.errors.LogReporter:66)\n"
-    "org.apache.kafka.connect.errors.DataException: Converting byte[] to Kafka Connect data failed due to serialization error: {n}\n"
+    "org.apache.kafka.connect.errors.DataException: Converting byte[] to Kafka Connect data failed due to serialization "
+    "error: {n}\n"
     "\tat org.apache.kafka.connect.json.JsonConverter.toConnectData(JsonConverter.java:{n})\n"
-    "Caused by: org.apache.kafka.common.errors.SerializationException: com.fasterxml.jackson.core.JsonParseException: Unexpected "
-    "character ('S' (code 83)): was expecting double-quote to start field name ({n})\n"
+    "Caused by: org.apache.kafka.common.errors.SerializationException: com.fasterxml.jackson.core.JsonParseException: "
+    "Unexpected character ('S' (code 83)): was expecting double-quote to start field name ({n})\n"
     ' at [Source: (byte[])"{{SIGN_UP, "accountId":{n}}}"; line: 1, column: 3]',
 )
 
@@ -107,8 +108,8 @@ class Reading:
             self.losses += [loss for loss in group.exceptions if isinstance(loss, DataLoss)]
 
 
-class RunHistories(FileHistories):
-    """One history. Event time goes on with what is written; the wall clock, which ticks are made of, also jumps."""
+class BrokerHistories(FileHistories):
+    """The logs are those of three brokers. Event time goes on with what is written."""
 
     half_chars = 30  # more than the stamp
 
@@ -116,25 +117,9 @@ class RunHistories(FileHistories):
         super().__init__()
         self.chance = Random(0)
         self.passed_s = 0.0
-        self.jumped_s = 0.0
-        self.first_reading: dict[str, RawLine] = {}
-        (self.root / "job").mkdir()
-        self.job = PlayedJob(self.root / "job", (str(self.logs),), plan(), self.clocks, self.ticking, self.chance)
-        self.reader = Reading(self.job)  # type: ignore[assignment]
-
-    def teardown(self) -> None:
-        try:
-            super().teardown()
-        finally:
-            self.job.kill()
-
-    # --- what brokers print ----------------------------------------------------------------------------------------------
 
     def now(self) -> datetime:
         return BEGIN + timedelta(seconds=self.passed_s)
-
-    def ticking(self) -> SteadyClock:
-        return SteadyClock(lambda: self.now() + timedelta(seconds=self.jumped_s), lambda: self.passed_s)
 
     def line(self, log: str) -> str:
         return self.event(log, self.chance.choice(EVENTS))
@@ -158,6 +143,38 @@ class RunHistories(FileHistories):
         writer.finish()
         writer.write(self.event(log, _HEARTBEAT) + "\n")
 
+    def end(self) -> None:
+        """Let everything that was open end: no log holds up any longer what is judged in a scan."""
+        self.passed_s += 10 * 3600
+        for log in LOGS:
+            self.reopen(log)
+        for _ in range(2):
+            self.passed_s += 60
+            for log in LOGS:
+                self.beat(log)
+        for writer in self.writers.values():
+            writer.close()
+
+
+class RunHistories(BrokerHistories):
+    """One history of logs and job. The wall clock, which ticks are made of, also jumps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jumped_s = 0.0
+        self.first_reading: dict[str, RawLine] = {}
+        (self.root / "job").mkdir()
+        self.job = PlayedJob(self.root / "job", (str(self.logs),), plan(), self.clocks, self.ticking, self.chance)
+        self.reader = Reading(self.job)  # type: ignore[assignment]
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            self.job.kill()
+
+    # --- what is printed -----------------------------------------------------------------------------------------------
+
     @initialize(lines=st.integers(0, 5), look=st.sampled_from([True, True, True, False]), seed=st.integers(0, 10_000))
     def begin(self, lines: int, look: bool, seed: int) -> None:
         self.chance.seed(seed)
@@ -179,6 +196,9 @@ class RunHistories(FileHistories):
                 self.trigger(None)
 
     # --- clocks, and the job -----------------------------------------------------------------------------------------------
+
+    def ticking(self) -> SteadyClock:
+        return SteadyClock(lambda: self.now() + timedelta(seconds=self.jumped_s), lambda: self.passed_s)
 
     @rule(seconds=st.integers(-400_000, 400_000), stays=st.booleans())
     def wall_clock_jumps(self, seconds: int, stays: bool = False) -> None:
@@ -232,16 +252,8 @@ class RunHistories(FileHistories):
     # --- what must hold --------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Let everything that was open end, and run once more to the end of what there is."""
-        self.passed_s += 10 * 3600
-        for log in LOGS:
-            self.reopen(log)  # a log that nobody writes would hold up what is judged in a scan
-        for _ in range(2):
-            self.passed_s += 60
-            for log in LOGS:
-                self.beat(log)
-        for writer in self.writers.values():
-            writer.close()
+        """Run once more, to the end of what there is."""
+        self.end()
         self.job.restart(bounded=True)
         for _ in range(30):
             before = self.reader.offset
