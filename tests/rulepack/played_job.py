@@ -1,8 +1,8 @@
 """A job without Java: the planner, the workers' reading, the keyed state and the store are those of `tocsin run`, called one
-after the other as Spark calls them, and each can be the last that is done before a kill.
+after the other as Spark does, and each can be the last that is done before a kill.
 
-What outlives a kill is what outlives it under Spark: the plans and commits of batches in the checkpoint, the state as text after
-each batch, and the store.
+What outlives a kill is what outlives it under Spark: the plans and commits of batches in the checkpoint, the state as text
+after each batch, and the store.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random histories of logs and of the whole job: what `run` has found in the end is what `scan` finds in the lines that were read.
+"""Random histories of logs and of the whole job: what `run` has found in the end is what `scan` finds in what was read.
 
 See FileHistories for what happens to the files, and for the proof that each line is read once or its loss is recorded. Here the
 lines are those of three brokers, the job is the one of `tocsin run` without Java, and it is killed at any moment of a batch.
@@ -42,19 +42,22 @@ _HEARTBEAT = (
 )
 EVENTS = (  # {id}: the broker, {peer}: another one, {n}: never the same; as Kafka and Kafka Connect print them
     _HEARTBEAT,
-    "INFO [ProducerStateManager partition=payments-{k}] Writing producer snapshot at offset {n} (kafka.log.ProducerStateManager)",
-    "INFO [Partition orders-{k} broker={id}] Shrinking ISR from 1,2,3 to {id}. Leader: (highWatermark: {n}, endOffset: {n}). Out of "
-    "sync replicas: (brokerId: {peer}, endOffset: {n}). (kafka.cluster.Partition)",
+    "INFO [ProducerStateManager partition=payments-{k}] Writing producer snapshot at offset {n} "
+    "(kafka.log.ProducerStateManager)",
+    "INFO [Partition orders-{k} broker={id}] Shrinking ISR from 1,2,3 to {id}. Leader: (highWatermark: {n}, endOffset: {n}). "
+    "Out of sync replicas: (brokerId: {peer}, endOffset: {n}). (kafka.cluster.Partition)",
     "INFO [Partition orders-{k} broker={id}] Expanding ISR from {id} to {id},{peer} for offset {n} (kafka.cluster.Partition)",
     "WARN [ReplicaFetcher replicaId={id}, leaderId={peer}, fetcherId=0] Connection to node {peer} "
     "(kafka-{peer}/10.0.0.{peer}:9092) could not be established. Broker may not be available. "
     "(org.apache.kafka.clients.NetworkClient {n})",
-    "ERROR [ReplicaManager broker={id}] Error processing append operation on partition invoices-{k} (kafka.server.ReplicaManager)\n"
+    "ERROR [ReplicaManager broker={id}] Error processing append operation on partition invoices-{k} "
+    "(kafka.server.ReplicaManager)\n"
     "org.apache.kafka.common.errors.RecordTooLargeException: The record batch size in the append to invoices-{k} is {n} bytes "
     "which exceeds the maximum configured value of 1048588.",
-    "ERROR [ReplicaManager broker={id}] Error processing append operation on partition orders-{k} (kafka.server.ReplicaManager)\n"
-    "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set({id}) is insufficient to satisfy "
-    "the min.isr requirement of 2 for partition orders-{k} ({n})\n"
+    "ERROR [ReplicaManager broker={id}] Error processing append operation on partition orders-{k} "
+    "(kafka.server.ReplicaManager)\n"
+    "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set({id}) is insufficient to "
+    "satisfy the min.isr requirement of 2 for partition orders-{k} ({n})\n"
     "\tat kafka.cluster.Partition.appendRecordsToLeader(Partition.scala:{n})",
     "ERROR [members-{k}|task-0] Error encountered in task members-{k}-0. Executing stage 'VALUE_CONVERTER' with class "
     "'org.apache.kafka.connect.json.JsonConverter', where consumed record is {{topic='members.{k}', partition=2, offset={n}, "

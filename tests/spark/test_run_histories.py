@@ -1,4 +1,4 @@
-"""`tocsin run` as a process, killed with -9 while its logs are rotated: in the end it has found what a scan of all of them finds.
+"""`tocsin run` as a process, killed with -9 while its logs are rotated: in the end it has found what a scan of them finds.
 
 Nothing that happens to the logs here takes a line away, so nothing may be lost. tests/rulepack/test_run_histories.py has many
 more histories, losses among them, without Java.
