@@ -1,8 +1,8 @@
 """A job without Java: the planner, the workers' reading, the keyed state and the store are those of `tocsin run`, called one
-after the other as Spark calls them, and each can be the last that is done before a kill.
+after the other as Spark does, and each can be the last that is done before a kill.
 
-What outlives a kill is what outlives it under Spark: the plans and commits of batches in the checkpoint, the state as text after
-each batch, and the store.
+What outlives a kill is what outlives it under Spark: the plans and commits of batches in the checkpoint, the state as text
+after each batch, and the store.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -161,8 +161,6 @@ def _reach(moment: str, killed_at: str) -> None:
 
 
 def _cut_off(batch: Callable[..., Any]) -> Callable[..., Any]:
-    from contextlib import contextmanager
-
     @contextmanager
     def cut(*args: Any) -> Any:
         with batch(*args) as ledger:

@@ -1,4 +1,4 @@
-"""Random histories of logs and of the whole job: what `run` has found in the end is what `scan` finds in the lines that were read.
+"""Random histories of logs and of the whole job: what `run` has found in the end is what `scan` finds in what was read.
 
 See FileHistories for what happens to the files, and for the proof that each line is read once or its loss is recorded. Here the
 lines are those of three brokers, the job is the one of `tocsin run` without Java, and it is killed at any moment of a batch.
@@ -42,27 +42,31 @@ _HEARTBEAT = (
 )
 EVENTS = (  # {id}: the broker, {peer}: another one, {n}: never the same; as Kafka and Kafka Connect print them
     _HEARTBEAT,
-    "INFO [ProducerStateManager partition=payments-{k}] Writing producer snapshot at offset {n} (kafka.log.ProducerStateManager)",
-    "INFO [Partition orders-{k} broker={id}] Shrinking ISR from 1,2,3 to {id}. Leader: (highWatermark: {n}, endOffset: {n}). Out of "
-    "sync replicas: (brokerId: {peer}, endOffset: {n}). (kafka.cluster.Partition)",
+    "INFO [ProducerStateManager partition=payments-{k}] Writing producer snapshot at offset {n} "
+    "(kafka.log.ProducerStateManager)",
+    "INFO [Partition orders-{k} broker={id}] Shrinking ISR from 1,2,3 to {id}. Leader: (highWatermark: {n}, endOffset: {n}). "
+    "Out of sync replicas: (brokerId: {peer}, endOffset: {n}). (kafka.cluster.Partition)",
     "INFO [Partition orders-{k} broker={id}] Expanding ISR from {id} to {id},{peer} for offset {n} (kafka.cluster.Partition)",
     "WARN [ReplicaFetcher replicaId={id}, leaderId={peer}, fetcherId=0] Connection to node {peer} "
     "(kafka-{peer}/10.0.0.{peer}:9092) could not be established. Broker may not be available. "
     "(org.apache.kafka.clients.NetworkClient {n})",
-    "ERROR [ReplicaManager broker={id}] Error processing append operation on partition invoices-{k} (kafka.server.ReplicaManager)\n"
+    "ERROR [ReplicaManager broker={id}] Error processing append operation on partition invoices-{k} "
+    "(kafka.server.ReplicaManager)\n"
     "org.apache.kafka.common.errors.RecordTooLargeException: The record batch size in the append to invoices-{k} is {n} bytes "
     "which exceeds the maximum configured value of 1048588.",
-    "ERROR [ReplicaManager broker={id}] Error processing append operation on partition orders-{k} (kafka.server.ReplicaManager)\n"
-    "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set({id}) is insufficient to satisfy "
-    "the min.isr requirement of 2 for partition orders-{k} ({n})\n"
+    "ERROR [ReplicaManager broker={id}] Error processing append operation on partition orders-{k} "
+    "(kafka.server.ReplicaManager)\n"
+    "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set({id}) is insufficient to "
+    "satisfy the min.isr requirement of 2 for partition orders-{k} ({n})\n"
     "\tat kafka.cluster.Partition.appendRecordsToLeader(Partition.scala:{n})",
     "ERROR [members-{k}|task-0] Error encountered in task members-{k}-0. Executing stage 'VALUE_CONVERTER' with class "
     "'org.apache.kafka.connect.json.JsonConverter', where consumed record is {{topic='members.{k}', partition=2, offset={n}, "
     "timestamp=1719675572104, timestampType=CreateTime}}. (org.apache.kafka.connect.runtime.errors.LogReporter:66)\n"
-    "org.apache.kafka.connect.errors.DataException: Converting byte[] to Kafka Connect data failed due to serialization error: {n}\n"
+    "org.apache.kafka.connect.errors.DataException: Converting byte[] to Kafka Connect data failed due to serialization "
+    "error: {n}\n"
     "\tat org.apache.kafka.connect.json.JsonConverter.toConnectData(JsonConverter.java:{n})\n"
-    "Caused by: org.apache.kafka.common.errors.SerializationException: com.fasterxml.jackson.core.JsonParseException: Unexpected "
-    "character ('S' (code 83)): was expecting double-quote to start field name ({n})\n"
+    "Caused by: org.apache.kafka.common.errors.SerializationException: com.fasterxml.jackson.core.JsonParseException: "
+    "Unexpected character ('S' (code 83)): was expecting double-quote to start field name ({n})\n"
     ' at [Source: (byte[])"{{SIGN_UP, "accountId":{n}}}"; line: 1, column: 3]',
 )
 
@@ -107,8 +111,8 @@ class Reading:
             self.losses += [loss for loss in group.exceptions if isinstance(loss, DataLoss)]
 
 
-class RunHistories(FileHistories):
-    """One history. Event time goes on with what is written; the wall clock, which ticks are made of, also jumps."""
+class BrokerHistories(FileHistories):
+    """The logs are those of three brokers. Event time goes on with what is written."""
 
     half_chars = 30  # more than the stamp
 
@@ -116,25 +120,9 @@ class RunHistories(FileHistories):
         super().__init__()
         self.chance = Random(0)
         self.passed_s = 0.0
-        self.jumped_s = 0.0
-        self.first_reading: dict[str, RawLine] = {}
-        (self.root / "job").mkdir()
-        self.job = PlayedJob(self.root / "job", (str(self.logs),), plan(), self.clocks, self.ticking, self.chance)
-        self.reader = Reading(self.job)  # type: ignore[assignment]
-
-    def teardown(self) -> None:
-        try:
-            super().teardown()
-        finally:
-            self.job.kill()
-
-    # --- what brokers print ----------------------------------------------------------------------------------------------
 
     def now(self) -> datetime:
         return BEGIN + timedelta(seconds=self.passed_s)
-
-    def ticking(self) -> SteadyClock:
-        return SteadyClock(lambda: self.now() + timedelta(seconds=self.jumped_s), lambda: self.passed_s)
 
     def line(self, log: str) -> str:
         return self.event(log, self.chance.choice(EVENTS))
@@ -158,6 +146,38 @@ class RunHistories(FileHistories):
         writer.finish()
         writer.write(self.event(log, _HEARTBEAT) + "\n")
 
+    def end(self) -> None:
+        """Let everything that was open end: no log holds up any longer what is judged in a scan."""
+        self.passed_s += 10 * 3600
+        for log in LOGS:
+            self.reopen(log)
+        for _ in range(2):
+            self.passed_s += 60
+            for log in LOGS:
+                self.beat(log)
+        for writer in self.writers.values():
+            writer.close()
+
+
+class RunHistories(BrokerHistories):
+    """One history of logs and job. The wall clock, which ticks are made of, also jumps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jumped_s = 0.0
+        self.first_reading: dict[str, RawLine] = {}
+        (self.root / "job").mkdir()
+        self.job = PlayedJob(self.root / "job", (str(self.logs),), plan(), self.clocks, self.ticking, self.chance)
+        self.reader = Reading(self.job)  # type: ignore[assignment]
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            self.job.kill()
+
+    # --- what is printed -----------------------------------------------------------------------------------------------
+
     @initialize(lines=st.integers(0, 5), look=st.sampled_from([True, True, True, False]), seed=st.integers(0, 10_000))
     def begin(self, lines: int, look: bool, seed: int) -> None:
         self.chance.seed(seed)
@@ -179,6 +199,9 @@ class RunHistories(FileHistories):
                 self.trigger(None)
 
     # --- clocks, and the job -----------------------------------------------------------------------------------------------
+
+    def ticking(self) -> SteadyClock:
+        return SteadyClock(lambda: self.now() + timedelta(seconds=self.jumped_s), lambda: self.passed_s)
 
     @rule(seconds=st.integers(-400_000, 400_000), stays=st.booleans())
     def wall_clock_jumps(self, seconds: int, stays: bool = False) -> None:
@@ -232,16 +255,8 @@ class RunHistories(FileHistories):
     # --- what must hold --------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Let everything that was open end, and run once more to the end of what there is."""
-        self.passed_s += 10 * 3600
-        for log in LOGS:
-            self.reopen(log)  # a log that nobody writes would hold up what is judged in a scan
-        for _ in range(2):
-            self.passed_s += 60
-            for log in LOGS:
-                self.beat(log)
-        for writer in self.writers.values():
-            writer.close()
+        """Run once more, to the end of what there is."""
+        self.end()
         self.job.restart(bounded=True)
         for _ in range(30):
             before = self.reader.offset
