@@ -42,7 +42,7 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     _items(page, "Minor", [_minor(i) for i in minor], width)
     _items(page, "Unknown", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown], width)
     _draft(page, triage)
-    _items(page, "NotEvaluated", [_blind(b) for b in triage.blind], width)
+    _items(page, "Blind", [_blind(b) for b in triage.blind], width)
     _items(page, "Aside", [each.sentence for each in triage.quarantined], width)
     _items(page, "Note", list(triage.notes), width)
     return page

@@ -292,7 +292,13 @@ class _Batches:
 
     def judge_anew(self) -> None:
         """Let incidents be what these rules make of the alerts there are; nothing changes where they were decided by them."""
-        if revisions := self._patiently(NO_BATCH, self._regrouped):
+        try:
+            revisions = self._patiently(NO_BATCH, self._regrouped)
+        except StoreAway:
+            if not self._job.stop.is_set():
+                raise
+            return
+        if revisions:
             self._job.on_batch(BatchReport(NO_BATCH, 0, len({incident.id for incident in revisions}), tuple(_ended(revisions))))
 
     def _regrouped(self) -> Sequence[Incident]:

@@ -62,6 +62,7 @@ def site(tmp_path: Path) -> Installation:
     return Installation(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the page's commands need sqlite3")
 def test_a_store_that_was_backed_up_while_the_run_went_on_is_restored_alone(site: Installation) -> None:
     site.greet("Ann")
@@ -86,6 +87,7 @@ def test_a_store_that_was_backed_up_while_the_run_went_on_is_restored_alone(site
     assert site.once()[:2] == (0, [])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the page's commands need sqlite3")
 def test_store_and_checkpoint_restored_together_go_on_from_their_time(site: Installation) -> None:
     site.greet("Ann")

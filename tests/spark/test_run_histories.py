@@ -28,7 +28,7 @@ from tests.servers.test_kill import Place, running, until
 WRITTEN = ("app.log", "other.log")  # who opened the file behind a link that was switched before anybody looked, nobody can know
 WITHIN_S = 240
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 
 @pytest.fixture
@@ -121,6 +121,7 @@ def played(seed: int, lives: int, history: BrokerHistories, folder: Path) -> Non
         assert found(store.incidents())
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_run_that_is_killed_while_logs_are_rotated_finds_what_a_scan_finds(
     history: BrokerHistories, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -33,7 +33,7 @@ _LANGUAGES = (
     r"토큰|トークン|令牌|токен|(?:verification|one[ \-]time|otp)[ _\-]?code|인증번호|验证码|驗證碼|認証コード|確認コード"
 )
 _ADDRESSES = (
-    r"://[^\s\"'<>]*@|@(?:tcp6?|udp|unix|cloudsql\w*)\(|jdbc:oracle|sqlplus|sqlldr|expdp|impdp|rman\s|"
+    r"://[^\s\"'<>]*@|@(?:tcp\w*|udp|unix|cloudsql\w*)\(|jdbc:oracle|sqlplus|sqlldr|expdp|impdp|rman\s|"
     r"(?:hooks\.|webhook|/hooks?/|discord|chat\.googleapis|api\.telegram|maker\.ifttt|hc-ping|/open-apis/|/robot/|cgi-bin|logic\.azure|"
     r"events\.pagerduty|opsgenie|victorops)|[?&;](?:sig|sign|q-sign\w*|x-(?:amz|goog|oss|cos|obs|ms)-\w+|key|code|auth|apikey|k|hmac|ossaccesskeyid|"
     r"googleaccessid|access_?key\w*)="
@@ -50,7 +50,7 @@ _SHAPES = (
     r"[0-9a-f]{32}-us|dapi|dkea|hf_|api_org_|r[0-9]_|gsk_|xai-|pplx-|nr[a-z]{2}-|at(?:att|bb|ctt)|lin_api|ntn_|figd_|pmak-|hv[sbr]\.|"
     r"dp\.[a-z]|gl(?:sa|c)_|sntry|shp[a-z]{2,3}_|sq[0-9]|eaaa|pscale_|hrku-|age-|sbp_|mdb_sa|pul-|bkua_|ccipat|akcp|cmvmdgtu|flyv|tskey-|"
     r"dt[0-9]c|[0-9]{8,10}:|[mno][\w\-]{23,25}\.[\w\-]{6}\.|cflt|eyj|sk-[\w\-]{16})|\w{30}nral|atlasv|[0-9]q~|-----? ?begin|"
-    r"\$(?:apr1|[0-9][abxy]?|sha1|y|gy|argon2\w*)\$|pbkdf2_|\{s?sha[0-9]*\}"
+    r"\$(?:apr[0-9]|[0-9][abxy]?|sha[0-9]?|y|gy|argon\w*)\$|pbkdf[0-9]_|\{s?sha[0-9]*\}"
 )
 _SCRAM = r"\b[sv]=[a-z0-9+/]{6}|,p=[a-z0-9+/]"
 _NUMBERS = (

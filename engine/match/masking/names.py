@@ -50,10 +50,11 @@ _NEUTRAL_TAIL = expression(
 )
 
 # the names that a text may hold, with whatever is around the words
-NAME = (
+WORD = (
     rf"[\w.\-]*(?:{_KEYWORD}|{_SECRET}|{_TOKENS}|{_INFO}|(?:\b|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|"
-    r"otp|cvv|cvc|clave)\b|_(?:pass|pw|sig|sas|pin|otp))[\w.\-]*(?:\[[^\]\s]*\])?"
+    r"otp|cvv|cvc|clave)\b|_(?:pass|pw|sig|sas|pin|otp))[\w.\-]*"
 )
+NAME = rf"{WORD}(?:\[[^\]\s]*\])?"  # with an index behind it
 
 # Kafka prints what it hides as [hidden], and an unset secret as null: both are worth reading
 _NOTHING = expression(

@@ -43,7 +43,7 @@ _TUPLE = expression(
     rf"(?:{QUOTE})([^\"'\n]+)(?:{QUOTE})(?:>>)?[ \t]*[)}}]",
     nocase=True,
 )
-_BRACKETED = expression(rf"({names.NAME})([ \t]*)[(<\[「『]([^\s()<>\[\]「」『』]{{4,}})[)>\]」』]", nocase=True)
+_BRACKETED = expression(rf"({names.WORD})([ \t]*)[(<\[「『]([^\s()<>\[\]「」『』]{{4,}})[)>\]」』]", nocase=True)
 _ABSENT = (b"specified", b"given", b"provided", b"expected", b"allowed")
 _STRIPPED = b"\"'`\\[]"
 _DIGITS = expression(r"-?[0-9]{1,5}")
