@@ -1,4 +1,4 @@
-"""Sends what is due: the most severe first, one after another for a rate limit key, floods in a digest; takes up the outcome."""
+"""Sends what is due: the most severe first, one at a time for a rate limit key, floods in a digest; takes up the outcome."""
 
 from __future__ import annotations
 
