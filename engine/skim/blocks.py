@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Set
 from datetime import datetime
+from functools import lru_cache
 
 import numpy as np
 from msgspec import Struct
@@ -22,6 +23,7 @@ from engine.skim.lines import Flags, Lines, Numbers
 _GAP_US = int(SEEN_GAP_S * 1_000_000)
 Words = tuple[bytes, ...]  # what is said, in several places together where it is several things, and where
 _NAME = re.compile(rb"[A-Za-z0.$]+")  # words, loggers and threads, with their digits put to 0
+_REMEMBERED_BYTES = 256  # of the beginning of a line: more than any header takes
 _WIDEST = 4  # bytes of UTF-8 that one byte of a searched text may stand for
 
 
@@ -67,7 +69,8 @@ class Blocks(Struct, frozen=True):
         alike = self.lines.alike
         end = alike.find(b"\n", at + start)
         line = alike[at : end if end >= 0 else len(alike)].rstrip()
-        return _NAME.sub(b"a", line[:start]), line[line.rfind(b"(") :] if line.endswith(b")") else b""
+        shape = _shape if start <= _REMEMBERED_BYTES else _shape.__wrapped__
+        return shape(line[:start]), line[line.rfind(b"(") :] if line.endswith(b")") else b""
 
     def lines_in(self, some: Flags) -> Flags:
         """Return which lines are in the blocks `some`, or before the first."""
@@ -116,3 +119,9 @@ class Blocks(Struct, frozen=True):
         lines = np.diff(np.append(self.heads, len(self.lines)))
         bytes_ = np.diff(np.append(self.lines.starts[self.heads], len(self.lines.text)))
         return (lines > BLOCK_LINES) | (bytes_ > BLOCK_BYTES // _WIDEST)
+
+
+@lru_cache(maxsize=1024)
+def _shape(beginning: bytes) -> bytes:
+    """Return the beginning of a line, digits put to 0, without its words; a log has few of them."""
+    return _NAME.sub(b"a", beginning)
