@@ -153,7 +153,7 @@ def _events(lines: Sequence[RawLine], conceal: bool) -> Iterator[tuple[str, str,
 def test_logs_with_secrets_that_no_batch_cuts_say_exactly_what_they_say() -> None:
     """Their last event is open all the same."""
     logs = logs_with_secrets()
-    assert len(logs) > 20
+    assert len(logs) >= 20
     for name, lines in logs:
         data = b"".join(line.value + b"\n" for line in lines)
         for settle in (False, True):
