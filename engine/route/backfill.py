@@ -9,6 +9,7 @@ from engine.model.incidents import Incident, Symptom
 from engine.model.notifications import DIGEST_RULE
 from engine.model.phrases import lasting
 from engine.model.rules import SEVERITIES
+from engine.route.standing_in import standing_for
 
 
 def is_backfill(incident: Incident, known_at: datetime, max_age_s: float) -> bool:
@@ -22,31 +23,17 @@ def is_backfill(incident: Incident, known_at: datetime, max_age_s: float) -> boo
 
 
 def digest(id: str, members: Sequence[Incident], max_age_s: float) -> Incident:
-    """Return the incident that stands for `members` (at least one): the open and severe ones first among its symptoms.
-
-    It is as severe as the worst of those that are still open, and info when none is.
-    """
-    ordered = sorted(members, key=_urgency)
-    still_open = [incident.severity for incident in ordered if incident.status == "open"]
+    """Return the incident that stands for `members` (at least one): the open and severe ones first among its symptoms."""
     number = "1 incident" if len(members) == 1 else f"{len(members)} incidents"
-    return Incident(
+    still_open = sum(member.status == "open" for member in members)
+    return standing_for(
+        members,
         id=id,
-        key=("", DIGEST_RULE, ()),
-        revision=len(members),
         rule=DIGEST_RULE,
-        title=f"{number} from before: {len(still_open)} still open",
-        severity=still_open[0] if still_open else "info",
-        status="open",
-        component="any",
-        labels={},
-        first_seen=min((at for each in members if (at := each.first_seen) is not None), default=None),
-        last_seen=max((at for each in members if (at := each.last_seen) is not None), default=None),
-        resolved_at=None,
-        count=len(members),
+        title=f"{number} from before: {still_open} still open",
         cause=f"Their last signs were more than {lasting(timedelta(seconds=max_age_s))} old when they were first seen,"
         " so they are told here and not one by one (notify_max_age).",
-        impact="",
-        symptoms=tuple(_symptom(incident) for incident in ordered),
+        symptoms=[_symptom(member) for member in sorted(members, key=_urgency)],
     )
 
 

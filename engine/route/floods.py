@@ -11,6 +11,7 @@ from engine.model.incidents import Incident, Symptom
 from engine.model.notifications import FLOOD_RULE, Delivery, Reason
 from engine.model.phrases import named
 from engine.model.rules import SEVERITIES
+from engine.route.standing_in import standing_for
 
 MINOR = frozenset(("info", "low", "medium"))
 SINGLES = 20  # minor incidents that a receiver is told of one by one within SINGLES_S
@@ -53,30 +54,16 @@ def overflow(due: Sequence[Candidate], recent: int) -> list[Candidate]:
 
 
 def flood_digest(id: str, members: Sequence[Incident]) -> Incident:
-    """Return the incident that stands for `members` (at least one): a symptom for each rule and severity, the worst first.
-
-    It is as severe as the worst of those that are still open, and info when none is.
-    """
-    open_ones = [each for each in members if each.status == "open"]
-    worst = max((SEVERITIES.index(each.severity) for each in open_ones), default=0)
+    """Return the incident that stands for `members` (at least one): a symptom for each rule and severity, the worst first."""
     number = "1 incident" if len(members) == 1 else f"{len(members):,} incidents"
-    return Incident(
+    still_open = sum(member.status == "open" for member in members)
+    return standing_for(
+        members,
         id=id,
-        key=("", FLOOD_RULE, ()),
-        revision=len(members),
         rule=FLOOD_RULE,
-        title=f"{number} at once: {len(open_ones):,} still open",
-        severity=SEVERITIES[worst] if open_ones else "info",
-        status="open",
-        component="any",
-        labels={},
-        first_seen=min((at for each in members if (at := each.first_seen) is not None), default=None),
-        last_seen=max((at for each in members if (at := each.last_seen) is not None), default=None),
-        resolved_at=None,
-        count=len(members),
+        title=f"{number} at once: {still_open:,} still open",
         cause="More came at once than can be told one by one, so they are told together and hide nothing that is more severe.",
-        impact="",
-        symptoms=tuple(_symptoms(members)),
+        symptoms=list(_symptoms(members)),
     )
 
 

@@ -1,0 +1,36 @@
+"""The incident that stands for several others: what a digest is told as."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.model.incidents import Incident, Symptom
+from engine.model.rules import SEVERITIES
+
+
+def standing_for(
+    members: Sequence[Incident], *, id: str, rule: str, title: str, cause: str, symptoms: Sequence[Symptom]
+) -> Incident:
+    """Return the incident that stands for `members` (at least one).
+
+    It is as severe as the worst of those that are still open, and info when none is; its revision is their number.
+    """
+    open_severities = (SEVERITIES.index(member.severity) for member in members if member.status == "open")
+    return Incident(
+        id=id,
+        key=("", rule, ()),
+        revision=len(members),
+        rule=rule,
+        title=title,
+        severity=SEVERITIES[max(open_severities, default=SEVERITIES.index("info"))],
+        status="open",
+        component="any",
+        labels={},
+        first_seen=min((at for member in members if (at := member.first_seen) is not None), default=None),
+        last_seen=max((at for member in members if (at := member.last_seen) is not None), default=None),
+        resolved_at=None,
+        count=len(members),
+        cause=cause,
+        impact="",
+        symptoms=tuple(symptoms),
+    )
