@@ -1,7 +1,7 @@
 """Which alerts may have to do with one another: what happens to others changes nothing for them. Pure.
 
 Told from sights alone, so it is less strict than engine/incident/links: what is linked there is near here, never the other
-way round. tests/unit/incident/test_vicinity.py holds the two together.
+way round. tests/unit/incident/test_affected.py holds the two together.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from engine.spark.scope import ScopeState
 from engine.spark.slices import stages_of
 from engine.spark.sources import SourceSpec
 from engine.store import Store
-from tests.unit.connectors.triggers import Clocks
+from tests.unit.connectors.files.triggers import Clocks
 
 SCOPE, SOURCE = "history", "logs"
 MOMENTS = ("a slice read", "all read", "the state written", "in the transaction", "in the store")

@@ -28,8 +28,8 @@ from engine.ports import Chunk, Offset
 from tests.rulepack.played_job import MOMENTS, SOURCE, Killed, Place, PlayedJob
 from tests.rulepack.playing import plan
 from tests.spark.finals import finals
-from tests.unit.connectors.file_histories import LOGS, FileHistories
-from tests.unit.connectors.triggers import LONG_S
+from tests.unit.connectors.files.file_histories import LOGS, FileHistories
+from tests.unit.connectors.files.triggers import LONG_S
 
 BROKERS = {log: number for number, log in enumerate(LOGS, 1)}
 BEGIN = datetime(2024, 6, 30, tzinfo=UTC)

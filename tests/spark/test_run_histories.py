@@ -56,7 +56,7 @@ def happens(history: BrokerHistories, chance: random.Random) -> None:
 
 def keep_everything(history: BrokerHistories, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no rotated file make way: as many are kept as there are."""
-    monkeypatch.setattr("tests.unit.connectors.file_histories.KEPT", 1000)
+    monkeypatch.setattr("tests.unit.connectors.files.file_histories.KEPT", 1000)
 
 
 def lived(place: Place, history: BrokerHistories, chance: random.Random) -> None:

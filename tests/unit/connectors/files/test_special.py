@@ -14,7 +14,7 @@ from connectors.files.opening import is_binary
 from engine.cli.intake import Intake
 from engine.errors import SourceError
 from engine.model.records import RawLine
-from tests.unit.connectors.triggers import append, reader
+from tests.unit.connectors.files.triggers import append, reader
 
 
 @pytest.fixture

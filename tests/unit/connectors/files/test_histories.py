@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.unit.connectors.file_histories import FileHistories
+from tests.unit.connectors.files.file_histories import FileHistories
 
 
 def histories(examples: int, steps: int) -> None:

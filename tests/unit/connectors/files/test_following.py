@@ -12,7 +12,7 @@ import zstandard
 
 from connectors.files import FilesSource
 from engine.errors import SourceError
-from tests.unit.connectors.triggers import LONG_S, append, reader
+from tests.unit.connectors.files.triggers import LONG_S, append, reader
 
 OLD = (1_700_000_000, 1_700_000_000)
 

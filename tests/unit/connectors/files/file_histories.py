@@ -22,7 +22,7 @@ from connectors.files import find, read_path
 from engine.errors import DataLoss
 from engine.model.records import RawLine
 from engine.ports import Chunk, Offset
-from tests.unit.connectors.triggers import LONG_S, Clocks, Reader
+from tests.unit.connectors.files.triggers import LONG_S, Clocks, Reader
 
 LOGS = ("app.log", "other.log", "pod.log")  # the last one is a link
 KEPT = 4  # rotated files of a log

@@ -9,8 +9,8 @@ import pytest
 
 from connectors.files import FilesSource
 from engine.errors import SourceDenied
-from tests.unit.connectors.triggers import LONG_S, Reader, append
-from tests.unit.connectors.triggers import reader as source
+from tests.unit.connectors.files.triggers import LONG_S, Reader, append
+from tests.unit.connectors.files.triggers import reader as source
 
 
 @pytest.fixture

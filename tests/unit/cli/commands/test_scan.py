@@ -216,7 +216,7 @@ def test_a_wrong_option_is_exit_2(
 
 
 def test_a_declared_broker_that_was_never_heard_from_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    story = Path(__file__).parents[3] / "samples" / "4-silent-broker"
+    story = Path(__file__).parents[4] / "samples" / "4-silent-broker"
     _, document, _ = answer(capsys, story / "broker-2", story / "broker-3", "--roster", "1,2,3")
     told = [(incident["rule"], incident["labels"]["broker"]) for incident in document["incidents"]]
     assert told == [("broker-silent", "1")]

@@ -20,7 +20,7 @@ from engine.store.store import BatchId
 from engine.web import open_door
 from tests.unit.cli.incidents import TOO_LARGE
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 WITHIN_S = 60
 
 

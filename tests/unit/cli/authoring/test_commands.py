@@ -10,7 +10,7 @@ import pytest
 
 from engine.cli.authoring import commands
 from engine.cli.main import main
-from tests.unit.cli.test_rules import RULE
+from tests.unit.cli.commands.test_rules import RULE
 
 LINES = (
     "[2021-08-02 04:05:07,937] ERROR [ReplicaManager broker=0] Error processing append operation on partition dawn-0"
