@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engine.correlate.aggregate import Aggregate, Occurrence
+from engine.correlate.aggregate import Aggregate, Occurrence, total
 from engine.correlate.series import KEPT, STRETCHES, Series
+from tests.building import at
 
 START = datetime(2022, 10, 5, tzinfo=UTC)  # a whole minute
 MINUTE = timedelta(minutes=1)
@@ -99,3 +100,14 @@ def test_what_is_left_behind_a_fold_may_be_taken_back(left: int) -> None:
     for each in single[left:]:
         assert made.retract(each.event_id)
     assert parts(made) == (sums, single[:left])
+
+
+def test_a_series_folds_whole_minutes_and_loses_no_count() -> None:
+    made = Series()
+    for n in range(1000):
+        made.add(Occurrence(at(n), f"e{n}", "a.log", {"size": n}))
+    summed = total(list(made.parts()))
+    assert len(made.kept) <= KEPT
+    assert made.horizon is not None and made.horizon.second == 0
+    assert (summed.count, summed.first, summed.last) == (1000, at(0), at(999))
+    assert (summed.captures["size"].low, summed.captures["size"].high, summed.captures["size"].total) == (0, 999, 499500)

@@ -20,6 +20,30 @@ runbook:
   impact: Impact
 """
 SEEN = "detection: {seen: something bad, condition: seen}"
+COUNTED = """\
+correlation:
+  type: event_count
+  rules: [seen-once]
+  group-by: [cluster, topic]
+  timespan: 10m
+  condition: {gte: 4, lt: 9}
+"""
+SILENT = """\
+correlation:
+  type: absence
+  of: broker
+  group-by: {broker: broker}
+  timespan: heartbeat
+  sooner: {rules: [seen-once], naming: {broker: topic}, timespan: 90s}
+  unless: {rules: [seen-once]}
+"""
+WITH_TOPIC = 'detection: {seen: "something bad in {topic}, {size:bytes} bytes", condition: seen}\nentity: [topic]'
+BROKER = """\
+name: broker
+label: broker
+names: ['[KafkaServer id={member:int}]']
+heartbeats: [{log: 'Removed {n:int} offsets', every: 10m}]
+"""
 
 
 def rule(id: str, body: str = SEEN, severity: str = "high", title: str = "Something") -> str:

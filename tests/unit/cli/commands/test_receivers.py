@@ -1,8 +1,7 @@
-"""`tocsin routes` and `tocsin receivers`: who would be told, and whether they can be."""
+"""`tocsin receivers`: which receivers there are, and whether a message reaches them."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -27,31 +26,6 @@ def config(tmp_path: Path) -> Path:
     path = tmp_path / "tocsin.yml"
     path.write_text(CONFIG.replace("BASE", "http://localhost:1/api/"))
     return path
-
-
-def test_the_tree_is_shown(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["routes", "show", "-c", str(config)]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "everything else -> screen  (after 30 s, changes every 300 s, repeated every 14400 s)",
-        '  component="connect" -> data  (after 5 s, changes every 300 s, repeated every 14400 s)',
-    ]
-    assert main(["routes", "show", "-c", str(config), "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["routes"][0]["matchers"] == ['component="connect"']
-
-
-@pytest.mark.parametrize(
-    ("labels", "receiver"), [(["component=connect"], "data"), (["component=broker"], "screen"), ([], "screen")]
-)
-def test_a_route_is_tried(config: Path, capsys: pytest.CaptureFixture[str], labels: list[str], receiver: str) -> None:
-    assert main(["routes", "test", "-c", str(config), *labels]) == 1
-    assert capsys.readouterr().out.startswith(f"{receiver}  (")
-    assert main(["routes", "test", "-c", str(config), *labels, "--format", "json"]) == 1
-    assert [target["receiver"] for target in json.loads(capsys.readouterr().out)] == [receiver]
-
-
-def test_what_is_no_label_is_refused(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["routes", "test", "-c", str(config), "connect"]) == 2
-    assert "`connect` is no label" in capsys.readouterr().err
 
 
 def test_receivers_are_listed_without_their_secrets(
@@ -84,24 +58,3 @@ def test_a_test_message_reaches_its_receiver(
 def test_an_unknown_receiver_names_the_known_ones(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["receivers", "test", "nobody", "-c", str(config)]) == 2
     assert "there is no receiver `nobody`; known: screen, data" in capsys.readouterr().err
-
-
-def test_a_silence_is_added_listed_and_ended(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    where = ["-c", str(config)]
-    assert main(["silences", "add", *where, "--for", "2h", "--comment", "moving brokers", "component=broker"]) == 0
-    id = capsys.readouterr().out.strip()
-    assert main(["silences", "list", *where]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith(f"{id}  until ")
-    assert out.endswith('component="broker"  moving brokers\n')
-    assert main(["silences", "list", *where, "--format", "json"]) == 0
-    assert [silence["id"] for silence in json.loads(capsys.readouterr().out)] == [id]
-    assert main(["silences", "expire", *where, id]) == 0
-    assert main(["silences", "list", *where]) == 0
-    assert capsys.readouterr().out == ""
-    assert main(["silences", "expire", *where, id]) == 2
-
-
-@pytest.mark.parametrize(("duration", "matcher"), [("soon", "a=b"), ("1h", "nonsense")])
-def test_what_is_no_silence_is_refused(config: Path, duration: str, matcher: str) -> None:
-    assert main(["silences", "add", "-c", str(config), "--for", duration, matcher]) == 2
