@@ -28,6 +28,9 @@ class RecordPositions(Protocol):
     def earliest(self) -> datetime | None:
         """Return the earliest time that any of the lines was taken, as far as it is known of any."""
 
+    def origin(self, at: int) -> str:
+        """Return the origin of the line that holds byte `at` (engine/model/origins); empty when it has none."""
+
 
 ChunkPart = tuple[int, RecordPositions]  # where the lines of the records begin
 
@@ -68,8 +71,18 @@ class Chunk(Struct, frozen=True):
         """Return the position of byte `at` of `data`, and when it was taken."""
         if not self.records:
             return self.offset + at, self.ingested_at
-        begin, records = self.records[bisect_right(self.records, at, key=itemgetter(0)) - 1]
+        begin, records = self._part(at)
         return records.place(at - begin)
+
+    def origin(self, at: int) -> str:
+        """Return the origin of the line that holds byte `at` of `data`; empty when it has none."""
+        if not self.records:
+            return ""
+        begin, records = self._part(at)
+        return records.origin(at - begin)
+
+    def _part(self, at: int) -> ChunkPart:
+        return self.records[bisect_right(self.records, at, key=itemgetter(0)) - 1]
 
     def earliest(self) -> datetime | None:
         """Return the earliest time that any of its lines was taken, as far as it is known of any."""
@@ -83,7 +96,7 @@ class Chunk(Struct, frozen=True):
         lines = self.data.split(b"\n")
         for line in lines if lines[-1] else lines[:-1]:
             offset, taken = self.place(at)
-            yield RawLine(self.source_id, offset, line.rstrip(b"\r"), number, taken, self.labels)
+            yield RawLine(self.source_id, offset, line.rstrip(b"\r"), number, taken, self.labels, self.origin(at))
             at += len(line) + 1
             number += 1 if number else 0
 

@@ -58,6 +58,10 @@ class RecordRun(Struct, frozen=True, dict=True):
         """Return the earliest time of the records; None when the earliest is none, or there is none."""
         return _time(*min(self.times, key=itemgetter(1))) if self.times else None
 
+    def origin(self, _at: int) -> str:
+        """Return nothing: a record is in a stream only."""
+        return ""
+
     @cached_property
     def _begins(self) -> Sequence[int]:
         if self.sizes is not None:

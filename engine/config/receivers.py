@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 
 from engine.config.faults import unavailable, wrong
-from engine.config.secrets import Secret, parse_secret
+from engine.config.secrets import Address, ProtectedAddress, SecretText, placed
 from engine.dsl.codes import Code
 from engine.dsl.report import did_you_mean
 from engine.dsl.schema import Strict, Text
-from engine.model.addresses import is_web_address, may_carry_secrets
+from engine.secrets import Secret
 
 RECEIVER_TYPES = ("terminal", "slack", "webhook")
 COMING_RECEIVERS = ("email",)
@@ -46,34 +45,6 @@ class WebhookSettings(Struct, frozen=True):
 
 
 ReceiverSettings = TerminalSettings | SlackSettings | WebhookSettings
-
-
-def _secret(value: Any) -> Any:
-    try:
-        return parse_secret(value)
-    except (ValueError, AttributeError):
-        help = "put it into an environment variable or a file, and write env:NAME or file:PATH here"
-        raise wrong(Code.BAD_SECRET, "must not hold the secret itself", help) from None
-
-
-def _protected(value: Any) -> Any:
-    if not isinstance(value, str) or not may_carry_secrets(value):
-        raise wrong(Code.BAD_ADDRESS, f"`{value}` is no address for a secret", "write https://..., or http on localhost")
-    return value
-
-
-def _address(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith(("env:", "file:")):
-        return _secret(value)
-    if not isinstance(value, str) or not is_web_address(value) or "@" in value:
-        help = "write https://..., or env:NAME or file:PATH when the address holds a password"
-        raise wrong(Code.BAD_ADDRESS, "must be an http address without a password", help)
-    return value
-
-
-SecretText = Annotated[Any, BeforeValidator(_secret)]
-ProtectedAddress = Annotated[str, BeforeValidator(_protected)]
-Address = Annotated[Any, BeforeValidator(_address)]
 
 
 class TerminalEntry(Strict):
@@ -133,16 +104,10 @@ def receiver_settings(entry: ReceiverEntry, folder: Path) -> ReceiverSettings:
     """Return what an entry says; files of secrets are relative to `folder`."""
     if entry.slack is not None:
         slack = entry.slack
-        secrets = (_placed(slack.token, folder), _placed(slack.webhook_url, folder))
+        secrets = (placed(slack.token, folder), placed(slack.webhook_url, folder))
         return SlackSettings(entry.name, slack.channel or "", *secrets, slack.base_url)
     if entry.webhook is not None:
         url = entry.webhook.url
-        address = _placed(url, folder) if isinstance(url, Secret) else url
-        return WebhookSettings(entry.name, address or "", _placed(entry.webhook.token, folder))
+        address = placed(url, folder) if isinstance(url, Secret) else url
+        return WebhookSettings(entry.name, address or "", placed(entry.webhook.token, folder))
     return TerminalSettings(entry.name)
-
-
-def _placed(secret: Secret | None, folder: Path) -> Secret | None:
-    if secret is None or secret.kind != "file":
-        return secret
-    return replace(secret, name=str(folder / secret.name))

@@ -1,48 +1,21 @@
-"""Secrets: named in tocsin.yml, read when they are needed, never printed."""
+"""Secrets and addresses in tocsin.yml: where they are named, and starred out where one stands that should only be named."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec.structs import replace
+from pydantic import BeforeValidator
 
-from engine.errors import UsageError
-
-KINDS = ("env", "file")
+from engine.config.faults import wrong
+from engine.dsl.codes import Code
+from engine.model.addresses import is_web_address, may_carry_secrets
+from engine.secrets import Secret, parse_secret
 
 # keys whose values are secret; what stands there must not reach a message about the file
-_WRITTEN = re.compile(r"""(\b(?:token|webhook_url|url)["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)""")
-
-
-class Secret(Struct, frozen=True):
-    """Where a secret is: the environment variable or the file `name`. Its repr and str show only that."""
-
-    kind: str
-    name: str
-
-    def __str__(self) -> str:
-        """Return it as it is written in the configuration."""
-        return f"{self.kind}:{self.name}"
-
-    def reveal(self) -> str:
-        """Return the secret without surrounding blanks. Raises UsageError, which names only the place, when there is none."""
-        if self.kind == "env":
-            value, what = os.environ.get(self.name, ""), f"the environment variable {self.name} is not set"
-        else:
-            value, what = _content(self.name)
-        if not value.strip():
-            raise UsageError(f"{self}: {what}")
-        return value.strip()
-
-
-def parse_secret(text: str) -> Secret:
-    """Return the secret that `env:NAME` or `file:PATH` names. Raises ValueError, which does not repeat `text`."""
-    kind, colon, name = text.partition(":")
-    if not colon or kind not in KINDS or not name.strip():
-        raise ValueError("a secret is named as env:NAME or file:PATH")
-    return Secret(kind, name.strip())
+_WRITTEN = re.compile(r"""(\b(?:token|webhook_url|url|urls|api_key|password)["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)""")
 
 
 def without_secrets(line: str) -> str:
@@ -54,8 +27,36 @@ def _starred(value: str) -> str:
     return value if value.strip("\"'").startswith(("env:", "file:")) else "*" * len(value)
 
 
-def _content(path: str) -> tuple[str, str]:
+def _secret(value: Any) -> Any:
     try:
-        return Path(path).read_text(encoding="utf-8"), "the file is empty"
-    except (OSError, UnicodeDecodeError) as error:
-        return "", f"the file cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})"
+        return parse_secret(value)
+    except (ValueError, AttributeError):
+        help = "put it into an environment variable or a file, and write env:NAME or file:PATH here"
+        raise wrong(Code.BAD_SECRET, "must not hold the secret itself", help) from None
+
+
+def _protected(value: Any) -> Any:
+    if not isinstance(value, str) or not may_carry_secrets(value):
+        raise wrong(Code.BAD_ADDRESS, f"`{value}` is no address for a secret", "write https://..., or http on localhost")
+    return value
+
+
+def _address(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(("env:", "file:")):
+        return _secret(value)
+    if not isinstance(value, str) or not is_web_address(value) or "@" in value:
+        help = "write https://..., or env:NAME or file:PATH when the address holds a password"
+        raise wrong(Code.BAD_ADDRESS, "must be an http address without a password", help)
+    return value
+
+
+SecretText = Annotated[Any, BeforeValidator(_secret)]
+ProtectedAddress = Annotated[str, BeforeValidator(_protected)]
+Address = Annotated[Any, BeforeValidator(_address)]
+
+
+def placed(secret: Secret | None, folder: Path) -> Secret | None:
+    """Return `secret` with the path of a file below `folder`."""
+    if secret is None or secret.kind != "file":
+        return secret
+    return replace(secret, name=str(folder / secret.name))

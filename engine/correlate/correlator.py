@@ -22,7 +22,7 @@ from engine.correlate.logic import Facts, Logic, RuleNotEvaluated
 from engine.correlate.nested import Nested
 from engine.correlate.state_cache import StateCache
 from engine.correlate.wiring import wiring_of
-from engine.model.incidents import Evidence, Finding, NotEvaluated, Roster, Verdict
+from engine.model.incidents import Evidence, Finding, NotEvaluated, Roster, Verdict, evidence_of
 from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Progress, Tick
 from engine.model.rules import Plan
@@ -227,7 +227,7 @@ class Correlator:
         """Return the evidence of alerts among the matches observed since the last flush."""
         wanted = {event_id: None for verdict in verdicts for alert in verdict.alerts for event_id in alert.evidence}
         matches = (self._texts[event_id] for event_id in wanted if event_id in self._texts)
-        return {m.event_id: Evidence(m.event_id, m.source_id, m.number, m.at, m.text) for m in matches}
+        return {match.event_id: evidence_of(match) for match in matches}
 
     def _roster(self) -> Iterator[Roster]:
         roster = Roster(self._facts.scope, self._facts.bindings.roster())

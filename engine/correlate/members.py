@@ -16,7 +16,7 @@ from engine.correlate.runs import Runs
 from engine.correlate.silence import WITNESSES, Pause, SilenceVerdict, judge
 from engine.correlate.spans import Gap, Spans
 from engine.correlate.versions import within
-from engine.model.incidents import Alert, AlertKey, Evidence, Verdict
+from engine.model.incidents import Alert, AlertKey, Evidence, Verdict, evidence_of
 from engine.model.matches import Match
 from engine.model.rules import Absence, Component, Rule
 
@@ -176,7 +176,7 @@ class MemberSilence:
 
     def _beat(self, match: Match) -> None:
         number = int(match.captures.get("beat", 0))
-        proof = Evidence(match.event_id, match.source_id, match.number, match.at, match.text)
+        proof = evidence_of(match)
         beat = (match.source_id, number)
         self._beats.setdefault(beat, Runs(self._steady(number))).add(proof)
         self._new_beats.add(beat)

@@ -144,6 +144,7 @@ def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]], redact: Reda
             captures=redact.captures(captures, event.text, redacted),
             labels=labels,
             text=evidence,
+            origin=event.origin,
         )
         for rule_id, captures in hits
     ]

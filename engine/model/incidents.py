@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct, field
 
-from engine.model.matches import Value
+from engine.model.matches import Match, Value
 from engine.model.records import Labels
 
 AlertKey = tuple[str, str, tuple[tuple[str, str], ...]]  # scope, rule id, entity as sorted (label, value) pairs
@@ -96,14 +96,24 @@ class Verdict(Struct, frozen=True):
         return Verdict(self.key, kept, at if self.final_before is None else max(at, self.final_before))
 
 
-class Evidence(Struct, frozen=True):
-    """The event behind an alert's evidence id; `text` is redacted and at most 4 kB."""
+class Evidence(Struct, frozen=True, omit_defaults=True):
+    """The event behind an alert's evidence id; `text` is redacted and at most 4 kB.
+
+    `origin` names the document that its first line is in, as `elasticsearch:INDEX/_ID` (engine/model/origins); empty
+    when the line is in a file or a topic.
+    """
 
     event_id: str
     source_id: str
     number: int
     at: datetime
     text: str
+    origin: str = ""
+
+
+def evidence_of(match: Match) -> Evidence:
+    """Return the event of a match as evidence."""
+    return Evidence(match.event_id, match.source_id, match.number, match.at, match.text, match.origin)
 
 
 class Roster(Struct, frozen=True):

@@ -16,7 +16,8 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
     """A signature seen in one event; text and captures are already redacted.
 
     At most one per (signature, event). `at` is event time, or ingest time when not `dated`. `text` is the evidence, at most
-    4 kB. `rule_id` may also name a component's own line: `component:<name>/names`, `/version` or `/heartbeat`.
+    4 kB; `origin` is the event's. `rule_id` may also name a component's own line: `component:<name>/names`, `/version` or
+    `/heartbeat`.
     """
 
     rule_id: str
@@ -28,6 +29,7 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
     captures: Mapping[str, Value] = {}
     labels: Labels = NO_LABELS
     text: str = ""
+    origin: str = ""
 
 
 class ActivitySpan(Struct, frozen=True, gc=False):

@@ -28,7 +28,8 @@ class RawLine(Struct, frozen=True, array_like=True, gc=False):
     """One physical line as it arrived, without its line end.
 
     `offset` is the position of its first byte in the source, `number` its 1-based line number (0: unknown). `ingested_at` is
-    when tocsin or the shipper took it; it stands in for the event time of lines that bear none.
+    when tocsin or the shipper took it; it stands in for the event time of lines that bear none. `origin` names the document
+    that holds the line, where the system that it was read from has documents (engine/model/origins); else it is empty.
     """
 
     source_id: str
@@ -37,6 +38,7 @@ class RawLine(Struct, frozen=True, array_like=True, gc=False):
     number: int = 0
     ingested_at: datetime | None = None
     labels: Labels = NO_LABELS
+    origin: str = ""
 
 
 class Progress(Struct, frozen=True):
@@ -62,7 +64,7 @@ class Record(Struct, frozen=True, array_like=True, gc=False):
     (level, logger, thread), under their LogEvent names. `partial`: the wrapper says that the line goes on in the next record,
     with nothing between them. `cut`: a bound on the length of a line left part of it out. `identity`: the id of the event that
     begins here, where `text` cannot tell it any more, for a secret was taken out; else empty. `misdated`: a wrapper's stamp was
-    out of bounds, so none (engine/parse/stamps).
+    out of bounds, so none (engine/parse/stamps). `origin`: see RawLine.
     """
 
     source_id: str
@@ -78,6 +80,7 @@ class Record(Struct, frozen=True, array_like=True, gc=False):
     cut: bool = False
     identity: str = ""
     misdated: bool = False
+    origin: str = ""
 
 
 class Block(Struct, frozen=True, gc=False):
@@ -101,6 +104,7 @@ class LogEvent(Struct, frozen=True, array_like=True, gc=False):
     the chain of exception classes, outermost first, innermost cause last. `timestamp` is None where the text bears none;
     `at` then is the ingest time. Labels describe the emitter; they always hold `source` and `cluster`. `cut`: a bound on
     lines or bytes left part of it out; the text says so too. `misdated`: it bears no time because its stamp was out of bounds.
+    `origin` is that of its first line (see RawLine).
     """
 
     event_id: str
@@ -118,6 +122,7 @@ class LogEvent(Struct, frozen=True, array_like=True, gc=False):
     labels: Labels = NO_LABELS
     cut: bool = False
     misdated: bool = False
+    origin: str = ""
 
 
 class AnyEvent(Protocol):

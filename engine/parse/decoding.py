@@ -126,6 +126,7 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
         ),
         cut=block.cut or any(record.cut for record in block.records),
         misdated=stamp.misdated,
+        origin=first.origin,
     )
 
 

@@ -38,7 +38,16 @@ def unwrap_line(raw: RawLine, formats: Sequence[Format]) -> Record:
 
 def _unwrapped(raw: RawLine, book: HeaderBook) -> Record:
     text, cut = decode_line(raw.value)
-    record = Record(raw.source_id, raw.offset, plain(text), raw.number, ingested_at=raw.ingested_at, labels=raw.labels, cut=cut)
+    record = Record(
+        raw.source_id,
+        raw.offset,
+        plain(text),
+        raw.number,
+        ingested_at=raw.ingested_at,
+        labels=raw.labels,
+        cut=cut,
+        origin=raw.origin,
+    )
     for _ in range(NESTING):
         inner = _one_off(record, book)
         if inner is None:

@@ -152,9 +152,9 @@ class Alike:
 
     def _read(self, text: str, place: Place) -> _Read | None:
         """Read `text` as any other; None when it is not one event with a stamp, or not all of it."""
-        assembler, (offset, number) = Assembler(self._formats), place
+        assembler, (offset, number, origin) = Assembler(self._formats), place
         lines = (
-            RawLine(self._source_id, offset, each.encode(), number, None, self._labels)
+            RawLine(self._source_id, offset, each.encode(), number, None, self._labels, origin)
             for each in text.removesuffix("\n").split("\n")
         )
         blocks = [block for each in lines for block in assembler.push(unwrap_line(each, self._formats))]
@@ -177,13 +177,13 @@ class Alike:
             text, found = data[:size], []
             labels = _taken(given, reading.labels, text) if reading.labels else given
             message = _taken_one(like.message, reading.message, text) if reading.message else like.message
-            offset, number = place
+            offset, number, origin = place
             if matches:
                 identity = event_id(source_id, at, text[:line], None if layout.fraction else offset)
                 evidence = cut(text)
                 for rule_id, captures, where in matches:
                     own = _taken(captures, where, text) if where else captures
-                    found.append(Match(rule_id, identity, source_id, number, at, True, own, labels, evidence))
+                    found.append(Match(rule_id, identity, source_id, number, at, True, own, labels, evidence, origin))
             return Told(source_id, at, labels, like.level, message, text, found, offset, left_out)
 
         return told

@@ -16,7 +16,8 @@ from engine.parse.headers import level_of
 Bytes: TypeAlias = NDArray[np.uint8]
 Numbers: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
-Place: TypeAlias = tuple[int, int]  # of a line: the position of its first byte in the source, and its number (0: unknown)
+# of a line: the position of its first byte in the source, its number (0: unknown), and its origin (empty: none)
+Place: TypeAlias = tuple[int, int, str]
 
 BEGINNING = 48  # bytes of a line that are looked at side by side with those of all others: more than a stamp takes
 

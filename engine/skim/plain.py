@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 from msgspec import Struct
@@ -42,7 +43,7 @@ class Text:
         chunk, at, line_number = self._origin(number)
         offset, taken = chunk.place(at)
         line = self.lines.data(number, number + 1).rstrip(b"\r\n")
-        return RawLine(chunk.source_id, offset, line, line_number, taken, chunk.labels)
+        return RawLine(chunk.source_id, offset, line, line_number, taken, chunk.labels, chunk.origin(at))
 
     def places(self, numbers: Numbers) -> Iterator[Place]:
         """Yield the places that some lines come from, in their order."""
@@ -54,11 +55,11 @@ class Text:
         offsets = np.array([chunk.offset for chunk in self.chunks]) - self._begins_at[:-1]
         counts = np.array([chunk.number for chunk in self.chunks])
         lines = np.where(counts[which] > 0, counts[which] + numbers - np.array(self._firsts)[which], 0)
-        yield from zip((starts + offsets[which]).tolist(), lines.tolist(), strict=True)
+        yield from zip((starts + offsets[which]).tolist(), lines.tolist(), repeat(""))
 
     def _place(self, number: int) -> Place:
         chunk, at, line_number = self._origin(number)
-        return chunk.place(at)[0], line_number
+        return chunk.place(at)[0], line_number, chunk.origin(at)
 
     def _origin(self, number: int) -> tuple[Chunk, int, int]:
         """Return the chunk that a line is in, where it begins there, and its number in the source."""

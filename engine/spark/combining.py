@@ -24,7 +24,8 @@ _BatchKey = tuple[str, str, bool, tuple[tuple[str, str], ...], tuple[str, ...]]
 
 
 class MatchBatch(Struct, frozen=True):
-    """Matches of one rule in one source whose labels and capture names are the same. The columns are as long as `event_ids`."""
+    """Matches of one rule in one source whose labels and capture names are the same. The columns are as long as `event_ids`;
+    `origins` are those that there are, by event id."""
 
     rule_id: str
     source_id: str
@@ -35,6 +36,7 @@ class MatchBatch(Struct, frozen=True):
     numbers: tuple[int, ...]
     at: tuple[datetime, ...]
     texts: tuple[str, ...]
+    origins: Mapping[str, str] = {}
 
 
 def combined(items: Iterable[Match | _Uncombined]) -> Iterator[Match | MatchBatch | _Uncombined]:
@@ -60,7 +62,18 @@ def expanded(some: MatchBatch) -> Iterator[Match]:
     columns = zip(some.event_ids, some.numbers, some.at, some.texts, strict=True)
     for position, (event_id, number, at, text) in enumerate(columns):
         captures = {name: values[position] for name, values in some.captures.items()}
-        yield Match(some.rule_id, event_id, some.source_id, number, at, some.dated, captures, some.labels, text)
+        yield Match(
+            some.rule_id,
+            event_id,
+            some.source_id,
+            number,
+            at,
+            some.dated,
+            captures,
+            some.labels,
+            text,
+            some.origins.get(event_id, ""),
+        )
 
 
 class _Named:
@@ -101,4 +114,5 @@ def _combined(some: list[Match]) -> Match | MatchBatch:
         numbers=tuple(match.number for match in some),
         at=tuple(match.at for match in some),
         texts=tuple(match.text for match in some),
+        origins={match.event_id: match.origin for match in some if match.origin},
     )

@@ -94,6 +94,9 @@ class _Records:
     def earliest(self) -> datetime | None:
         return INGESTED
 
+    def origin(self, at: int) -> str:
+        return ""
+
 
 def test_each_line_of_a_topic_is_bounded_by_when_it_was_taken() -> None:
     chunk = Chunk("t", 0, b"x" * 1000, stream="t-0", end=10, records=[(0, _Records(100))])

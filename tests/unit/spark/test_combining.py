@@ -36,7 +36,7 @@ def told(items: Iterable[BatchRow]) -> list[Match]:
 
 
 def test_alike_matches_are_one_row_and_come_back_as_they_were() -> None:
-    storm = [replace(match("r", n / 10, topic="t", offset=n), number=n) for n in range(50)]
+    storm = [replace(match("r", n / 10, topic="t", offset=n), number=n, origin=f"x:i/{n}" if n % 3 else "") for n in range(50)]
     other = [match("r", 1, source="b.log"), match("r", 1, labels={"pod": "1"}), match("s", 1)]
     rows = through([*storm, *other])
     assert len(rows) == 4

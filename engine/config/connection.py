@@ -1,0 +1,74 @@
+"""How a cluster of Elasticsearch is reached: what sources and receivers of type elasticsearch have in common in tocsin.yml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, model_validator
+
+from engine.config.faults import wrong
+from engine.config.secrets import SecretText, placed
+from engine.dsl.codes import Code
+from engine.dsl.schema import Flag, Strict, Text
+from engine.model.addresses import is_web_address, may_carry_secrets
+from engine.secrets import Secret
+
+_WHO = ({"api_key"}, {"user", "password"}, set[str]())
+
+
+def _addresses(value: Any) -> Any:
+    urls = [value] if isinstance(value, str) else value
+    if not isinstance(urls, list) or not urls or not all(_is_address(url) for url in urls):
+        help = "for example: https://es.example:9200, or a list of the addresses of several nodes"
+        raise wrong(Code.BAD_ADDRESS, "must be an http address without a password", help)
+    return urls
+
+
+def _is_address(url: Any) -> bool:
+    return isinstance(url, str) and is_web_address(url) and "@" not in url
+
+
+class ConnectionEntry(Strict):
+    """how a cluster is reached: url, and api_key or user and password"""
+
+    url: Annotated[list[str], BeforeValidator(_addresses)]
+    api_key: SecretText | None = None
+    user: Text | None = None
+    password: SecretText | None = None
+    ca: SecretText | None = None
+    unprotected: Flag = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_who_asks(cls, value: Any) -> Any:
+        given = value.keys() & {"api_key", "user", "password"} if isinstance(value, dict) else set()
+        if given not in _WHO:
+            help = "leave all three out where the cluster asks for nothing"
+            raise wrong(Code.RECEIVER_SHAPE, "needs either `api_key`, or `user` and `password`", help)
+        return value
+
+    @model_validator(mode="after")
+    def _is_protected(self) -> ConnectionEntry:
+        open_urls = [url for url in self.url if not may_carry_secrets(url)]
+        if open_urls and (self.api_key or self.password) and not self.unprotected:
+            help = "write https://..., or add unprotected: true if the network between is your own"
+            raise wrong(Code.BAD_ADDRESS, f"`{open_urls[0]}` is no address for a secret", help)
+        return self
+
+
+def connection_of(entry: ConnectionEntry, folder: Path) -> Mapping[str, Any]:
+    """Return the fields of an ElasticsearchConnection as JSON; files are relative to `folder`."""
+    return {
+        "urls": list(entry.url),
+        "api_key": _reference(entry.api_key, folder),
+        "user": entry.user or "",
+        "password": _reference(entry.password, folder),
+        "ca": _reference(entry.ca, folder),
+        "unprotected": entry.unprotected,
+    }
+
+
+def _reference(secret: Secret | None, folder: Path) -> str:
+    return "" if secret is None else str(placed(secret, folder))

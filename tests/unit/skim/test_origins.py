@@ -1,0 +1,81 @@
+"""Evidence names the document that its first line is in, whether the lines are read one by one or skimmed."""
+
+from datetime import datetime
+from functools import cache
+
+import pytest
+
+from engine.model.incidents import Evidence
+from engine.model.matches import Match
+from engine.pipeline import replay
+from engine.ports import Chunk
+from engine.spark.combining import MatchBatch, combined, expanded
+from engine.spark.slices import WorkerStages, scan, stages
+from tests.rulepack.playing import plan
+
+pytestmark = pytest.mark.slow
+
+QUIET = "[2022-10-05 17:0{}:{:02},000] INFO Rolled new log segment at offset {} in 3 ms. (kafka.log.Log)\n"
+LOUD = (
+    "[2022-10-05 17:0{}:{:02},500] ERROR [ReplicaManager broker=1] Error processing append operation on partition a-{}"
+    " (kafka.server.ReplicaManager)\n"
+    "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set(0) is insufficient to satisfy"
+    " the min.isr requirement of 2 for partition a-{}\n"
+    "\tat kafka.server.ReplicaManager.append(ReplicaManager.scala:1)\n"
+)
+
+
+class _Documents:
+    """A document for each line; its id is the line's number."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def place(self, at: int) -> tuple[int, datetime | None]:
+        return at, None
+
+    def earliest(self) -> datetime | None:
+        return None
+
+    def origin(self, at: int) -> str:
+        return f"documents:i/{self._data[:at].count(10)}"
+
+
+@cache
+def compiled() -> WorkerStages:
+    return stages(plan())
+
+
+def chunk(text: str) -> Chunk:
+    data = text.encode()
+    return Chunk("logs/b1", 0, data, stream="logs", end=len(data), records=[(0, _Documents(data))])
+
+
+def named(text: str, evidence: str) -> str:
+    """The origin that the first line of `evidence` ought to have; the stamps are all different."""
+    return f"documents:i/{text.splitlines().index(evidence.splitlines()[0])}"
+
+
+@pytest.mark.parametrize("wrap", ["{}", "2022-10-05T17:00:00.123456789Z stdout F {}"])
+def test_a_match_names_the_document_of_its_first_line(wrap: str) -> None:
+    parts = [
+        QUIET.format(n // 60, n % 60, n) + (LOUD.format(n // 60, n % 60, n % 7, n % 7) if n % 3 == 0 else "")
+        for n in range(240)
+    ]
+    bare = "".join(parts)
+    wrapped = "".join(wrap.format(line) + "\n" for line in bare.splitlines())
+    items = [
+        e for i in combined(scan([chunk(wrapped)], compiled())) for e in (expanded(i) if isinstance(i, MatchBatch) else [i])
+    ]
+    matches = [each for each in items if isinstance(each, Match)]
+    assert len(matches) > 50
+    assert [each.origin for each in matches] == [named(bare, each.text) for each in matches]
+
+
+def test_evidence_of_a_replay_names_its_document() -> None:
+    text = "".join(LOUD.format(0, n, n % 7, n % 7) for n in range(30))
+    *_, last = replay(chunk(text).lines(), plan())
+    assert last.evidence
+    for each in last.evidence:
+        assert isinstance(each, Evidence)
+        assert each.origin == named(text, each.text)
