@@ -1,4 +1,4 @@
-"""Raw lines to events, in three pure stages: unwrap, assemble, decode. No I/O, no clock; imports no other stage.
+"""Turns raw lines into events in three pure stages: unwrap, assemble, decode. No I/O, no clock; imports no other stage.
 
 A slice of a stream can be parsed by itself: `Assembler(formats, mid_stream=True)`, then `join` and `settle` at its borders.
 """

@@ -1,8 +1,10 @@
-"""assemble: records in, blocks out; a stack trace, the reason on the next line and a JSON document become one block.
+"""assemble: records in, blocks out. The lines of one event become one block: its stack trace, the reason on the next line, the
+rest of its JSON document.
 
-What is a block depends on the source's own records alone, so a slice of a stream can be assembled by itself: with
-`mid_stream=True` the records before the first header of a slice come out as one *unsettled* block, its head. `join` puts the
-open end of the slice before in front of it, and `settle` divides the two as if the stream had never been cut.
+Where a block begins and ends depends only on the records of its own source, so a slice of a stream can be assembled by itself.
+With `mid_stream=True` the records before the first header of a slice come out as one *unsettled* block, the head of the slice.
+`join` puts the open last block of the slice before in front of that head, and `settle` divides the two as if the stream had
+never been cut.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from engine.quarantine import Quarantine, attempt
 def assemble(
     records: Iterable[Record | Progress | Tick], formats: Sequence[Format], quarantine: Quarantine | None = None
 ) -> Iterator[Block | Progress | Tick]:
-    """Yield the blocks of all sources, each source's in order; progress and ticks pass through untouched.
+    """Yield the blocks of all sources, in order within a source; progress and ticks pass through unchanged.
 
-    A source that is closed has its open block yielded before that progress; the end of the input closes all.
+    Progress that closes a source comes after the open block of that source. The end of the input closes all sources. A record
+    that raises goes into `quarantine`; without one the error is raised.
     """
     assembler = Assembler(formats)
     for item in records:
@@ -39,7 +42,11 @@ def assemble(
 
 
 class Snapshot(Struct, frozen=True):
-    """What an Assembler holds between two lines: the open blocks, the sources it has met, the labels that dumps carry on."""
+    """The state of an Assembler between two lines.
+
+    `open`: the open blocks. `met`: the sources of which it has had a record. `carried`: by source and by the name of the format
+    that takes them, the labels that one line gives to the lines below it.
+    """
 
     open: tuple[Block, ...] = ()
     met: tuple[str, ...] = ()
@@ -50,8 +57,8 @@ class Assembler:
     """Assembles any number of interleaved sources.
 
     Args:
-        formats: what a header looks like.
-        mid_stream: the first line of a source may be in the middle of an event; see the module's words on slices.
+        formats: the layouts by which a header is recognised.
+        mid_stream: whether the first line of a source may be in the middle of an event (see the module docstring).
     """
 
     def __init__(self, formats: Sequence[Format], mid_stream: bool = False) -> None:
@@ -59,88 +66,89 @@ class Assembler:
         self._mid_stream = mid_stream
         self._open: dict[str, OpenBlock] = {}
         self._met: set[str] = set()
-        self._carried: dict[str, Mapping[str, Labels]] = {}  # by source, then by the format that takes them
+        self._carried: dict[str, Mapping[str, Labels]] = {}  # by source, then by the name of the format that takes them
 
     def push(self, record: Record) -> list[Block]:
-        """Take in the next record of its source; return the blocks that it completes, none or one, or two when it is a whole
-        block by itself."""
-        held = self._open.get(record.source_id)
+        """Add the next record of its source. Return the blocks that this completes: none or one; two when the record ends the
+        open block and is a whole block itself."""
+        open_block = self._open.get(record.source_id)
         try:
             return self._push(record)
         except Exception:
-            if held is not None:
-                self._open[record.source_id] = held  # it is without this record, and not lost for it
+            if open_block is not None:
+                self._open[record.source_id] = open_block  # the block goes on without this record
             raise
 
     def _push(self, record: Record) -> list[Block]:
         source_id = record.source_id
-        found = self._book.find(record.text)
-        if found is not None:
-            record = self._labelled(record, found)
-        held = self._held(source_id)
-        belongs = held is not None and held.belongs(record, found is not None)
-        if held is not None and belongs and held.has_room(record):
-            held.add(record)
-            return self.close(source_id) if held.complete else []
-        done = self.close(source_id, cut=belongs)
-        opened = opened_by(record, found is not None)
+        layout = self._book.find(record.text)
+        if layout is not None:
+            record = self._labelled(record, layout)
+        open_block = self._block_of(source_id)
+        belongs = open_block is not None and open_block.belongs(record, layout is not None)
+        if open_block is not None and belongs and open_block.has_room(record):
+            open_block.add(record)
+            return self.close(source_id) if open_block.complete else []
+        completed = self.close(source_id, cut=belongs)
+        opened = opened_by(record, layout is not None)
         if opened is None:
-            return done
+            return completed
         self._open[source_id] = opened
-        return done + self.close(source_id) if opened.complete else done
+        return completed + self.close(source_id) if opened.complete else completed
 
     def flush(self, source_id: str | None = None) -> list[Block]:
-        """Close the open blocks of `source_id` and the containers printed into it, or of every source, and return them."""
+        """Close and return the open blocks of `source_id` and of the containers that are printed into it; of every source when
+        it is None."""
         closing = [s for s in self._open if source_id is None or s == source_id or s.startswith(f"{source_id}#")]
         return [block for s in closing for block in self.close(s)]
 
     def close(self, source_id: str, cut: bool = False) -> list[Block]:
-        """Close the open block of one source, which ended here or was cut, and return it, if there is one."""
-        held = self._open.pop(source_id, None)
-        return [held.block(cut)] if held is not None and held.records else []
+        """Close the open block of one source and return it; an empty list when there is none. `cut`: a bound ended it early."""
+        open_block = self._open.pop(source_id, None)
+        return [open_block.block(cut)] if open_block is not None and open_block.records else []
 
     def open_block(self, source_id: str) -> Block | None:
-        """Return the block that the next record of `source_id` may still continue."""
-        held = self._open.get(source_id)
-        return held.block() if held is not None and held.records else None
+        """Return the block that the next record of `source_id` may continue; None when there is none."""
+        open_block = self._open.get(source_id)
+        return open_block.block() if open_block is not None and open_block.records else None
 
     def open_blocks(self) -> Mapping[str, Block]:
-        """Return the open block of every source that has one."""
-        return {source_id: held.block() for source_id, held in self._open.items() if held.records}
+        """Return the open blocks by source; sources without one are left out."""
+        return {source_id: open_block.block() for source_id, open_block in self._open.items() if open_block.records}
 
     def snapshot(self) -> str:
-        """Return everything held, as JSON."""
+        """Return the whole state as JSON."""
         return codec.dumps(Snapshot(tuple(self.open_blocks().values()), tuple(sorted(self._met)), self._carried))
 
     def restore(self, text: str) -> None:
-        """Hold what `snapshot` returned, and nothing else. Raises msgspec's DecodeError when it is not one."""
-        held = codec.loads(text, Snapshot)
-        self._open = {block.records[0].source_id: reopened(block) for block in held.open}
-        self._met = set(held.met)
-        self._carried = dict(held.carried)
+        """Replace the whole state by one that `snapshot` returned. Raises msgspec's DecodeError for any other text."""
+        state = codec.loads(text, Snapshot)
+        self._open = {block.records[0].source_id: reopened(block) for block in state.open}
+        self._met = set(state.met)
+        self._carried = dict(state.carried)
 
-    def _held(self, source_id: str) -> OpenBlock | None:
-        """Return the open block of a source; the first time in mid-stream, the head of the slice."""
-        held = self._open.get(source_id)
-        if held is None and self._mid_stream and source_id not in self._met:
-            held = self._open[source_id] = OpenHead()
+    def _block_of(self, source_id: str) -> OpenBlock | None:
+        """Return the open block of a source. In mid-stream the first record of a source opens the head of the slice."""
+        open_block = self._open.get(source_id)
+        if open_block is None and self._mid_stream and source_id not in self._met:
+            open_block = self._open[source_id] = OpenHead()
         self._met.add(source_id)
-        return held
+        return open_block
 
-    def _labelled(self, record: Record, found: Format) -> Record:
-        """Note the labels that a line carries to those below it, and give a line those it takes."""
-        if found.carries:
+    def _labelled(self, record: Record, layout: Format) -> Record:
+        """Store the labels that `record` carries to the lines below it, and return it with those that a line above carries."""
+        if layout.carries:
             header = self._book.read(record.text)
-            carried = header.labels if header is not None else {}
-            self._carried[record.source_id] = dict.fromkeys(found.carries, carried)
-        taken = self._carried.get(record.source_id, {}).get(found.name)
-        return replace(record, labels={**record.labels, **taken}) if taken else record
+            labels = header.labels if header is not None else {}
+            self._carried[record.source_id] = dict.fromkeys(layout.carries, labels)
+        carried = self._carried.get(record.source_id, {}).get(layout.name)
+        return replace(record, labels={**record.labels, **carried}) if carried else record
 
 
 def join(tail: Block, head: Block) -> Block:
-    """Return the open end of one slice and the head of the next as one unsettled block.
+    """Return the open last block of one slice and the head of the next slice as one unsettled block.
 
-    Raises ValueError when they are not of one source, or when `head` does not lie behind `tail`: only contiguous slices join.
+    Raises ValueError when their sources differ, or when `head` does not lie behind `tail`: only contiguous slices join.
     """
     last, first = tail.records[-1], head.records[0]
     if last.source_id != first.source_id or last.offset >= first.offset:
@@ -149,10 +157,10 @@ def join(tail: Block, head: Block) -> Block:
 
 
 def settle(block: Block, formats: Sequence[Format]) -> tuple[tuple[Block, ...], Block | None]:
-    """Divide an unsettled block whose first record nothing precedes any more.
+    """Divide an unsettled block into events. No earlier record may be missing in front of it.
 
-    Returns the blocks that are complete, in order, and the last one when later records could still continue it.
+    Returns the complete blocks in order, and the block that later records may continue; None when there is none.
     """
     assembler = Assembler(formats)
-    done = [finished for record in block.records for finished in assembler.push(record)]
-    return tuple(done), assembler.open_block(block.records[0].source_id)
+    completed = [ended for record in block.records for ended in assembler.push(record)]
+    return tuple(completed), assembler.open_block(block.records[0].source_id)

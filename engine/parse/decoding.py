@@ -1,4 +1,4 @@
-"""decode: blocks in, events out; header fields, time, exception chain, labels and identity are read. Pure."""
+"""decode: blocks in, events out. Reads the header fields, the time, the exception chain, the labels and the event id. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from engine.quarantine import Quarantine, attempt
 
 DEFAULT_CLUSTER = "default"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # `at` of an event with neither a stamp nor an ingest time
-ESCAPED = ("\\n\\tat ", "\\nCaused by: ", "\\n    at ")  # signs of a trace whose line ends are printed
+ESCAPED = ("\\n\\tat ", "\\nCaused by: ", "\\n    at ")  # any of these marks a trace whose line ends are escaped
 _ID_CHARS = 16
 _BELOW = re.compile(r"[^\n]*\n(SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ([^\n]*)")  # java.util.logging's second line
 _CUT = f"[cut: the event goes on beyond {BLOCK_LINES} lines or {BLOCK_BYTES // 1024} KiB]"
@@ -45,7 +45,8 @@ _CUT = f"[cut: the event goes on beyond {BLOCK_LINES} lines or {BLOCK_BYTES // 1
 def decode(
     blocks: Iterable[Block | Progress | Tick], formats: Sequence[Format], quarantine: Quarantine | None = None
 ) -> Iterator[LogEvent | Progress | Tick]:
-    """Yield the events of each block, in order; progress and ticks pass through untouched."""
+    """Yield the events of the blocks, in order; progress and ticks pass through unchanged. A block that raises goes into
+    `quarantine`; without one the error is raised."""
     for item in blocks:
         if isinstance(item, Block):
             yield from attempt(quarantine, "decode", item, decode_block, item, formats) or ()
@@ -54,18 +55,24 @@ def decode(
 
 
 def decode_block(block: Block, formats: Sequence[Format]) -> list[LogEvent]:
-    """Return the events of one block: one; for a Connect status, one per failed part; for an unsettled block, those of the
-    blocks it divides into. Never empty, never fails."""
+    """Return the events of one block, at least one; no text makes it raise.
+
+    A Connect status gives one event for every failed part, an unsettled block those of the blocks that it divides into, every
+    other block one event.
+    """
     if block.unsettled:
-        done, still_open = settle(block, formats)
-        parts = done if still_open is None else (*done, still_open)
-        return [event for part in parts for event in decode_block(part, formats)]
+        completed, open_block = settle(block, formats)
+        blocks = completed if open_block is None else (*completed, open_block)
+        return [event for settled in blocks for event in decode_block(settled, formats)]
     return _events(block, header_book(formats))
 
 
 class _Stamp(Struct, frozen=True):
-    """When an event says it happened; `exact` when to more than the second, `misdated` when it says nothing within bounds.
-    `repeated`: the zone had that hour twice."""
+    """The event time that a text prints; None when it prints none.
+
+    `exact`: it is more precise than a second. `misdated`: the text prints only stamps that are out of bounds. `repeated`: the
+    zone had that hour twice.
+    """
 
     time: datetime | None
     exact: bool
@@ -77,7 +84,7 @@ def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
     text = _text(block)
     failed = failed_parts(text) if opens_document(text) else ()
     if failed and not any("connector" in part.labels for part in failed):
-        return [_event(block, None, unescape(text), failed[0].labels)]  # an alert: worker and state stay to be read
+        return [_event(block, None, unescape(text), failed[0].labels)]  # an alert; its text keeps worker and state
     if failed:
         return [_of_status(block, clean(part.trace).rstrip(), part.labels) for part in failed]
     torn = about_torn(text) if opens_document(text) else {}
@@ -90,9 +97,10 @@ def _of_status(block: Block, text: str, about: Labels) -> LogEvent:
 
 
 def _header(block: Block, text: str, book: HeaderBook) -> Header | None:
-    """Return what the first line of a block says, and the second where that has the level.
+    """Return the header of a block; None when it has none. Where only the second line has a level, that is taken from there.
 
-    Of a program that names its fields that is nothing, but what it passes on may be another one's line, with stamp and level.
+    A program that names its fields prints no header. But the message that it passes on may be a line of another program; then
+    that line's header counts, if it has both stamp and level.
     """
     header = book.read(_first_line(text)) if block.headed else None
     if header is not None and not header.level and (below := _BELOW.match(text)):
@@ -103,6 +111,7 @@ def _header(block: Block, text: str, book: HeaderBook) -> Header | None:
 
 
 def _event(block: Block, header: Header | None, text: str, about: Labels) -> LogEvent:
+    """Return `block` as an event. `about`: labels that tell it from other events of the same block."""
     first = block.records[0]
     stamp = _stamp(first, header)
     head = _first_line(text)
@@ -114,7 +123,7 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
         offset=first.offset,
         number=first.number,
         timestamp=stamp.time,
-        at=stamp.time or bounds_of(first.labels).taken(first.ingested_at) or UNKNOWN_TIME,
+        at=stamp.time or bounds_of(first.labels).ingest_time(first.ingested_at) or UNKNOWN_TIME,
         text=text,
         message=message,
         level=fields["level"],
@@ -122,7 +131,7 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
         thread=fields["thread"],
         exception=exception_chain(message + text[len(head) :]),
         labels=labels_of(
-            first.labels, {**({} if header is None else header.labels), **about, **_clock_of(stamp)}, first.source_id
+            first.labels, {**({} if header is None else header.labels), **about, **_clock_labels(stamp)}, first.source_id
         ),
         cut=block.cut or any(record.cut for record in block.records),
         misdated=stamp.misdated,
@@ -131,7 +140,7 @@ def _event(block: Block, header: Header | None, text: str, about: Labels) -> Log
 
 
 def _text(block: Block) -> str:
-    """Return the lines of a block; the parts of a line that a container runtime split are put together again."""
+    """Return the lines of a block as one text; a line that a container runtime split is put together again."""
     pieces = [record.text if record.partial else record.text + "\n" for record in block.records]
     text = "".join(pieces).rstrip()
     return f"{text}\n{_CUT}" if block.cut else text
@@ -142,8 +151,8 @@ def _first_line(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    r"""Return a trace whose line ends are printed as `\n\t` with real ones, and its quotes bare; any other text as it is."""
-    if not any(sign in text for sign in ESCAPED):
+    r"""Return a trace with real line ends and quotes instead of escaped ones (`\n\t`, `\"`); any other text unchanged."""
+    if not any(mark in text for mark in ESCAPED):
         return text
     return text.replace("\\r", "").replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').rstrip()
 
@@ -151,30 +160,33 @@ def unescape(text: str) -> str:
 def _fields(first: Record, header: Header | None) -> Mapping[str, str]:
     if header is not None:
         return {"level": header.level, "logger": first.fields.get("logger") or header.logger, "thread": header.thread}
-    given = first.fields
-    return {"level": level_of(given.get("level", "")), "logger": given.get("logger", ""), "thread": given.get("thread", "")}
+    fields = first.fields
+    return {"level": level_of(fields.get("level", "")), "logger": fields.get("logger", ""), "thread": fields.get("thread", "")}
 
 
 def _stamp(first: Record, header: Header | None) -> _Stamp:
-    """Return the header's stamp, the wrapper's when it has none that can be read; that one tells the year the header lacks."""
+    """Return the stamp of the header; where that has none that can be read, the stamp of the wrapper.
+
+    The wrapper's stamp also gives the year to a header's stamp that prints none.
+    """
     misdated = first.misdated
     if header is not None and header.time:
-        time, out = stamp_of(first, header.time, header.format.time, first.at)
+        time, out_of_bounds = stamp_of(first, header.time, header.format.time, first.at)
         if time is not None:
             zone = zone_of(first.labels.get(TIMEZONE_LABEL, ""))
             return _Stamp(time, has_millis(header.time), repeated=is_repeated(header.time, time, zone))
-        misdated |= out
+        misdated |= out_of_bounds
     return _Stamp(first.at, first.at is not None and first.at.microsecond != 0, misdated and first.at is None)
 
 
-def _clock_of(stamp: _Stamp) -> Labels:
+def _clock_labels(stamp: _Stamp) -> Labels:
     return {REPEATED: "true"} if stamp.repeated else NO_LABELS
 
 
-def labels_of(given: Labels, known: Labels, source_id: str) -> Labels:
-    """Return the labels of an event: what the layout and the text know, then what its source was given, which wins."""
-    own = {name: value for name, value in given.items() if name not in STAMP_LABELS}
-    return {"cluster": DEFAULT_CLUSTER, **known, **own, "source": source_id}
+def labels_of(source_labels: Labels, event_labels: Labels, source_id: str) -> Labels:
+    """Return all labels of an event: those of its layout and text, and over them the configured ones of its source."""
+    configured = {name: value for name, value in source_labels.items() if name not in STAMP_LABELS}
+    return {"cluster": DEFAULT_CLUSTER, **event_labels, **configured, "source": source_id}
 
 
 def _event_id(first: Record, stamp: _Stamp, about: Labels) -> str:
@@ -184,12 +196,13 @@ def _event_id(first: Record, stamp: _Stamp, about: Labels) -> str:
 
 
 def event_id(source_id: str, time: datetime | None, line: str, offset: int | None, *about: str) -> str:
-    """Return the identity of an event: the same line of the same source at the same time is one event, wherever it lies.
+    """Return the id of an event: the same line of the same source at the same time is one event, at whatever offset it stands.
 
-    A stamp to the second cannot tell two equal lines apart, so there the offset counts too; nor can one line the several parts
-    of a status, so what an event is `about` counts.
+    Args:
+        offset: given where the stamp is precise to the second only, which cannot tell two equal lines apart; else None.
+        about: tells apart the events that come of one line, as the failed parts of a Connect status do.
     """
-    stamp = time.timestamp().hex() if time is not None else ""  # exact, and made in a fourth of the time of an ISO stamp
+    stamp = time.timestamp().hex() if time is not None else ""  # exact, and takes a fourth of the time of an ISO stamp
     place = "" if offset is None else str(offset)
     identity = "\0".join((source_id, stamp, line, place, *about))
     return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:_ID_CHARS]

@@ -1,4 +1,5 @@
-"""Blocks that are still growing. One class a kind; each says which records belong to it (see the rules in `continuation`)."""
+"""Open blocks: those that the next record may continue. One class for each kind of block decides which records belong to it
+(by the rules in `continuation`)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ BLOCK_BYTES = 256 * 1024  # of text as UTF-8, line ends included
 
 
 class OpenBlock(ABC):
-    """The records of one block so far. `complete`: nothing can continue it, whatever comes."""
+    """The records of one block so far. `complete`: no further record can continue it."""
 
     headed = False
 
@@ -20,7 +21,7 @@ class OpenBlock(ABC):
         self.records: list[Record] = []
         self.complete = False
         self._bytes = 0
-        self._awaits = False  # the reason at the end of a traceback
+        self._awaits_reason = False  # whether the reason that the last line announced is still to come
 
     def belongs(self, record: Record, has_header: bool) -> bool:
         """Tell whether `record`, the next of its source, is part of this block."""
@@ -29,26 +30,26 @@ class OpenBlock(ABC):
         return not record.starts and not has_header and self._goes_on(record)
 
     def has_room(self, record: Record) -> bool:
-        """Tell whether `record` fits within the bounds; what belongs and does not fit cuts the block."""
+        """Tell whether `record` fits within the bounds. A record that belongs to the block but does not fit cuts it."""
         return len(self.records) < BLOCK_LINES and self._bytes + _size(record) <= BLOCK_BYTES
 
     def add(self, record: Record) -> None:
-        """Take `record` in."""
+        """Append `record`."""
         self.records.append(record)
         self._bytes += _size(record)
-        self._awaits = awaits_reason(record.text, self._awaits)
+        self._awaits_reason = awaits_reason(record.text, self._awaits_reason)
 
     def block(self, cut: bool = False) -> Block:
-        """Return what is held."""
+        """Return the records so far as a block. `cut`: a bound ended it early."""
         return Block(tuple(self.records), self.headed, cut)
 
     @abstractmethod
     def _goes_on(self, record: Record) -> bool:
-        """Tell whether a record that begins nothing continues this block."""
+        """Tell whether `record`, which has no header and does not start an event by itself, continues this block."""
 
 
 class Headed(OpenBlock):
-    """An event that began with a header: takes everything up to the next one."""
+    """An event that began with a header. All records up to the next header belong to it."""
 
     headed = True
 
@@ -57,20 +58,20 @@ class Headed(OpenBlock):
 
 
 class Bare(OpenBlock):
-    """Bare text: takes the lines that look like its continuation. A blank line ends it, but one alone where a reason was
-    announced, or between the pieces of a stack trace."""
+    """Bare text. The lines that look like its continuation belong to it. A blank line ends it, except a single one where a
+    reason was announced or between the lines of a stack trace."""
 
     def _goes_on(self, record: Record) -> bool:
         last = self.records[-1]
         if blank(record):
             return open_ended(last.text) or spaced(last.text)
         if blank(last):
-            return spaced(record.text) or (self._awaits and thrown(record.text))
-        return self._awaits or continues(record.text)
+            return spaced(record.text) or (self._awaits_reason and thrown(record.text))
+        return self._awaits_reason or continues(record.text)
 
 
 class OpenDocument(OpenBlock):
-    """A JSON document: takes everything until its braces balance."""
+    """A JSON document. All records until its braces balance belong to it."""
 
     def __init__(self, headed: bool) -> None:
         super().__init__()
@@ -78,7 +79,7 @@ class OpenDocument(OpenBlock):
         self._braces = Braces()
 
     def add(self, record: Record) -> None:
-        """Take `record` in; the one that closes the last brace completes the document."""
+        """Append `record`; the one that closes the last brace completes the document."""
         super().add(record)
         self.complete = self._braces.read(record.text)
 
@@ -87,37 +88,37 @@ class OpenDocument(OpenBlock):
 
 
 class OpenHead(OpenBlock):
-    """What a slice holds before its first header: whose it is, only the slice before knows.
+    """The head of a slice: its records before the first header. Which events they belong to depends on the slice before.
 
-    Once the head is longer than any block may be, whatever was open before the slice has been cut; from then on a line that
-    begins bare text is sure to begin it, unless a JSON document may be open. So the head of a source without any headers
-    stays about as small as a block.
+    Once the head is longer than a block may be, the bounds have ended any block that was open before the slice. From then on a
+    line that looks like the start of bare text does start it, unless a JSON document may be open. So the head of a source
+    without any headers stays about as small as a block.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._document = False
+        self._may_be_document = False
 
     def has_room(self, record: Record) -> bool:
         """Return True: the bounds are applied when the head is settled."""
         return True
 
     def add(self, record: Record) -> None:
-        """Take `record` in."""
+        """Append `record`."""
         super().add(record)
-        self._document = self._document or opens_document(record.text)
+        self._may_be_document = self._may_be_document or opens_document(record.text)
 
     def block(self, cut: bool = False) -> Block:
-        """Return what is held, as a block to be settled."""
+        """Return the records so far as an unsettled block."""
         return Block(tuple(self.records), headed=False, cut=cut, unsettled=True)
 
     def _goes_on(self, record: Record) -> bool:
         longer = len(self.records) > BLOCK_LINES or self._bytes > BLOCK_BYTES
-        return self._document or self._awaits or not longer or blank(record) or continues(record.text)
+        return self._may_be_document or self._awaits_reason or not longer or blank(record) or continues(record.text)
 
 
 def opened_by(record: Record, has_header: bool) -> OpenBlock | None:
-    """Return the block that `record` begins; None when it is blank and begins nothing."""
+    """Return the block that `record` begins; None when the record is blank."""
     opened: OpenBlock
     if opens_document(record.text) and not has_header:
         opened = OpenDocument(headed=record.starts)
@@ -132,10 +133,10 @@ def opened_by(record: Record, has_header: bool) -> OpenBlock | None:
 
 
 def reopened(block: Block) -> OpenBlock:
-    """Return `block` as it was before it was taken out of an assembler."""
-    first, *others = block.records
+    """Return the open block that an assembler had before it returned `block`."""
+    first, *following = block.records
     opened = OpenHead() if block.unsettled else opened_by(first, block.headed and not first.starts) or Bare()
-    for record in others if opened.records else block.records:
+    for record in following if opened.records else block.records:
         opened.add(record)
     return opened
 

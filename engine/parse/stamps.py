@@ -1,7 +1,7 @@
-"""Which stamps are times: those within bounds. One gate for every stamp of a line, its header's and its wrappers'.
+"""Accepts only stamps within bounds as times. Every stamp of a line, its header's and its wrappers', passes here.
 
-Programs print `0001-01-01T00:00:00Z` for "no time", a damaged line any year, a wrong clock the next one. What no honest line
-can bear is taken for no stamp at all: the line is as one without, and says that it was `misdated`.
+Programs print `0001-01-01T00:00:00Z` for "no time", a damaged line has any year, a wrong clock the next one. A stamp that no
+honest line can bear counts as no stamp: the line is treated as one without, and is marked as `misdated`.
 """
 
 from __future__ import annotations
@@ -17,34 +17,37 @@ from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, Labels, Record
 from engine.parse.times import names_offset, parse_stamp, zone_of
 
 EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
-LATEST = datetime(2101, 1, 1, tzinfo=UTC)  # where nobody knows when the line was taken
+LATEST = datetime(2101, 1, 1, tzinfo=UTC)  # for lines without an ingest time
 AHEAD = timedelta(minutes=5)
-ZONES = timedelta(hours=14)  # the zone that is most ahead of UTC: Pacific/Kiritimati
+ZONES = timedelta(hours=14)  # of the zone that is furthest ahead of UTC: Pacific/Kiritimati
 
 
 class StampBounds(Struct, frozen=True):
-    """When the lines of a source can have been written: from `earliest` on, and at most `ahead` of when they were taken."""
+    """The times at which the lines of a source can have been written: from `earliest` on, at most `ahead` after their ingest
+    time."""
 
     earliest: datetime = EARLIEST
     ahead: timedelta = AHEAD
 
-    def latest(self, taken: datetime | None, zoned: bool) -> datetime:
-        """Return the latest time that a stamp may say of a line `taken` then; one that is not `zoned`, so names no offset, may
-        be in the local time of a zone that is ahead of what it is read in."""
-        known = self.taken(taken)
-        return LATEST if known is None else known + (self.ahead if zoned else self.ahead + ZONES)
+    def latest(self, ingested_at: datetime | None, has_offset: bool) -> datetime:
+        """Return the latest time that the stamp of a line may print.
 
-    def hold(self, at: datetime, taken: datetime | None, zoned: bool) -> bool:
-        """Tell whether `at` may be the time of a line `taken` then (None: nobody knows)."""
-        return self.earliest <= at <= self.latest(taken, zoned)
+        A stamp without an offset may be the local time of a zone ahead of the one that it is read in, so it has 14 hours more.
+        """
+        ingested = self.ingest_time(ingested_at)
+        return LATEST if ingested is None else ingested + (self.ahead if has_offset else self.ahead + ZONES)
 
-    def taken(self, taken: datetime | None) -> datetime | None:
-        """Return when a line was taken, None where that is no time either: archives reset the times of files."""
-        return taken if taken is not None and EARLIEST <= taken < LATEST else None
+    def contain(self, at: datetime, ingested_at: datetime | None, has_offset: bool) -> bool:
+        """Tell whether `at` may be the event time of a line that was ingested then (None: not known)."""
+        return self.earliest <= at <= self.latest(ingested_at, has_offset)
+
+    def ingest_time(self, ingested_at: datetime | None) -> datetime | None:
+        """Return `ingested_at`, or None where that is out of bounds itself: archives reset the times of files."""
+        return ingested_at if ingested_at is not None and EARLIEST <= ingested_at < LATEST else None
 
 
 def bounds_of(labels: Labels) -> StampBounds:
-    """Return the bounds of a source's stamps: what its configuration says (engine/config), else the ones of this module."""
+    """Return the bounds of a source's stamps: the configured ones (engine/config), else the defaults of this module."""
     return _bounds(labels.get(EARLIEST_LABEL, ""), labels.get(AHEAD_LABEL, ""))
 
 
@@ -55,21 +58,23 @@ def _bounds(earliest: str, ahead_s: str) -> StampBounds:
     )
 
 
-def stamp_of(record: Record, text: str, layout: str, taken: datetime | None = None) -> tuple[datetime | None, bool]:
-    """Return the time that a stamp of a line says, None when it is none, and whether that is so because it is out of bounds.
+def stamp_of(record: Record, text: str, layout: str, reference: datetime | None = None) -> tuple[datetime | None, bool]:
+    """Return the time of a stamp, and whether the stamp is out of bounds; the time is None then, and when it is no stamp.
 
     Args:
-        taken: tells the year of a stamp that has none, if that is better known than by when the line was ingested.
+        text: the stamp, in `layout`, a name that engine/parse/times lists.
+        reference: gives its year to a stamp without one; None: the ingest time does.
     """
-    bounds, ingested = bounds_of(record.labels), record.ingested_at
-    at = parse_stamp(text, layout, zone_of(record.labels.get("timezone", "")), taken or bounds.taken(ingested))
-    if at is None or bounds.hold(at, ingested, names_offset(text, layout)):
+    bounds, ingested_at = bounds_of(record.labels), record.ingested_at
+    zone = zone_of(record.labels.get("timezone", ""))
+    at = parse_stamp(text, layout, zone, reference or bounds.ingest_time(ingested_at))
+    if at is None or bounds.contain(at, ingested_at, names_offset(text, layout)):
         return at, False
     return None, True
 
 
 def dated(record: Record, text: str, layout: str) -> Mapping[str, Any]:
-    """Return the fields of a record that a wrapper's stamp changes: `at` when it is a time, `misdated` when it is out of
-    bounds."""
+    """Return the fields that a wrapper's stamp sets in its record: `at` when it is a time, `misdated` when it is out of bounds,
+    else none."""
     at, misdated = stamp_of(record, text, layout, record.at)
     return {"misdated": True} if misdated else {} if at is None else {"at": at}

@@ -1,8 +1,8 @@
-"""Kafka Connect REST documents: which tasks a status says have failed, and with what trace.
+"""Reads which connectors and tasks have failed, and their traces, out of documents of the Kafka Connect REST API.
 
 Shapes: a connector's status (`/connectors/{name}/status`), many of them by name (`/connectors?expand=status`), one task's
-status (`/connectors/{name}/tasks/{id}/status`), which is also what alerts carry. Real line ends inside strings, which some
-alerts put there, are accepted. Source: org.apache.kafka.connect.runtime.rest.entities.ConnectorStateInfo.
+status (`/connectors/{name}/tasks/{id}/status`), which alerts also carry. Unescaped line ends inside strings are accepted, since
+some alerts have them. Source: org.apache.kafka.connect.runtime.rest.entities.ConnectorStateInfo.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from msgspec import Struct
 from engine.codec import foreign
 from engine.model.records import Labels
 
-STATUS = "org.apache.kafka.connect.runtime.rest.entities.ConnectorStateInfo"  # who says it, in the place of a logger
+STATUS = "org.apache.kafka.connect.runtime.rest.entities.ConnectorStateInfo"  # the logger of events that a status gives
 _FAILED = "FAILED"
 _NAME = re.compile(r'\{\s*"name"\s*:\s*"([^"]{1,255})"\s*,\s*"connector"')
 _TASK = re.compile(r'\{\s*"id"\s*:\s*(\d{1,6})\s*,[^{}]{0,400}?"state"\s*:\s*"FAILED"')
 
 
 class FailedPart(Struct, frozen=True):
-    """A connector or a task that failed: its trace, and the labels connector, task and worker as far as they are known."""
+    """A connector or task that has failed: its trace, and the labels connector, task and worker where the document has them."""
 
     trace: str
     labels: Labels
 
 
 def failed_parts(text: str) -> tuple[FailedPart, ...]:
-    """Return what a Connect document says has failed, connectors before their tasks; nothing for any other text."""
+    """Return the failed parts of a Connect document, a connector before its tasks; an empty tuple for any other text."""
     if f'"{_FAILED}"' not in text or '"trace"' not in text:
         return ()
     try:
@@ -41,8 +41,8 @@ def failed_parts(text: str) -> tuple[FailedPart, ...]:
 
 
 def about_torn(text: str) -> Labels:
-    """Return the connector, and the first task that failed, of a status that is no whole document: cut off, or with its quotes
-    bare; nothing for any other text."""
+    """Return the connector and the first failed task of a status that is not valid JSON: cut off, or with unescaped quotes. An
+    empty mapping for any other text."""
     name = _NAME.match(text)
     if name is None or f'"{_FAILED}"' not in text:
         return {}
@@ -79,6 +79,6 @@ def _of_part(part: Mapping[str, Any], labels: Labels) -> Iterator[FailedPart]:
 
 
 def _worker(worker_id: str) -> str:
-    """Return the host of `host:port` when it is a name; workers that share an address differ by their port."""
+    """Return the host of `host:port` when it is a name; else `worker_id`, since workers at one address differ by their port."""
     host, _, _ = worker_id.rpartition(":")
     return host if host and not host.replace(".", "").isdigit() and ":" not in host and host != "localhost" else worker_id

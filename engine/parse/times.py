@@ -1,11 +1,11 @@
-"""Stamps of log lines as aware UTC datetimes. Layouts are named as in the `time` key of rules/formats/*.yml.
+"""Parses the stamps of log lines into aware UTC datetimes. Layouts have the names of the `time` key of rules/formats/*.yml:
 
     iso         2022-10-05 17:05:39,869   T, blank or underscore between; up to 9 digits after , . or _; Z or an offset, if any
     kibana      Apr 14, 2022 @ 03:14:15.000
-    epoch_ms    1664956976908, or seconds with a decimal point (1593460123.747), micro- or nanoseconds by their digits
+    epoch_ms    1664956976908, or seconds with a decimal point (1593460123.747), or micro- or nanoseconds (16 or 19 digits)
     short_year  22/10/05 17:05:39
     day_first   05-10-2022 17:05:39.869, or the month by name (05/Oct/2022), then also with a short year (05-Oct-22)
-    month_day   1005 17:05:39.869993, or Oct  5 17:05:39   no year: the latest that does not lie ahead
+    month_day   1005 17:05:39.869993, or Oct  5 17:05:39   without a year: that of the latest such day that is not ahead
     month_first 10/5/22 17:05:39:869, or with a long year; a comma may follow it
     twelve_hour 10/5/2022, 5:05:39.869 PM   the month first, or by name (Oct 5, 2022 5:05:39 PM; Oct 5, 5:05:39 PM)
 
@@ -29,41 +29,44 @@ _TWELVE_HOUR = re.compile(
     r"(?:(?P<name>[A-Z][a-z]{2}) |(?P<month>\d{1,2})/)(?P<day>\d{1,2})(?:[,/] ?(?P<year>\d{4}))?,? "
     r"(?P<hour>\d{1,2})(?P<rest>:\d\d:\d\d(?:[.,]\d{1,9})?)\s?(?P<half>[AP])M"
 )
-# what Python reads as it stands: no leap second
-_OF_MACHINES = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-5][0-9](?:\.[0-9]+(Z)|[.,][0-9]{3})")
-_OFFSET = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$|^[\d.]+$")  # or seconds since 1970, which are of no zone
-_UNITS = {16: 10**6, 19: 10**9}  # micro- and nanoseconds, by their digits
-_AHEAD = timedelta(days=1)  # a zone that is not known, a clock that is not set: no reason to take a stamp for last year's
-_YEARS_BACK = 8  # 29 February comes back within eight years
+# the form that Python's own parser reads: without a leap second
+_STANDARD = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-5][0-9](?:\.[0-9]+(Z)|[.,][0-9]{3})")
+_OFFSET = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$|^[\d.]+$")  # or a number since 1970, which has no zone
+_UNITS = {16: 10**6, 19: 10**9}  # units in a second, by the number of digits: micro- and nanoseconds
+_AHEAD = timedelta(days=1)  # an unknown zone or a clock that is not set must not make a stamp last year's
+_YEARS_BACK = 8  # 29 February comes again within eight years
 _NOON = 12
 _SECONDS_END = 19  # length of 2022-10-05 17:05:39
 
 
-def parse_stamp(text: str, layout: str, zone: tzinfo = UTC, taken: datetime | None = None) -> datetime | None:
-    """Return the time that `text` says, in UTC; None when it is not a time of that layout.
+def parse_stamp(text: str, layout: str, zone: tzinfo = UTC, reference: datetime | None = None) -> datetime | None:
+    """Return the time of a stamp, in UTC; None when `text` is not a time in `layout`.
 
-    `taken` is when the line was: it tells the year of stamps that have none, which without it are no time.
+    Args:
+        zone: of the source; a stamp without an offset is read in it.
+        reference: about when the line was written: it gives its year to a stamp without one. Without a reference such a stamp
+            is not a time.
     """
     try:
         if layout in _MAYBE_WITHOUT_YEAR:
-            return _MAYBE_WITHOUT_YEAR[layout](text, zone, taken)
+            return _MAYBE_WITHOUT_YEAR[layout](text, zone, reference)
         return _LAYOUTS[layout](text, zone)
     except (ValueError, KeyError, OverflowError, OSError):
         return None
 
 
 def names_offset(text: str, layout: str) -> bool:
-    """Tell whether a stamp is the same moment in every zone: it names its offset, or counts from 1970."""
+    """Tell whether a stamp is the same moment in every zone: it has an offset, or counts from 1970."""
     return layout == "epoch_ms" or (layout == "iso" and not {"Z", "+", "-"}.isdisjoint(text[_SECONDS_END:]))
 
 
 def has_millis(text: str) -> bool:
-    """Tell whether a stamp of any layout says more than the second, so that it can tell two equal lines apart."""
+    """Tell whether a stamp of any layout is precise to the millisecond, so that it can tell two equal lines apart."""
     return _MILLIS.search(text) is not None
 
 
 def is_repeated(text: str, at: datetime, zone: tzinfo) -> bool:
-    """Tell whether `zone` had the time `at`, which a stamp says without an offset, twice: its clocks were put back then."""
+    """Tell whether `zone` had the time `at` twice since its clocks were put back. A stamp with an offset is never ambiguous."""
     return zone is not UTC and _OFFSET.search(text) is None and _is_twice(at.replace(second=0, microsecond=0), zone)
 
 
@@ -75,7 +78,7 @@ def _is_twice(minute: datetime, zone: tzinfo) -> bool:
 
 @lru_cache(maxsize=256)
 def zone_of(name: str) -> tzinfo:
-    """Return the zone of an IANA name; UTC for none, and for a name that does not exist."""
+    """Return the zone of an IANA name; UTC for an empty name or one that does not exist."""
     try:
         return ZoneInfo(name) if name not in ("", "UTC") else UTC
     except (ValueError, OSError, KeyError):
@@ -83,9 +86,9 @@ def zone_of(name: str) -> tzinfo:
 
 
 def _iso(text: str, zone: tzinfo) -> datetime:
-    plain = _OF_MACHINES.fullmatch(text)
-    if plain is not None and (plain[1] or zone is UTC):
-        return datetime.fromisoformat(text if plain[1] else f"{text}+00:00")
+    standard = _STANDARD.fullmatch(text)
+    if standard is not None and (standard[1] or zone is UTC):
+        return datetime.fromisoformat(text if standard[1] else f"{text}+00:00")
     micros, offset_at = _fraction(text)
     offset = text[offset_at:].strip()
     minute = _minute(text[:16], zone if not offset else UTC)
@@ -95,7 +98,7 @@ def _iso(text: str, zone: tzinfo) -> datetime:
 
 @lru_cache(maxsize=4096)
 def _minute(text: str, zone: tzinfo) -> datetime:
-    """Return the start of a minute, `2022-10-05 17:05`, in UTC: most lines share it with the line before them."""
+    """Return the start of a minute, `2022-10-05 17:05`, in UTC. Cached, since most lines share it with the line before."""
     year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
     return datetime(year, month, day, int(text[11:13]), int(text[14:16]), tzinfo=zone).astimezone(UTC)
 
@@ -108,7 +111,7 @@ def _second(text: str) -> int:
 
 
 def _fraction(text: str) -> tuple[int, int]:
-    """Return the microseconds of an iso stamp, and where its offset begins."""
+    """Return the microseconds of an iso stamp, and the index of its offset."""
     if text[_SECONDS_END : _SECONDS_END + 1] not in (",", ".", "_"):
         return 0, _SECONDS_END
     rest = text[_SECONDS_END + 1 :]
@@ -131,7 +134,7 @@ def _kibana(text: str, zone: tzinfo) -> datetime:
 
 
 def _month(name: str) -> str:
-    """Return the month of an English name of three letters as two digits."""
+    """Return the number of a month as two digits, from its English name of three letters."""
     return f"{_MONTHS.index(name) // 3 + 1:02}"
 
 
@@ -162,20 +165,20 @@ def _month_first(text: str, zone: tzinfo) -> datetime:
     return _iso(f"20{year}-{int(month):02}-{int(day):02} {int(hour):02}{rest}.{fraction or 0}", zone)
 
 
-def _without_year(text: str, zone: tzinfo, taken: datetime | None) -> datetime | None:
+def _without_year(text: str, zone: tzinfo, reference: datetime | None) -> datetime | None:
     parts = _MONTH_DAY.fullmatch(text)
-    if parts is None or taken is None:
+    if parts is None or reference is None:
         return None
     month, day = (parts[1], int(parts[2])) if parts[1] else (_month(parts[3]), int(parts[4]))
-    latest = (taken + _AHEAD).astimezone(zone).year
+    latest = (reference + _AHEAD).astimezone(zone).year
     for year in range(latest, latest - _YEARS_BACK - 1, -1):
         at = parse_stamp(f"{year}-{month}-{day:02} {parts[5]}", "iso", zone)
-        if at is not None and at <= taken + _AHEAD:
+        if at is not None and at <= reference + _AHEAD:
             return at
     return None
 
 
-def _twelve_hour(text: str, zone: tzinfo, taken: datetime | None) -> datetime | None:
+def _twelve_hour(text: str, zone: tzinfo, reference: datetime | None) -> datetime | None:
     parts = _TWELVE_HOUR.fullmatch(text)
     if parts is None or not 1 <= int(parts["hour"]) <= _NOON:
         return None
@@ -183,7 +186,7 @@ def _twelve_hour(text: str, zone: tzinfo, taken: datetime | None) -> datetime | 
     clock = f"{int(parts['hour']) % _NOON + (_NOON if parts['half'] == 'P' else 0):02}{parts['rest']}"
     if parts["year"]:
         return _iso(f"{parts['year']}-{month}-{day} {clock}", zone)
-    return _without_year(f"{month}{day} {clock}", zone, taken)
+    return _without_year(f"{month}{day} {clock}", zone, reference)
 
 
 _MAYBE_WITHOUT_YEAR: Mapping[str, Callable[[str, tzinfo, datetime | None], datetime | None]] = {

@@ -1,4 +1,5 @@
-"""unwrap: raw lines in, records out; container, viewer and JSON wrappers taken off. Pure, one line at a time."""
+"""unwrap: raw lines in, records out. Removes what containers, viewers, shippers and JSON put around a line. Pure, one line at a
+time."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from engine.parse.lines import clean, decode_line, plain
 from engine.parse.wrappers import by_first_character
 from engine.quarantine import Quarantine, attempt
 
-NESTING = 6  # wrappers around one line; Compose around docker's JSON around a program's JSON is three
+NESTING = 6  # most wrappers around one line; Compose around docker's JSON around a program's JSON is three
 
 
 def unwrap(
     input: Iterable[RawLine | Progress | Tick], formats: Sequence[Format], quarantine: Quarantine | None = None
 ) -> Iterator[Record | Progress | Tick]:
-    """Yield one record a line, in order; progress and ticks pass through untouched."""
+    """Yield one record a line, in order; progress and ticks pass through unchanged. A line that raises goes into `quarantine`;
+    without one the error is raised."""
     book = header_book(formats)
     for item in input:
         if not isinstance(item, RawLine):
@@ -29,9 +31,9 @@ def unwrap(
 
 
 def unwrap_line(raw: RawLine, formats: Sequence[Format]) -> Record:
-    """Return the record of one line. Never fails: what cannot be read as a wrapper is text.
+    """Return the record of one line. Whatever cannot be read as a wrapper is text, so no line makes it raise.
 
-    A line that is in a layout of `formats` as it stands bears no wrapper, whatever it looks like.
+    A line that begins with the header of a specific format of `formats` has no wrapper, whatever it looks like.
     """
     return _unwrapped(raw, header_book(formats))
 
@@ -49,17 +51,17 @@ def _unwrapped(raw: RawLine, book: HeaderBook) -> Record:
         origin=raw.origin,
     )
     for _ in range(NESTING):
-        inner = _one_off(record, book)
+        inner = _outermost_off(record, book)
         if inner is None:
             break
         record = inner
     return record
 
 
-def _one_off(record: Record, book: HeaderBook) -> Record | None:
-    """Return `record` with its outermost wrapper off; None when it bears none."""
-    for take_off in by_first_character().get(record.text[:1], ()):
-        inner = take_off(record)
+def _outermost_off(record: Record, book: HeaderBook) -> Record | None:
+    """Return `record` without its outermost wrapper; None when it has none."""
+    for unwrap_one in by_first_character().get(record.text[:1], ()):
+        inner = unwrap_one(record)
         if inner is not None:
             return None if book.knows(record.text) else _cleaned(inner)
     return None

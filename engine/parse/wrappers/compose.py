@@ -1,7 +1,7 @@
 """Docker Compose's prefix: `kafka_1  | <line>`. Each container becomes a source of its own, `<file>#kafka_1`.
 
-The name is padded with blanks; whatever stands after one blank behind the bar is the line, its indentation included. Compose's
-own `kafka_1 exited with code 137` is an event of that container.
+The name is padded with blanks. One blank follows the bar; the rest is the line, with its indentation. Compose's own message
+`kafka_1 exited with code 137` is an event of that container.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _EXIT = re.compile(r"([A-Za-z][\w.-]{0,127}) exited with code \d{1,3}(?: \(resta
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the container's line in the container's source; a container's own lines are never taken for another's."""
+    """Return the container's line as a record of the container's source. A line that is of a container already has no other
+    such prefix."""
     if "#" in record.source_id:
         return None
     if prefix := _PREFIX.match(record.text):

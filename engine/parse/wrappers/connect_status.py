@@ -1,7 +1,7 @@
 """A Kafka Connect REST status on one line, or the first line of one that an alert has unescaped.
 
-The document starts an event wherever it stands, also right below a log line (somebody's curl in a pasted terminal). Its text
-stays: engine/parse/status.py reads it once it is whole. Source: Connect REST API, GET /connectors/{name}/status.
+The document starts an event wherever it stands, also right below a log line (the output of curl in a pasted terminal). Its text
+is left as it is: engine/parse/status.py reads it once it is complete. Source: Connect REST API, GET /connectors/{name}/status.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STATUS = re.compile(
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the record as the start of an event, once."""
+    """Return the record marked as the start of an event; None when it is marked already."""
     if record.starts or _STATUS.match(record.text) is None:
         return None
     return replace(record, starts=True)

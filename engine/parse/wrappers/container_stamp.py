@@ -1,7 +1,7 @@
-"""The stamp that `docker logs -t` and container runtimes put before each line: always nine digits after the second.
+"""The stamp that `docker logs -t` and container runtimes put before each line, always with nine digits after the second.
 
-Docker: `2025-02-20T09:47:42.251096468Z <line>`; CRI log files: `2025-02-20T09:47:42.251096468Z stdout F <line>`, where P for F
-means that the next row goes on with the line. Source: Kubernetes, CRI logging design.
+Docker: `2025-02-20T09:47:42.251096468Z <line>`; CRI log files: `2025-02-20T09:47:42.251096468Z stdout F <line>`, where P in
+place of F means that the next row continues the line. Source: Kubernetes, CRI logging design.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(?:Z|[+-]\d\d:\d\d))
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the line behind the stamp, with the stamp as the time it was taken."""
-    found = _STAMP.match(record.text)
-    if found is None:
+    """Return the line behind the stamp, with the stamp as its time."""
+    prefix = _STAMP.match(record.text)
+    if prefix is None:
         return None
-    return replace(record, text=record.text[found.end() :], partial=found[2] == "P", **dated(record, found[1], "iso"))
+    return replace(record, text=record.text[prefix.end() :], partial=prefix[2] == "P", **dated(record, prefix[1], "iso"))

@@ -1,7 +1,7 @@
 """The stamp that Docker Desktop and some panels show before each line: `2024-12-30 23:29:07 <line>`.
 
-It is in the viewer's zone and to the second, so a line's own stamp is better. Many layouts begin with just such a stamp, so
-only a line that goes on with a stamp of its own, or with a piece of a stack trace, is taken to be wrapped.
+It is in the viewer's zone and precise to the second only, so a line's own stamp is better. Many layouts begin with just such a
+stamp. So it counts as a wrapper only in front of a second stamp or a part of a stack trace.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _STAMP = re.compile(
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the line behind the stamp; the stamp is its time if it has none of its own."""
-    found = _STAMP.match(record.text)
-    if found is None:
+    """Return the line behind the stamp, with the stamp as its time unless it has one of its own."""
+    prefix = _STAMP.match(record.text)
+    if prefix is None:
         return None
-    return replace(record, text=record.text[found.end() :], **dated(record, found[1], "iso"))
+    return replace(record, text=record.text[prefix.end() :], **dated(record, prefix[1], "iso"))

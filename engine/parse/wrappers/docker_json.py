@@ -1,6 +1,6 @@
 r"""Docker's json-file logging driver: `{"log":"<line>\n","stream":"stdout","time":"2025-02-17T09:35:27.681757986Z"}`.
 
-A row whose `log` has no line end is a part of a line longer than 16 KiB; the next row goes on with it.
+A row whose `log` has no line end is a part of a line longer than 16 KiB; the next row continues it.
 Source: moby daemon/logger/jsonfilelog, and loggerutils for the 16 KiB.
 """
 
@@ -18,7 +18,7 @@ _KEYS = {"log", "time"}
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the line that the container printed, with the time docker took it."""
+    """Return the line that the container printed, with the time at which Docker received it."""
     if '"log"' not in record.text:
         return None
     try:
@@ -28,5 +28,5 @@ def unwrap(record: Record) -> Record | None:
     if not isinstance(row, dict) or not row.keys() >= _KEYS or not isinstance(row["log"], str):
         return None
     line = row["log"]
-    when = dated(record, str(row["time"]), "iso")
-    return replace(record, text=line.rstrip("\r\n"), partial=not line.endswith("\n"), **when)
+    stamp = dated(record, str(row["time"]), "iso")
+    return replace(record, text=line.rstrip("\r\n"), partial=not line.endswith("\n"), **stamp)

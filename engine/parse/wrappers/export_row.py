@@ -1,10 +1,10 @@
-"""A row of a viewer's CSV export: the time column, others, and the line in quotes; each row is a document and starts an event.
+"""A row of a viewer's CSV export: a column of the time, other columns, the line in quotes. Each row starts an event.
 
     "Apr 14, 2022 @ 03:14:15.332",broker-1,"[2022-04-14 03:14:15,332] ERROR ..."      Kibana, Discover
     "{""app"":""kafka""}",2022-10-05 17:05:39.869,"[2022-10-05 17:05:39,869] ...",... Grafana, Loki
 
-The line is the longest column behind the time; behind a comma may also be the milliseconds of a line that is no row.
-A quoted line with line ends in it goes on in the next records, up to a quote.
+The line is the longest column behind the time. A stamp with three digits behind the comma is no row: those are milliseconds.
+A quoted line with line ends in it continues in the next records, up to a quote.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROW = re.compile(
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the row's line, with the row's time."""
+    """Return the line in the row, with the row's time."""
     row = _ROW.match(record.text)
     if row is None:
         return None
@@ -39,7 +39,7 @@ def unwrap(record: Record) -> Record | None:
 
 
 def _columns(text: str) -> Iterator[str]:
-    """Yield the columns of a row, a last quoted one that ends in a later record as far as it goes."""
+    """Yield the columns of a row; of a last, quoted one that ends in a later record, the part that is on this line."""
     try:
         yield from next(csv.reader([text]), ())
     except csv.Error:

@@ -1,6 +1,6 @@
 """Line numbers that an editor, a viewer or `grep -n` put before each line: `1461[2020-09-28 12:59:15,976] ERROR ...`.
 
-Numbers begin many lines, so only one before a stamp or a piece of a stack trace is taken for a line's.
+Many lines begin with a number, so it counts as a line number only in front of a stamp or a part of a stack trace.
 """
 
 from __future__ import annotations
@@ -21,6 +21,6 @@ _NUMBER = re.compile(
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the line without its number."""
-    found = _NUMBER.match(record.text)
-    return None if found is None else replace(record, text=record.text[found.end() :])
+    """Return the line behind the number."""
+    number = _NUMBER.match(record.text)
+    return None if number is None else replace(record, text=record.text[number.end() :])

@@ -1,7 +1,7 @@
-"""What syslog and journalctl put before each line: `Oct  5 17:05:39 broker-1 kafka-server-start.sh[4711]: <line>`.
+"""The prefix that syslog and journalctl put before each line: `Oct  5 17:05:39 broker-1 kafka-server-start.sh[4711]: <line>`.
 
-The short stamp has no year: the time the line was taken tells it. The stamps of `journalctl -o short-iso` and of RFC 5424 have
-one. A relay may leave the priority in front, `<134>`. Source: RFC 3164 section 4.1, RFC 5424 section 6, journalctl(1).
+The short stamp has no year; the ingest time gives it. The stamps of `journalctl -o short-iso` and of RFC 5424 have one.
+A relay may leave the priority, `<134>`, in front. Source: RFC 3164 section 4.1, RFC 5424 section 6, journalctl(1).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _PRIORITY = re.compile(r"<(?:1?[0-8]?\d|19[01])>")
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the line that the process printed, with the machine as its label `host`."""
-    if found := _PREFIX.match(record.text):
-        return _inside(record, found, found[1] or found[2], found[3])
-    if found := _RFC5424.match(record.text):
-        return _inside(record, found, found[1], found[2])
-    bare = _PRIORITY.match(record.text)
-    return None if bare is None else replace(record, text=record.text[bare.end() :])
+    """Return the line that the process printed, with the name of the machine as the label `host`."""
+    if prefix := _PREFIX.match(record.text):
+        return _inside(record, prefix, prefix[1] or prefix[2], prefix[3])
+    if prefix := _RFC5424.match(record.text):
+        return _inside(record, prefix, prefix[1], prefix[2])
+    priority = _PRIORITY.match(record.text)
+    return None if priority is None else replace(record, text=record.text[priority.end() :])
 
 
-def _inside(record: Record, found: re.Match[str], stamp: str | None, host: str) -> Record:
+def _inside(record: Record, prefix: re.Match[str], stamp: str | None, host: str) -> Record:
     layout = "iso" if stamp and stamp[0].isdigit() else "month_day"
     labels = {"host": host, **record.labels}
-    return replace(record, text=record.text[found.end() :], labels=labels, **dated(record, stamp or "", layout))
+    return replace(record, text=record.text[prefix.end() :], labels=labels, **dated(record, stamp or "", layout))

@@ -1,6 +1,6 @@
 """A row of `journalctl -o json`: `{"__REALTIME_TIMESTAMP":"1664989539869000","_HOSTNAME":"broker-1","MESSAGE":"<line>", ...}`.
 
-A message that is no UTF-8 is a list of its bytes. Source: systemd, Journal Export Formats and systemd.journal-fields(7).
+A message that is not UTF-8 is a list of its bytes. Source: systemd, Journal Export Formats and systemd.journal-fields(7).
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ ORDER = 12
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the line that the process printed, with the time the journal took it and the machine as its label `host`."""
+    """Return the line that the process printed, with the time at which the journal received it, and the name of the machine as
+    the label `host`."""
     if '"MESSAGE"' not in record.text or '"__REALTIME_TIMESTAMP"' not in record.text:
         return None
     try:
         row = foreign(record.text)
         text = _message(row["MESSAGE"])
-        when = dated(record, str(row["__REALTIME_TIMESTAMP"]), "epoch_ms")
+        stamp = dated(record, str(row["__REALTIME_TIMESTAMP"]), "epoch_ms")
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     host = row.get("_HOSTNAME")
     labels = {"host": host, **record.labels} if isinstance(host, str) and host else record.labels
-    return replace(record, text=text, labels=labels, **when)
+    return replace(record, text=text, labels=labels, **stamp)
 
 
-def _message(given: Any) -> str:
-    return given if isinstance(given, str) else bytes(given).decode("utf-8", "replace")
+def _message(value: Any) -> str:
+    return value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")

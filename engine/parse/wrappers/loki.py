@@ -1,11 +1,11 @@
-"""Lines as logcli and Grafana's text download print them: Loki's stamp, perhaps the labels, and the line.
+"""Lines as logcli and Grafana's text download print them: Loki's stamp, the labels if they are shown, and the line.
 
     2022-10-05T17:05:39+09:00 {app="kafka"} [2022-10-05 17:05:39,869] ...     logcli
     2022-10-05T08:05:39.869Z<tab>[2022-10-05 17:05:39,869] ...                Grafana, since version 9
     1664989539869000000<tab>[2022-10-05 17:05:39,869] ...                     Grafana before
 
-Many layouts begin with such a stamp and a blank, so without a tab or labels only a line that goes on with a stamp of its own
-is taken to be wrapped. Rows come newest first, which needs no care: each has its time.
+Many layouts begin with such a stamp and a blank. So without a tab or labels it counts as a wrapper only in front of a second
+stamp. Rows come newest first, which does no harm, since each has its time.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _PREFIX = re.compile(
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the line behind the stamp, with the stamp as the time it was taken."""
-    found = _PREFIX.match(record.text)
-    if found is None:
+    """Return the line behind the stamp, with the stamp as its time."""
+    prefix = _PREFIX.match(record.text)
+    if prefix is None:
         return None
-    layout = "epoch_ms" if found[1].isdigit() else "iso"
-    return replace(record, text=record.text[found.end() :], **dated(record, found[1], layout))
+    layout = "epoch_ms" if prefix[1].isdigit() else "iso"
+    return replace(record, text=record.text[prefix.end() :], **dated(record, prefix[1], layout))

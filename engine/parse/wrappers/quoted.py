@@ -1,5 +1,5 @@
-"""Marks around pasted lines: `> ` of a quotation, the dash of a list, an open bold, backticks, a frame's sides, a spreadsheet's
-quotes."""
+"""Marks around pasted lines: the `> ` of a quotation, the dash of a list, an unclosed bold, backticks, the sides of a frame,
+the quotes of a spreadsheet."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _MARK = re.compile(
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the line without the marks; its own indentation stays."""
-    found = _MARK.match(record.text)
-    if found is None:
+    """Return the line without the marks; its indentation stays."""
+    mark = _MARK.match(record.text)
+    if mark is None:
         return None
-    text = record.text[found.end() :]
-    if found.lastgroup == "frame":
-        text = text.rstrip("│ ")  # what it is filled up with is no text
-    elif found.lastgroup == "code":
+    text = record.text[mark.end() :]
+    if mark.lastgroup == "frame":
+        text = text.rstrip("│ ")  # the padding inside the frame is not text
+    elif mark.lastgroup == "code":
         text = text.rstrip("`")
-    elif found.lastgroup == "cell":
+    elif mark.lastgroup == "cell":
         text = text.removesuffix('"').replace('""', '"')
     return replace(record, text=text)

@@ -1,5 +1,6 @@
-"""The name that what runs several programs at once (concurrently, pm2) sets in brackets before each line, where a JSON object
-follows: `[0] {"level":"ERROR",...}`. Before other text a bracket is more likely a part of it.
+"""The program's name in brackets that runners of several programs (concurrently, pm2) put before each line:
+`[0] {"level":"ERROR",...}`. It counts as a wrapper only in front of a JSON object; before other text, brackets are more likely
+a part of it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,6 @@ _PREFIX = re.compile(r"\[[\w:.-]{1,20}\] (?=\{\")")
 
 
 def unwrap(record: Record) -> Record | None:
-    """Return the object without the name."""
-    found = _PREFIX.match(record.text)
-    return None if found is None else replace(record, text=record.text[found.end() :].rstrip("`"))
+    """Return the object without the name in front of it."""
+    prefix = _PREFIX.match(record.text)
+    return None if prefix is None else replace(record, text=record.text[prefix.end() :].rstrip("`"))

@@ -1,9 +1,9 @@
-"""A JSON document a line: logstash-logback-encoder, ECS, GELF, log4j2's and Quarkus' layouts, python-json-logger, pino, zap,
-and what log shippers write around a plain line.
+"""One JSON document a line: logstash-logback-encoder, ECS, GELF, log4j2's and Quarkus' layouts, python-json-logger, pino, zap,
+and the documents that log shippers put around a plain line.
 
-The message, the reason and the stack trace become the text. Documents that were torn (a paste that lost its first brace or its
-end, a line over the bound) are read as far as they go. A document that names a level or a logger was written by the program
-itself and is one whole event; one that does not is a shipper's envelope, and its message is a plain line as any other.
+The message, the reason and the stack trace become the text. A torn document (a paste without its first brace or its end, a line
+over the bound) is read as far as it goes. A document with a level or a logger was written by the program itself and is one
+whole event. One without either is the envelope of a shipper, and its message is a plain line like any other.
 Source: ECS field reference (message, log.level, log.logger, process.thread.name, error.stack_trace); logstash-logback-encoder;
 GELF 1.1 payload specification; log4j2 JsonLayout; Serilog's compact format; .NET's JSON console;
 Quarkus and Spring Boot structured logging; pino (levels 10 to 60).
@@ -26,7 +26,7 @@ from engine.parse.stamps import dated
 
 FIRST = '{"'
 ORDER = 50
-DEPTH = 2  # of dicts within the document
+DEPTH = 2  # levels of nested objects that are read
 _TEXT = (
     "message", "msg", "short_message", "log", "event", "line", "textPayload", "_raw",
     "@m", "RenderedMessage", "@mt", "MessageTemplate", "Message", "log.message",
@@ -52,25 +52,26 @@ _FIELDS = {
 _LABELS = {"host": ("_HOSTNAME", "host", "hostName", "host.name"), "container": ("fields.container",), "pod": ("fields.pod",)}
 _CONNECT = ("connector.context", "mdc.connector.context", "contextMap.connector.context")
 _CONTEXT = re.compile(r"\[([^|\]\s]+)\|(?:task-(\d+)|worker)")
-# an Elasticsearch hit, Google Cloud; then, whose own keys count first, Datadog and Splunk
+# the nested object with the log's fields: of an Elasticsearch hit and of Google Cloud its keys win over those around it;
+# of Datadog and Splunk they do not
 _INSIDE = ("_source", "jsonPayload", "content", "result")
 _QUOTED = tuple(f'"{key}"' for key in _TEXT)
 _EXPLAINING = frozenset((*_TRACE, *_REASON, *_CLASS))
-# what a program of no known layout calls its error: sarama_error, cause, lastError, kafka.error_message
+# the keys under which programs of no known layout put their error: sarama_error, cause, lastError, kafka.error_message
 _CAUSE = re.compile(
     r"(?:.*(?:[._-]|[a-z](?=[EC])))?(?i:err|error|exception|cause)(?i:[._-]?(?:message|msg|text|details?|string))?"
 )
-# what kafkajs and franz-go say in keys of their own stands in the message of Java's client, in the words that are put there;
-# the second of each is such a key where the message speaks of groups, or of brokers
+# kafkajs and franz-go have keys for what the Java client prints in its message; it is added to the text in the words of the
+# Java client. The second key counts only where the message mentions a group, or a broker
 _GROUP = ("groupId", "group")
 _BROKER = ("broker", "addr")
 _RECORD = ("topic", "partition", "offset")
-_ADDRESS = re.compile(r"(?:[\w.\-\[\]]{1,255}|\[\w{1,20}://[^\]\s]{1,255}\]):\d{1,5}")  # or one that holds a protocol
-_ANSWER_CODE = "error_code"  # what REST servers of Confluent answer; their clients print it behind the message, in these words
+_ADDRESS = re.compile(r"(?:[\w.\-\[\]]{1,255}|\[\w{1,20}://[^\]\s]{1,255}\]):\d{1,5}")  # also `[SSL://host]:port`
+_ANSWER_CODE = "error_code"  # a key of Confluent's REST servers; their clients print `; error code:` behind the message
 _LABELLING = frozenset((*_CONNECT, *(key for keys in _LABELS.values() for key in keys)))
 _PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
 _LETTERS = frozenset("FEWID")
-_SECONDS_DIGITS = 11  # a number of fewer counts seconds, of more milliseconds or finer
+_SECONDS_DIGITS = 11  # a number with fewer digits is in seconds, any other in milliseconds or finer
 _PAIR = re.compile(r'"([@\w.]{1,64})"\s{0,9}:\s{0,9}(?:"([^"\\]*(?:\\.[^"\\]*)*)|(\d{1,19}(?:\.\d{1,9})?))')
 
 
@@ -86,7 +87,7 @@ def unwrap(record: Record) -> Record | None:
     if "level" in fields and (name := _first(document, ("name",))):
         fields.setdefault("logger", name)
     by_program = "level" in fields or "logger" in fields
-    if logger := record.fields.get("logger"):  # of a document in a program's message: who prints it is that program
+    if logger := record.fields.get("logger"):  # the document is the message of another one, whose program logged it
         fields["logger"] = logger
     text = _text(document, message + _group(document, message), by_program)
     return replace(
@@ -100,27 +101,27 @@ def unwrap(record: Record) -> Record | None:
 
 
 def _text(document: Mapping[str, Any], message: str, by_program: bool) -> str:
-    """Return the message with what explains it on the lines below: the stack trace, else the reason."""
+    """Return the message, and below it the stack trace; where there is none, the reason."""
     if _EXPLAINING.isdisjoint(document):
         code = document.get(_ANSWER_CODE)
-        said = message if code is None else f"{message.rstrip()}; error code: {code}"
-        return _below(said, _cause(document) if by_program else "")
+        answer = message if code is None else f"{message.rstrip()}; error code: {code}"
+        return _with_trace(answer, _cause(document) if by_program else "")
     trace = _first(document, _TRACE).removeprefix(": ")
     kind, reason = _first(document, _CLASS), _first(document, _REASON)
-    said = f"{kind}: {reason}" if kind and reason else reason
+    error = f"{kind}: {reason}" if kind and reason else reason
     if not trace:
-        trace = said
-    elif reason not in trace and reason not in message:  # zap's trace is of where it was logged
-        trace = f"{said}\n{trace}"
-    return _below(message, trace)
+        trace = error
+    elif reason not in trace and reason not in message:  # zap's trace is of the place that logged it
+        trace = f"{error}\n{trace}"
+    return _with_trace(message, trace)
 
 
-def _below(message: str, trace: str) -> str:
+def _with_trace(message: str, trace: str) -> str:
     return message.rstrip() if not trace or trace in message else f"{message.rstrip()}\n{trace.rstrip()}"
 
 
 def _cause(document: Mapping[str, Any]) -> str:
-    """Return the error that stands under a name of the program's own."""
+    """Return the error under a key of the program's own; empty when there is none."""
     return _first(document, tuple(filter(_is_cause, document)))
 
 
@@ -135,7 +136,7 @@ def _group(document: Mapping[str, Any], message: str) -> str:
 
 
 def _record(document: Mapping[str, Any], message: str) -> str:
-    """Return which record the program was handed, as kafkajs says it where its handler fails."""
+    """Return the topic, partition and offset of the Kafka record that kafkajs names when a handler fails; empty for others."""
     topic, partition, offset = (document.get(key) for key in _RECORD)
     if not isinstance(topic, str) or not isinstance(partition, int) or not topic or topic in message:
         return ""
@@ -148,12 +149,12 @@ def _broker(document: Mapping[str, Any], message: str) -> str:
 
 
 def _when(document: Mapping[str, Any], record: Record) -> Mapping[str, Any]:
-    """Return what the first stamp changes that is a time, and whether one before it is out of bounds."""
-    read: dict[str, Any] = {}
+    """Return the record's fields that the first valid stamp sets, and `misdated` when a stamp before it is out of bounds."""
+    fields: dict[str, Any] = {}
     for key in _TIME:
-        if "at" not in read and (value := document.get(key)) not in (None, ""):
-            read |= _dated(record, value)
-    return read
+        if "at" not in fields and (value := document.get(key)) not in (None, ""):
+            fields |= _dated(record, value)
+    return fields
 
 
 def _dated(record: Record, value: Any) -> Mapping[str, Any]:
@@ -166,8 +167,8 @@ def _dated(record: Record, value: Any) -> Mapping[str, Any]:
 
 
 def _level(document: Mapping[str, Any]) -> str:
-    """Return the level of a document that numbers it: syslog's 0 to 7 (GELF), pino's 10 to 60; or has a letter for it
-    (MongoDB); empty for others."""
+    """Return the level of a document that has a number for it (syslog's 0 to 7 in GELF, pino's 10 to 60) or a letter (MongoDB);
+    empty for others."""
     level = document.get("level", document.get("s"))
     if isinstance(level, str):
         return level if level in _LETTERS else ""
@@ -177,19 +178,20 @@ def _level(document: Mapping[str, Any]) -> str:
 
 
 def _labels(document: Mapping[str, Any]) -> Labels:
-    """Return the machine, and the connector and task that Connect's logging context names."""
+    """Return the labels of the machine and container, and of the connector and task in Connect's logging context."""
     if _LABELLING.isdisjoint(document):
         return {}
-    found = {name: value for name, keys in _LABELS.items() if (value := _first(document, keys))}
+    labels = {name: value for name, keys in _LABELS.items() if (value := _first(document, keys))}
     context = _CONTEXT.match(_first(document, _CONNECT))
     if context is not None:
-        found["connector"] = context[1]
-        found |= {"task": context[2]} if context[2] else {}
-    return found
+        labels["connector"] = context[1]
+        labels |= {"task": context[2]} if context[2] else {}
+    return labels
 
 
 def _document(text: str) -> Mapping[str, Any] | None:
-    """Return the JSON object of a line, with what it holds of another."""
+    """Return the JSON object of a line, flat, together with the keys of an object nested under one of `_INSIDE`. None when the
+    line is no JSON object or has no key of a message."""
     if not any(key in text for key in _QUOTED):
         return None
     try:
@@ -205,7 +207,8 @@ def _document(text: str) -> Mapping[str, Any] | None:
 
 
 def _torn(text: str) -> Mapping[str, Any]:
-    """Return the keys of a broken document whose values are text or numbers, nesting ignored."""
+    """Return the keys of a torn document that have text or a number as value; nesting is ignored, and the first of equal keys
+    counts."""
     return {key: _number(number) if number else _unquoted(value) for key, value, number in reversed(_PAIR.findall(text))}
 
 
@@ -221,7 +224,7 @@ def _unquoted(value: str) -> str:
 
 
 def _first(document: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first of `keys` that holds text."""
+    """Return the first value under `keys` that is a text and not empty; empty when there is none."""
     for key in keys:
         value = document.get(key)
         if value and isinstance(value, str):
@@ -230,7 +233,7 @@ def _first(document: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 
 
 def _flat(document: Mapping[str, Any], depth: int = DEPTH) -> Mapping[str, Any]:
-    """Return `document` with what it nests also under dotted keys, as far down as any key that is looked for goes."""
+    """Return `document` with its nested values also under dotted keys, `depth` levels down."""
     nested = [(key, value) for key, value in document.items() if isinstance(value, dict)] if depth else []
     if not nested:
         return document

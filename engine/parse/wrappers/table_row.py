@@ -1,10 +1,10 @@
-"""A row of a table of two columns, time and message: what the log services of clouds copy out.
+"""A row of a table with two columns, time and message, as copied out of the log services of clouds.
 
     9/20/2022, 5:28:03.265 AM | %7\\|1663651683.264\\|FETCH\\|rdkafka#consumer-1\\| [thrd:...      Azure Log Analytics
     | 1731064812979 | START RequestId: 28023b61-98bd-4f9f-8616-515b0da1f31d Version: $LATEST |   CloudWatch
     | 2024-11-08 11:20:12.979 | ... |                                                            CloudWatch Logs Insights
 
-The message is a line as any other, with the row's time where it has none of its own.
+The message is a line like any other; the row's time counts where it has none of its own.
 """
 
 from __future__ import annotations
