@@ -1,6 +1,6 @@
-"""Matching: which signatures each event bears, and who was heard from when. Pure; knows no other stage.
+"""Matching: events in, their matches and the activity spans of their sources out. Pure; imports no other stage.
 
-Nothing here depends on the order of sources: an event's matches are a function of that event alone.
+The matches of an event are a function of that event alone, so the order of the sources does not matter.
 """
 
 from engine.match.matcher import Matcher

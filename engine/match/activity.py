@@ -1,4 +1,4 @@
-"""Who was heard from when: each source's event times coalesced into spans without a pause of SEEN_GAP_S."""
+"""Combines the event times of each source into activity spans: spans without a pause of SEEN_GAP_S or longer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _GAP = timedelta(seconds=SEEN_GAP_S)
 
 
 class ActivityTracker:
-    """The open span of each source. A span leaves when its source pauses, jumps back, or everything is closed.
+    """Keeps the open span of each source. A span ends when its source pauses or jumps back in time, and at `close`.
 
     Args:
-        stream: what all is read out of. Positions of sources that are not named after it, and so may be read out of others
-            too, tell no order; without it all do.
+        stream: the file or partition that all sources are read out of. A source that is not named after it may also be read out
+            of others, so its offsets are in no order and its spans have no `place`. Empty: all offsets are in order.
     """
 
     __slots__ = ("_open", "_stream")
@@ -26,7 +26,7 @@ class ActivityTracker:
         self._open: dict[str, tuple[datetime, datetime, Labels, int]] = {}
 
     def event(self, event: AnyEvent) -> Sequence[ActivitySpan]:
-        """Take one event; return the span that it ends, if it does. Events without a stamp say nothing."""
+        """Add one event and return the span that it ends, or an empty sequence. An event without a timestamp is left out."""
         at, source_id = event.timestamp, event.source_id
         if at is None:
             return ()
@@ -47,21 +47,21 @@ class ActivityTracker:
                 self._open[source_id] = (at, last, labels, place)
             return ()
         self._open[source_id] = (at, at, event.labels, event.offset)
-        return (self._seen(source_id, first, last, labels, place),)
+        return (self._span(source_id, first, last, labels, place),)
 
     def joined(self, span: ActivitySpan) -> None:
-        """Take a span that joins on to what was heard of its source last; without that it says nothing."""
+        """Extend the open span of a source by `span`, which follows it without a pause; do nothing when none is open."""
         open_ = self._open.get(span.source_id)
         if open_ is not None:
             first, last, labels, place = open_
             self._open[span.source_id] = (min(first, span.first), max(last, span.last), labels, place)
 
     def close(self) -> Iterator[ActivitySpan]:
-        """Yield every open span and forget it."""
+        """Yield every open span and remove it."""
         for source_id, span in self._open.items():
-            yield self._seen(source_id, *span)
+            yield self._span(source_id, *span)
         self._open = {}
 
-    def _seen(self, source_id: str, first: datetime, last: datetime, labels: Labels, place: int) -> ActivitySpan:
+    def _span(self, source_id: str, first: datetime, last: datetime, labels: Labels, place: int) -> ActivitySpan:
         in_order = self._stream in ("", parent_id(source_id))
         return ActivitySpan(source_id, first, last, labels, place if in_order else None)

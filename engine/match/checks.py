@@ -1,4 +1,5 @@
-"""Tests of the rule language as functions: the fields of an event in, its captures out, None where the test does not hold."""
+"""Compiles tests of the rule language into checks: functions that return the captures of an event, or None when the test does
+not hold."""
 
 from __future__ import annotations
 
@@ -31,11 +32,11 @@ _AFFIX: Mapping[str, Callable[[bytes, bytes], bool]] = {
     "startswith": bytes.startswith,
     "endswith": bytes.endswith,
 }
-EXPRESSION_MEMORY = 64 << 20
+EXPRESSION_MEMORY = 64 << 20  # bytes that RE2 may use for one expression
 
 
 def compile_check(test: Test) -> FieldCheck:
-    """Return the function that answers `test`. Raises ValueError for an operator that does not exist."""
+    """Return the check of `test`. Raises ValueError for an operator that does not exist."""
     if test.op in ("pattern", "re"):
         return _search(test)
     if test.op in _AFFIX:
@@ -48,40 +49,40 @@ def compile_check(test: Test) -> FieldCheck:
 
 
 def all_of(checks: Sequence[FieldCheck]) -> FieldCheck:
-    """Return a check that holds when every one of `checks` does; the captures of earlier ones win."""
+    """Return a check that holds when all `checks` hold. Where several capture one name, the first wins."""
     if len(checks) == 1:
         return checks[0]
 
-    def check(fields: Fields) -> Captures | None:
-        together: dict[str, Value] = {}
-        for each in checks:
-            found = each(fields)
-            if found is None:
+    def check_all(fields: Fields) -> Captures | None:
+        merged: dict[str, Value] = {}
+        for check in checks:
+            captures = check(fields)
+            if captures is None:
                 return None
-            together = {**found, **together}
-        return together
+            merged = {**captures, **merged}
+        return merged
 
-    return check
+    return check_all
 
 
 def any_of(checks: Sequence[FieldCheck]) -> FieldCheck:
-    """Return a check that answers like the first of `checks` that holds."""
+    """Return a check that returns the captures of the first of `checks` that holds."""
     if len(checks) == 1:
         return checks[0]
 
-    def check(fields: Fields) -> Captures | None:
-        for each in checks:
-            found = each(fields)
-            if found is not None:
-                return found
+    def check_any(fields: Fields) -> Captures | None:
+        for check in checks:
+            captures = check(fields)
+            if captures is not None:
+                return captures
         return None
 
-    return check
+    return check_any
 
 
 @cache
 def expression(regex: str, nocase: bool = False) -> re2._Regexp:
-    """Return the compiled RE2 expression; it searches bytes in linear time and never logs."""
+    """Return `regex` compiled by RE2: it searches bytes in linear time. RE2 logs nothing."""
     options = re2.Options()
     options.case_sensitive = not nocase
     options.log_errors = False
@@ -91,50 +92,51 @@ def expression(regex: str, nocase: bool = False) -> re2._Regexp:
 
 def _search(test: Test) -> FieldCheck:
     literals = () if test.nocase else tuple(encoded(text) for text in test.literals)
-    field, captures, regex, nocase = test.field, _captures(test.captures), test.regex, test.nocase
+    field, captures_of, regex, nocase = test.field, _capturing(test.captures), test.regex, test.nocase
 
     def check(fields: Fields) -> Captures | None:
         for value in fields.values(field):
-            for literal in literals:  # no generator here: most tests end at their first literal
+            for literal in literals:  # faster than a generator: most tests end at their first literal
                 if literal not in value:
                     break
             else:
-                found = captures(expression(regex, nocase), value)  # compiled when first needed: most rules never are
-                if found is not None:
-                    return found
+                captures = captures_of(expression(regex, nocase), value)  # compiled when first needed: most never are
+                if captures is not None:
+                    return captures
         return None
 
     return check
 
 
-def _captures(captured: Sequence[Captured]) -> Callable[[re2._Regexp, bytes], Captures | None]:
-    """Return what gives the captures of the first occurrence in which equal names hold equal text."""
+def _capturing(captured: Sequence[Captured]) -> Callable[[re2._Regexp, bytes], Captures | None]:
+    """Return the function that searches a value and returns its captures: those of the first occurrence in which holes of equal
+    names have equal text. None when there is no such occurrence."""
     if not captured:
         return lambda compiled, value: NOTHING if compiled.search(value) else None
     holes = tuple((hole.name, hole.group, hole.type) for hole in captured)
     if len({name for name, _, _ in holes}) < len(holes):
         return lambda compiled, value: _first(_equal(hit, holes) for hit in compiled.finditer(value))
 
-    def first(compiled: re2._Regexp, value: bytes) -> Captures | None:
+    def captures_of_first(compiled: re2._Regexp, value: bytes) -> Captures | None:
         hit = compiled.search(value)
         return None if hit is None else _typed(hit, holes)
 
-    return first
+    return captures_of_first
 
 
-def _first(found: Iterable[Captures | None]) -> Captures | None:
-    return next((captures for captures in found if captures is not None), None)
+def _first(candidates: Iterable[Captures | None]) -> Captures | None:
+    return next((captures for captures in candidates if captures is not None), None)
 
 
 def _typed(hit: re2._Match, holes: Sequence[_CapturedGroup]) -> Captures:
-    """Return the captured values by name; a hole that took no part has none."""
+    """Return the captured values by name; a hole that took no part in the match is left out."""
     return {
         name: typed(text.decode("utf-8", "replace"), type_) for name, group, type_ in holes if (text := hit[group]) is not None
     }
 
 
 def _equal(hit: re2._Match, holes: Sequence[_CapturedGroup]) -> Captures | None:
-    """Return the captured values by name, of which the first type counts; None when one name holds different texts."""
+    """Return the captured values by name, typed as the first hole of a name; None when holes of one name differ in text."""
     texts: dict[str, bytes] = {}
     for name, group, _ in holes:
         text = hit[group]
@@ -147,8 +149,8 @@ def _equal(hit: re2._Match, holes: Sequence[_CapturedGroup]) -> Captures | None:
 def _affix(test: Test) -> FieldCheck:
     holds, field = _AFFIX[test.op], test.field
     if test.nocase:
-        sought = folded(encoded(test.value))
-        return lambda fields: NOTHING if any(holds(value, sought) for value in fields.folded(field)) else None
+        caseless = folded(encoded(test.value))
+        return lambda fields: NOTHING if any(holds(value, caseless) for value in fields.folded(field)) else None
     wanted = encoded(test.value)
     return lambda fields: NOTHING if any(holds(value, wanted) for value in fields.values(field)) else None
 

@@ -1,4 +1,4 @@
-"""Printed configurations as matches: `config:<class>`, whose captures are settings by their names in Kafka."""
+"""Matches the configurations that Kafka processes print. The rule id is `config:<class>`; the captures are settings by name."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from engine.match.fields import Fields
 from engine.match.signs import Signs
 from engine.model.configs import CLIENT_ID, GROUP_ID
 
-_LINE = re.compile(r"^[ \t]*([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$", re.MULTILINE)  # a longer value tells a reader nothing
-_EMPTY = ("", "null", "[hidden]")  # values that say nothing
+_LINE = re.compile(r"^[ \t]*([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$", re.MULTILINE)  # a longer value is no use to a reader
+_EMPTY = ("", "null", "[hidden]")  # values that are not captured
 
 
 def dump_check(kind: str, names: Set[str]) -> FieldCheck:
-    """Return the check for a configuration of class `kind`; it captures `names` and whose configuration it is."""
+    """Return the check for a configuration of class `kind`. It captures the settings `names`, the client id, the group id."""
     heading, wanted = f"{kind} values:", {*names, CLIENT_ID, GROUP_ID}
 
     def check(fields: Fields) -> Captures | None:
@@ -29,6 +29,6 @@ def dump_check(kind: str, names: Set[str]) -> FieldCheck:
 
 
 def dump_signs(kind: str) -> Signs:
-    """Return what every configuration of class `kind` holds."""
+    """Return the signs of a configuration of class `kind`: its heading."""
     heading = f"{kind} values:"
     return Signs((re.escape(heading),), len(heading))

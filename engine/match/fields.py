@@ -1,4 +1,4 @@
-"""The fields of an event as tests see them: UTF-8 bytes, encoded once and only when asked for."""
+"""The fields of an event for the tests of rules, as UTF-8 bytes; each is encoded once, when it is first needed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Values = tuple[bytes, ...]
 class Fields:
     """The fields of one event by name: text, message, level, logger, thread, exception, labels, `labels.<name>`.
 
-    A field has several values only when it is a chain (exception: outermost first) or all `labels` (as name=value). `signs`
-    are those that the gate has found in the text.
+    Only two fields have several values: exception (a chain, outermost first) and `labels` (all of them, as name=value).
+    `signs`: those of the gate's signs that the text contains.
     """
 
     __slots__ = ("_cache", "_event", "signs", "text")
@@ -23,11 +23,11 @@ class Fields:
         self._cache: dict[str, Values] = {"text": (self.text,)}
 
     def values(self, field: str) -> Values:
-        """Return the values of `field` that are present, none of them empty."""
-        found = self._cache.get(field)
-        if found is None:
-            found = self._cache[field] = tuple(encoded(text) for text in self._texts(field) if text)
-        return found
+        """Return the values of `field`; empty ones are left out."""
+        values = self._cache.get(field)
+        if values is None:
+            values = self._cache[field] = tuple(encoded(text) for text in self._texts(field) if text)
+        return values
 
     def folded(self, field: str) -> Values:
         """Return the values of `field` case-folded, for comparisons that ignore case."""
@@ -45,7 +45,7 @@ class Fields:
 
 
 def encoded(text: str) -> bytes:
-    """Return `text` as UTF-8; what cannot be encoded (a lone surrogate) becomes `?`."""
+    """Return `text` as UTF-8; a character that cannot be encoded (a lone surrogate) becomes `?`."""
     return text.encode("utf-8", "replace")
 
 

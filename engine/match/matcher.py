@@ -1,4 +1,4 @@
-"""The matcher: a plan's signatures and component lines compiled once, then applied to one event at a time."""
+"""The matcher: compiles the signatures and component lines of a plan once and applies them to one event at a time."""
 
 from __future__ import annotations
 
@@ -30,44 +30,47 @@ from engine.ports import Cache
 _NAMES = "/names"
 
 
-_Known = frozenset[str]  # the signs that the gate looks for
+_GateSigns = frozenset[str]  # the signs that the gate looks for
 
 
 class _Sought(Struct, frozen=True):
-    """Something looked for in every event: a rule id, the signs without which it is not tried, and what makes its check.
+    """One thing that the matcher looks for in events: a signature, a component line, a printed configuration.
 
-    `numeric` gives what of it digits matter to.
+    `signs`: expressions of which one occurs in every event that matches, so that it is not tried on others. `check`: returns
+    its check, given the signs that the gate looks for. `numeric`: returns those of its tests to which digits matter.
     """
 
     rule_id: str
     signs: Signs
-    check: Callable[[_Known], FieldCheck]
+    check: Callable[[_GateSigns], FieldCheck]
     numeric: Callable[[], Iterable[Numeric]]
 
 
 class Matcher:
-    """Applies every signature of a plan to events. What is sought is compiled when an event may bear it first, for most rules
-    never are; beyond that no event leaves a trace: safe to share and to build anywhere.
+    """Applies all signatures and component lines of a plan to events.
+
+    A check is compiled when an event may match it for the first time; most never are. A matcher keeps nothing else of an event,
+    so it may be shared.
 
     Args:
-        kept: where what takes long to compile may lie ready.
+        cache: stores what takes long to compile; None: it is compiled anew.
 
     Attributes:
-        redact: takes secrets out of texts as the plan says.
+        redact: the redactor of the plan.
     """
 
-    def __init__(self, plan: Plan, kept: Cache | None = None) -> None:
-        self._plan, self._kept, self.redact = plan, kept, redactor_of(plan.redaction)
-        self._sought = tuple(_sought(plan, signs_in(plan, kept)))
-        self._gate = Gate([each.signs for each in self._sought], kept)
-        self._known = frozenset(regex for each in self._sought for regex in each.signs.regexes)
+    def __init__(self, plan: Plan, cache: Cache | None = None) -> None:
+        self._plan, self._cache, self.redact = plan, cache, redactor_of(plan.redaction)
+        self._sought = tuple(_sought(plan, signs_in(plan, cache)))
+        self._gate = Gate([sought.signs for sought in self._sought], cache)
+        self._gate_signs = frozenset(regex for sought in self._sought for regex in sought.signs.regexes)
         self._checks: dict[int, FieldCheck] = {}
 
     def screen(self, also: Iterable[str] = ()) -> Screen:
-        """Return what tells which texts may bear a match, or one of the expressions `also`."""
-        named = [each.signs for each in self._sought if each.rule_id.endswith(_NAMES)]
-        counted = [each.signs for each in self._sought if not each.rule_id.endswith(_NAMES)]
-        return Screen([*counted, *(Signs((regex,)) for regex in also)], named, self._kept)
+        """Return the screen that tells which texts may match something in the plan, or one of the expressions `also`."""
+        named = [sought.signs for sought in self._sought if sought.rule_id.endswith(_NAMES)]
+        counted = [sought.signs for sought in self._sought if not sought.rule_id.endswith(_NAMES)]
+        return Screen([*counted, *(Signs((regex,)) for regex in also)], named, self._cache)
 
     def match_event(self, event: LogEvent) -> list[Match]:
         """Return the matches of `event`, at most one a rule, in the order of the plan; text and captures are redacted.
@@ -76,41 +79,46 @@ class Matcher:
         """
         fields = Fields(event)
         fields.signs = self._gate.signs_in(fields.text)
-        possible = sorted(self._gate.possible(fields.signs))
-        hits = [(self._sought[at].rule_id, found) for at in possible if (found := self._check(at)(fields)) is not None]
+        hits: list[tuple[str, Captures]] = []
+        for number in sorted(self._gate.possible(fields.signs)):
+            captures = self._check(number)(fields)
+            if captures is not None:
+                hits.append((self._sought[number].rule_id, captures))
         return _matches(event, hits, self.redact) if hits else []
 
     def match_each(self, event: LogEvent, failures: MutableMapping[str, Exception]) -> list[Match]:
-        """Return the matches of those rules that can be tried on `event`, and what the others raise in `failures`."""
+        """Return the matches of the rules that do not raise on `event`; add the errors of the others to `failures`, by rule
+        id."""
         fields = Fields(event)
         fields.signs = self._gate.signs_in(fields.text)
         hits: list[tuple[str, Captures]] = []
-        for at in sorted(self._gate.possible(fields.signs)):
-            rule_id = self._sought[at].rule_id
+        for number in sorted(self._gate.possible(fields.signs)):
+            rule_id = self._sought[number].rule_id
             try:
-                found = self._check(at)(fields)
+                captures = self._check(number)(fields)
             except Exception as error:
                 failures[rule_id] = error
             else:
-                hits += [(rule_id, found)] if found is not None else []
+                hits += [(rule_id, captures)] if captures is not None else []
         return _matches(event, hits, self.redact) if hits else []
 
     def digits_matter(self, text: bytes, before: int, fields: Set[str]) -> bool:
-        """Tell whether other digits before a place in the text of an event (UTF-8) may give it other matches: others than those
-        that capture the same stretches of the text.
+        """Tell whether an event may have other matches, or captures at other places, when the digits in its text differ.
 
         Args:
-            fields: those that would have other digits too; all else about the event is the same.
+            text: of the event, as UTF-8.
+            before: only digits before this index differ.
+            fields: the other fields in which digits differ; all the rest of the event is the same.
         """
         return self._numerals.matter(text, before, fields)
 
     @cached_property
     def _numerals(self) -> Numerals:
-        return Numerals((numeric for each in self._sought for numeric in each.numeric()), self._kept)
+        return Numerals((numeric for sought in self._sought for numeric in sought.numeric()), self._cache)
 
     def labels_asked(self, labels: Labels) -> tuple[tuple[str, str], ...]:
-        """Return those of an event's labels that a test looks at: whatever the others are, the matches are the same."""
-        return tuple(each for each in labels.items() if not self._tested.isdisjoint(("labels", f"labels.{each[0]}")))
+        """Return those of `labels`, as name and value, that a test looks at. Matches do not depend on the others."""
+        return tuple(label for label in labels.items() if not self._tested.isdisjoint(("labels", f"labels.{label[0]}")))
 
     @cached_property
     def _tested(self) -> frozenset[str]:
@@ -120,7 +128,7 @@ class Matcher:
     def _check(self, number: int) -> FieldCheck:
         check = self._checks.get(number)
         if check is None:
-            check = self._checks[number] = self._sought[number].check(self._known)
+            check = self._checks[number] = self._sought[number].check(self._gate_signs)
         return check
 
 
@@ -151,7 +159,7 @@ def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]], redact: Reda
 
 
 def _tests_in(plan: Plan) -> Iterator[Test]:
-    """Yield every test that `plan` makes of events."""
+    """Yield every test of `plan`: those of its components and of its signatures."""
     for component in plan.components:
         yield from (*component.names, *component.version, *(beat.test for beat in component.heartbeats))
     for signature in plan.signatures:
@@ -163,106 +171,112 @@ def _sought(plan: Plan, signs: Mapping[str, Signs]) -> list[_Sought]:
     return [
         *lines,
         *starmap(_dump, settings_of_plan(plan).items()),
-        *(_signature(each, signs[each.rule.id]) for each in plan.signatures),
+        *(_signature(signature, signs[signature.rule.id]) for signature in plan.signatures),
     ]
 
 
 def _dump(kind: str, names: Set[str]) -> _Sought:
     signs = dump_signs(kind)
-    return _Sought(f"config:{kind}", signs, lambda _known: dump_check(kind, names), lambda: (Numeric(signs, ()),))
+    return _Sought(f"config:{kind}", signs, lambda _gate_signs: dump_check(kind, names), lambda: (Numeric(signs, ()),))
 
 
 def _signature(signature: Signature, signs: Signs) -> _Sought:
     return _Sought(
-        signature.rule.id, signs, lambda known: _signature_check(signature, known), lambda: _numeric(signature, signs)
+        signature.rule.id, signs, lambda gate_signs: _signature_check(signature, gate_signs), lambda: _numeric(signature, signs)
     )
 
 
 def _items(signature: Signature) -> Sequence[Item]:
-    """Return what a signature looks for, and what it leaves out."""
+    """Return the items of a signature, its exceptions included."""
     return signature.items if signature.exceptions is None else (*signature.items, signature.exceptions)
 
 
 def _numeric(signature: Signature, signs: Signs) -> Iterable[Numeric]:
-    """Return what of a signature digits matter to: `signs` are those of all of it."""
+    """Return the tests of a signature to which digits matter. `signs`: those of the whole signature."""
     groups = [tests for item in _items(signature) for tests in item.any_of]
     compares = not names(signature.condition) <= {item.name for item in signature.items}
-    if compares or signature.unless is not None:  # what was captured
-        telling = [[test for test in tests if test.captures or not blind(test)] for tests in groups]
-        return [Numeric(signs, tests) for tests in telling if tests]
+    if compares or signature.unless is not None:  # then captures decide, and their digits matter
+        deciding = [[test for test in tests if test.captures or not blind(test)] for tests in groups]
+        return [Numeric(signs, tests) for tests in deciding if tests]
     return _numeric_tests(groups, signs)
 
 
 def _numeric_tests(groups: Iterable[Sequence[Test]], signs: Signs) -> Iterable[Numeric]:
-    """Return those of several groups of tests to which digits matter; one without signs of its own has those of all."""
-    found = [(test_signs([tests]), [test for test in tests if not blind(test)]) for tests in groups]
-    return [Numeric(own if own.regexes else signs, tests) for own, tests in found if tests]
+    """Return the tests of several groups to which digits matter. A group without signs of its own has `signs`."""
+    signed = [(test_signs([tests]), [test for test in tests if not blind(test)]) for tests in groups]
+    return [Numeric(own if own.regexes else signs, tests) for own, tests in signed if tests]
 
 
-def _signature_check(signature: Signature, known: _Known) -> FieldCheck:
+def _signature_check(signature: Signature, gate_signs: _GateSigns) -> FieldCheck:
     condition, items = signature.condition, signature.items
-    decisive = names(condition)
-    deciding = {item.name: _any_group(item.any_of, known) for item in items if item.name in decisive}
-    adding = tuple(_any_group(item.any_of, known) for item in items if item.name not in decisive)
-    return _excepting(signature, from_loggers(_condition_check(condition, deciding, adding), signature.loggers), known)
+    in_condition = names(condition)
+    deciding = {item.name: _any_group(item.any_of, gate_signs) for item in items if item.name in in_condition}
+    adding = tuple(_any_group(item.any_of, gate_signs) for item in items if item.name not in in_condition)
+    return _excepting(signature, from_loggers(_condition_check(condition, deciding, adding), signature.loggers), gate_signs)
 
 
-def _excepting(signature: Signature, check: FieldCheck, known: _Known) -> FieldCheck:
-    """Return `check` without the events that the signature's exceptions leave out; what is unknown is no exception."""
+def _excepting(signature: Signature, check: FieldCheck, gate_signs: _GateSigns) -> FieldCheck:
+    """Return `check` without the events that the signature's exceptions leave out. An exception whose value is unknown leaves
+    nothing out."""
     unless = signature.unless
-    excepted = _any_group(signature.exceptions.any_of, known) if signature.exceptions is not None else None
+    excepted = _any_group(signature.exceptions.any_of, gate_signs) if signature.exceptions is not None else None
     if unless is None and excepted is None:
         return check
 
-    def checked(fields: Fields) -> Captures | None:
-        found = check(fields)
-        if found is None or (excepted is not None and excepted(fields) is not None):
+    def check_with_exceptions(fields: Fields) -> Captures | None:
+        captures = check(fields)
+        if captures is None or (excepted is not None and excepted(fields) is not None):
             return None
-        return None if unless is not None and evaluate(unless, found) is True else found
+        return None if unless is not None and evaluate(unless, captures) is True else captures
 
-    return checked
+    return check_with_exceptions
 
 
 def _condition_check(condition: Expression, deciding: Mapping[str, FieldCheck], adding: Sequence[FieldCheck]) -> FieldCheck:
-    """Return the check of a whole detection: captures of the items that decide come before those of the others."""
+    """Return the check of a whole detection.
+
+    Args:
+        deciding: the checks of the items that the condition names; their captures win over those of `adding`.
+        adding: the checks of the other items, which only add captures.
+    """
     holds = condition_of(condition, deciding.keys())
 
     def check(fields: Fields) -> Captures | None:
-        answers = {name: found for name, item in deciding.items() if (found := item(fields)) is not None}
-        captures = _merged(answers.values())
-        if not holds(answers.keys(), captures):
+        by_item = {name: captures for name, item in deciding.items() if (captures := item(fields)) is not None}
+        merged = _merged(by_item.values())
+        if not holds(by_item.keys(), merged):
             return None
-        return _merged((captures, *(found for item in adding if (found := item(fields)) is not None)))
+        return _merged((merged, *(captures for item in adding if (captures := item(fields)) is not None)))
 
     return check
 
 
-def _merged(some: Iterable[Captures]) -> Captures:
-    """Return captures in one; the first that captures a name wins."""
+def _merged(in_order: Iterable[Captures]) -> Captures:
+    """Return all captures as one mapping; of equal names the first wins."""
     merged: Captures = NOTHING
-    for captures in some:
+    for captures in in_order:
         if captures:
             merged = {**captures, **merged} if merged else captures
     return merged
 
 
-def _any_group(groups: Iterable[Sequence[Test]], known: _Known) -> FieldCheck:
-    return any_of([_group_check(tests, known) for tests in groups])
+def _any_group(groups: Iterable[Sequence[Test]], gate_signs: _GateSigns) -> FieldCheck:
+    return any_of([_group_check(tests, gate_signs) for tests in groups])
 
 
-def _group_check(tests: Sequence[Test], known: _Known) -> FieldCheck:
-    """Return the check of tests that must all hold; without one of their signs, where those are looked for, none is asked."""
+def _group_check(tests: Sequence[Test], gate_signs: _GateSigns) -> FieldCheck:
+    """Return the check of tests that must all hold. If the gate looks for their signs, an event without any is not tested."""
     check, signs = all_of([compile_check(test) for test in tests]), test_signs([tests]).regexes
-    if not signs or not known.issuperset(signs):
+    if not signs or not gate_signs.issuperset(signs):
         return check
     return lambda fields: None if fields.signs.isdisjoint(signs) else check(fields)
 
 
 def _component_lines(component: Component) -> list[_Sought]:
-    """Return the lines in which a process of `component` says who it is, what version, and that it lives."""
+    """Return the lines in which a process of `component` prints its name, its version, and its heartbeats."""
     lines = [_any(f"component:{component.name}/{kind}", tests) for kind, tests in _kinds(component) if tests]
     if component.loggers:
-        lines = [replace(each, check=_own_words(component)) if each.rule_id.endswith(_NAMES) else each for each in lines]
+        lines = [replace(line, check=_own_words(component)) if line.rule_id.endswith(_NAMES) else line for line in lines]
     return [*lines, *(_heartbeat(component, index, beat) for index, beat in enumerate(component.heartbeats))]
 
 
@@ -273,21 +287,23 @@ def _kinds(component: Component) -> tuple[tuple[str, tuple[Test, ...]], ...]:
 def _any(name: str, tests: Sequence[Test]) -> _Sought:
     groups = [(test,) for test in tests]
     signs = test_signs(groups)
-    return _Sought(name, signs, lambda known: _any_group(groups, known), lambda: _numeric_tests(groups, signs))
+    return _Sought(name, signs, lambda gate_signs: _any_group(groups, gate_signs), lambda: _numeric_tests(groups, signs))
 
 
-def _own_words(component: Component) -> Callable[[_Known], FieldCheck]:
-    """Return what makes the check of the lines in which a process names itself. Their signs are those of the names anywhere."""
+def _own_words(component: Component) -> Callable[[_GateSigns], FieldCheck]:
+    """Return the function that makes the check for lines in which a process names itself. The signs stay those of its names
+    anywhere in a text, so the gate's do not apply here."""
     groups = [(test.at_beginning(),) for test in component.names]
-    return lambda _known: from_loggers(_any_group(groups, frozenset()), component.loggers)
+    return lambda _gate_signs: from_loggers(_any_group(groups, frozenset()), component.loggers)
 
 
 def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:
-    """Return a heartbeat line; `beat` tells which of the component's heartbeats it is, `every_s` its cadence."""
-    said: Captures = {"beat": index, "every_s": beat.every_s}
+    """Return a heartbeat line. It captures `beat`, the index among the component's heartbeats, and `every_s`, its interval in
+    seconds."""
+    captures: Captures = {"beat": index, "every_s": beat.every_s}
     holds = compile_check(beat.test)
-    check: FieldCheck = lambda fields: said if holds(fields) is not None else None  # noqa: E731
+    check: FieldCheck = lambda fields: captures if holds(fields) is not None else None  # noqa: E731
     signs = test_signs([(beat.test,)])
     return _Sought(
-        f"component:{component.name}/heartbeat", signs, lambda _known: check, lambda: _numeric_tests([(beat.test,)], signs)
+        f"component:{component.name}/heartbeat", signs, lambda _gate_signs: check, lambda: _numeric_tests([(beat.test,)], signs)
     )

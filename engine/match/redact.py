@@ -1,7 +1,7 @@
-"""Redaction of secrets in evidence and captures, right after matching: what is cut here is never stored or sent.
+"""Redacts secrets in evidence and captures, right after matching, so that no secret is stored or sent.
 
-Finders (`engine/match/masking`) say which stretches are secret; each becomes a visible mask. Topics, offsets, hosts and
-principals stay: they are what a diagnosis is made of.
+Finders (`engine/match/masking`) return the byte ranges that are secret; a visible mask replaces each. Topics, offsets, hosts
+and principals stay: a diagnosis needs them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ MAIL_MASK = "[e-mail]"
 CARD_MASK = "[card]"
 NATIONAL_ID_MASK = "[national-id]"
 PHONE_MASK = "[phone]"
-MOST_PASSES = 8  # one finds all, a second sees that; what goes on longer was written to do so
+MOST_PASSES = 8  # usually the first masks everything and the second finds nothing more; longer texts are made on purpose
 
 _ORDINARY = Redaction()
 _Finder = Callable[[bytes], Iterable[tuple[int, int]]]
 _MASKS = tuple(mask.encode() for mask in (MASK, MAIL_MASK, CARD_MASK, NATIONAL_ID_MASK, PHONE_MASK))
 _ANY_MASK = expression(r"\[(?:redacted|e-mail|card|national-id|phone)\]")
 _COLOURS = expression(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-# what is not seen but splits a word: soft hyphen, joiners, zero-width blanks, marks of direction, variation selectors
+# characters that are invisible but split a word: soft hyphen, joiners, zero-width blanks, marks of direction, variation
+# selectors
 _INVISIBLE = dict.fromkeys(
     (
         0xAD,
@@ -53,7 +54,7 @@ _INVISIBLE = dict.fromkeys(
 
 
 class Redactor:
-    """Replaces secrets by visible masks. Doing it twice changes nothing more."""
+    """Replaces secrets by visible masks. Idempotent."""
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
@@ -61,7 +62,8 @@ class Redactor:
         self._hints = (HINT, *((PHONE_HINT,) if redaction.phone else ()), *map(_hint, redaction.patterns))
 
     def __call__(self, text: str) -> str:
-        """Return `text`, of any number of lines, without its secrets; the same object when there is none."""
+        """Return `text`, of any number of lines, with masks in place of secrets; the same object when it has none. A text that
+        still has secrets after MOST_PASSES is masked as a whole."""
         data = encoded(_plain(text))
         if not any(hint.search(data) for hint in self._hints):
             return text
@@ -73,25 +75,28 @@ class Redactor:
         return MASK
 
     def may_hold(self, text: str) -> bool:
-        """Tell whether `text`, or one with other digits, may hold a secret."""
+        """Tell whether `text`, or a text that differs from it in digits only, may hold a secret."""
         data = encoded(_plain(text))
         return any(hint.search(data) for hint in self._hints)
 
     def part(self, part: str, text: str, redacted: str) -> str:
-        """Return a part of `text`, redacted as all of it was: it may have lost the name that gives a secret away."""
+        """Return `part` of `text` without secrets. `redacted` is `text` redacted.
+
+        A part that is masked in `redacted` is masked here too, even if it does not contain the name by which it is a secret.
+        """
         if text is redacted:
             return part
         masked = self(part)
         return MASK if part in text and part not in redacted and masked == part else masked
 
     def captures(self, captures: Mapping[str, Value], text: str, redacted: str) -> Mapping[str, Value]:
-        """Return what was captured of `text` without what redaction took out of it."""
+        """Return `captures` of `text` without secrets; see `part`."""
         if text is redacted:
             return captures
         return {name: self._capture(value, text, redacted) for name, value in captures.items()}
 
     def labels(self, labels: Labels) -> Labels:
-        """Return labels without secrets; the same object when there is none."""
+        """Return `labels` without secrets; the same object when there are none."""
         if not any(map(self.may_hold, labels.values())):
             return labels
         return {name: self(value) for name, value in labels.items()}
@@ -116,17 +121,17 @@ class Redactor:
 
 @cache
 def redactor_of(redaction: Redaction) -> Redactor:
-    """Return what redacts as `redaction` says, compiled once."""
+    """Return the redactor for the settings `redaction`, compiled once."""
     return Redactor(redaction)
 
 
 def redact(text: str) -> str:
-    """Return `text` without its secrets, as a configuration has it that says nothing of `redact`."""
+    """Return `text` without secrets, by the settings of a configuration without `redact`."""
     return redactor_of(_ORDINARY)(text)
 
 
 def cut(text: str) -> str:
-    """Return the longest beginning of `text` that fits EVIDENCE_BYTES of UTF-8, ending at a character border."""
+    """Return the longest beginning of `text` that fits into EVIDENCE_BYTES of UTF-8; no character is split."""
     if len(text) * 4 <= EVIDENCE_BYTES:
         return text
     data = encoded(text)
@@ -135,9 +140,9 @@ def cut(text: str) -> str:
 
 @cache
 def _finders(email: bool, phone: bool) -> tuple[tuple[re2._Regexp, _Finder, bytes], ...]:
-    """Return hints, the finders that find nothing without them, and their masks.
+    """Return triples of a hint, a finder and its mask. The finder finds nothing in a text without the hint.
 
-    They are compiled when a text may hold a secret first: most logs hold none.
+    The finders are imported, and so compiled, when a text may hold a secret for the first time: most logs hold none.
     """
     from engine.match.masking import (  # noqa: PLC0415
         addresses,
@@ -166,35 +171,36 @@ def _finders(email: bool, phone: bool) -> tuple[tuple[re2._Regexp, _Finder, byte
         "numbers": ((personal.cards, card), (personal.residents, national_id), (personal.named_phones, telephone)),
         "mails": ((personal.mails, mail),) if email else (),
     }
-    listed = [(hint_of(group), finder, mask) for group, finders in groups.items() for finder, mask in finders]
-    return (*listed, *(((PHONE_HINT, personal.phones, telephone),) if phone else ()))
+    triples = [(hint_of(group), finder, mask) for group, finders in groups.items() for finder, mask in finders]
+    return (*triples, *(((PHONE_HINT, personal.phones, telephone),) if phone else ()))
 
 
 def _hint(pattern: str) -> re2._Regexp:
-    """Return an expression that is found wherever `pattern` is, whatever the digits are."""
+    """Return an expression that matches every text which `pattern` matches, and those that differ from it in digits only."""
     wide = widened(pattern)
     return expression("" if wide is None else wide)
 
 
 def _plain(text: str) -> str:
-    """Return `text` as it is read: without what nobody sees, and full-width letters as others."""
+    """Return `text` as a reader sees it: without colours and invisible characters, in compatibility form (NFKC)."""
     if "\x1b" in text:
         text = str(_COLOURS.sub("", text))
     return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
 
 
 def _masked(data: bytes, stretches: Iterable[tuple[int, int, bytes]]) -> bytes:
-    """Return `data` with a mask for each stretch, one for those that overlap; the same object when nothing is hidden."""
-    made: list[bytes] = []
+    """Return `data` with a mask in place of every stretch, one for those that overlap; the same object when none is hidden."""
+    pieces: list[bytes] = []
     at = 0
     for start, end, mask in _joined(data, stretches):
-        made += (data[at:start], mask)
+        pieces += (data[at:start], mask)
         at = end
-    return b"".join((*made, data[at:])) if made else data
+    return b"".join((*pieces, data[at:])) if pieces else data
 
 
 def _joined(data: bytes, stretches: Iterable[tuple[int, int, bytes]]) -> Iterator[tuple[int, int, bytes]]:
-    """Yield stretches in order, those that overlap as one; none that hides only what is hidden, or half of a mask."""
+    """Yield stretches in order, those that overlap joined into one. A stretch that overlaps an earlier mask takes in all of it;
+    one that hides nothing else is left out."""
     masks = [(*hit.span(), b"") for hit in _ANY_MASK.finditer(data)]
     joined: list[tuple[int, int, bytes]] = []
     for start, end, mask in sorted((*stretches, *masks)):

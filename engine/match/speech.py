@@ -1,7 +1,7 @@
-r"""Own words: whether a line is what a process says itself, or one that only quotes it. Pure.
+r"""Tells whether a process printed a line itself or only quotes another's. Pure.
 
-Whoever can make an application fail can have it print any text. What a process says of itself begins a message, and comes from
-a logger of its own packages where the layout prints one; what is quoted stands further on, or behind another logger.
+Whoever can make an application fail can have it print any text. A process's own words begin the message, and where the layout
+prints a logger, it is in one of the process's packages. A quotation stands later in the message, or has another logger.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CLASS_ALONE = r"[A-Z][A-Za-z0-9_$]*\z"  # a layout that prints no packages
 
 
 def from_loggers(check: FieldCheck, packages: Sequence[str]) -> FieldCheck:
-    """Return `check` without events whose logger is below none of `packages`; one that has no logger stays."""
+    """Return `check` limited to events whose logger is below one of `packages`, and to events without a logger."""
     if not packages:
         return check
     own = expression(below(tuple(packages)))
@@ -31,7 +31,8 @@ def from_loggers(check: FieldCheck, packages: Sequence[str]) -> FieldCheck:
 
 @cache
 def below(packages: tuple[str, ...]) -> str:
-    """Return the expression of loggers below `packages`, with their names abbreviated or not: o.a.k.s.KafkaServer too."""
+    """Return the expression that matches loggers below `packages`, in full or abbreviated (o.a.k.s.KafkaServer), and loggers
+    that are a class name alone."""
     return rf"\A(?:{'|'.join(map(_abbreviable, packages))}|{_CLASS_ALONE})"
 
 

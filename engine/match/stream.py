@@ -1,4 +1,4 @@
-"""`match`: the stage of the pipeline between decoding and correlation."""
+"""match: events in, matches and activity spans out; the stage of the pipeline between decoding and correlation."""
 
 from __future__ import annotations
 
@@ -20,28 +20,31 @@ def match(
     observe: Observer | None = None,
     quarantine: Quarantine | None = None,
 ) -> Iterator[Match | ActivitySpan | Progress | Tick]:
-    """Yield the matches of every event, and the spans in which each source was heard from.
+    """Yield the matches of every event and the activity spans of every source; progress and ticks pass through unchanged.
 
-    A span comes out when its source pauses, at the end, and before any Progress or Tick: what those say is then judged with
-    everything that was read before them. `observe` is called once for each event with its matches.
+    A span is yielded when its source pauses, at the end, and before any Progress or Tick, so that those are judged with
+    everything that was read before them.
+
+    Args:
+        observe: called once for each event, with its matches.
     """
-    matcher, heard = matcher_of(plan), ActivityTracker()
+    matcher, activity = matcher_of(plan), ActivityTracker()
     for item in events:
         if not isinstance(item, LogEvent):
-            yield from heard.close()
+            yield from activity.close()
             yield item
             continue
-        yield from heard.event(item)
-        found = matched_of(matcher, item, quarantine)
+        yield from activity.event(item)
+        matches = matched_of(matcher, item, quarantine)
         if observe is not None:
-            attempt(quarantine, "observe", item, observe, item, found)
-        yield from found
-    yield from heard.close()
+            attempt(quarantine, "observe", item, observe, item, matches)
+        yield from matches
+    yield from activity.close()
 
 
 def matched_of(matcher: Matcher, event: LogEvent, quarantine: Quarantine | None) -> list[Match]:
-    """Return the matches of `event`; what raises goes into `quarantine`: the rules that cannot be tried on it, or all of it.
-    Without a quarantine it raises."""
+    """Return the matches of `event`. When a rule raises on it, a dead letter for that rule goes into `quarantine` and the other
+    rules still match; when the event as a whole raises, one for the event does. Without a quarantine the error is raised."""
     if quarantine is None:
         return matcher.match_event(event)
     quarantine.note(event)
@@ -50,15 +53,15 @@ def matched_of(matcher: Matcher, event: LogEvent, quarantine: Quarantine | None)
     except OF_THE_HOST:
         raise
     except Exception as error:
-        return _each(matcher, event, quarantine, error)
+        return _match_by_rule(matcher, event, quarantine, error)
 
 
-def _each(matcher: Matcher, event: LogEvent, quarantine: Quarantine, error: Exception) -> list[Match]:
+def _match_by_rule(matcher: Matcher, event: LogEvent, quarantine: Quarantine, error: Exception) -> list[Match]:
     failures: dict[str, Exception] = {}
     try:
         matches = matcher.match_each(event, failures)
-    except Exception as all_of_it:
-        quarantine.put("match", event, all_of_it)
+    except Exception as whole_event_error:
+        quarantine.put("match", event, whole_event_error)
         return []
     for rule_id, failure in failures.items():
         quarantine.put("match", event, failure, rule_id)

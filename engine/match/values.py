@@ -1,6 +1,6 @@
-"""Captured text as typed values: int, bytes and ms are whole numbers, num is a float, everything else stays text.
+"""Converts captured text to typed values: int, bytes and ms to whole numbers, num to a float; other types stay text.
 
-A topic-partition is written `<topic>-<partition>`, however the log spelled it.
+A topic-partition becomes `<topic>-<partition>`, whatever its spelling in the log.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAX_DIGITS = 19
 
 
 def typed(text: str, type_: str) -> Value:
-    """Return `text` as a value of the hole type `type_`; the text itself when it does not read as one."""
+    """Return `text` as a value of the hole type `type_`; the text itself when it cannot be converted."""
     convert = _CONVERT.get(type_)
     if convert is None:
         return text
@@ -36,13 +36,13 @@ def _whole(text: str) -> int:
 
 def _number(text: str) -> float:
     number = float(text)
-    if not math.isfinite(number):  # 1e999: JSON has no word for it
+    if not math.isfinite(number):  # 1e999: JSON cannot represent infinity
         raise ValueError(text)
     return number
 
 
 def _size(text: str) -> int:
-    """Return bytes: "1048576", "1 MB", "2GiB"; units are powers of 1024, as Kafka means them."""
+    """Return a size ("1048576", "1 MB", "2GiB") in bytes; units are powers of 1024, as in Kafka."""
     parts = _SIZE.fullmatch(text.strip())
     if parts is None:
         raise ValueError(text)

@@ -1,4 +1,5 @@
-"""Credentials in addresses: before the host of a URL, in Oracle's connect strings, in paths of webhooks, in signed queries."""
+"""Finds credentials in addresses: in front of the host of a URL, in Oracle's connect strings, in paths of webhooks, in signed
+queries."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ _PLAIN_USER = expression(r"[A-Za-z][A-Za-z_.\-]{0,31}")
 _ORACLE = expression(
     r"(?:\bjdbc:oracle:\w+:|\b(?:sqlplus|sqlldr|expdp|impdp|rman|tnsping)\s+(?:-\w+\s+)*)([\w$#.\-]+)/([^\s@/][^\s]*|\"[^\"\n]*\")@"
 )
-_GO = expression(r"(?:^|[\s\"'`=(])[\w.\-]+:([^\s\"'`]+)@(?:tcp6?|udp|unix|cloudsql\w*)\(")  # Go's MySQL driver
+_GO = expression(r"(?:^|[\s\"'`=(])[\w.\-]+:([^\s\"'`]+)@(?:tcp6?|udp|unix|cloudsql\w*)\(")  # the DSN of Go's MySQL driver
 _HOOK = expression(
     r"https?://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:\w+\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/|"
     r"[\w.\-]*webhook\.office\.com/|outlook\.office(?:365)?\.com/webhook/|chat\.googleapis\.com/v[0-9]/|"
@@ -32,31 +33,33 @@ _QUERY = expression(
 
 
 def addresses(data: bytes) -> Iterator[Stretch]:
-    """Yield user and password of URLs, whatever characters a password holds; a plain user without a password stays."""
-    for hit in _URL.finditer(data):
-        end = _userinfo_end(hit.group(1))
+    """Yield the user and password of URLs, whatever characters a password has, and passwords in connect strings. A plain user
+    without a password is not yielded."""
+    for match in _URL.finditer(data):
+        end = _userinfo_end(match.group(1))
         if end:
-            yield hit.start(1), hit.start(1) + end
-    for hit in _ORACLE.finditer(data):
-        yield hit.span(2)
-    for hit in _GO.finditer(data):
-        if not names.is_nothing(hit.group(1)):
-            yield hit.span(1)
+            yield match.start(1), match.start(1) + end
+    for match in _ORACLE.finditer(data):
+        yield match.span(2)
+    for match in _GO.finditer(data):
+        if not names.is_nothing(match.group(1)):
+            yield match.span(1)
 
 
 def hooks(data: bytes) -> Iterator[Stretch]:
     """Yield the paths of webhooks, and the signatures and keys in the queries of addresses."""
-    for hit in _HOOK.finditer(data):
-        begin = _HOST.match(data, hit.start(), hit.end())
-        if begin is not None and begin.end() < hit.end() and not names.is_nothing(data[begin.end() : hit.end()]):
-            yield begin.end(), hit.end()
-    for hit in _QUERY.finditer(data):
-        if not names.is_nothing(hit.group(1)) and not hit.group(1).isdigit():
-            yield hit.span(1)
+    for match in _HOOK.finditer(data):
+        host = _HOST.match(data, match.start(), match.end())
+        if host is not None and host.end() < match.end() and not names.is_nothing(data[host.end() : match.end()]):
+            yield host.end(), match.end()
+    for match in _QUERY.finditer(data):
+        if not names.is_nothing(match.group(1)) and not match.group(1).isdigit():
+            yield match.span(1)
 
 
 def _userinfo_end(rest: bytes) -> int:
-    """Return how long the user and password at the beginning of `rest` are, which follows `://`; 0 without any."""
+    """Return the length of the user and password at the beginning of `rest`, the part of a URL behind `://`; 0 when there are
+    none."""
     if b"@" not in rest:
         return 0
     cut = min((at for mark in b"/?#" if (at := rest.find(mark)) >= 0), default=len(rest))
@@ -64,12 +67,12 @@ def _userinfo_end(rest: bytes) -> int:
     if at_sign:
         if b":" not in user:
             return 0 if names.is_nothing(user) or _PLAIN_USER.fullmatch(user) else len(user)
-        further = rest.find(b"?")
-        last = rest.rfind(b"@", 0, len(rest) if further < 0 else further)  # the password may hold a slash
+        query = rest.find(b"?")
+        last = rest.rfind(b"@", 0, len(rest) if query < 0 else query)  # the password may contain a slash
         return _unless_hidden(rest[: max(last, len(user))])
     name, colon, after = rest[:cut].partition(b":")
     if not colon or name.startswith(b"[") or _PORT.fullmatch(after) or b"," in name:
-        return 0  # host and port; what follows is a path
+        return 0  # host and port; the `@` is in the path
     return _unless_hidden(rest[: rest.rfind(b"@")])
 
 

@@ -1,4 +1,5 @@
-"""Values behind the name of a secret: settings, JSON however often escaped, maps, sentences, pairs of name and value."""
+"""Finds values behind the name of a secret: in settings, JSON (escaped any number of times), maps, sentences, pairs of name and
+value."""
 
 from __future__ import annotations
 
@@ -21,17 +22,17 @@ _ASSIGNED = expression(
     nocase=True,
 )
 _VERBS = tuple(
-    each.encode() for each in ("is", "was", "ist", "es", "est", "은", "는", "이", "가", "は", "が", "是", "为", "為")
+    verb.encode() for verb in ("is", "was", "ist", "es", "est", "은", "는", "이", "가", "は", "が", "是", "为", "為")
 )
-# what languages put around a text that may be absent, is of bytes, or has a type: `Some("x")`, `N'x'`, `<<"x">>`
+# the syntax of programming languages around an optional, a byte or a typed string: `Some("x")`, `N'x'`, `<<"x">>`
 _WRAPPER = expression(
     r"(?:Some|Just|Ok|Optional|Option|Secret\w*|Sensitive\w*|Redacted\w*|Password|Zeroizing|String|str)[ ]?\(|Optional\[|"
     r"\s*string\([0-9]+\)\s+|[bBrRuUN](?:[\"'])|<<|\"\"(?:\")|''(?:')|\[(?:\[)"
 )
-_PROVIDER = expression(r"\$\{secrets?$")  # `${secrets:namespace/name:key}`: where Kafka gets a value, not the value
+_PROVIDER = expression(r"\$\{secrets?$")  # `${secrets:namespace/name:key}`: a reference of Kafka's, not a value
 _ITEM = expression(r"[ \t]*-[ \t]+(\S[^\n]{0,255})(?:\n|$)")
-_UNSET = b"null"  # what Kafka prints most often
-_BLOCK = expression(r"[|>][+-]?[ \t]*")  # YAML: the value stands in the next lines
+_UNSET = b"null"  # the value that Kafka prints most often
+_BLOCK = expression(r"[|>][+-]?[ \t]*")  # YAML: the value is on the next lines
 _NOT_A_VALUE = expression(
     r"[ \t]*(?:at |\.\.\.|caused by|\[?[0-9]{4}[-/][0-9]{2}|[\"']?[\w.\-]+[\"']?\s*(?:[=:]\s|[=:]$|=))", nocase=True
 )
@@ -41,22 +42,23 @@ _REFUSING = expression(
     nocase=True,
 )
 _MOST_WRAPPERS = 3
-_LONGEST_NEXT = 4096  # bytes of a value in the next line
-_BEFORE = 48  # bytes before a name that may say that its value was refused or not found
-_IN_A_LIST = expression(r"[;,{][ \t]*\\*[\"']?$")  # of settings: a value goes on to the next one
+_LONGEST_NEXT = 4096  # bytes of a value on the next line
+_BEFORE = 48  # bytes before a name that are searched for words of refusal
+_IN_A_LIST = expression(r"[;,{][ \t]*\\*[\"']?$")  # in a list of settings, where a value extends to the next setting
 _INTRODUCED = expression(r"(?:^|[:\]>|-][ \t]|\t|^[ \t]*[-*][ \t])$")
 _DIGITS = expression(r"[0-9]+")
 _NUMBERS = expression(r"[0-9, ]*")
 _UPPER = expression(r"[A-Z_]+")
-_REQUEST = expression(r"api[._\-]?key$", nocase=True)  # `apiKey=FETCH`: Kafka's word for the kind of a request
+_REQUEST = expression(r"api[._\-]?key$", nocase=True)  # `apiKey=FETCH`: in Kafka the type of a request
 _COMPOUND = expression(r"[a-z][._\-]?[A-Z]|[A-Za-z][._\-][A-Za-z]")
 _LIST = frozenset(b"[{")
 
 
 class Assignment(Struct, frozen=True):
-    """A name and how its value follows: `sign` is one of `=`, `:`, `is`, `pair`, `call` and `blank`, `at` the value's place.
+    """The name of a secret with the place of its value.
 
-    `before` is what stands before the name on its line, as far as it is looked at; `gap` whether a blank
+    `kind`: as of `names.kind_of`. `sign`: how the value follows the name, one of `=`, `:`, `is`, `pair`, `call` and `blank`.
+    `at`: the index of the value. `before`: the text before the name on its line, at most 48 bytes. `gap`: whether a blank
     follows the name.
     """
 
@@ -69,31 +71,31 @@ class Assignment(Struct, frozen=True):
 
     @property
     def alone(self) -> bool:
-        """Whether the line holds nothing but blanks and marks of a list before the name."""
+        """Whether only blanks, quotes and marks of a list stand before the name on its line."""
         return len(self.before) < _BEFORE and not self.before.strip(b" \t\"'\\{-")
 
     @property
     def introduced(self) -> bool:
-        """Whether blanks are before the name, or what stands before a setting in a log line."""
+        """Whether a tab, the mark of a list or the end of a log line's header stands before the name."""
         return _INTRODUCED.search(self.before) is not None
 
     @property
     def spaced(self) -> bool:
-        """Whether the value may hold blanks: blanks are around the sign, or other settings around it."""
+        """Whether the value may contain blanks: a blank stands before the `=`, or the name is in a list of settings."""
         return (self.gap and self.sign == "=") or _IN_A_LIST.search(self.before) is not None
 
     @property
     def refused(self) -> bool:
-        """Whether the text before the name says that there is no value, or a wrong one."""
+        """Whether the text before the name reports that the value is missing or wrong."""
         return _REFUSING.search(self.before) is not None
 
 
 def assigned(data: bytes) -> Iterator[Stretch]:
-    """Yield the stretches of values behind names of secrets."""
+    """Yield the values behind names of secrets."""
     at, lines = 0, NumberedLines(data)
     while (hit := _ASSIGNED.search(data, at)) is not None:
         (start, name_end), at = hit.span(1), hit.end()
-        name = data[start:name_end].removeprefix(b"u0022").removeprefix(b"u0027").strip(b".-_")  # a quote as JSON escapes it
+        name = data[start:name_end].removeprefix(b"u0022").removeprefix(b"u0027").strip(b".-_")  # a quote, escaped in JSON
         kind = names.kind_of(name)
         sign, at = _sign(data, name_end, at)
         if kind is None or _PROVIDER.search(data[max(0, start - 2) : name_end]) is not None:
@@ -112,7 +114,8 @@ def assigned(data: bytes) -> Iterator[Stretch]:
 
 
 def _sign(data: bytes, name_end: int, end: int) -> tuple[str, int]:
-    """Return how a value follows a name, and where: what the expression, which cannot look ahead, took of it is given back."""
+    """Return the sign between a name and its value, and the index of the value. The expression cannot look ahead, so it may
+    have matched the first character of the value; the index is before that."""
     tail = data[name_end:end].strip().lower()
     if tail.endswith((b"=", b">", b"<-", b":", b"%3d", b"%3a")):
         return "pair" if b"value" in tail else ":" if tail.endswith((b":", b"%3a")) else "=", end
@@ -134,7 +137,8 @@ def _past_blanks(data: bytes, at: int) -> int:
 
 
 def _past_wrappers(data: bytes, at: int) -> int:
-    """Return where a text begins within what a language puts around it; the quote or bracket that opens it is left."""
+    """Return the index of a string inside the syntax of a programming language around it (see `_WRAPPER`): that of its opening
+    quote or bracket, if it has one."""
     for _ in range(_MOST_WRAPPERS):
         hit = _WRAPPER.match(data, at, min(len(data), at + _BEFORE))
         if hit is None:
@@ -144,7 +148,7 @@ def _past_wrappers(data: bytes, at: int) -> int:
 
 
 def _value(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
-    """Return where the secret of `assignment` stands; None when there is none. Its line ends at `end`."""
+    """Return the stretch of the secret of `assignment`; None when its value is none. `end`: the end of its line."""
     at = assignment.at
     if at >= end or _BLOCK.fullmatch(data, at, end) is not None:
         return _next_line(data, assignment, end)
@@ -173,7 +177,7 @@ def _next_line(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
     begin = _past_wrappers(data, begin)
     stop = data.find(b"\n", begin, begin + _LONGEST_NEXT)
     stop = min(len(data), begin + _LONGEST_NEXT) if stop < 0 else stop
-    value = data[begin:stop].partition(b" (")[0].rstrip()  # a logger may stand behind it
+    value = data[begin:stop].partition(b" (")[0].rstrip()  # without the logger that a layout prints at the end
     phrase = assignment.kind == names.PASSWORDS and assignment.introduced and begin > end + 1
     if not value or (b" " in value and not phrase) or _NOT_A_VALUE.match(data, begin, min(stop + 1, len(data))) is not None:
         return None
@@ -181,17 +185,17 @@ def _next_line(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
 
 
 def _items(data: bytes, item: re2._Match, assignment: Assignment) -> Stretch | None:
-    """Return from the first to the last of a YAML list's items, of which `item` is the first."""
+    """Return the stretch from the first to the last item of a YAML list; None when they are no secrets. `item`: the first."""
     if not _is_secret(item.group(1).strip(), b"", assignment) or assignment.sign != ":":
         return None
     begin, end = item.span(1)
-    while (further := _ITEM.match(data, end + 1)) is not None:
-        end = further.end(1)
+    while (next_item := _ITEM.match(data, end + 1)) is not None:
+        end = next_item.end(1)
     return begin, end
 
 
 def _bracketed(data: bytes, assignment: Assignment, end: int) -> Stretch | None:
-    """Return the inside of a list, or of what ODBC puts into braces."""
+    """Return the stretch inside the brackets of a list or the braces of an ODBC value; None when it is no secret."""
     at, close = assignment.at, b"]" if data[assignment.at : assignment.at + 1] == b"[" else b"}"
     if close == b"}" and (assignment.kind != names.PASSWORDS or assignment.sign != "="):
         return None
@@ -216,7 +220,7 @@ def _is_quoted_secret(value: bytes, assignment: Assignment) -> bool:
 
 
 def _is_secret(token: bytes, rest: bytes, assignment: Assignment) -> bool:
-    """Tell whether a value without quotes is a secret; `rest` is what follows on its line."""
+    """Tell whether a value without quotes is a secret. `rest`: the rest of its line."""
     if names.is_nothing(token) or (token == b"not" and rest.startswith(b" set")):
         return False
     if assignment.kind == names.INFOS:
@@ -236,13 +240,15 @@ def _is_secret(token: bytes, rest: bytes, assignment: Assignment) -> bool:
 
 
 def _is_apart(token: bytes, assignment: Assignment) -> bool:
-    """Tell whether a value that only blanks part from its name is a secret: no word, and no word of a name alone before it."""
+    """Tell whether a value that follows its name after blanks only is a secret: it is no word, and the name is a password's or
+    consists of several words."""
     compound = assignment.kind == names.PASSWORDS or _COMPOUND.search(assignment.name) is not None
     return compound and names.is_mixed(token) and not (names.is_statement(token) or names.is_identifier(token))
 
 
 def _is_no_secret(token: bytes, assignment: Assignment) -> bool:
-    """Tell whether a value is what Kafka prints behind names that look like a secret's: a request, an error, a small number."""
+    """Tell whether a value is one that Kafka prints behind names that look like those of secrets: the type of a request, an
+    error, a small number."""
     if _DIGITS.fullmatch(token):
         return len(token) < 6 or b"-" in assignment.name
     return names.is_statement(token) or (_UPPER.fullmatch(token) is not None and _REQUEST.search(assignment.name) is not None)

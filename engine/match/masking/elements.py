@@ -1,4 +1,4 @@
-"""Values of XML elements and of command-line options that are named as secrets."""
+"""Finds the values of XML elements and of command-line options that have the name of a secret."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPTION = expression(
 )
 _PASS_SOURCE = expression(r"\bpass:([^\s\"']+)")  # openssl -passin pass:x
 _USER = expression(rf"(?:^|\s)(?:-u|-U|--(?:proxy-)?user|--basic-auth|--auth)(?:\s+|=)?({QUOTE})?[^\s:\"'/=-][^\s:\"'/]*:")
-# commands of which an option holds a password, written next to it or behind a blank
+# commands with an option for a password: right behind the option, or (below) after a blank
 _JOINED = expression(
     rf"\b(?:mysql|mysqldump|mysqladmin|mysqlsh|mysqlimport|mariadb|mariadb-\w+|mongo\w*|sshpass|7za?|plink|zip|unzip|"
     rf"docker login|podman login)\b"
@@ -39,7 +39,7 @@ _IDENTIFIED = expression(rf"\bidentified\s+(?:with\s+\S+\s+)?(?:by|as)\s+(?:pass
 
 
 def elements(data: bytes) -> Iterator[Stretch]:
-    """Yield the contents of elements that are named as secrets, or whose key or name attribute is."""
+    """Yield the contents of elements that have the name of a secret, or an attribute `key`, `name` or `id` with one."""
     at, lines, endings = 0, NumberedLines(data), {_CDATA_END: True, _ELEMENT_END: True}
     while (hit := _ELEMENT.search(data, at)) is not None:
         at = hit.end()
@@ -48,10 +48,10 @@ def elements(data: bytes) -> Iterator[Stretch]:
         quoted = data.startswith(_CDATA, at)
         begin, ending = (at + len(_CDATA), _CDATA_END) if quoted else (at, _ELEMENT_END)
         end = ending.search(data, begin) if endings[ending] else None
-        endings[ending] = end is not None  # where none is left, none is looked for again
+        endings[ending] = end is not None  # when no ending is left, it is not searched for again
         stop = lines.end(begin) if end is None else end.start()
         nested = not quoted and data.find(b"<", begin, stop) >= 0
-        if end is None and not nested:  # cut off, or `<PASSWORD>` stands for one: a sentence may go on behind it
+        if end is None and not nested:  # cut off, or `<PASSWORD>` is a placeholder and a sentence follows
             stop = at if data[at - 1 : at].isspace() else token_end(data, begin, stop)
         if not nested and not names.is_nothing(data[begin:stop].strip()):
             yield begin, stop
@@ -59,7 +59,7 @@ def elements(data: bytes) -> Iterator[Stretch]:
 
 
 def options(data: bytes) -> Iterator[Stretch]:
-    """Yield the secrets that are handed to commands as options."""
+    """Yield the secrets in options of commands that have the name of a secret."""
     lines = NumberedLines(data)
     for hit in _OPTION.finditer(data):
         name = hit.group(1).strip(b".-_").lower()
@@ -70,7 +70,7 @@ def options(data: bytes) -> Iterator[Stretch]:
 
 
 def commands(data: bytes) -> Iterator[Stretch]:
-    """Yield the secrets in options that are short, so that only their command tells what they are."""
+    """Yield the secrets in short options, such as `-p`, which only the command in front of them tells."""
     lines = NumberedLines(data)
     for hit in _USER.finditer(data):
         begin, quote = hit.end(), hit.group(1) or b""
@@ -88,7 +88,11 @@ def commands(data: bytes) -> Iterator[Stretch]:
 
 
 def _argument(data: bytes, at: int, lines: NumberedLines, quote: bytes = b"", spoken: bool = False) -> Iterator[Stretch]:
-    """Yield the argument at `at`, unless it is another option or, where a sentence may speak of the option, a word of it."""
+    """Yield the argument at `at`, unless it is another option.
+
+    Args:
+        spoken: the option may stand in a sentence; then a word of prose is no argument either.
+    """
     if not quote:
         quote = opening_quote(data, at, lines.end(at))
         at += len(quote)

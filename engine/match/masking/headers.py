@@ -1,4 +1,4 @@
-"""Credentials of protocols: HTTP headers and cookies, SCRAM's messages, JAAS modules."""
+"""Finds credentials of protocols: in HTTP headers and cookies, SCRAM messages, JAAS modules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AUTHORIZATION = expression(
     r"hmac[\w-]*)?[ \t]*",
     nocase=True,
 )
-_LISTS = (b"digest", b"aws", b"hawk", b"oauth", b"signature", b"hmac")  # schemes of several parameters
+_LISTS = (b"digest", b"aws", b"hawk", b"oauth", b"signature", b"hmac")  # schemes with several parameters
 _SCHEME = expression(r"\b(?:bearer|basic|negotiate|ntlm)[ \t]+([a-z0-9._~+/=\-]{8,})", nocase=True)
 _DIGEST = expression(r"\bdigest[ \t]+(?:username|realm|nonce|uri|response|algorithm|qop)[ \t]*=[^\n]*", nocase=True)
 _MIXED_CASE = expression(r"[a-z][A-Z]|[A-Z][a-z]+[A-Z]|=$|[0-9]")
@@ -30,7 +30,7 @@ _JAAS_STOP = expression(r"""[;\n]|\\*["']""")
 
 
 def headers(data: bytes) -> Iterator[Stretch]:
-    """Yield the credentials of Authorization headers, of schemes without one, and of cookies."""
+    """Yield the credentials of Authorization headers, those behind the name of a scheme alone, and cookies."""
     at, lines = 0, NumberedLines(data)
     while (hit := _AUTHORIZATION.search(data, at)) is not None:
         at = hit.end()
@@ -48,13 +48,13 @@ def headers(data: bytes) -> Iterator[Stretch]:
 
 
 def scram(data: bytes) -> Iterator[Stretch]:
-    """Yield salts, proofs and signatures of SCRAM's messages."""
+    """Yield the salts, proofs and signatures of SCRAM messages."""
     for hit in _SCRAM.finditer(data):
         yield next(hit.span(group) for group in (1, 2, 3) if hit.group(group) is not None)
 
 
 def jaas(data: bytes) -> Iterator[Stretch]:
-    """Yield the options of login modules; the name of the class stays."""
+    """Yield the options of login modules, without the class name in front of them."""
     at, lines = 0, NumberedLines(data)
     while (hit := _JAAS_SETTING.search(data, at)) is not None:
         quote, begin = hit.group(1) or b"", hit.end()
@@ -100,7 +100,7 @@ def _cookies(data: bytes) -> Iterator[Stretch]:
 
 
 def _module_end(data: bytes, at: int, end: int) -> int:
-    """Return where the options of a login module end: at the semicolon, unless it is inside a quoted value."""
+    """Return the end of a login module's options: the first semicolon or line end outside a quoted value."""
     while (hit := _JAAS_STOP.search(data, at, end)) is not None:
         if hit.group() == b";":
             return int(hit.start())

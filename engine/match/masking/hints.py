@@ -1,6 +1,6 @@
-"""Expressions without which finders find nothing: one for all tells the texts that hold no secret, which nearly all are.
+"""Hints: cheap expressions, of which one matches in every text with a secret. HINT combines them; few texts match it.
 
-They tell no digit from another, so texts that are equal but for digits are answered alike.
+A hint tells no digit from another, so it gives the same answer for texts that differ in digits only.
 """
 
 from __future__ import annotations
@@ -78,5 +78,5 @@ PHONE_HINT = expression(_PHONES)
 
 
 def hint_of(group: str) -> re2._Regexp:
-    """Return the expression without which the finders of a group find nothing."""
+    """Return the hint of a group of finders: in a text that it does not match, they find nothing."""
     return expression(GROUPS[group], nocase=True)

@@ -1,4 +1,4 @@
-"""Names of secrets and what looks like a value of one: the words, in many languages, and what is no secret behind them."""
+"""Recognises the names of secrets, in many languages, and the values behind them that are no secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from engine.match.checks import expression
 
 _SEP = r"[._\- ]?"
-# a password, whatever is around it: even a plain word behind it is taken for one
+# names of a password: even a plain word behind them counts as one
 _KEYWORD = (
     r"pass(?:word|wd|phrase|code)|passwort|kennwort|pwd|motdepasse|mot de passe|contrase(?:ñ|n)a|palavra-passe|"
     r"비밀번호|패스워드|비번|암호|密码|密碼|口令|パスワード|暗証番号|пароль|wachtwoord|l(?:ö|o)senord|adgangskode|salasana|"
@@ -34,7 +34,7 @@ _AFFIX = (
     rf"(?:s|\.?[0-9]{{1,2}}|{_SEP}(?:hash(?:ed)?|value|plain(?:text)?|confirm(?:ation)?|repeat|old|new|current|previous|prod|"
     r"production|dev|staging|test|base64|b64|enc|encrypted|encoded|primary|secondary|md5|sha(?:1|256|512)))?(?:\[[^\]\s]{0,30}\])?"
 )
-# words that are whole names only, or follow a separator: `pass` ends `bypass` too
+# these count only as a whole name or after a separator: `bypass` ends with `pass` too
 _WHOLE = r"(?:^|[._\-]|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|otp|cvv|cvc|clave)"
 
 _ENDS_PASSWORD = expression(rf"(?:(?:{_KEYWORD})|{_WHOLE}){_AFFIX}$", nocase=True)
@@ -49,14 +49,14 @@ _NEUTRAL_TAIL = expression(
     nocase=True,
 )
 
-# the names that a text may hold, with whatever is around the words
+# the name of a secret in a text, with the letters around it
 WORD = (
     rf"[\w.\-]*(?:{_KEYWORD}|{_SECRET}|{_TOKENS}|{_INFO}|(?:\b|u002[27])(?:pass|pw|passw|senha|parola|heslo|sig|sas|pin|"
     r"otp|cvv|cvc|clave)\b|_(?:pass|pw|sig|sas|pin|otp))[\w.\-]*"
 )
 NAME = rf"{WORD}(?:\[[^\]\s]*\])?"  # with an index behind it
 
-# Kafka prints what it hides as [hidden], and an unset secret as null: both are worth reading
+# values that are not masked: Kafka prints a hidden one as [hidden] and an unset one as null, and a reader needs to see both
 _NOTHING = expression(
     r"(?:null|nil|none|undefined|unset|empty|true|false|yes|no|on|off|n/a|not[ _]set|hidden|masked|redacted|protected|"
     r"\*+|x{3,}|-+|\.{2,}|"
@@ -66,7 +66,8 @@ _NOTHING = expression(
     r"\$\{[^}\s]*\}|\$\([^)\s]*\)|\{\{[^}]*\}\}|\{\}|%[sdv@]|\$[A-Z_]+|env:\w+|file:\S*|\[\]|\(\))[.,;:)\]}]*",
     nocase=True,
 )
-# what Kafka says of a topic, a partition, a request; a class; the beginning of a structure, whose names speak for themselves
+# an error or a field of Kafka's about a topic, a partition, a request; a class; the beginning of a structure, which has names
+# of its own
 _STATEMENT = expression(
     r"(?:[A-Z]+_)+(?:AVAILABLE|FAILED|EXCEPTION|PARTITION|FOLLOWER|EPOCH|COORDINATOR|ERROR|TIMEOUT|TIMED_OUT|CONFIG|REQUEST|"
     r"COMMIT|OFFSET|FETCH|REPLICAS|LEADER|NONE|ID|GROUP|VERSION|STATE|OBJECT|ARRAY|STRING|NAME|NULL|FALSE|TRUE)[.,;:)\]}]*|"
@@ -106,10 +107,11 @@ _LONGEST = 128  # bytes of a name
 
 @lru_cache(4096)
 def kind_of(name: bytes) -> str | None:
-    """Return what a name is of: a password, a secret, a token, a user with a password; None when it is no name of a secret.
+    """Return PASSWORDS, SECRETS, TOKENS or INFOS (a user with a password), the kind of secret that has this name; None when it
+    is no name of a secret.
 
-    The word of a secret ends its name, but for that of an environment variable (`SECRET_KEY_BASE`): `password.reset` and
-    `secret-events` are topics.
+    A name has to end with the word for the secret: `password.reset` and `secret-events` are topics. Only environment variables
+    may have it elsewhere (`SECRET_KEY_BASE`).
     """
     if len(name) > _LONGEST:
         return kind_of(name[-_LONGEST:])
@@ -126,7 +128,7 @@ def kind_of(name: bytes) -> str | None:
 
 
 def is_nothing(value: bytes) -> bool:
-    """Tell whether a value is none: unset, a switch, a placeholder, hidden already."""
+    """Tell whether a value needs no mask: it is empty, unset, a switch, a placeholder, or masked already."""
     return not value or _NOTHING.fullmatch(value) is not None
 
 
@@ -141,12 +143,12 @@ def is_user_info(value: bytes) -> bool:
 
 
 def is_identifier(value: bytes) -> bool:
-    """Tell whether a value is a host with a port, a version, a UUID, a name with a number."""
+    """Tell whether a value is a host with a port, a version, a UUID or a name with a number."""
     return _IDENTIFIER.search(value) is not None
 
 
 def is_code(name: bytes) -> bool:
-    """Tell whether a name is that of a code of digits which is sent to a person."""
+    """Tell whether a name is that of a numeric code sent to a person."""
     return _CODE.search(name) is not None and not name.lower().endswith(b"passcode")
 
 
@@ -156,12 +158,12 @@ def has_digit(value: bytes) -> bool:
 
 
 def is_algorithm(value: bytes) -> bool:
-    """Tell whether a value says how something is hashed, encrypted or encoded."""
+    """Tell whether a value is the name of an algorithm for hashing, encryption or encoding."""
     return _ALGORITHM.match(value) is not None
 
 
 def is_shuffled(value: bytes) -> bool:
-    """Tell whether upper and lower case alternate more often in a value than in one made of words."""
+    """Tell whether upper and lower case alternate more often in a value than they do in words."""
     return len(value) >= 12 and len(_HUMP.findall(value)) * 4 >= len(value)
 
 
@@ -181,10 +183,10 @@ def is_prose(value: bytes) -> bool:
 
 
 def is_wordy(value: bytes) -> bool:
-    """Tell whether a value consists of letters as a word or a name in a sentence does."""
+    """Tell whether a value looks like a word or a name in a sentence: letters only, in usual case."""
     return any(shape.fullmatch(value) is not None for shape in (_WORDY, _COMPOUND, _ENUMERATION))
 
 
 def is_mixed(value: bytes, least: int = 6) -> bool:
-    """Tell whether a value holds letters and digits, and `least` of them at least."""
+    """Tell whether a value has both letters and digits, and at least `least` characters."""
     return len(value) >= least and _DIGIT.search(value) is not None and _LETTER.search(value) is not None

@@ -1,4 +1,5 @@
-"""Random text near a word such as `key`, `token` or `signature`: by Shannon's entropy, where no name and no shape tells."""
+"""Finds random text near a word such as `key`, `token` or `signature`, by Shannon's entropy, where no name and no shape
+tells."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _WORD = expression(
     r"apikey|bearer|nonce|cookies?|sessions?|private|access)(?:$|[^\w.\-/])",
     nocase=True,
 )
-_WINDOW = 64  # bytes after such a word in which a secret begins
+_WINDOW = 64  # bytes after such a word within which a secret begins
 _CANDIDATE = expression(r"[A-Za-z0-9+/_\-]{20,}={0,2}")
 _LONGEST = 512
 _IDENTIFIER = expression(
@@ -24,17 +25,17 @@ _IDENTIFIER = expression(
     nocase=True,
 )
 _UUID = expression(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
-_TOPIC_ID = 22  # characters: so long are Kafka's ids of topics, directories and clusters
+_TOPIC_ID = 22  # characters in Kafka's ids of topics, directories and clusters
 _HEX = expression(r"(?:[0-9a-f]{32,}|[0-9A-F]{32,})")
 _WORDS = expression(r"[A-Z]?[a-z]{3,}|[0-9]{4,}")
 _MIXED = (expression(r"[a-z]"), expression(r"[A-Z]"), expression(r"[0-9]"))
-_BITS = 3.5  # per character; names and paths stay below, or consist of words
+_BITS = 3.5  # per character; names and paths have less, or consist of words
 _HEX_BITS = 3.0
-_MOST_WORDS = 0.5  # of the length
+_MOST_WORDS = 0.5  # of the length, in words
 
 
 def near(data: bytes) -> Iterator[Stretch]:
-    """Yield random texts of 20 characters and more behind words that announce a secret."""
+    """Yield random texts of 20 or more characters behind words that announce a secret."""
     at = 0
     while (word := _WORD.search(data, at)) is not None:
         at = max(word.end() - 1, word.start() + 1)

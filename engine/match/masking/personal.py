@@ -1,4 +1,4 @@
-"""Numbers and addresses of persons: payment cards, resident registration numbers, telephones, e-mail."""
+"""Finds personal data: numbers of payment cards, resident registration numbers, telephone numbers, e-mail addresses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CARD = expression(
     r"(?:^|[^\w.+/\-])([0-9]{14,19}|[0-9]{4}([ .\-])[0-9]{4}[ .\-][0-9]{4}[ .\-][0-9]{2,7}|"
     r"[0-9]{4}[ \-][0-9]{6}[ \-][0-9]{4,5})(?:$|[^\w/\-]|-?$)"
 )
-# what a number in a log is otherwise: such a word right before it says so
+# a word directly before a number that makes it a measurement and no card
 _MEASURE = expression(
     r"(?:offsets?|timestamps?|time|epoch|position|bytes|size|zxid|pid|producer_?id|sequence|seq|lag|ms|us|ns|nanos|micros|count|sum|"
     r"memory|end|start|hw|leo|watermark|checksum|crc|scn|lsn|xid|txid|wrote|read|sent|received)[\"']?\s*(?:=|:|\bis\b|\bof\b|\bto\b|\bfrom\b|\bat\b)?\s*[\"'(\[{]?$",
@@ -20,7 +20,7 @@ _MEASURE = expression(
 _UNIT = expression(
     r"[ \t]*(?:bytes?|[kmg]i?b|[mun]s|millis\w*|nanos\w*|micros\w*|records?|messages?|events?|rows?)\b", nocase=True
 )
-_TRACK = expression(r"(?:%[A-Z]|;)([0-9]{14,19})[\^=]")  # of a magnetic stripe
+_TRACK = expression(r"(?:%[A-Z]|;)([0-9]{14,19})[\^=]")  # the track of a magnetic stripe
 _RESIDENT = expression(
     r"(?:^|[^\w.+/\-])([0-9]{2})(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])[ \-‐–—−]([1-8])[0-9]{6}(?:$|[^\w/\-])"
 )
@@ -44,13 +44,13 @@ _PHONE = expression(
     r"01[016789][ .\-]?[0-9]{3,4}[ .\-]?[0-9]{4}|"
     r"0[0-9]{1,2}[ .\-][0-9]{3,4}[ .\-][0-9]{4}|\(?[2-9][0-9]{2}\)?[ .\-][0-9]{3}[ .\-][0-9]{4})(?:$|[^\w/:\-])"
 )
-# a quorum voter `1@host.example.com:9093` and a Kerberos principal `kafka/host@EXAMPLE.COM` have the shape of an address
+# a quorum voter `1@host.example.com:9093` and a Kerberos principal `kafka/host@EXAMPLE.COM` also match
 _MAIL = expression(r"([\pL0-9._%+\-]+)(?:@|%40)([\pL0-9\-]+(?:\.[\pL0-9\-]+)*\.\pL{2,})(?:\b|$)", nocase=True)
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def cards(data: bytes) -> Iterator[Stretch]:
-    """Yield numbers of payment cards: of an issuer, as long as the issuer makes them, with Luhn's check digit."""
+    """Yield numbers of payment cards: with an issuer's prefix and length, and Luhn's check digit."""
     for hit in _CARD.finditer(data):
         digits = bytes(byte for byte in hit.group(1) if byte not in b" .-").decode()
         begin = hit.start(1)
@@ -63,9 +63,9 @@ def cards(data: bytes) -> Iterator[Stretch]:
 
 
 def residents(data: bytes) -> Iterator[Stretch]:
-    """Yield Korean resident registration numbers, and social security numbers where they are called so.
+    """Yield Korean resident registration numbers, and social security numbers behind a word for them.
 
-    Numbers given since October 2020 have no check digit, so a day that exists and a plausible seventh digit decide.
+    Korean numbers issued since October 2020 have no check digit, so a valid date and a valid seventh digit decide.
     """
     for hit in _RESIDENT.finditer(data):
         if int(hit.group(3)) <= _DAYS[int(hit.group(2)) - 1]:
@@ -76,17 +76,17 @@ def residents(data: bytes) -> Iterator[Stretch]:
 
 
 def named_phones(data: bytes) -> Iterator[Stretch]:
-    """Yield telephone numbers that are called so."""
+    """Yield telephone numbers behind a word for them."""
     return (hit.span(1) for hit in _PHONE_NAMED.finditer(data))
 
 
 def phones(data: bytes) -> Iterator[Stretch]:
-    """Yield what has the shape of a telephone number."""
+    """Yield numbers that have the form of a telephone number."""
     return (hit.span(1) for hit in _PHONE.finditer(data))
 
 
 def mails(data: bytes) -> Iterator[Stretch]:
-    """Yield e-mail addresses, but neither Kerberos principals nor quorum voters."""
+    """Yield e-mail addresses; Kerberos principals and quorum voters are none."""
     for hit in _MAIL.finditer(data):
         principal = hit.group(2).isupper() or data[max(0, hit.start() - 1) : hit.start()] == b"/"
         if not principal and not hit.group(1).isdigit():
@@ -100,7 +100,7 @@ def luhn(digits: str) -> bool:
 
 
 def _is_issued(digits: str) -> bool:
-    """Tell whether an issuer gives numbers that begin so and are as long."""
+    """Tell whether an issuer of payment cards uses this prefix and length."""
     size, four, two = len(digits), int(digits[:4]), int(digits[:2])
     match size:
         case 14:

@@ -1,4 +1,4 @@
-"""Secrets in sentences: behind the name of whose they are, before the name of what they are, quoted in a refusal."""
+"""Finds secrets in sentences: `password for user x is ...`, a value before its name, a value quoted in a refusal."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _DIGITS = expression(r"-?[0-9]{1,5}")
 
 
 def sentences(data: bytes) -> Iterator[Stretch]:
-    """Yield what a sentence calls a secret, where more words stand between the two than a sign."""
+    """Yield the values of secrets in sentences that have more words than a sign between the name and the value."""
     lines, at = NumberedLines(data), 0
     while (hit := _SPOKEN.search(data, at)) is not None:
         at = hit.end()
@@ -61,7 +61,7 @@ def sentences(data: bytes) -> Iterator[Stretch]:
         quote = hit.group(3) or b""
         near = min(end, at + BEGINNING)
         stop = closing_quote(data, at, quote, near) if quote else token_end(data, at, near)
-        if at < stop and is_told(data[at:stop], 4 if kind == names.PASSWORDS else 6):
+        if at < stop and is_spoken_secret(data[at:stop], 4 if kind == names.PASSWORDS else 6):
             if stop == near:
                 stop = closing_quote(data, at, quote, end) if quote else token_end(data, at, end)
             yield at, stop
@@ -69,10 +69,10 @@ def sentences(data: bytes) -> Iterator[Stretch]:
     for hit in _BRACKETED.finditer(data):
         kind = names.kind_of(hit.group(1).strip(b".-_"))
         spoken = kind == names.PASSWORDS
-        if (spoken or (kind is not None and not hit.group(2))) and is_told(hit.group(3), 4 if spoken else 6):
+        if (spoken or (kind is not None and not hit.group(2))) and is_spoken_secret(hit.group(3), 4 if spoken else 6):
             yield hit.span(3)
     for hit in _ELAPSED.finditer(data):
-        if is_told(hit.group(2), 8):
+        if is_spoken_secret(hit.group(2), 8):
             yield hit.span(2)
     for hit in _PAIR.finditer(data):
         if names.is_mixed(hit.group(1).partition(b":")[2], 4):
@@ -80,32 +80,33 @@ def sentences(data: bytes) -> Iterator[Stretch]:
 
 
 def refusals(data: bytes) -> Iterator[Stretch]:
-    """Yield values that stand before the name of a secret, or further behind it, as messages quote what they refuse."""
+    """Yield values that messages quote when they refuse them: before the name of the secret, or some words behind it."""
     for hit in _REFUSED.finditer(data):
         value = hit.group(1)
         first = value.partition(b" ")[0].lower()
-        if _names(hit.group(2)) and not (names.is_prose(first) or first in _ABSENT) and is_worth_it(value):
+        if _names(hit.group(2)) and not (names.is_prose(first) or first in _ABSENT) and is_set_value(value):
             yield hit.span(1)
     for hit in _VALUE_FIRST.finditer(data):
-        group = next(each for each in (1, 2, 3) if hit.group(each))
-        if _names(hit.group(4)) and is_worth_it(hit.group(group)):
+        group = next(number for number in (1, 2, 3) if hit.group(number))
+        if _names(hit.group(4)) and is_set_value(hit.group(group)):
             yield hit.span(group)
     for shape in (_VALIDATED, _TUPLE):
         for hit in shape.finditer(data):
             header = hit.group(1).lower() == b"authorization"
-            if (header or _names(hit.group(1))) and is_worth_it(hit.group(2)) and not names.is_wordy(hit.group(2)):
+            if (header or _names(hit.group(1))) and is_set_value(hit.group(2)) and not names.is_wordy(hit.group(2)):
                 yield hit.span(2)
 
 
-def is_told(value: bytes, least: int) -> bool:
-    """Tell whether a value in a sentence can be no word of it."""
+def is_spoken_secret(value: bytes, least: int) -> bool:
+    """Tell whether a value in a sentence is a secret: it mixes letters and digits, has at least `least` characters, and is no
+    identifier, algorithm, placeholder or message of Kafka's."""
     return names.is_mixed(value, least) and not (
         names.is_nothing(value) or names.is_statement(value) or names.is_identifier(value) or names.is_algorithm(value)
     )
 
 
-def is_worth_it(value: bytes) -> bool:
-    """Tell whether a value that is quoted is one that somebody has set."""
+def is_set_value(value: bytes) -> bool:
+    """Tell whether a quoted value is one that somebody set: no placeholder, no small number, no message of Kafka's."""
     bare = value.strip(_STRIPPED)
     return not (names.is_nothing(value) or names.is_nothing(bare) or _DIGITS.fullmatch(bare) or names.is_statement(bare))
 

@@ -1,4 +1,4 @@
-"""Secrets that are known by their own shape: tokens and keys of vendors, JSON Web Tokens, private keys in PEM."""
+"""Finds secrets by their own shape: tokens and keys of vendors, JSON Web Tokens, private keys in PEM."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from engine.match.checks import expression
 from engine.match.masking import Stretch
 
-# as the vendors document them, or as they are published for scanners; a lower bound of the length is enough in a log
+# the shapes that vendors document or publish for secret scanners; in a log a lower bound of the length is enough
 _VENDORS = (
     r"(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AIPA|AGPA|ANPA|ANVA)[A-Z0-9]{12,}",  # AWS
     r"AIza[\w\-]{20,}|ya29\.[\w\-]{8,}|GOCSPX-[\w\-]{8,}|1//0[\w\-]{20,}",  # Google
@@ -33,12 +33,12 @@ _VENDORS = (
     r"[\w.~\-]{3}[0-9]Q~[\w.~\-]{20,}|cflt[A-Za-z0-9/+]{40,}",  # Microsoft Entra, Confluent
     r"eyJ[\w\-]{6,}\.[\w\-]+(?:\.[\w\-]*){0,4}",  # JSON Web Tokens
 )
-_HASHED = expression(  # crypt(3), argon2, PBKDF2 as Django writes it, LDAP
+_HASHED = expression(  # password hashes: crypt(3), argon2, Django's PBKDF2, LDAP
     r"(?:^|[^\w$])(\$(?:apr1|1)\$[\w./]{1,8}\$[\w./]{22}|\$[56]\$(?:rounds=[0-9]+\$)?[\w./]{1,16}\$[\w./]{20,}|\$2[abxy]?\$[0-9]{2}\$[\w./]{22,}|"
     r"\$(?:y|7|gy)\$[\w./]+\$[\w./$]{20,}|\$argon2\w*\$[\w+/=$,.-]{20,}|pbkdf2_\w+\$[0-9]+\$[\w+/=$.-]{8,}|\{S?SHA(?:256|384|512)?\}[\w+/=]{16,})"
 )
 _SHAPES = expression(rf"(?:^|[^A-Za-z0-9])((?:{'|'.join(_VENDORS)}))")
-_RANDOM = expression(r"(?:^|[^A-Za-z0-9\-])(sk-[\w\-]{16,})")  # OpenAI, Anthropic and others; a topic may begin so too
+_RANDOM = expression(r"(?:^|[^A-Za-z0-9\-])(sk-[\w\-]{16,})")  # OpenAI, Anthropic and others; also a prefix of topics
 _DIGIT, _UPPER = expression(r"[0-9]"), expression(r"[A-Z]")
 _BEGIN = expression(r"-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _END = expression(r"-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}")
@@ -46,7 +46,7 @@ _BODY = expression(r"(?:[A-Za-z0-9+/=]{0,80}(?:\s|\\+r|\\+n)+)*[A-Za-z0-9+/=]*")
 
 
 def shapes(data: bytes) -> Iterator[Stretch]:
-    """Yield tokens and keys that are known by their shape."""
+    """Yield tokens, keys and password hashes that have a known shape."""
     for hit in _SHAPES.finditer(data):
         yield hit.span(1)
     for hit in _HASHED.finditer(data):
@@ -57,7 +57,7 @@ def shapes(data: bytes) -> Iterator[Stretch]:
 
 
 def private_keys(data: bytes) -> Iterator[Stretch]:
-    """Yield private keys in PEM, on lines of their own or on one; one without an end is over where its body is."""
+    """Yield private keys in PEM, on several lines or on one. A key without its end line ends with its body."""
     at, ends = 0, True
     while (hit := _BEGIN.search(data, at)) is not None:
         end = _END.search(data, hit.end()) if ends else None

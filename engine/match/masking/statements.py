@@ -1,4 +1,4 @@
-"""Secrets in SQL: of users that are made and changed, of rows that are inserted, of functions that encrypt."""
+"""Finds secrets in SQL: in statements that create or alter users, in inserted rows, in arguments of encrypting functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLUMN = b" \t`\"'[]"
 
 
 def statements(data: bytes) -> Iterator[Stretch]:
-    """Yield passwords and keys that a statement holds."""
+    """Yield the passwords and keys in SQL statements."""
     for hit in _PLAIN.finditer(data):
         if not (names.is_nothing(hit.group(1)) or names.is_wordy(hit.group(1))):
             yield hit.span(1)
@@ -33,7 +33,7 @@ def statements(data: bytes) -> Iterator[Stretch]:
 
 
 def _rows(data: bytes) -> Iterator[Stretch]:
-    """Yield the values of an inserted row whose columns are named as secrets."""
+    """Yield the values of inserted rows in columns that have the name of a secret."""
     for hit in _INSERT.finditer(data):
         at = hit.end()
         for column in hit.group(1).split(b","):

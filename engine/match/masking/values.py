@@ -1,4 +1,4 @@
-"""Where a secret value ends that begins at a known place: quotes, delimiters, spaces."""
+"""Finds the end of a secret value from its start: by quotes, delimiters and blanks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _OPENING = expression(QUOTE + r"|[«“”‘’„「『]")
 _FIRST = frozenset(b"\\\"'`&%")
 _CLOSING = {"«": "»", "“": "”", "„": "“", "‘": "’", "「": "」", "『": "』"}
 _BLANK = expression(r"\s")
-# in a value without quotes these end it: a delimiter before another key or a gap, a bracket that the value has not opened, a
-# quote of a text around it, the tag that closes an element, the escape of a line end before another key
+# a value without quotes ends at: a delimiter before another key or a blank, a bracket that the value has not opened, a quote
+# of the text around it, the closing tag of an element, an escaped line end before another key
 _KEY = r"""\\*["']?[\w.\-]{1,64}\\*["']?\s*(?:[=:]+)\s*[^=\s,;&]"""
 _DELIMITER = expression(
     rf"""[,;&|]+(?:$|\s|\\*["'`)\]}}]|&quot;|{_KEY})|\\*["'`](?:$|[\s,;:.)\]}}>|/])|&quot;|&lt;|</|%2[26]|\\+[nrt](?:$|\s|\\|{_KEY})"""
@@ -19,24 +19,24 @@ _DELIMITER = expression(
 _ENCODED = expression(r"%[0-9a-f]{2}", nocase=True)
 _BRACKET = expression(r"[()\[\]{}]")
 _CLOSED = expression(r"""[)\]}]{1,8}(?:$|[\s,;.:"'`/(\\&|<>])""")
-# in a value that may hold spaces
+# the end of a value that may contain blanks
 _PLAUSIBLE_END = expression(
     r"""[,;]\s|[,;]?\s+\\*["']?[\w.\-]+\\*["']?\s*(?:=|:\s)|[,;][\w.\-]+=|\s[(\[{<|]|[)\]}](?:$|[\s,;.])|\\*["](?:$|[\s,;)\]}])"""
     r"""|\.\s|</|\\+[nr]|\s(?:and|at|because|but|by|failed|for|from|in|into|is|not|of|on|or|that|to|used|user|using|was|when|while|with)\s"""
 )
-BEGINNING = 128  # bytes by which a value is told from what is none, which may be long and hold many more names
-WINDOW = 512  # bytes looked at first: most values are short
+BEGINNING = 128  # bytes of a value that decide whether it is a secret: other texts may be long and have many more names
+WINDOW = 512  # bytes that are searched first: most values are short
 
 
 class NumberedLines:
-    """The lines of a text; asked for places that only grow, it looks at each line once."""
+    """Finds the bounds of lines. For indexes in ascending order it searches each line once."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.begin, self._end = 0, -1
 
     def end(self, at: int) -> int:
-        """Return where the line ends that `at` lies in; `begin` is where it begins."""
+        """Return the end of the line that contains `at`, and set `begin` to its start."""
         if not self.begin <= at <= self._end:
             self.begin = self._data.rfind(b"\n", max(self._end, 0), at) + 1 or (self._end + 1 if self._end >= 0 else 0)
             end = self._data.find(b"\n", at)
@@ -45,7 +45,7 @@ class NumberedLines:
 
 
 def opening_quote(data: bytes, at: int, before: int) -> bytes:
-    """Return the quote that stands at `at`, with its backslashes; empty when there is none."""
+    """Return the quote at `at`, with its backslashes; empty when there is none."""
     if at >= before or (data[at] not in _FIRST and data[at] < 0x80):
         return b""
     hit = _OPENING.match(data, at, min(before, at + 32))
@@ -53,9 +53,10 @@ def opening_quote(data: bytes, at: int, before: int) -> bytes:
 
 
 def closing_quote(data: bytes, at: int, quote: bytes, before: int) -> int:
-    """Return where the text ends that `quote` has opened before `at`; `before` when nothing closes it there.
+    """Return the end of a quoted text that begins at `at`, behind `quote`; `before` when no quote closes it.
 
-    A quote with more backslashes than the opening one belongs to the text, one with fewer ends what is around it.
+    A quote with more backslashes than the opening one belongs to the text; one with fewer closes the text around it, and so
+    ends this one too.
     """
     mark, slashes = quote[-1:], len(quote) - 1
     if quote.strip(b"\\") not in (b'"', b"'", b"`"):
@@ -67,7 +68,7 @@ def closing_quote(data: bytes, at: int, quote: bytes, before: int) -> int:
             first -= 1
         run = end - first
         if (run % 2 == 0) if slashes == 0 else run <= slashes:
-            doubled = data[end + 1 : end + 2] == mark == b"'" and run == 0  # as SQL writes a quote in a text
+            doubled = data[end + 1 : end + 2] == mark == b"'" and run == 0  # SQL's quote inside a text
             if not doubled:
                 return first if slashes else end
             end += 1
@@ -76,7 +77,7 @@ def closing_quote(data: bytes, at: int, quote: bytes, before: int) -> int:
 
 
 def token_end(data: bytes, at: int, before: int) -> int:
-    """Return where a value without quotes ends that begins at `at`."""
+    """Return the end of a value without quotes that begins at `at`."""
     size = WINDOW
     while True:
         window = min(before, at + size)
@@ -87,7 +88,7 @@ def token_end(data: bytes, at: int, before: int) -> int:
 
 
 def spaced_end(data: bytes, at: int, before: int) -> int:
-    """Return the plausible end of a value that may hold spaces and begins at `at`."""
+    """Return the plausible end of a value that begins at `at` and may contain blanks."""
     first = token_end(data, at, before)
     if first < before and data[first : first + 1] not in b" \t":
         return first
@@ -99,7 +100,7 @@ def spaced_end(data: bytes, at: int, before: int) -> int:
 def _token_end(data: bytes, at: int, window: int) -> int:
     blank = _BLANK.search(data, at, window)
     end = window if blank is None else blank.start()
-    delimiter = _DELIMITER.search(data, at, end + 1)  # with the blank: `$` stands for the end of the text only
+    delimiter = _DELIMITER.search(data, at, end + 1)  # the blank included: `$` matches only at the end of the data
     if _ENCODED.fullmatch(data, max(0, at - 3), at) is None:  # `%26` ends a value that is itself within an encoded text
         while delimiter is not None and delimiter.group()[:1] == b"%":
             delimiter = _DELIMITER.search(data, delimiter.end(), end + 1)
@@ -109,7 +110,8 @@ def _token_end(data: bytes, at: int, window: int) -> int:
 
 
 def _unopened(data: bytes, at: int, end: int) -> int:
-    """Return where a bracket is closed before `end` that was not opened after `at`, and more than the value may end."""
+    """Return the index of the first closing bracket that has no opening one since `at` and stands where a value may end; `end`
+    when there is none."""
     depth = 0
     for bracket in _BRACKET.finditer(data, at, end):
         place = bracket.start()
