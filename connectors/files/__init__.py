@@ -1,9 +1,10 @@
-"""Files as a source: plain, growing, rotated, gzip, zstd. Pure Python; imports the model, errors, ports and codec only."""
+"""Files as a source: plain, growing, rotated, compressed with gzip or zstd. Pure Python; imports the model, errors, ports and
+codec only."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from connectors.files.finding import Found, find
+from connectors.files.finding import FileListing, find
 from connectors.files.labels import LabelError, check_label
 from connectors.files.opening import STDIN
 from connectors.files.reading import read_chunks, read_path, same_content
@@ -11,8 +12,8 @@ from connectors.files.source import FilesSource
 
 __all__ = [
     "STDIN",
+    "FileListing",
     "FilesSource",
-    "Found",
     "LabelError",
     "check_label",
     "find",
@@ -24,5 +25,5 @@ __all__ = [
 
 
 def open_source(settings: Mapping[str, Any]) -> FilesSource:
-    """Return the source that `settings` (JSON, the fields of FilesSource) describe; called in Spark's workers too."""
+    """Return the source for `settings`: the fields of FilesSource, as JSON. Spark's workers call this too."""
     return FilesSource(**settings)

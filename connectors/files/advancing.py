@@ -1,4 +1,4 @@
-"""How far files can be read now: at line ends, unread ones by their share, compressed ones whole."""
+"""Decides how far files can be read now: to a line end, at most their share of the lines; compressed files to their end."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from engine.errors import SourceError
 
 
 class Reach(Struct, frozen=True):
-    """How far whole lines reach in a file: `lines` do before `at`, `ends` of them with a line end; `more`: there are others. Up
-    to `searched` there is no line end behind them."""
+    """The whole lines of a file that can be read now. They end at `at`.
+
+    `lines`: how many they are; `ends`: how many of them have a line end; `more`: whether whole lines follow them; `searched`:
+    there is no line end from `at` up to there.
+    """
 
     at: int
     lines: int
@@ -29,28 +32,28 @@ class Reach(Struct, frozen=True):
 
 
 class Advancing:
-    """Moves positions on. Remembers how far a line without an end was searched for one: no byte is looked at twice."""
+    """Advances positions. Stores how far an unfinished line was searched for its end, so that no byte is searched twice."""
 
     def __init__(self) -> None:
-        self._searched: dict[str, tuple[int, int]] = {}
+        self._searched: dict[str, tuple[int, int]] = {}  # by inode: where the line begins, and up to where it was searched
 
     def advanced(
-        self, positions: FilePositions, there: Mapping[str, FileState], look: Look, max_lines: int | None
+        self, positions: FilePositions, readable: Mapping[str, FileState], look: Look, max_lines: int | None
     ) -> FilePositions:
-        """Return `positions` read on in the files that are `there`, by about `max_lines` lines."""
-        unread = sum(any(c.at < c.size and c.inode in there for c in s.files) for s in positions.streams.values())
+        """Return `positions` advanced in the `readable` files (by inode), by about `max_lines` lines; None: no limit."""
+        unread = sum(any(c.at < c.size and c.inode in readable for c in s.files) for s in positions.streams.values())
         share = None if max_lines is None else max(1, max_lines // max(1, unread))
-        self._searched = {inode: each for inode, each in self._searched.items() if inode in there}
-        streams = {name: self._stream(stream, there, look, share) for name, stream in positions.streams.items()}
+        self._searched = {inode: extent for inode, extent in self._searched.items() if inode in readable}
+        streams = {name: self._stream(stream, readable, look, share) for name, stream in positions.streams.items()}
         return replace(positions, streams=streams)
 
-    def _stream(self, stream: FileStream, there: Mapping[str, FileState], look: Look, max_lines: int | None) -> FileStream:
-        """Return a stream read on, file after file: none is begun before the lines of those before it are planned."""
+    def _stream(self, stream: FileStream, readable: Mapping[str, FileState], look: Look, max_lines: int | None) -> FileStream:
+        """Return a stream advanced in its files, in order; a file is begun when all lines of those before it are planned."""
         for cursor in stream.files:
             if cursor.at >= cursor.size:
                 continue
-            if (state := there.get(cursor.inode)) is None:
-                stream = replace(stream, behind=True)  # nobody knows yet, or it cannot be read now
+            if (state := readable.get(cursor.inode)) is None:
+                stream = replace(stream, behind=True)  # it is not known where the file is, or it cannot be read now
                 continue
             try:
                 if state.packed:
@@ -59,7 +62,7 @@ class Advancing:
                 reach = self._reach(cursor, state, max_lines, look.is_final(state))
                 after = look.contents.at(state, replace(cursor, line=cursor.line and cursor.line + reach.ends), reach.at)
             except SourceError as error:
-                look.refuse(state.path, error)  # looked at again at the next trigger, when it is gone or has moved
+                look.refuse(state.path, error)  # the next trigger looks again, and finds it gone or moved
                 stream = replace(stream, behind=True)
                 continue
             stream = with_read(stream, cursor, after)
@@ -76,15 +79,15 @@ class Advancing:
         self._searched[cursor.inode] = reach.at, reach.searched
         if final and not reach.more and reach.at < cursor.size:
             full = max_lines is not None and reach.lines >= max_lines
-            return replace(reach, more=True) if full else replace(reach, at=cursor.size)  # a last line that has no end
+            return replace(reach, more=True) if full else replace(reach, at=cursor.size)  # a last line without a line end
         return reach
 
 
 def reach_of(state: FileState, at: int, searched: int, end: int, max_lines: int | None = None) -> Reach:
-    """Return how far whole lines reach from `at`, of bytes [at, end) of a plain file, at most `max_lines` of them.
+    """Return the whole lines in bytes [at, end) of a plain file, at most `max_lines` of them (None: no limit).
 
-    `searched` bytes hold no line end behind `at`. A line longer than LINE_BYTES is cut there, as in a scan. Raises SourceError
-    when the file is another one or shorter now.
+    There is no line end in [at, searched). A line longer than LINE_BYTES is cut there, as in a scan. Raises SourceError when
+    another file is at that path now, or the file has become shorter.
     """
     lines = ends = 0
     bound = max_lines if max_lines is not None else end
@@ -110,7 +113,7 @@ def reach_of(state: FileState, at: int, searched: int, end: int, max_lines: int 
 
 
 def last_end(state: FileState, start: int) -> int:
-    """Return where the last whole line of a plain file ends; `start` when there is none. Raises SourceError as `reach_of`."""
+    """Return the end of the last whole line of a plain file; `start` when there is none. Raises SourceError as `reach_of`."""
     end = min(state.bytes, state.limit)
     with bytes_of(state.path, state.inode) as stream:
         while end > start:
@@ -123,9 +126,10 @@ def last_end(state: FileState, start: int) -> int:
 
 
 def whole_lines(path: str, inode: str, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (position, bytes) for bytes [start, end) of the content of the file `inode` at `path`, cut at line ends (the last
-    may lack one), and in lines longer than LINE_BYTES. Raises SourceError when it is another file, shorter, or damaged."""
-    held: list[bytes] = []
+    """Yield (offset, bytes) for bytes [start, end) of the content of the file `inode` at `path`, in blocks of whole lines; the
+    last line may lack its end, and a line longer than LINE_BYTES is cut there. Raises SourceError when another file is at that
+    path, or the file is shorter or damaged."""
+    pending: list[bytes] = []
     at, size = start, 0
     with bytes_of(path, inode) as stream:
         skip_to(stream, start, is_compressed(path))
@@ -135,16 +139,16 @@ def whole_lines(path: str, inode: str, start: int, end: int) -> Iterator[tuple[i
                 raise SourceError(f"{path}: ends at {at + size}, before {end}")
             cut = block.rfind(b"\n") + 1 or (len(block) if size + len(block) >= LINE_BYTES else 0)
             if cut:
-                yield at, b"".join((*held, block[:cut]))
-                at, held, size = at + size + cut, [], 0
-            held.append(block[cut:])
+                yield at, b"".join((*pending, block[:cut]))
+                at, pending, size = at + size + cut, [], 0
+            pending.append(block[cut:])
             size += len(block) - cut
     if size:
-        yield at, b"".join(held)
+        yield at, b"".join(pending)
 
 
 def _unpacked(stream: FileStream, cursor: Cursor, state: FileState, contents: Contents) -> FileStream:
-    """Return a stream with all read that can be read of a compressed file; what is damaged of it is lost."""
+    """Return `stream` with all of a compressed file read that can be read; a damaged rest is lost."""
     unpacked = contents.unpacked(state, cursor.at)
     after = contents.at(state, replace(cursor, line=cursor.line and cursor.line + unpacked.lines), unpacked.size)
     stream = with_read(stream, cursor, after)
@@ -161,7 +165,7 @@ def _block(stream: io.BufferedReader, path: str, most: int) -> bytes:
 
 
 def _length(block: bytes, lines: int) -> int:
-    """Return how many bytes the first `lines` lines of `block` have."""
+    """Return the length of the first `lines` lines of `block`, in bytes."""
     end = 0
     for _ in range(lines):
         end = block.index(b"\n", end) + 1

@@ -1,7 +1,7 @@
-"""What is in a file: told by digests, so that it is known under any name and also when it was compressed or copied.
+"""Identifies the content of files by digests, so that it is recognised under any name, and after compression or copying.
 
-What was seen of a file is remembered while its size and time of change stay as they are. A clock's step may hide a change that
-follows at once, so nothing is remembered of a file before it has rested for a moment.
+Digests are cached as long as a file's size and modification time stay the same. A step of the clock may hide a change that
+follows at once, so nothing of a file is cached before it has been unchanged for a moment.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class FileState(Struct, frozen=True):
-    """A file on disk at a look: `path` with links resolved, `bytes` as they lie there. `limit`: how much of it may be read."""
+    """A file on disk at one look: `path` with links resolved, `bytes` its size on disk. `limit`: how many bytes may be read."""
 
     path: str
     inode: str
@@ -39,18 +39,18 @@ class FileState(Struct, frozen=True):
 
     @property
     def packed(self) -> int:
-        """Its size when it is compressed, else 0."""
+        """Its size on disk in bytes when it is compressed, else 0."""
         return self.bytes if is_compressed(self.path) else 0
 
     @property
     def changed(self) -> int:
-        """Seconds since 1970."""
+        """The time of its last change, in seconds since 1970."""
         return self.changed_ns // 1_000_000_000
 
 
 class Unpacked(Struct, frozen=True):
-    """What is in a compressed file: how many bytes can be read, how many lines of them end behind a position, and why it could
-    not be read to its end ("": it could)."""
+    """The content of a compressed file: `size`, how many bytes can be read; `lines`, how many lines of them end behind a given
+    offset; `damage`, why it cannot be read to its end ("" when it can)."""
 
     size: int
     lines: int
@@ -58,64 +58,65 @@ class Unpacked(Struct, frozen=True):
 
 
 class Contents:
-    """Looks into files. Every method raises SourceError when a file cannot be read.
+    """Reads sizes and digests of files, cached. Every method raises SourceError when a file cannot be read.
 
     Args:
-        rests: whether a file has not changed for so long that a change would be seen.
+        rests: tells whether a file has been unchanged for so long that another change would show in its modification time.
     """
 
     def __init__(self, rests: Callable[[FileState], bool]) -> None:
         self._rests = rests
-        self._answers: dict[tuple[str, int, int], dict[Any, Any]] = {}
-        self._lasting: set[tuple[str, int, int]] = set()
+        self._cache: dict[tuple[str, int, int], dict[Any, Any]] = {}
+        self._stable: set[tuple[str, int, int]] = set()
 
     def begin(self) -> None:
-        """Begin another look: only what the last one asked of files that rest is still known."""
-        self._answers = {key: each for key, each in self._answers.items() if key in self._lasting}
-        self._lasting = set()
+        """Begin the next look: drop everything from the cache but what the last look used of files at rest."""
+        self._cache = {key: results for key, results in self._cache.items() if key in self._stable}
+        self._stable = set()
 
     def size(self, state: FileState) -> int:
-        """Return how many bytes of content can be read."""
+        """Return the size of the content that can be read, in bytes."""
         if not state.packed:
             return min(state.bytes, state.limit)
-        return self._remembered(state, "size", lambda: self.unpacked(state, 0).size)
+        return self._cached(state, "size", lambda: self.unpacked(state, 0).size)
 
     def unpacked(self, state: FileState, at: int) -> Unpacked:
-        """Return what is in a compressed file, its lines counted from `at`."""
-        unpacked = self._remembered(state, ("unpacked", at), lambda: _unpacked(state, at))
-        self._remembered(state, "size", lambda: unpacked.size)
+        """Return the content of a compressed file, with its lines counted from `at`."""
+        unpacked = self._cached(state, ("unpacked", at), lambda: _unpacked(state, at))
+        self._cached(state, "size", lambda: unpacked.size)
         return unpacked
 
     def first(self, state: FileState, final: bool = False) -> tuple[str, int]:
-        """Return the digest of the first line, "" while it has no end, and where it starts: behind the NULs at the start.
+        """Return the digest of the first line ("" while it has no end) and its start, which is behind any NULs.
 
-        Raises SourceError for a binary file. `final`: the line needs no end.
+        Raises SourceError for a binary file. `final`: the line counts also without a line end.
         """
-        return self._remembered(state, ("first", final), lambda: _first(state, final))
+        return self._cached(state, ("first", final), lambda: _first(state, final))
 
     def holds(self, state: FileState, cursor: Cursor) -> bool:
-        """Tell whether what was read of the file at `cursor`, and what was seen of it first, is in `state`."""
+        """Tell whether `state` has the content of the file of `cursor`: its head, and the bytes before its position."""
         if not state.packed and state.bytes < max(cursor.at, cursor.head.end):
             return False
-        return all(self.print_of(state, each.start, each.end) == each for each in (cursor.head, cursor.tail))
+        prints = (cursor.head, cursor.tail)
+        return all(self.fingerprint_of(state, expected.start, expected.end) == expected for expected in prints)
 
-    def print_of(self, state: FileState, start: int, end: int) -> Fingerprint | None:
-        """Return the fingerprint of bytes [start, end); None when there are not that many."""
+    def fingerprint_of(self, state: FileState, start: int, end: int) -> Fingerprint | None:
+        """Return the fingerprint of bytes [start, end); None when the content is shorter."""
         if start == end:
             return Fingerprint(start, end)
-        return self._remembered(state, (start, end), lambda: _print_of(state, start, end))
+        return self._cached(state, (start, end), lambda: _fingerprint_of(state, start, end))
 
     def begun(self, state: FileState, first: str, start: int, at: int, line: int = 1) -> Cursor:
-        """Return the position `at` of a file that nothing was read of yet; its first line starts at `start`."""
+        """Return a cursor at offset `at` of a file that is new; its first line starts at `start` and has the digest `first`."""
         head = Fingerprint(start, start)
         return self.at(state, Cursor(state.path, state.inode, first, head, line=line), at)
 
     def at(self, state: FileState, cursor: Cursor, at: int) -> Cursor:
-        """Return `cursor` moved to `at` of `state`."""
+        """Return `cursor` moved to offset `at` of `state`. Raises SourceMissing when the file was cut meanwhile."""
         size = self.size(state)
         start = cursor.head.start
-        head = self.print_of(state, start, max(start, min(size, start + HEAD_BYTES)))
-        tail = self.print_of(state, max(start, at - TAIL_BYTES), at)
+        head = self.fingerprint_of(state, start, max(start, min(size, start + HEAD_BYTES)))
+        tail = self.fingerprint_of(state, max(start, at - TAIL_BYTES), at)
         if head is None or tail is None:
             raise SourceMissing(f"{state.path}: was cut while it was looked at")
         return Cursor(
@@ -133,22 +134,22 @@ class Contents:
         )
 
     def begins_like(self, state: FileState, other: FileState) -> bool:
-        """Tell whether the whole content of `state` is a beginning of that of `other`, or all of it."""
+        """Tell whether the content of `state` equals that of `other` or a beginning of it."""
         size = self.size(state)
         if not 0 < size <= self.size(other):
             return False
         bounds = ((0, min(size, HEAD_BYTES)), (max(0, size - TAIL_BYTES), size))
-        return all(self.print_of(state, *bound) == self.print_of(other, *bound) for bound in bounds)
+        return all(self.fingerprint_of(state, *bound) == self.fingerprint_of(other, *bound) for bound in bounds)
 
-    def _remembered(self, state: FileState, what: Any, ask: Callable[[], T]) -> T:
-        key = state.inode, state.bytes, state.changed_ns
-        answers = self._answers.setdefault(key, {})
+    def _cached(self, state: FileState, key: Any, compute: Callable[[], T]) -> T:
+        version = state.inode, state.bytes, state.changed_ns
+        results = self._cache.setdefault(version, {})
         if self._rests(state):
-            self._lasting.add(key)
-        if what not in answers:
-            answers[what] = ask()
-        answer: T = answers[what]
-        return answer
+            self._stable.add(version)
+        if key not in results:
+            results[key] = compute()
+        result: T = results[key]
+        return result
 
 
 def inode_of(stat: os.stat_result) -> str:
@@ -158,14 +159,15 @@ def inode_of(stat: os.stat_result) -> str:
 
 @contextmanager
 def bytes_of(path: str, inode: str) -> Iterator[io.BufferedReader]:
-    """Open the content of the file `inode` at `path`. Raises SourceMissing when that is another file now, or SourceError."""
+    """Open the content of the file `inode` at `path`. Raises SourceMissing when another file is there now, and SourceError when
+    it cannot be read."""
     with content(path) as stream:
         _check_inode(stream, path, inode)
         yield stream
 
 
 def skip_to(stream: io.BufferedReader, at: int, packed: bool) -> None:
-    """Move a stream that was not read yet to `at`, or to its end when that comes before."""
+    """Move a stream from its start to `at`, or to its end when that comes before."""
     if not packed:
         stream.seek(at)
         return
@@ -202,7 +204,7 @@ def _first(state: FileState, final: bool) -> tuple[str, int]:
     return (_digest(line) if whole else ""), start
 
 
-def _print_of(state: FileState, start: int, end: int) -> Fingerprint | None:
+def _fingerprint_of(state: FileState, start: int, end: int) -> Fingerprint | None:
     with bytes_of(state.path, state.inode) as stream:
         try:
             skip_to(stream, start, bool(state.packed))

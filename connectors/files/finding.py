@@ -1,4 +1,4 @@
-"""From what somebody names to the files behind it: paths, globs, folders, standard input."""
+"""Lists the files behind the names that a user gives: paths, globs, folders, standard input."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from engine.errors import SourceError, SourceMissing
 NOT_LOGS = frozenset((".md", ".yml", ".yaml"))  # skipped inside directories, read when named
 
 
-class Found(Struct, frozen=True):
-    """The files behind what somebody asked for, in order and each once, and a clear error for each part that cannot be read."""
+class FileListing(Struct, frozen=True):
+    """The files behind the names that a user gave, in order and without duplicates, and an error for every part that cannot be
+    read."""
 
     files: tuple[str, ...]
     errors: tuple[SourceError, ...] = ()
 
 
-def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> Found:
-    """Return the files that `wanted` stands for: paths, globs (`**` too), directories (recursive, sorted), `-`.
+def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> FileListing:
+    """Return the files that `wanted` names: paths, globs (`**` too), directories (recursive, sorted), `-`.
 
-    Inside directories hidden files and the suffixes of NOT_LOGS are left out. What a glob or a directory holds that is no
-    regular file (a pipe, a device) is an error each; a path that is named is returned whatever it is. What lies in or is one
-    of `excluded` (absolute paths), or is a SQLite file beside one (`-wal`), is left out.
+    Inside directories, hidden files and those with a suffix of NOT_LOGS are left out. A pipe or device that a glob or directory
+    contains is an error; a path that is named itself is returned whatever it is. The paths `excluded` (absolute), files in or
+    below them, and SQLite's files beside them (`-wal`) are left out.
     """
     files: dict[str, None] = {}
     errors: list[SourceError] = []
@@ -38,15 +39,15 @@ def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> Found:
             _expand(name, is_own, files, errors)
         except SourceError as error:
             errors.append(error)
-    return Found(tuple(files), tuple(errors))
+    return FileListing(tuple(files), tuple(errors))
 
 
 class _Own:
-    """Tells what is left out. Links in the path of a folder are resolved, so that it is found under any name."""
+    """Tells whether a path is excluded. Links in the path of its folder are resolved, so any name of the folder counts."""
 
     def __init__(self, excluded: Sequence[str]) -> None:
         self._paths = tuple(os.path.realpath(path) for path in excluded)
-        self._folders: dict[str, str] = {}  # resolved once: this is asked of every file at every look
+        self._folders: dict[str, str] = {}  # resolved once, since every file is checked at every look
 
     def __call__(self, path: str) -> bool:
         if not self._paths:
@@ -86,7 +87,7 @@ def _irregular(path: str) -> SourceError | None:
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116  (as typed)
     except OSError:
-        return None  # a link to nothing, or gone: whoever opens it says so
+        return None  # a dangling link, or gone: opening it will report that
     return None if stat.S_ISREG(mode) else irregular(path, mode)
 
 
@@ -99,7 +100,7 @@ def _present(name: str) -> str:
 
 
 def _files_below(folder: str, is_own: _Own, errors: list[SourceError]) -> list[str]:
-    """Return the logs in a folder; a folder below it that cannot be listed is an error and costs no other."""
+    """Return the logs in a folder and below it. A folder that cannot be listed is added to `errors`; the others are listed."""
     paths: list[str] = []
     before = len(errors)
 

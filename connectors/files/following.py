@@ -1,6 +1,6 @@
-"""From where the streams stood to where their files are now: renamed, compressed, copied and cut, cut, gone, or new.
+"""Finds where the files of the streams are now: renamed, compressed, copied and cut, cut, gone, or new.
 
-Nothing is read on here. What a file is, is told by its content: see Cursor.
+No lines are read here. A file is identified by its content: see Cursor.
 """
 
 from __future__ import annotations
@@ -32,57 +32,57 @@ SMALL_BYTES = 1 << 20
 
 
 class Fate(Enum):
-    """What has become of a file that is not where it was, when it is in no other."""
+    """What became of a file that is not at its place, when no other file has its content."""
 
     GONE = "gone"
-    UNKNOWN = "unknown"  # the next look may tell
+    UNKNOWN = "unknown"  # a later look decides
 
 
 def followed(before: FilePositions, look: Look) -> tuple[FilePositions, Mapping[str, FileState]]:
-    """Return the positions on the disk as it is now, nothing more read: every file wherever it went, its successor, new ones;
-    and the files that can be read on, by inode.
+    """Return `before` brought up to date with the disk, and the files that can be read, by inode.
 
-    What can never be read any more is lost in the streams that are returned.
+    No position advances. The streams returned have every file at its present place, its successor and new files, and as
+    losses everything that can never be read any more.
     """
     following = _Following(before, look)
-    return following.positions(), following.there
+    return following.positions(), following.readable
 
 
 class _Following:
-    """The decisions of one look. `there` are the files that are what they were, or hold that now."""
+    """The decisions of one look. `readable`: by inode, the files that still have, or now have, the content of a stream."""
 
     def __init__(self, before: FilePositions, look: Look) -> None:
         self._look, self._contents = look, look.contents
         self._streams = {name: replace(stream, pieces=(), lost=(), behind=False) for name, stream in before.streams.items()}
         self._vanished = list(before.vanished)
-        self._claimed: set[str] = set()  # inodes that belong to a stream already
+        self._claimed: set[str] = set()  # inodes of files that belong to a stream
         self._at_path = {state.path: state for state in look.wanted.values()}
-        self._by_first: dict[str, list[tuple[str, str]]] = {}  # stream and inode of what is followed, by its first line
-        self._homes: dict[str, str] = {}  # streams that go on in a new file at their home, by that
-        self.there: dict[str, FileState] = {}
+        self._by_first: dict[str, list[tuple[str, str]]] = {}  # stream and inode of followed files, by digest of the first line
+        self._homes: dict[str, str] = {}  # by home, the streams that continue in a new file there
+        self.readable: dict[str, FileState] = {}
 
     def positions(self) -> FilePositions:
         missing = [(name, cursor) for name in list(self._streams) for cursor in self._missing(name)]
         for name, cursor in missing:
             self._search(name, cursor)
         for name in list(self._streams):
-            self._keep_copies(name)
-        self._take_new()
-        streams = {name: stream for name, stream in sorted(self._streams.items()) if _goes_on(stream)}
+            self._update_copies(name)
+        self._add_new()
+        streams = {name: stream for name, stream in sorted(self._streams.items()) if _is_needed(stream)}
         return FilePositions(VERSION, streams, tuple(self._vanished[-VANISHED_KEPT:]))
 
-    # --- files that are followed already ---------------------------------------------------------------------------------
+    # --- files of a stream -----------------------------------------------------------------------------------------------
 
     def _missing(self, name: str) -> Iterator[Cursor]:
-        """Yield the files of a stream that are not there; bring the others up to date."""
+        """Yield the files of a stream that are not at their place; bring the others up to date."""
         for cursor in self._streams[name].files:
             try:
-                state = self._look.now(cursor, self._streams[name].home)
+                state = self._look.locate(cursor, self._streams[name].home)
                 if state is None or not self._is(state, cursor):
                     yield cursor
                     continue
                 if not cursor.first and cursor.at == cursor.head.start and state.path in self._at_path:
-                    self._drop(name, cursor)  # it had no whole line: whose it is, is decided when it has
+                    self._drop(name, cursor)  # it had no whole line; once it has one, its stream is decided
                     continue
                 now = self._refreshed(state, cursor)
             except SourceError as error:
@@ -90,7 +90,7 @@ class _Following:
                 self._claimed.add(cursor.inode)
                 continue
             self._claimed.add(state.inode)
-            self.there[state.inode] = state
+            self.readable[state.inode] = state
             self._replace(name, cursor, now)
             if now.size < cursor.size and not state.packed:
                 why = f"the file was cut to {now.size} bytes; what was written in between is unknown"
@@ -98,7 +98,7 @@ class _Following:
 
     def _is(self, state: FileState, cursor: Cursor) -> bool:
         if not cursor.head.end and not state.path.startswith(cursor.path):
-            return False  # it was empty: another file may bear its inode by now
+            return False  # it was empty: another file may have its inode by now
         return self._contents.holds(state, cursor)
 
     def _refreshed(self, state: FileState, cursor: Cursor) -> Cursor:
@@ -113,7 +113,7 @@ class _Following:
         return self._contents.at(state, cursor, cursor.at)
 
     def _search(self, name: str, cursor: Cursor) -> None:
-        """Follow a file to where its content went, or take what is left of it as lost."""
+        """Follow a file to where its content is now; when it is nowhere, record the rest of it as lost."""
         stream = self._streams[name]
         try:
             holder = self._holder(stream, cursor)
@@ -121,7 +121,7 @@ class _Following:
                 return
             if isinstance(holder, FileState):
                 self._claimed.add(holder.inode)
-                self.there[holder.inode] = holder
+                self.readable[holder.inode] = holder
                 self._move(name, cursor, holder)
                 return
         except SourceError as error:
@@ -134,15 +134,15 @@ class _Following:
             self._begin_again(name, cursor)
 
     def _begin_again(self, name: str, cursor: Cursor) -> None:
-        """Follow a file that was cut and then rotated to a name that nobody asked for."""
-        state = self._look.now(cursor, self._streams[name].home)
+        """Follow, from its start, a file that was cut and then rotated to a name that was not asked for."""
+        state = self._look.locate(cursor, self._streams[name].home)
         if state is None or state.inode in self._claimed or state.path in self._at_path:
             return
         if state.path.startswith(cursor.path) and state.path != cursor.path:
             first, start = self._contents.first(state, self._look.is_final(state))
             now = self._contents.begun(state, first, start, start)
             self._claimed.add(state.inode)
-            self.there[state.inode] = state
+            self.readable[state.inode] = state
             self._streams[name] = replace(self._streams[name], files=(*self._streams[name].files, now))
 
     def _move(self, name: str, cursor: Cursor, holder: FileState) -> None:
@@ -152,7 +152,7 @@ class _Following:
             self._streams[name] = with_loss(self._streams[name], 0, damage)
 
     def _holder(self, stream: FileStream, cursor: Cursor) -> FileState | Fate:
-        """Return the file that the content of a missing one is in now: an archive or a copy."""
+        """Return the file that has the content of a missing one now, an archive or a copy; of several, the longest."""
         if cursor.head.end == cursor.head.start:
             return Fate.GONE
         candidates = {state.inode: state for state in self._look.neighbours(stream.home, cursor.path)}
@@ -171,9 +171,9 @@ class _Following:
 
     def _begins_with(self, state: FileState, cursor: Cursor) -> bool:
         try:
-            return self._contents.print_of(state, cursor.head.start, cursor.head.end) == cursor.head
+            return self._contents.fingerprint_of(state, cursor.head.start, cursor.head.end) == cursor.head
         except SourceError:
-            return False  # it cannot be read: whoever asked for it is told of that
+            return False  # it cannot be read; if it was asked for, that is reported elsewhere
 
     def _was_cut(self, cursor: Cursor) -> bool:
         state = self._at_path.get(cursor.path)
@@ -188,45 +188,47 @@ class _Following:
 
     def _drop(self, name: str, cursor: Cursor) -> None:
         stream = self._streams[name]
-        self._streams[name] = replace(stream, files=tuple(each for each in stream.files if each != cursor))
+        self._streams[name] = replace(stream, files=tuple(file for file in stream.files if file != cursor))
 
     def _replace(self, name: str, cursor: Cursor, now: Cursor) -> None:
         stream = self._streams[name]
-        files = tuple(now if each == cursor else each for each in stream.files)
+        files = tuple(now if file == cursor else file for file in stream.files)
         self._streams[name] = replace(stream, files=files)
 
-    # --- copies of files that are followed -------------------------------------------------------------------------------
+    # --- copies of files of a stream -------------------------------------------------------------------------------------
 
-    def _keep_copies(self, name: str) -> None:
+    def _update_copies(self, name: str) -> None:
+        """Bring the copies of a stream up to date. A copy whose original is gone becomes a file of the stream, read to its end;
+        one that is no longer a copy is left out, and so counts as new."""
         stream = self._streams[name]
         copies: list[Copied] = []
-        taken: list[Cursor] = []
-        for each in stream.copies:
+        successors: list[Cursor] = []
+        for copied in stream.copies:
             try:
-                state = self._copy(stream, each.copy)
+                state = self._copy(stream, copied.copy)
                 if not isinstance(state, FileState):
-                    copies += [each] if state is Fate.UNKNOWN else []
-                    self._vanished += [Vanished(name, each.copy)] if state is Fate.GONE else []
+                    copies += [copied] if state is Fate.UNKNOWN else []
+                    self._vanished += [Vanished(name, copied.copy)] if state is Fate.GONE else []
                     continue
-                original = self.there.get(each.original)
+                original = self.readable.get(copied.original)
                 if original is None:
-                    taken.append(self._at_end(state, each.copy))
-                elif self._contents.begins_like(state, self._look.again(original)):
-                    copies.append(Copied(self._at_end(state, each.copy), each.original))
+                    successors.append(self._at_end(state, copied.copy))
+                elif self._contents.begins_like(state, self._look.refreshed(original)):
+                    copies.append(Copied(self._at_end(state, copied.copy), copied.original))
                 else:
-                    continue  # it goes on by itself: a file like any other
+                    continue  # it got lines of its own: a file like any other
                 self._claimed.add(state.inode)
             except SourceError:
                 continue
-        self._streams[name] = replace(stream, copies=tuple(copies), files=(*taken, *stream.files))
+        self._streams[name] = replace(stream, copies=tuple(copies), files=(*successors, *stream.files))
 
     def _copy(self, stream: FileStream, copy: Cursor) -> FileState | Fate:
-        """Return the file that a copy is in now."""
-        state = self._look.now(copy, stream.home)
+        """Return the file that has the content of a copy now."""
+        state = self._look.locate(copy, stream.home)
         if state is not None and state.inode not in self._claimed and self._contents.holds(state, copy):
             return state
         if state is not None and state.inode in self._claimed:
-            return Fate.GONE  # it is followed itself by now
+            return Fate.GONE  # it is a file of a stream by now
         return self._holder(stream, copy)
 
     def _at_end(self, state: FileState, cursor: Cursor) -> Cursor:
@@ -235,37 +237,37 @@ class _Following:
 
     # --- files that belong to no stream ----------------------------------------------------------------------------------
 
-    def _take_new(self) -> None:
-        """Take in what is new; live logs first: a copy of one is a copy, not the log."""
+    def _add_new(self) -> None:
+        """Add the files that are new, live logs first, so that a copy of one counts as the copy and not as the log."""
         for name, stream in self._streams.items():
             for cursor in stream.files:
                 self._by_first.setdefault(cursor.first, []).append((name, cursor.inode))
             if not is_rotated(stream.home) or not stream.files:
                 self._homes.setdefault(stream.home, name)
         new = [(path, state) for path, state in self._look.wanted.items() if state.inode not in self._claimed]
-        for path, state in sorted(new, key=lambda each: is_rotated(each[0])):
+        for path, state in sorted(new, key=lambda file: is_rotated(file[0])):
             try:
                 if state.inode not in self._claimed and self._is_ready(state):
-                    self._take(path, state)
+                    self._add(path, state)
             except SourceError as error:
                 self._look.refuse(path, error)
 
     def _is_ready(self, state: FileState) -> bool:
-        """Tell whether a file may be read: a compressed one when it is whole, or nobody writes to it any more."""
+        """Tell whether a file may be read: a compressed one only if it is complete or is no longer being written."""
         watch = self._look.watch
         if not state.packed or watch.is_settled(state):
             return True
         if state.packed > SMALL_BYTES and not watch.looks_settled(state):
-            return False  # not unpacked at each look while it is being written
+            return False  # it is not decompressed at every look while it is being written
         return not self._contents.unpacked(state, 0).damage
 
-    def _take(self, path: str, state: FileState) -> None:
+    def _add(self, path: str, state: FileState) -> None:
         first, start = self._contents.first(state, self._look.is_final(state))
         self._claimed.add(state.inode)
-        if first and self._is_copy(state, first, start):
+        if first and self._add_copy(state, first, start):
             return
-        self.there[state.inode] = state
-        name = self._returned(path, state, first) if first else None
+        self.readable[state.inode] = state
+        name = self._add_returned(path, state, first) if first else None
         if name is None:
             name = self._homes.get(path) or _free_name(path, self._streams)
             stream = self._streams.get(name, FileStream(path))
@@ -273,34 +275,35 @@ class _Following:
             self._streams[name] = replace(stream, files=(*stream.files, cursor))
         self._by_first.setdefault(first, []).append((name, state.inode))
 
-    def _is_copy(self, state: FileState, first: str, start: int) -> bool:
-        """Tell whether a file that is followed has a content that begins with all of `state`; then that is remembered there."""
+    def _add_copy(self, state: FileState, first: str, start: int) -> bool:
+        """Add `state` to the copies of a stream if the content of one of its files begins with all of `state`. Return whether
+        one does."""
         for name, inode in self._by_first.get(first, ()):
-            original = self.there.get(inode)
-            if original is not None and self._contents.begins_like(state, self._look.again(original)):
+            original = self.readable.get(inode)
+            if original is not None and self._contents.begins_like(state, self._look.refreshed(original)):
                 copy = self._contents.begun(state, first, start, self._contents.size(state))
                 stream = self._streams[name]
                 self._streams[name] = replace(stream, copies=(*stream.copies, Copied(copy, inode)))
                 return True
         return False
 
-    def _returned(self, path: str, state: FileState, first: str) -> str | None:
-        """Return the stream of a file that had vanished, when `state` is that: compressed, or under its old inode. It is
-        followed again, from where it was read to."""
-        for each in reversed(self._vanished):
-            cursor = each.cursor
+    def _add_returned(self, path: str, state: FileState, first: str) -> str | None:
+        """Add `state` to its stream if it is a vanished file that came back, compressed or with its old inode, at the position
+        to which that was read. Return the name of the stream; None when it is no such file."""
+        for vanished in reversed(self._vanished):
+            cursor = vanished.cursor
             same = cursor.first == first and (bool(state.packed) or state.inode == cursor.inode)
             if same and self._contents.holds(state, cursor):
-                self._vanished.remove(each)
-                stream = self._streams.get(each.stream, FileStream(path, end=cursor.at))
+                self._vanished.remove(vanished)
+                stream = self._streams.get(vanished.stream, FileStream(path, end=cursor.at))
                 files = (*stream.files, self._contents.at(state, cursor, cursor.at))
-                self._streams[each.stream] = replace(stream, files=files)
-                return each.stream
+                self._streams[vanished.stream] = replace(stream, files=files)
+                return vanished.stream
         return None
 
 
-def _goes_on(stream: FileStream) -> bool:
-    """Tell whether there is more to say of a stream: a rotated file that is gone never comes back under its name."""
+def _is_needed(stream: FileStream) -> bool:
+    """Tell whether a stream must be stored: a stream without files whose home is a rotated file can get no more lines."""
     return bool(stream.files or stream.lost or not is_rotated(stream.home))
 
 

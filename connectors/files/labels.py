@@ -1,4 +1,4 @@
-"""Labels of a file: fixed text, or parts of its path taken out with `{path:regex}`."""
+"""Labels of a file: fixed text, or a part of its path that `{path:regex}` extracts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OPEN = "{path:"
 
 
 class LabelError(ValueError):
-    """A label template that cannot be used; says why."""
+    """A label template that cannot be used; the message has the reason."""
 
 
 def check_label(template: str) -> None:
@@ -24,8 +24,8 @@ def check_label(template: str) -> None:
 def labels_of(path: str, templates: Mapping[str, str]) -> Labels:
     """Return the labels of `path`.
 
-    `{path:regex}` stands for the first group of the first place where `regex` matches the path (the whole match when it has
-    no group). A label with an expression that does not match is left out.
+    `{path:regex}` becomes the first group of the first match of `regex` in the path (the whole match when it has no group). A
+    label with an expression that does not match is left out.
     """
     filled = {name: _filled(template, path) for name, template in templates.items()}
     return {name: value for name, value in filled.items() if value is not None}
@@ -37,15 +37,15 @@ def _filled(template: str, path: str) -> str | None:
         if isinstance(part, str):
             texts.append(part)
             continue
-        found = _compiled(part[0]).search(path)
-        if found is None:
+        match = _compiled(part[0]).search(path)
+        if match is None:
             return None
-        texts.append(found[1] if found.re.groups else found[0])
+        texts.append(match[1] if match.re.groups else match[0])
     return "".join(texts)
 
 
 def _parts(template: str) -> list[str | tuple[str]]:
-    """Split into text and one-tuples of expressions; braces inside an expression balance."""
+    """Return the parts of a template in order: texts, and one-tuples of an expression. Braces in an expression balance."""
     parts: list[str | tuple[str]] = []
     rest = template
     while (start := rest.find(_OPEN)) >= 0:

@@ -1,6 +1,6 @@
-"""Opening files for their uncompressed bytes: plain, gzip, zstd, standard input; what is no log is refused.
+"""Opens files for reading their uncompressed bytes: plain, gzip, zstd, standard input. Refuses files that are no logs.
 
-Nothing here waits for a writer: a pipe or a device is opened only when the caller allows it.
+Nothing here waits for a writer: a pipe or device is opened only when the caller allows it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from engine.errors import SourceDenied, SourceError, SourceMissing
 STDIN = "-"
 PROBE_BYTES = 8192
 BLOCK_BYTES = 1 << 20
-BINARY_FROM = 1 / 12  # in random bytes 26 of 256 are such, in 8 KiB of them never less than this
+# the share of control characters in a binary file; of random bytes they are 26 in 256, and in 8 KiB never less than this
+BINARY_FROM = 1 / 12
 
 BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
 _CONTROLS = bytes(sorted({*range(32), 127} - {*b"\b\t\n\v\f\r\x1b"}))
@@ -41,7 +42,7 @@ _PACKED = (
     b"PK\x03\x04",
     b"7z\xbc\xaf\x27\x1c",
 )
-RUNS = 64  # each makes a piece more of a block: a block of nothing else shall not make a million
+RUNS = 64  # every run of NULs divides a block once more; without a bound a block of short runs would give a million pieces
 _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
@@ -53,9 +54,9 @@ _KINDS = {
 
 @contextmanager
 def opened(path: str, stdin: BinaryIO | None = None, regular: bool = False) -> Iterator[io.BufferedReader]:
-    """Open a file for reading its uncompressed bytes; refuse a binary one.
+    """Open a file for reading its uncompressed bytes.
 
-    Raises SourceMissing, SourceDenied or SourceError; also for what is not a regular file, when only `regular` ones are read.
+    Raises SourceMissing, SourceDenied or SourceError; also for a binary file and, if `regular`, for one that is not regular.
     """
     with content(path, stdin, regular) as stream:
         _refuse_binary(stream, path)
@@ -64,7 +65,7 @@ def opened(path: str, stdin: BinaryIO | None = None, regular: bool = False) -> I
 
 @contextmanager
 def content(path: str, stdin: BinaryIO | None = None, regular: bool = True) -> Iterator[io.BufferedReader]:
-    """Open a file as `opened` does, whatever it holds."""
+    """Open a file as `opened` does, but accept a binary one."""
     if path == STDIN:
         yield cast(io.BufferedReader, stdin or sys.stdin.buffer)
         return
@@ -77,7 +78,7 @@ def content(path: str, stdin: BinaryIO | None = None, regular: bool = True) -> I
 
 
 def refused(path: str, error: OSError) -> SourceError:
-    """Return the error of this project for an operating system's refusal to read `path`."""
+    """Return the SourceError for an operating system's error on reading `path`: SourceMissing, SourceDenied or another."""
     if isinstance(error, FileNotFoundError):
         return SourceMissing(f"{path}: there is no such file")
     if isinstance(error, PermissionError):
@@ -93,16 +94,16 @@ def irregular(path: str, mode: int) -> SourceError:
 
 
 def damaged(path: str, error: Exception) -> SourceError:
-    """Return the error for a compressed file that cannot be read on."""
+    """Return the error for a compressed file with damaged data."""
     return SourceError(f"{path}: the compressed data is damaged or ends early ({error})")
 
 
 def is_binary(head: bytes) -> bool:
-    """Tell whether a file that begins with `head` is no log.
+    """Tell whether a file that begins with `head` is binary, so no log.
 
-    A log may hold NULs: at its start, where a writer went on behind the place that it was cut at; before a line, after a crash;
-    in what somebody sent. Binary is what holds NULs and is, those before lines aside, nothing, or a control character in one of
-    12 bytes or more (BINARY_FROM).
+    A log may contain NULs: at its start, where a writer went on behind the place at which the file was cut; before a line,
+    after a crash; within a message. A file is binary if it contains NULs and, apart from those before lines, is empty or has at
+    least one control character in 12 bytes (BINARY_FROM).
     """
     if b"\0" not in head:
         return False
@@ -111,16 +112,17 @@ def is_binary(head: bytes) -> bool:
 
 
 def text_start(stream: io.BufferedReader, plain: bool) -> int | None:
-    """Return how many NULs a file begins with; None when it holds nothing else. Leaves the stream anywhere.
+    """Return the number of NULs at the start of a file; None when it contains nothing else. The stream's position is undefined
+    afterwards.
 
     Args:
-        plain: it is a regular file and not compressed: holes, which are read as NULs, may be passed over.
+        plain: whether it is an uncompressed regular file, in which holes (read as NULs) can be skipped.
     """
     at = 0
     if plain:
         try:
             at = os.lseek(stream.fileno(), 0, os.SEEK_DATA)
-        except OSError:  # no data at all, or a file system that knows no holes
+        except OSError:  # no data at all, or a file system without holes
             at = 0
         stream.seek(at)
     while block := stream.read1(BLOCK_BYTES):  # a longer read would lose what precedes damage
@@ -131,8 +133,11 @@ def text_start(stream: io.BufferedReader, plain: bool) -> int | None:
 
 
 def text_runs(at: int, data: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Yield (position, bytes, position of what follows) of `data`, which begins at `at`, without NULs that lines begin with: a
-    crash leaves such where a file was not written, and a writer that was cut short. At most RUNS of them are left out.
+    """Yield (offset, bytes, offset of the next text) for the texts in `data`, without the NULs at the start of lines. `at`: the
+    offset of `data`.
+
+    A crash leaves such NULs where a file was not written, and so does a writer whose file was cut. At most RUNS runs of them
+    are removed.
     """
     begin = 0
     nuls = islice(_NULS.finditer(data), RUNS) if b"\0" in data else ()
@@ -151,11 +156,11 @@ def _controls(text: bytes) -> int:
 def _plain(path: str, regular: bool) -> io.BufferedReader:
     if not regular:
         return Path(path).open("rb")
-    _refuse_irregular(path, os.stat(path).st_mode)  # noqa: PTH116  (before it is opened: that alone may ask a device to act)
+    _refuse_irregular(path, os.stat(path).st_mode)  # noqa: PTH116  (before it is opened: opening alone may start a device)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     plain = os.fdopen(descriptor, "rb")
     try:
-        _refuse_irregular(path, os.fstat(descriptor).st_mode)  # it may have been replaced since
+        _refuse_irregular(path, os.fstat(descriptor).st_mode)  # it may have been replaced in between
     except SourceError:
         plain.close()
         raise
@@ -199,5 +204,5 @@ def _refuse_binary(stream: io.BufferedReader, path: str) -> None:
 
 
 def _is_bounded(stream: io.BufferedReader, path: str) -> bool:
-    """Tell whether NULs may be read to their end: a device such as /dev/zero has none."""
+    """Tell whether NULs come to an end: those of a device such as /dev/zero do not."""
     return stream.seekable() and stat.S_ISREG(os.stat("/dev/stdin" if path == STDIN else path).st_mode)  # noqa: PTH116

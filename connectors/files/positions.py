@@ -1,8 +1,8 @@
-"""Where each stream of lines stands, over rotation, truncation and loss: the offset of FilesSource. Pure.
+"""The positions of streams of lines across rotation, truncation and loss: the offset of FilesSource. Pure.
 
-A stream is named after the path that its file was first seen at. It is what was read of one file after the other: when a file
-makes way for another, the stream goes on in that one, and the first is followed for as long as it exists. Positions in a stream
-count what was read of all of them, in that order, and what is known to be lost.
+A stream is named after the first path of its file. It is the content of one file after the other: when a file is replaced, the
+stream continues in the new one, and the old one is followed for as long as it exists. A position in a stream counts the bytes
+read of all its files, in that order, and those known to be lost.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Fingerprint(Struct, frozen=True, array_like=True):
 
 
 class Cursor(Struct, frozen=True, array_like=True):
-    """How far a file is read: up to `at` of the `size` bytes of its content that there were at the last look.
+    """The position in a file: it is read up to `at`, of the `size` bytes that its content had at the last look.
 
-    `path` is where it was then, links resolved, `inode` its device and inode. These may come to name another file, so what it
-    is, is told by its content: `first` is the digest of its first line ("": it had none yet), `head` of its first bytes, `tail`
-    of those before `at`. The content of a compressed file is what is in it; then `packed` is its size on disk. `line` numbers
-    the next line (0: unknown), `changed` is the time of its last change (seconds since 1970). `settled`: it was unchanged for
-    long under the name of a file that nothing is added to.
+    `path` is its path at that look, links resolved; `inode` its device and inode. Both may name another file later, so a file
+    is identified by its content: `first` is the digest of its first line ("": it had none yet), `head` that of its first bytes,
+    `tail` that of the bytes before `at`. All these are of the uncompressed content; `packed` is the size on disk of a
+    compressed file, else 0. `line`: the number of the next line (0: unknown). `changed`: the time of its last change, in
+    seconds since 1970. `settled`: it had the name of a rotated file and was unchanged for QUIET_S (see disk).
     """
 
     path: str
@@ -53,23 +53,23 @@ class Cursor(Struct, frozen=True, array_like=True):
 
 
 class Copied(Struct, frozen=True):
-    """A file whose content is all or a beginning of that of the file `original` (its inode), which is followed: so it is not
-    read, unless it becomes another. `copy` is read up to its size."""
+    """A file whose content is all or a beginning of that of `original`, the inode of a file of the same stream. It is not read
+    as long as that is so; `copy` stands at its end."""
 
     copy: Cursor
     original: str
 
 
 class Vanished(Struct, frozen=True):
-    """A file of `stream` that is gone. Its content may come back, compressed."""
+    """A file of `stream` that is gone. Its content may come back in a compressed file."""
 
     stream: str
     cursor: Cursor
 
 
 class FilePiece(Struct, frozen=True, array_like=True):
-    """Bytes [start, end) of a file's content, which begin at `base` of their stream; `line` numbers the first line, `head` and
-    `tail` tell the file as they do in a Cursor that stands at `end`."""
+    """Bytes [start, end) of a file's content. They begin at position `base` of their stream; `line` is the number of the first
+    line. `head` and `tail` identify the file, as in a Cursor at `end`."""
 
     path: str
     inode: str
@@ -83,7 +83,8 @@ class FilePiece(Struct, frozen=True, array_like=True):
 
 
 class LostRange(Struct, frozen=True):
-    """Positions [start, end) of a stream that can never be read, and why; nobody knows how many when they are equal."""
+    """Positions [start, end) of a stream that can never be read, and why. `start` and `end` are equal when it is not known how
+    many bytes are lost."""
 
     start: int
     end: int
@@ -91,8 +92,9 @@ class LostRange(Struct, frozen=True):
 
 
 class FileStream(Struct, frozen=True):
-    """A stream of lines. `home` is the path it is named after, `files` what it is read from, oldest first. `end` is how much
-    of it was read or lost. `pieces` and `lost` are those of the batch that ends here, `behind`: there was more than it took."""
+    """A stream of lines. `home`: the path that it is named after; `files`: the files that it is read from, oldest first; `end`:
+    the position up to which it is read or lost. `pieces` and `lost` are those of the batch that ends here; `behind`: there were
+    more lines than the batch has."""
 
     home: str
     end: int = 0
@@ -104,12 +106,12 @@ class FileStream(Struct, frozen=True):
 
     @property
     def unread(self) -> int:
-        """How many bytes of its files are not read."""
+        """The number of bytes of its files that are not read."""
         return sum(cursor.size - cursor.at for cursor in self.files)
 
 
 class FilePositions(Struct, frozen=True):
-    """All streams of a source by name, and what is remembered of files that are gone, the latest last."""
+    """All streams of a source by name, and the files that are gone, the latest last (at most VANISHED_KEPT)."""
 
     version: int
     streams: Mapping[str, FileStream] = field(default_factory=dict)
@@ -123,8 +125,8 @@ def offset_of(positions: FilePositions) -> Offset:
 
 
 def positions_of(offset: Offset) -> FilePositions:
-    """Return the positions that `offset_of` was given; none for an empty offset. Raises SourceError for those of another
-    version of tocsin: taken for this one's, they would lose lines or repeat them."""
+    """Return the positions of an offset that `offset_of` made; no streams for an empty offset. Raises SourceError for an offset
+    of another version of tocsin: read as one of this version, it would lose or repeat lines."""
     if not offset:
         return FilePositions(VERSION)
     try:
@@ -138,9 +140,10 @@ def positions_of(offset: Offset) -> FilePositions:
     )
 
 
-def same_place(one: FilePositions, other: FilePositions) -> bool:
-    """Tell whether nothing was read, lost or moved between two positions, whatever was read on the way to each."""
-    return _place(one) == _place(other)
+def same_place(before: FilePositions, after: FilePositions) -> bool:
+    """Tell whether nothing was read, lost or moved from one to the other. Times of change and the pieces of a batch do not
+    count."""
+    return _place(before) == _place(after)
 
 
 def _place(positions: FilePositions) -> FilePositions:
@@ -150,7 +153,7 @@ def _place(positions: FilePositions) -> FilePositions:
             pieces=(),
             lost=(),
             files=tuple(replace(cursor, changed=0, settled=False) for cursor in stream.files),
-            copies=tuple(replace(each, copy=replace(each.copy, changed=0)) for each in stream.copies),
+            copies=tuple(replace(copied, copy=replace(copied.copy, changed=0)) for copied in stream.copies),
         )
         for name, stream in positions.streams.items()
     }
@@ -158,7 +161,7 @@ def _place(positions: FilePositions) -> FilePositions:
 
 
 def with_read(stream: FileStream, before: Cursor, after: Cursor) -> FileStream:
-    """Return `stream` with one of its files read on from `before` to `after`."""
+    """Return `stream` with one of its files advanced from `before` to `after`; the bytes between become a piece."""
     files = tuple(after if cursor == before else cursor for cursor in stream.files)
     if after.at <= before.at:
         return replace(stream, files=files)
@@ -169,17 +172,17 @@ def with_read(stream: FileStream, before: Cursor, after: Cursor) -> FileStream:
 
 
 def with_loss(stream: FileStream, count: int, why: str) -> FileStream:
-    """Return `stream` with the loss of `count` bytes (0: nobody knows how many)."""
+    """Return `stream` with the loss of `count` bytes (0: not known how many)."""
     return replace(stream, end=stream.end + count, lost=(*stream.lost, LostRange(stream.end, stream.end + count, why)))
 
 
 def without_file(stream: FileStream, cursor: Cursor, quiet: bool, why: str) -> FileStream:
-    """Return `stream` without a file whose content can be found nowhere any more, and with what is lost by that.
+    """Return `stream` without a file whose content is nowhere any more, and with the loss that this means.
 
-    What was not read is lost, and so may be what was written since the last look. Nothing is when the file was empty then, or
-    was read to its end and `quiet`: nobody had written to it for long.
+    The bytes that were not read are lost, and perhaps some that were written since the last look. Nothing is lost when the file
+    was read to its end and was empty or `quiet`, that is, unchanged for long.
     """
-    without = replace(stream, files=tuple(each for each in stream.files if each != cursor))
+    without = replace(stream, files=tuple(file for file in stream.files if file != cursor))
     if cursor.at >= cursor.size and (quiet or not cursor.size):
         return without
     return with_loss(without, cursor.size - cursor.at, why)

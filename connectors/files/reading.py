@@ -1,6 +1,6 @@
-"""Reading files as lines: plain, gzip, zstd and standard input; what `scan` uses, and what FilesSource is built on.
+"""Reads files as lines: plain, gzip, zstd and standard input. `scan` uses it directly, and FilesSource builds on it.
 
-Bytes are never decoded here, so broken characters cannot fail; a line of any length is kept.
+Bytes are never decoded here, so invalid characters cannot fail, and no part of a line is dropped, however long it is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LINE_BYTES = 16 * 1024 * 1024  # a longer line arrives in pieces of this size, a
 
 
 def read_path(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = None) -> Iterator[RawLine | Progress]:
-    """Yield the lines of one file, then its Progress; see `read_chunks`, of which these are the lines."""
+    """Yield the lines of one file, then its Progress, as `read_chunks` does for chunks."""
     for item in read_chunks(path, labels, stdin):
         if isinstance(item, Chunk):
             yield from item.lines()
@@ -35,14 +35,14 @@ def read_path(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = No
 
 
 def read_chunks(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = None) -> Iterator[Chunk | Progress]:
-    """Yield one file (`-`: standard input) in chunks of about CHUNK_BYTES, then its Progress: read to the end, closed when its
-    name says so.
+    """Yield one file (`-`: standard input) in chunks of about CHUNK_BYTES, then its Progress: caught up, and closed when the
+    name is that of a rotated file.
 
-    Lines without a stamp are placed at the file's last change (`ingested_at`), those of standard input at when they are read.
-    The label `timezone` (IANA name) is the zone of the period in a rotated file's name.
+    The ingest time of lines is the file's last change, of standard input the time at which they are read. The label `timezone`
+    (IANA name) is the zone of the period in a rotated file's name.
 
-    Raises SourceMissing, SourceDenied, or SourceError: a binary file (nothing is yielded), a damaged compressed file (after
-    everything readable was yielded).
+    Raises SourceMissing, SourceDenied or SourceError; for a binary file before anything is yielded, for a damaged compressed
+    file after everything readable is.
     """
     source_id = source_name(path)
     changed = _changed(path)
@@ -53,25 +53,25 @@ def read_chunks(path: str, labels: Labels = NO_LABELS, stdin: BinaryIO | None = 
                 yield Chunk(source_id, at, text, number, changed, labels, end=end)
                 number += line_ends(text)
             with suppress(SourceError):
-                changed = _changed(path)  # it may be written to as it is read
+                changed = _changed(path)  # it may be written to while it is read
             offset += len(data)
-    said = rotation(path, ZoneInfo(labels.get("timezone", "UTC")))
-    yield Progress(source_id, offset, offset, caught_up=True, closed=said.closed, covers_until=said.covers_until)
+    period = rotation(path, ZoneInfo(labels.get("timezone", "UTC")))
+    yield Progress(source_id, offset, offset, caught_up=True, closed=period.closed, covers_until=period.covers_until)
 
 
 def line_ends(data: bytes) -> int:
-    """Return how many lines end in `data`."""
+    """Return the number of line ends in `data`."""
     if len(data) < CHUNK_BYTES // 4:
         return data.count(b"\n")
-    import numpy as np  # noqa: PLC0415  (five times as fast, and nothing a small file should wait for)
+    import numpy as np  # noqa: PLC0415  (five times as fast, but a small file should not wait for the import)
 
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
 def same_content(paths: Iterable[str]) -> Mapping[str, str]:
-    """Return every file that repeats an earlier one of `paths`, with that earlier one; compression makes no difference.
+    """Return a mapping from every path whose content equals that of an earlier one to that earlier path.
 
-    Empty files, standard input and what cannot be read repeat nothing.
+    The uncompressed contents are compared. Empty files, standard input and files that cannot be read are left out.
     """
     by_head: dict[bytes, list[str]] = {}
     for path in paths:
@@ -88,35 +88,35 @@ def same_content(paths: Iterable[str]) -> Mapping[str, str]:
 
 
 def source_name(path: str) -> str:
-    """Return the source_id of `path`; `#` is escaped because it names containers inside a file (see model/records)."""
+    """Return the source_id of `path`. `#` is escaped, since it separates a container from its file (see model/records)."""
     return "stdin" if path == STDIN else path.replace("#", "%23")
 
 
 def _pieces(stream: io.BufferedReader, path: str) -> Iterator[bytes]:
-    """Yield whole lines, about CHUNK_BYTES of them; of a line longer than LINE_BYTES so many at a time.
+    """Yield blocks of whole lines, about CHUNK_BYTES each; a line longer than LINE_BYTES is divided into pieces of that size.
 
-    Raises SourceError where the stream is damaged, after what was read of it.
+    Raises SourceError where the stream is damaged, after everything before that was yielded.
     """
-    held: list[bytes] = []
+    pending: list[bytes] = []
     size = 0
     try:
         while part := _guarded(stream, path, min(CHUNK_BYTES, LINE_BYTES - size)):
-            held.append(part)
+            pending.append(part)
             size += len(part)
             if size >= CHUNK_BYTES:
-                data = b"".join(held)
+                data = b"".join(pending)
                 end = data.rfind(b"\n") + 1 or (size if size >= LINE_BYTES else 0)
                 yield from [data[:end]] if end else []
-                held = [data[end:]]
+                pending = [data[end:]]
                 size -= end
     except SourceError:
-        yield from filter(None, [b"".join(held)])
+        yield from filter(None, [b"".join(pending)])
         raise
-    yield from filter(None, [b"".join(held)])
+    yield from filter(None, [b"".join(pending)])
 
 
 def time_of(changed_s: int) -> datetime | None:
-    """Return the time of a file's last change in seconds since 1970; None for what a file system says and no calendar holds."""
+    """Return the time of a file's last change, given in seconds since 1970; None when it is outside the calendar."""
     try:
         return datetime.fromtimestamp(changed_s, UTC)
     except (ValueError, OverflowError, OSError):
@@ -133,7 +133,7 @@ def _changed(path: str) -> datetime | None:
 
 
 def _guarded(stream: io.BufferedReader, path: str, most: int) -> bytes:
-    """Return what can be read at once; a longer read would lose what precedes damage."""
+    """Return the bytes of one read of the stream below; a read that combines several would lose those before damage."""
     try:
         return stream.read1(most)
     except BROKEN as error:
@@ -143,7 +143,7 @@ def _guarded(stream: io.BufferedReader, path: str, most: int) -> bytes:
 
 
 def _digest(path: str, size: int | None = None) -> bytes | None:
-    """Return the hash of the first `size` bytes (None: all), or None for a file that is empty or cannot be read."""
+    """Return the digest of the first `size` bytes (None: all). None when the file cannot be read or, with `size`, is empty."""
     digest = hashlib.sha256()
     try:
         with opened(path) as stream:

@@ -1,4 +1,4 @@
-"""What a file's name says: compressed, rotated away, and which period it covers."""
+"""Reads the name of a file: whether it is compressed, whether it was rotated, and which period it covers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 COMPRESSED = frozenset((".gz", ".zst"))
 
 # server.log.2022-10-05-17 (log4j's DailyRollingFileAppender, logback), app.log-20221005 (logrotate's dateext),
-# 0.log.20221005-173002 (the kubelet: when it was rotated)
+# 0.log.20221005-173002 (the kubelet: the time of the rotation)
 _PERIOD = re.compile(
     r"[.\-_](?P<year>(?:19|20)\d\d)-?(?P<month>[01]\d)-?(?P<day>[0-3]\d)"
     r"(?:[-_T]?(?P<hour>[0-2]\d)(?:[-_]?(?P<minute>[0-5]\d)(?P<second>[0-5]\d)?)?)?(?P<index>\.\d{1,3})?$"
@@ -21,26 +21,26 @@ _INDEX = re.compile(r"\.\d{1,3}$")  # server.log.1
 
 
 class Rotation(Struct, frozen=True):
-    """Whether nothing will be added to a file any more, and the end of the period its name says it covers, if it says."""
+    """`closed`: no more lines are added to the file. `covers_until`: the end of the period in its name; None without one."""
 
     closed: bool
     covers_until: datetime | None = None
 
 
 def is_compressed(path: str) -> bool:
-    """Return whether `path` names a compressed file that can be read."""
+    """Tell whether `path` has the suffix of a compressed file that can be read."""
     return PurePath(path).suffix in COMPRESSED
 
 
 def is_rotated(path: str) -> bool:
-    """Return whether `path` is the name of a file that nothing is added to: it was rotated away, or compressed."""
+    """Tell whether `path` is the name of a file that gets no more lines: it was rotated or compressed."""
     return rotation(path, ZoneInfo("UTC")).closed
 
 
 def rotation(path: str, zone: ZoneInfo) -> Rotation:
-    """Return what the name of `path` tells, its period read in `zone`.
+    """Return what the name of `path` tells about its rotation; a period in it is read in `zone`.
 
-    A period with an index behind it (`app.log.2022-10-05.1`) was cut by size too, so its end is unknown.
+    A file with an index behind the period (`app.log.2022-10-05.1`) was also cut by size, so it has no known end.
     """
     name = PurePath(path).name
     compressed = is_compressed(path)

@@ -1,6 +1,6 @@
-"""Files as a Source: new, growing and rotated files, read at line ends; compressed ones read whole.
+"""Files as a Source: new, growing and rotated files, read up to a line end; compressed ones to their end.
 
-Offsets are `FilePositions` as JSON. Nothing here keeps a file open between calls.
+Offsets are `FilePositions` as JSON. No file stays open between calls.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 from connectors.files.advancing import Advancing, last_end, whole_lines
 from connectors.files.contents import Contents, FileState
-from connectors.files.disk import Look, Watch, refuse_unspeakable
-from connectors.files.finding import Found, find
+from connectors.files.disk import Look, Watch, refuse_undecodable
+from connectors.files.finding import FileListing, find
 from connectors.files.following import followed
 from connectors.files.labels import labels_of
 from connectors.files.opening import opened, text_runs
@@ -42,11 +42,15 @@ from engine.ports import Chunk, Offset
 class FilesSource:
     """Reads files, directories and globs (`paths`) as one source; each log is a stream of lines named by its path.
 
-    `labels` may hold `{path:regex}`; the label `timezone` is the zone of dates in file names. `start`: `earliest`, `latest`,
-    or an ISO time: a file that was last changed before it is passed over, a later one is read whole; files that appear
-    afterwards are always read whole. `final`: the input is bounded by what is there at the first look, and a last line
-    without a line end is read too (should the file grow later, the rest of it is a line of its own). `excluded` are paths that
-    are read under no name: what tocsin writes itself. `clock` only goes forward, `wall` tells seconds since 1970.
+    Args:
+        labels: templates, which may contain `{path:regex}`; the label `timezone` is the zone of dates in file names.
+        start: `earliest`, `latest` or an ISO time. Files that were last changed before it are skipped; later ones, and all that
+            appear afterwards, are read from their start.
+        final: the input ends at the size that the files have at the first look. A last line without a line end is read too; if
+            the file grows later, the rest of the line is a line of its own.
+        excluded: paths that are never read, under no name: those that tocsin writes itself.
+        clock: monotonic, in seconds.
+        wall: seconds since 1970.
     """
 
     paths: Sequence[str]
@@ -64,21 +68,21 @@ class FilesSource:
         self._limits: dict[str, int] | None = None
         self._unreadable: Mapping[str, SourceError] = {}
 
-    def check(self) -> Found:
-        """Return the files there are now and a clear error for every path that is missing, unreadable or no log."""
-        found = find(self.paths, self.excluded)
-        readable, errors = [], list(found.errors)
-        for path in found.files:
+    def check(self) -> FileListing:
+        """Return the files that exist now, and an error for every path that is missing, unreadable or no log."""
+        listing = find(self.paths, self.excluded)
+        readable, errors = [], list(listing.errors)
+        for path in listing.files:
             try:
-                refuse_unspeakable(path)
+                refuse_undecodable(path)
                 with opened(path, regular=True):
                     readable.append(path)
             except SourceError as error:
                 errors.append(error)
-        return Found(tuple(readable), tuple(errors))
+        return FileListing(tuple(readable), tuple(errors))
 
     def initial(self) -> Offset:
-        """Return where a first run starts: nothing read, or the end of every file that `start` passes over."""
+        """Return the offset at which a first run starts: nothing read, or the end of every file that `start` skips."""
         if self.start == "earliest":
             return offset_of(FilePositions(VERSION))
         since = self.wall() if self.start == "latest" else datetime.fromisoformat(self.start).timestamp()
@@ -86,23 +90,24 @@ class FilesSource:
         streams: dict[str, FileStream] = {}
         for path, state in look.wanted.items():
             if state.changed < since:
-                with suppress(SourceError):  # said at the next look
-                    streams |= self._passed_over(path, state, look)
+                with suppress(SourceError):  # the next look reports it
+                    streams |= self._skipped(path, state, look)
         return offset_of(FilePositions(VERSION, dict(sorted(streams.items()))))
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
-        """Return how far can be read now: at line ends, unread files by their share of `max_lines`, compressed ones whole."""
+        """Return the offset up to which can be read now: at line ends, of every file its share of `max_lines`, of compressed
+        files all."""
         before = positions_of(start)
         look = self._look()
-        after, there = followed(before, look)
-        after = self._advancing.advanced(after, there, look, max_lines)
-        self._watch.keep(look.seen())
+        after, readable = followed(before, look)
+        after = self._advancing.advanced(after, readable, look, max_lines)
+        self._watch.retain(look.inodes())
         self._unreadable = look.unreadable
         return start if same_place(before, after) else offset_of(after)
 
     def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
-        """Return up to `parallelism` slices of whole streams, and one more for each loss. `end` is what `latest` said of
-        `start`."""
+        """Return up to `parallelism` slices of whole streams, and one more slice for each loss. `end` is what `latest` returned
+        for `start`."""
         if start == end:
             return []
         slices: list[list[Any]] = [[] for _ in range(max(1, parallelism))]
@@ -116,8 +121,8 @@ class FilesSource:
         return [{"pieces": pieces} for pieces in slices if pieces] + losses
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Yield the lines of a slice; what is gone raises DataLoss, or a group of them, after everything that is left was
-        yielded."""
+        """Yield the lines of a slice. Raises DataLoss, or an ExceptionGroup of several, for lines that are gone, after all that
+        remain were yielded."""
         if "lost" in slice_:
             raise DataLoss(*slice_["lost"])
         losses: list[DataLoss] = []
@@ -129,13 +134,12 @@ class FilesSource:
             raise ExceptionGroup("lines are gone", losses)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
-        """Return, for every stream at `end`, how far it is read and whether its file is closed."""
+        """Return, for every stream at `end` that was read, how far it is read and whether its file is closed."""
         streams = positions_of(end).streams.items()
         return [self._progress(name, stream) for name, stream in streams if stream.end]
 
     def unreadable(self) -> Mapping[str, SourceError]:
-        """Return the files and folders that there were at the last look and that could not be read; what is not there yet is
-        none of them."""
+        """Return the error of every file and folder that existed at the last look and could not be read, by name."""
         return self._unreadable
 
     def labels_of(self, source_id: str) -> Labels:
@@ -151,9 +155,9 @@ class FilesSource:
             look.bound(self._limits)
         return look
 
-    def _passed_over(self, path: str, state: FileState, look: Look) -> Mapping[str, FileStream]:
-        """Return the stream of a file that is taken as read up to the end of its last whole line, by name; none when it has
-        no line yet."""
+    def _skipped(self, path: str, state: FileState, look: Look) -> Mapping[str, FileStream]:
+        """Return, by name, the stream of a file that counts as read up to the end of its last whole line; empty when it has no
+        line yet."""
         final = look.is_final(state)
         first, start = self._contents.first(state, final)
         if not first:
@@ -167,19 +171,19 @@ class FilesSource:
     def _progress(self, name: str, stream: FileStream) -> Progress:
         zone = ZoneInfo(self.labels_of(name).get("timezone", "UTC"))
         path = stream.files[-1].path if stream.files else stream.home
-        told = rotation(path, zone)
+        period = rotation(path, zone)
         live = not is_rotated(stream.home)
         return Progress(
             name,
             stream.end,
             stream.end + stream.unread,
             caught_up=not stream.behind,
-            closed=told.closed and not live,
-            covers_until=None if live else told.covers_until,
+            closed=period.closed and not live,
+            covers_until=None if live else period.covers_until,
         )
 
     def _read(self, name: str, home: str, piece: FilePiece, losses: list[DataLoss]) -> Iterator[Chunk]:
-        """Yield the lines of a piece, from wherever its file is now; what cannot be read becomes a loss."""
+        """Yield the lines of a piece from wherever its file is now; add a loss to `losses` for those that cannot be read."""
         labels = self.labels_of(name) if self.labels else NO_LABELS
         changed = time_of(piece.changed)
         line, reached, tried, why = piece.line, piece.start, set[str](), "the file is gone"
@@ -201,14 +205,14 @@ class FilesSource:
 
 
 def _holder(home: str, piece: FilePiece, tried: Set[str]) -> FileState | None:
-    """Return the file that a piece can be read from now: it may have been renamed, compressed or copied and cut since the
-    piece was planned. None when there is none but `tried`."""
+    """Return a file that a piece can be read from, except those `tried` (inodes); None when there is no other. The file may
+    have been renamed, compressed, or copied and cut since the piece was planned."""
     watch = Watch(time.monotonic, time.time, final=True)
     contents = Contents(watch.rests)
-    look = Look(Found(()), contents, watch, None)
+    look = Look(FileListing(()), contents, watch, None)
     cursor = Cursor(piece.path, piece.inode, "", piece.head, piece.tail, piece.end)
     with suppress(SourceError):
-        state = look.now(cursor, home)
+        state = look.locate(cursor, home)
         if state is not None and state.inode not in tried and _can_hold(contents, state, cursor):
             return state
         for near in look.neighbours(home, piece.path):
