@@ -1,6 +1,6 @@
 """A Kafka topic as a source of log lines, read with librdkafka. Imports the model, errors, ports and codec only.
 
-What checks a configuration (labels, options) is imported with the package; confluent-kafka, an extra, only when a source is
+The checks of a configuration (labels, options) are imported with the package; confluent-kafka, an extra, only when a source is
 opened.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["check_label", "check_option", "open_source"]
 
 
 def open_source(settings: Mapping[str, Any]) -> KafkaSource:
-    """Return the source that `settings` (JSON: the fields of KafkaSource) describe; called in Spark's workers too.
+    """Return the source for `settings`: the fields of KafkaSource, as JSON. Spark's workers call this too.
 
     Raises RuntimeMissing when confluent-kafka is not installed.
     """

@@ -1,4 +1,5 @@
-"""Records of a partition joined to chunks, one of each source: what is done for a chunk is done once for hundreds of lines."""
+"""Joins the records of a partition into chunks, one of each source, so that work per chunk is done once for hundreds of
+lines."""
 
 from __future__ import annotations
 
@@ -20,20 +21,23 @@ from engine.ports import Chunk
 
 JOINED_BYTES = 256 * 1024
 
-Time = tuple[int, int]  # of a record: what it is the time of, and milliseconds since 1970
+Time = tuple[int, int]  # of a record: the type of the timestamp (a TIMESTAMP_ constant), and milliseconds since 1970
 
 
 class RecordOrigin(Struct, frozen=True, eq=False):
-    """A source and its labels. Two are one origin when they are one object."""
+    """A source and its labels. Two origins are equal only if they are the same object."""
 
     source_id: str
     labels: Labels
 
 
 class RecordRun(Struct, frozen=True, dict=True):
-    """Records of one origin, in order: their lines, each with its line end; how many bytes each record has of them (None: each
-    is one line); the positions they begin at, and their times as the client gives them. The records themselves are not held:
-    what is done while they are in the cache is cheaper."""
+    """Consecutive records of one origin, as columns.
+
+    `data`: their lines, each with its line end. `sizes`: the number of bytes of each record in `data`; None when each is one
+    line. `starts`: the positions at which they begin. `times`: their timestamps as of the client. The records themselves are
+    not stored: it is cheaper to process them while they are in the processor's cache.
+    """
 
     data: bytes
     sizes: Sequence[int] | None
@@ -42,7 +46,7 @@ class RecordRun(Struct, frozen=True, dict=True):
 
     @classmethod
     def of(cls, parts: Sequence[bytes], starts: Sequence[int], times: Sequence[Time]) -> Self:
-        """Make it of what each record holds: a line or several, without a line end or with one."""
+        """Return the run of records with these contents: each is one or more lines, with or without a line end."""
         data = b"\n".join(parts) + b"\n"
         if data.count(b"\n") == len(parts):
             return cls(data, None, starts, times)
@@ -50,12 +54,12 @@ class RecordRun(Struct, frozen=True, dict=True):
         return cls(b"".join(ended), list(map(len, ended)), starts, times)
 
     def place(self, at: int) -> tuple[int, datetime | None]:
-        """Return the position of byte `at` of their lines, and when it was taken if the record says so."""
+        """Return the position in the partition of byte `at` of the data, and the time of its record, None if it has none."""
         number = bisect_right(self._begins, at) - 1
         return self.starts[number] + at - self._begins[number], _time(*self.times[number])
 
     def earliest(self) -> datetime | None:
-        """Return the earliest time of the records; None when the earliest is none, or there is none."""
+        """Return the earliest time of the records; None when there are none, or the earliest timestamp is no valid time."""
         return _time(*min(self.times, key=itemgetter(1))) if self.times else None
 
     def origin(self, _at: int) -> str:
@@ -71,92 +75,94 @@ class RecordRun(Struct, frozen=True, dict=True):
 
 
 def _time(kind: int, at_ms: int) -> datetime | None:
-    """Return the time of a record; none where it has none, or what a producer gave is none (microseconds, say)."""
+    """Return the time of a record; None when it has none, or when the producer's value is no valid time (microseconds, for
+    example)."""
     with suppress(ValueError, OverflowError):
         return datetime.fromtimestamp(at_ms / 1000, UTC) if kind != TIMESTAMP_NOT_AVAILABLE and at_ms >= 0 else None
     return None
 
 
-class _Held:
-    """What is held of one origin: what was taken together, and behind that single records."""
+class _PendingRecords:
+    """The records of one origin that wait for their chunk: runs, and behind them single records."""
 
     def __init__(self, origin: RecordOrigin) -> None:
         self.origin = origin
         self.records: list[tuple[bytes, int, Time]] = []
-        self._taken: list[RecordRun] = []
+        self._runs: list[RecordRun] = []
 
-    def taken(self) -> list[RecordRun]:
-        """Return all that is held, in order."""
+    def runs(self) -> list[RecordRun]:
+        """Return all of them in order, as runs. The list may be appended to."""
         if self.records:
-            self._taken.append(RecordRun.of(*zip(*self.records, strict=True)))
+            self._runs.append(RecordRun.of(*zip(*self.records, strict=True)))
             self.records = []
-        return self._taken
+        return self._runs
 
 
 class Joining:
-    """What was read of a partition and is not given on yet: of each source, the records that follow each other in it.
+    """Collects the records that are read of a partition, by source, and yields them as chunks.
 
     Args:
         stream: the name of the partition.
-        start: the position that reading begins at.
+        start: the position at which reading begins.
     """
 
     def __init__(self, stream: str, start: int) -> None:
         self._stream = stream
         self._start = self._end = start
-        self._sources: dict[str, _Held] = {}
+        self._sources: dict[str, _PendingRecords] = {}
         self._bytes = 0
 
-    def add(self, origin: RecordOrigin, taken: RecordRun) -> Iterator[Chunk]:
-        """Take records of one origin; yield what is held first if their source has other labels there."""
+    def add(self, origin: RecordOrigin, run: RecordRun) -> Iterator[Chunk]:
+        """Add records of one origin. If records of its source with other labels are pending, yield all pending ones first."""
         if self._is_other(origin):
             yield from self.rest()
-        self._held(origin).taken().append(taken)
-        self._bytes += len(taken.data)
+        self._pending(origin).runs().append(run)
+        self._bytes += len(run.data)
 
     def add_each(
         self, origins: Sequence[RecordOrigin], parts: Sequence[bytes], starts: Sequence[int], times: Sequence[Time]
     ) -> Iterator[Chunk]:
-        """Take records of several origins: what each holds, where it begins, and its time. Yields as `add`."""
-        some, records = dict.fromkeys(origins), zip(parts, starts, times, strict=True)
-        if len({origin.source_id for origin in some}) < len(some):  # one goes from labels to others: it is to stay in order
-            for origin, run in groupby(zip(origins, records, strict=True), itemgetter(0)):
-                yield from self.add(origin, RecordRun.of(*zip(*(record for _, record in run), strict=True)))
+        """Add single records: the origin, the content, the start and the time of each. Yields as `add` does."""
+        unique, records = dict.fromkeys(origins), zip(parts, starts, times, strict=True)
+        if len({origin.source_id for origin in unique}) < len(unique):  # a source changes its labels: it must stay in order
+            for origin, group in groupby(zip(origins, records, strict=True), itemgetter(0)):
+                yield from self.add(origin, RecordRun.of(*zip(*(record for _, record in group), strict=True)))
             return
-        if any(map(self._is_other, some)):
+        if any(map(self._is_other, unique)):
             yield from self.rest()
-        held = {origin: self._held(origin).records for origin in some}
+        pending = {origin: self._pending(origin).records for origin in unique}
         for origin, record in zip(origins, records, strict=True):
-            held[origin].append(record)
+            pending[origin].append(record)
         self._bytes += sum(map(len, parts))
 
     def reached(self, end: int) -> Iterator[Chunk]:
-        """Take it that the partition is read up to `end`; yield what is held if that is enough."""
+        """Note that the partition is read up to `end`. Yield the pending records if they have JOINED_BYTES."""
         self._end = end
         if self._bytes >= JOINED_BYTES:
             yield from self.rest()
 
     def rest(self) -> Iterator[Chunk]:
-        """Yield what is held, and hold nothing: a chunk of each source; the last ends where the partition is read to."""
+        """Yield all pending records, one chunk of each source; the last chunk ends at the position up to which the partition is
+        read. Without records an empty chunk spans the offsets that were read."""
         sources = list(self._sources.values())
         if not sources and self._start < self._end:
-            sources = [_Held(RecordOrigin(self._stream, {}))]
-        for number, held in enumerate(sources, 1):
+            sources = [_PendingRecords(RecordOrigin(self._stream, {}))]
+        for number, pending in enumerate(sources, 1):
             end = self._end if number == len(sources) else self._start
-            yield self._chunk(held.origin, held.taken(), end)
+            yield self._chunk(pending.origin, pending.runs(), end)
         self._sources, self._start, self._bytes = {}, self._end, 0
 
     def _is_other(self, origin: RecordOrigin) -> bool:
-        held = self._sources.get(origin.source_id)
-        return held is not None and held.origin is not origin
+        pending = self._sources.get(origin.source_id)
+        return pending is not None and pending.origin is not origin
 
-    def _held(self, origin: RecordOrigin) -> _Held:
-        held = self._sources.get(origin.source_id)
-        if held is None:
-            held = self._sources[origin.source_id] = _Held(origin)
-        return held
+    def _pending(self, origin: RecordOrigin) -> _PendingRecords:
+        pending = self._sources.get(origin.source_id)
+        if pending is None:
+            pending = self._sources[origin.source_id] = _PendingRecords(origin)
+        return pending
 
-    def _chunk(self, origin: RecordOrigin, taken: Sequence[RecordRun], end: int) -> Chunk:
-        begins = accumulate((len(each.data) for each in taken), initial=0)
-        data, pieces = b"".join([each.data for each in taken]), list(zip(begins, taken, strict=False))
+    def _chunk(self, origin: RecordOrigin, runs: Sequence[RecordRun], end: int) -> Chunk:
+        begins = accumulate((len(run.data) for run in runs), initial=0)
+        data, pieces = b"".join([run.data for run in runs]), list(zip(begins, runs, strict=False))
         return Chunk(origin.source_id, self._start, data, 0, None, origin.labels, self._stream, end, pieces)

@@ -1,7 +1,7 @@
-r"""Labels of a record: fixed text, or parts of its topic, key, host and file, or any field of a shipper's JSON.
+r"""Labels of a record: fixed text, parts of its topic, key, host and file, or any field of a shipper's JSON document.
 
-`{key}` is the whole key, `{key:broker-(\d+)}` the first group of the first place where the expression matches it (the whole
-match when it has no group). A field has its name first: `{field:kubernetes.namespace}`.
+`{key}` is the whole key, `{key:broker-(\d+)}` the first group of the first match of the expression in it (the whole match when
+it has no group). `{field:kubernetes.namespace}` is the field of that name.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from engine.model.records import Labels
 
 NAMES = ("topic", "key", "host", "file", "field")
 
-Ask = Callable[[str, str], str | None]  # (one of NAMES, what stands behind the colon) -> the text; None: there is none
+Ask = Callable[[str, str], str | None]  # (one of NAMES, the text behind the colon) -> its value; None: the record has none
 
 _HOLE = re.compile(r"\{(\w+)(?::((?:[^{}]|\{[^{}]*\})*))?\}")
 
 
 def check_label(template: str) -> str | None:
-    """Return what is wrong with `template`; None when nothing is."""
+    """Return an error text for `template`; None when it is valid."""
     for hole in _HOLE.finditer(template):
         name, argument = hole[1], hole[2]
         if name not in NAMES:
@@ -38,37 +38,37 @@ def check_label(template: str) -> str | None:
 
 
 def fields_asked(templates: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of the fields of a shipper's document that `templates` ask for, each once."""
+    """Return the names of the fields in `templates`, in order and without duplicates."""
     holes = (hole for template in templates.values() for hole in _HOLE.finditer(template))
     return tuple(dict.fromkeys(hole[2] for hole in holes if hole[1] == "field"))
 
 
 def filled(templates: Mapping[str, str], ask: Ask) -> Labels:
-    """Return the labels that `templates` make of one record; one that asks for what the record does not have is left out."""
-    made = {name: _filled(template, ask) for name, template in templates.items()}
-    return {name: value for name, value in made.items() if value is not None}
+    """Return the labels of one record. A label with a value that the record does not have is left out."""
+    labels = {name: _filled(template, ask) for name, template in templates.items()}
+    return {name: value for name, value in labels.items() if value is not None}
 
 
 def _filled(template: str, ask: Ask) -> str | None:
     texts: list[str] = []
     for literal, name, argument in _parts(template):
-        value = _taken(ask(name, argument), name, argument) if name else ""
+        value = _extracted(ask(name, argument), name, argument) if name else ""
         if value is None:
             return None
         texts += [literal, value]
     return "".join(texts)
 
 
-def _taken(text: str | None, name: str, argument: str) -> str | None:
+def _extracted(text: str | None, name: str, argument: str) -> str | None:
     if text is None or name == "field" or not argument:
         return text
-    found = re.search(argument, text)
-    return None if found is None else found[1] if found.re.groups else found[0]
+    match = re.search(argument, text)
+    return None if match is None else match[1] if match.re.groups else match[0]
 
 
 @lru_cache(maxsize=256)
 def _parts(template: str) -> tuple[tuple[str, str, str], ...]:
-    """Split into (text, name, argument); the last has text alone."""
+    """Return the parts of a template as (literal text, name, argument of the hole behind it); the last has a text only."""
     parts, at = [], 0
     for hole in _HOLE.finditer(template):
         parts.append((template[at : hole.start()], hole[1], hole[2] or ""))

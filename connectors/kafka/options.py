@@ -1,7 +1,7 @@
-"""The `options` of a Kafka source: passed on to librdkafka, but for what the source itself decides.
+"""The `options` of a Kafka source. They are passed to librdkafka, except for those that the source itself sets.
 
-Passwords and keys are never written into a configuration: they are named as `env:NAME` or `file:PATH` and looked up where the
-connection is made, so they are in no offset, log or error of ours. Names: librdkafka's CONFIGURATION.md.
+Passwords and keys are not written into a configuration: it refers to them as `env:NAME` or `file:PATH`. They are read where the
+connection is made, so no offset, log or error of ours contains them. Names: librdkafka's CONFIGURATION.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OURS: Mapping[str, str] = {
     "enable.auto.commit": "the job's checkpoint keeps the offsets",
     "enable.auto.offset.store": "the job's checkpoint keeps the offsets",
     "enable.partition.eof": "the reader needs to know where a partition ends",
-    "isolation.level": "lines of aborted transactions were never said",
+    "isolation.level": "lines of aborted transactions must not be read",
     "metadata.broker.list": "write bootstrap_servers",
 }
 
@@ -36,16 +36,16 @@ _ENV, _FILE = "env:", "file:"
 
 
 def check_option(name: str, value: str) -> str | None:
-    """Return what is wrong with an option; None when nothing is. What librdkafka says of it is known when it connects."""
+    """Return an error text for an option; None when it is allowed. Whether librdkafka accepts it shows when it connects."""
     if name in OURS:
-        return f"`{name}` is not yours to set: {OURS[name]}"
+        return f"`{name}` cannot be set here: {OURS[name]}"
     if name in SECRETS and not value.startswith((_ENV, _FILE)):
         return f"`{name}` is a secret: name where it is, as env:NAME or file:PATH"
     return None
 
 
 def resolved(options: Mapping[str, str]) -> dict[str, str]:
-    """Return `options` with every reference replaced by what it names. Raises SourceError when that is not there."""
+    """Return `options` with the secret in place of every reference. Raises SourceError when there is none."""
     return {name: _value(name, value) for name, value in options.items()}
 
 

@@ -1,7 +1,7 @@
-"""Reading ranges of offsets with librdkafka: exactly the committed records of each range, in order, none twice, none skipped.
+"""Reads ranges of offsets with librdkafka: exactly the committed records of each range, in order, none twice, none skipped.
 
-A range ends when a record at or past its last offset arrives, or the broker says that the log ends there. Offsets may be
-missing anywhere (compaction, aborted transactions, control records), so counting records tells nothing.
+A range is complete when a record at or past its last offset arrives, or the broker reports that the log ends there. Offsets may
+be missing anywhere (compaction, aborted transactions, control records), so the number of records does not show it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from connectors.kafka.offsets import LostOffsets, OffsetRange
 from connectors.kafka.refusals import AWAY, MISSING, PASSING, explained
 from engine.errors import SourceAway, SourceError, SourceMissing
 
-BATCH = 200  # records of one consume(): larger lists cost more than they save (they leave the cache)
-STASHED = 5_000  # records kept of a partition that were fetched past a range's end
+BATCH = 200  # records of one consume(): larger lists cost more than they save (they do not fit into the processor's cache)
+STASHED = 5_000  # most records of a partition that are stored when they were fetched past the end of a range
 WAIT_S = 0.5
 ASK_AGAIN_S = 5.0
 PATIENCE_S = 60.0
-LIVE_PATIENCE_S = 20.0  # a run without end plans its batch anew; while it waits here its other sources wait with it
+LIVE_PATIENCE_S = 20.0  # for a run without end, which plans the batch again; while it waits here, its other sources wait too
 ANSWER_S = 10.0
 
 _SETTINGS = {
@@ -44,11 +44,11 @@ _READERS: dict[tuple[int, str], RangeReader] = {}
 def reading(
     servers: str, options: Mapping[str, str], topic: str, ranges: Sequence[OffsetRange], patience_s: float = PATIENCE_S
 ) -> Iterator[Sequence[Message] | LostOffsets]:
-    """Yield the records of `ranges`, in lists of one partition each, and what is lost of them where it is found.
+    """Yield the records of `ranges`, in lists of one partition each, and every loss when it is noticed.
 
-    The consumer stays open between calls, where it stands, with what it has fetched ahead: one for each configuration and
-    process. After any error, or when the caller does not read to the end, it is closed and forgotten.
-    Raises SourceError; SourceAway when nothing came for `patience_s`.
+    The consumer stays open between calls, at its position and with the records that it has fetched ahead; there is one for each
+    configuration and process. After any error, or when the caller does not read to the end, it is closed and removed.
+    Raises SourceError; SourceAway when nothing arrived for `patience_s` seconds.
     """
     key = os.getpid(), json.dumps([servers, dict(options), topic], sort_keys=True)
     if key not in _READERS:
@@ -63,7 +63,7 @@ def reading(
 
 
 class RangeReader:
-    """A consumer of one topic. Where it stands in each partition is known at every moment between two reads."""
+    """A consumer of one topic. Between two reads its position in each partition is known."""
 
     def __init__(
         self, servers: str, options: Mapping[str, str], topic: str, stashed: int = STASHED, patience_s: float = PATIENCE_S
@@ -71,60 +71,61 @@ class RangeReader:
         self._servers, self._topic = servers, topic
         self._stashed, self._patience_s = stashed, patience_s
         self._consumer: Consumer = client(Consumer, {**connection(servers, options), **_SETTINGS, **_group(options)})
-        self._next: dict[int, int] = {}  # the next offset to hand out; its keys are the partitions assigned
-        self._ended: dict[int, int] = {}  # where the broker last said that the log ends
-        self._stash: dict[int, list[Message]] = {}  # fetched already, past the end of the last range
-        self._todo: dict[int, int] = {}  # the ends of the ranges being read
+        self._next: dict[int, int] = {}  # the next offset to yield; its keys are the assigned partitions
+        self._ended: dict[int, int] = {}  # the end of the log, as the broker last reported it
+        self._stash: dict[int, list[Message]] = {}  # fetched records past the end of the last range
+        self._todo: dict[int, int] = {}  # the ends of the ranges that are being read
 
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
 
     def read(self, ranges: Sequence[OffsetRange]) -> Iterator[Sequence[Message] | LostOffsets]:
-        """Yield the records of `ranges`, in lists of one partition each, and what is lost of them. Raises SourceError."""
-        self._todo = {each.partition: each.end for each in ranges}
-        for each in ranges:
-            if self._next.get(each.partition) != each.start:
-                self._place(each.partition, each.start)
-        for each in ranges:
-            yield from self._unstashed(each.partition)
-        heard = asked = time.monotonic()
+        """Yield the records of `ranges`, in lists of one partition each, and the losses in them. Raises SourceError."""
+        self._todo = {range_.partition: range_.end for range_ in ranges}
+        for range_ in ranges:
+            if self._next.get(range_.partition) != range_.start:
+                self._assign(range_.partition, range_.start)
+        for range_ in ranges:
+            yield from self._unstashed(range_.partition)
+        received = assigned = time.monotonic()
         while self._todo:
             messages = self._consumer.consume(min(BATCH, self._left()), WAIT_S)
             now = time.monotonic()
             if messages:
-                heard = asked = now
-            elif now - heard > self._patience_s:
+                received = assigned = now
+            elif now - received > self._patience_s:
                 raise self._silence()
-            elif now - asked > ASK_AGAIN_S:
-                self._ask_again()
-                asked = now
+            elif now - assigned > ASK_AGAIN_S:
+                self._reassign()
+                assigned = now
             for partition, failed, run in runs(messages):
-                yield from (self._told if failed else self._taken)(partition, run)
+                yield from (self._errors if failed else self._records)(partition, run)
 
     def _left(self) -> int:
-        """Return how many records may be left of what is being read: consume() waits for as many as it is asked for."""
+        """Return the most records that the ranges may still have: consume() waits for as many as are asked for."""
         return sum(end - self._next[partition] for partition, end in self._todo.items())
 
-    def _place(self, partition: int, offset: int) -> None:
-        """Let the consumer stand at `offset`; assigning anew, unlike seeking, leaves nothing of the old place in its queue."""
-        self._forget(partition)
+    def _assign(self, partition: int, offset: int) -> None:
+        """Move the consumer to `offset` by a new assignment: unlike a seek, that leaves no old records in its queue."""
+        self._unassign(partition)
         self._consumer.incremental_assign([TopicPartition(self._topic, partition, offset)])
         self._next[partition] = offset
 
-    def _forget(self, partition: int) -> None:
+    def _unassign(self, partition: int) -> None:
         if self._next.pop(partition, None) is not None:
             self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
         self._ended.pop(partition, None)
         self._stash.pop(partition, None)
 
     def _unstashed(self, partition: int) -> Iterator[Sequence[Message]]:
-        """Yield what an earlier range left over; the range may be complete with it, or by an end that was told back then."""
+        """Yield the stashed records of a partition. The range may be complete with them, or by an end that was reported
+        earlier."""
         end, fetched = self._todo[partition], self._stash.pop(partition, [])
         rest = [message for message in fetched if message.offset() >= end]
-        if used := fetched[: len(fetched) - len(rest)]:
-            self._next[partition] = used[-1].offset() + 1
-            yield used
+        if within := fetched[: len(fetched) - len(rest)]:
+            self._next[partition] = within[-1].offset() + 1
+            yield within
         if rest:
             self._stash[partition] = rest
         if rest or max(self._next[partition], self._ended.get(partition, 0)) >= end:
@@ -133,29 +134,29 @@ class RangeReader:
     def _done(self, partition: int) -> None:
         self._next[partition] = self._todo.pop(partition)
 
-    def _taken(self, partition: int, messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    def _records(self, partition: int, messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
         if partition not in self._todo:
-            self._keep(partition, messages)
+            self._stash_records(partition, messages)
             return
         end, last = self._todo[partition], messages[-1].offset()
-        wanted = messages if last < end else [message for message in messages if message.offset() < end]
-        if wanted:
-            self._next[partition] = wanted[-1].offset() + 1
-            yield wanted
-        self._keep(partition, messages[len(wanted) :])
+        within = messages if last < end else [message for message in messages if message.offset() < end]
+        if within:
+            self._next[partition] = within[-1].offset() + 1
+            yield within
+        self._stash_records(partition, messages[len(within) :])
         if last + 1 >= end:
             self._done(partition)
 
-    def _keep(self, partition: int, messages: Sequence[Message]) -> None:
-        """Keep records for the next range; too many are given back, to be fetched again when they are wanted."""
+    def _stash_records(self, partition: int, messages: Sequence[Message]) -> None:
+        """Store records for the next range. If there are too many, drop them and the assignment: they are fetched again."""
         if not messages or partition not in self._next:
             return
-        kept = self._stash.setdefault(partition, [])
-        kept.extend(messages)
-        if len(kept) > self._stashed and partition not in self._todo:
-            self._forget(partition)
+        stash = self._stash.setdefault(partition, [])
+        stash.extend(messages)
+        if len(stash) > self._stashed and partition not in self._todo:
+            self._unassign(partition)
 
-    def _told(self, partition: int, messages: Sequence[Message]) -> Iterator[LostOffsets]:
+    def _errors(self, partition: int, messages: Sequence[Message]) -> Iterator[LostOffsets]:
         for message in messages:
             if (error := message.error()) is not None:
                 yield from self._refused(error, partition, message.offset())
@@ -168,27 +169,27 @@ class RangeReader:
             if offset >= self._todo.get(partition, offset + 1):
                 self._done(partition)
         elif code in _OUT_OF_RANGE:
-            yield from self._skipped(partition)
-        elif not (error.retriable() or code in AWAY | PASSING | MISSING):  # `_silence` asks when nothing else comes
+            yield from self._skip_lost(partition)
+        elif not (error.retriable() or code in AWAY | PASSING | MISSING):  # of these `_silence` finds the reason, if they last
             raise explained(error, self._servers, self._topic)
 
-    def _skipped(self, partition: int) -> Iterator[LostOffsets]:
-        """Go on at the earliest record there is; what was before it is lost."""
+    def _skip_lost(self, partition: int) -> Iterator[LostOffsets]:
+        """Continue at the earliest record of the log; yield the offsets before it as lost."""
         if partition not in self._todo:
-            self._forget(partition)
+            self._unassign(partition)
             return
         start, end = self._next[partition], self._todo[partition]
         low, high = self._bounds(partition)
         if start < low < end:
-            self._place(partition, low)
+            self._assign(partition, low)
             yield LostOffsets(partition, start, low, f"the log begins at offset {low} now: retention or a deletion of records")
             return
-        if low <= start < high:  # the log has grown back to it in between
-            self._place(partition, start)
+        if low <= start < high:  # the log has grown beyond the start again
+            self._assign(partition, start)
             return
         why = f"the log now holds offsets {low} to {high} only"
         self._todo.pop(partition)
-        self._forget(partition)
+        self._unassign(partition)
         yield LostOffsets(partition, start, end, why)
 
     def _bounds(self, partition: int) -> tuple[int, int]:
@@ -198,20 +199,21 @@ class RangeReader:
             raise explained(error.args[0], self._servers, self._topic) from None
         return low, high
 
-    def _ask_again(self) -> None:
-        """Begin anew where we stand: that brings records, the end of the log, or an error; waiting on might bring nothing."""
+    def _reassign(self) -> None:
+        """Assign all partitions again at their positions. That brings records, the end of the log, or an error, where waiting
+        longer might bring nothing."""
         for partition in self._todo:
-            self._place(partition, self._next[partition])
+            self._assign(partition, self._next[partition])
 
     def _silence(self) -> SourceError:
-        """Return why nothing comes. What is gone for good is for the next look at the cluster to tell: a broker that has only
-        just come up may not know its topics yet."""
+        """Return the reason why nothing arrives. A missing topic is only SourceAway here: a broker that has just started may
+        not have its topics yet, and the next look at the cluster decides."""
         waiting = ", ".join(f"{self._topic}-{p} at {self._next[p]} of {end}" for p, end in sorted(self._todo.items()))
         try:
-            found = self._consumer.list_topics(self._topic, ANSWER_S).topics[self._topic]
+            metadata = self._consumer.list_topics(self._topic, ANSWER_S).topics[self._topic]
         except KafkaException as error:
             return explained(error.args[0], self._servers, self._topic)
-        refusal = explained(found.error, self._servers, self._topic) if found.error is not None else None
+        refusal = explained(metadata.error, self._servers, self._topic) if metadata.error is not None else None
         if refusal is not None and not isinstance(refusal, SourceMissing):
             return refusal
         why = refusal or f"nothing came from {self._servers} for {self._patience_s:g} s: {waiting}"
@@ -219,9 +221,10 @@ class RangeReader:
 
 
 def runs(messages: Sequence[Message]) -> Iterator[tuple[int, bool, Sequence[Message]]]:
-    """Yield messages that follow each other and are of one partition, errors apart: whose, whether errors, and they."""
+    """Yield runs of consecutive messages that are of one partition and either all errors or all records, as (partition, whether
+    they are errors, messages)."""
     partitions, errors = list(map(Message.partition, messages)), list(map(Message.error, messages))
-    if len(set(partitions)) == 1 and not any(errors):  # nearly always: grouping them costs as much as fetching them
+    if len(set(partitions)) == 1 and not any(errors):  # the usual case: grouping messages costs as much as fetching them
         yield partitions[0], False, messages
         return
     kinds = zip(partitions, (error is not None for error in errors), strict=True)

@@ -1,4 +1,5 @@
-"""What librdkafka and brokers refuse, as sentences: what passes by itself, what is not there, what somebody must mend. Pure."""
+"""Turns errors of librdkafka and of brokers into ours, with a sentence each: what passes by itself, what does not exist, what
+the user has to change. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 
 AWAY = frozenset((KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE))
 MISSING = frozenset((KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION))
-# Of a broker that starts, stops, or hands its partitions over. librdkafka calls none of them retriable in an admin answer.
+# Errors of a broker that starts, stops, or hands over its partitions. In admin responses librdkafka marks none as retriable.
 PASSING = frozenset(
     (
         KafkaError.LEADER_NOT_AVAILABLE,
@@ -31,7 +32,7 @@ PASSING = frozenset(
         KafkaError.UNKNOWN_TOPIC_ID,
         KafkaError.INCONSISTENT_TOPIC_ID,
         KafkaError.THROTTLING_QUOTA_EXCEEDED,
-        KafkaError._NOENT,  # "No leaders found": what librdkafka's admin calls say when the only broker has just gone
+        KafkaError._NOENT,  # "No leaders found": the error of librdkafka's admin calls when the only broker has just gone
         KafkaError._DESTROY_BROKER,
         KafkaError._TIMED_OUT_QUEUE,
         KafkaError._WAIT_CACHE,
@@ -53,36 +54,38 @@ _SHUT_OUT = {
     KafkaError.ILLEGAL_SASL_STATE: _CREDENTIALS,
     KafkaError._SSL: "check ssl.ca.location and the certificate of the broker",
 }
-# What librdkafka puts around a reason: the connection in front, how long it took behind.
+# librdkafka's text around a reason: the connection in front of it, the duration behind it
 _AROUND = re.compile(r"^[a-z_]+://\S+: | \(after \d+ms in state .*\)$")
 
 
-def explained(error: KafkaError, servers: str, topic: str, heard: KafkaError | None = None) -> SourceError:
-    """Return the sentence for a refusal of librdkafka or of a broker.
+def explained(error: KafkaError, servers: str, topic: str, connection_error: KafkaError | None = None) -> SourceError:
+    """Return the SourceError for an error of librdkafka or of a broker.
 
-    `heard` is the last thing librdkafka told of its connections: why nobody answers is said there only.
+    Args:
+        connection_error: the last one that librdkafka reported. When no broker answers, only it has the reason.
     """
-    code, said = error.code(), error.str()
+    code, text = error.code(), error.str()
     if code in MISSING:
         return SourceMissing(f"the topic {topic} does not exist on {servers}")
     if code in _FORBIDDEN:
-        return SourceDenied(f"{servers} refuses to let us read {topic}: {said}; check the rights of this user")
-    for told in (error, heard) if code in AWAY else (error,):
-        if told is not None and told.code() in _SHUT_OUT:
-            return SourceDenied(f"{servers} does not let us in: {reason(told)}; {_SHUT_OUT[told.code()]}")
+        return SourceDenied(f"{servers} refuses to let us read {topic}: {text}; check the rights of this user")
+    for cause in (error, connection_error) if code in AWAY else (error,):
+        if cause is not None and cause.code() in _SHUT_OUT:
+            return SourceDenied(f"{servers} does not let us in: {reason(cause)}; {_SHUT_OUT[cause.code()]}")
     if code in AWAY:
-        why = reason(heard) if heard is not None else _unheard(said)
+        why = reason(connection_error) if connection_error is not None else _no_answer(text)
         return SourceAway(servers, f"no broker of {servers} answers: {why}; check the address and security.protocol")
     if error.retriable() or code in PASSING:
-        return SourceAway(f"the topic {topic} on {servers}", f"{topic} on {servers} cannot be read now: {said}")
-    return SourceError(f"{topic} on {servers} cannot be read: {said}")
+        return SourceAway(f"the topic {topic} on {servers}", f"{topic} on {servers} cannot be read now: {text}")
+    return SourceError(f"{topic} on {servers} cannot be read: {text}")
 
 
 def reason(error: KafkaError) -> str:
-    """Return what an error says, the same each time: without the connection it is about and how long it took."""
+    """Return the text of an error without the connection and the duration in it, so that it is the same every time."""
     return str(_AROUND.sub("", error.str()))
 
 
-def _unheard(said: str) -> str:
-    """A connection that is taken and dropped again (a plain client at a listener with TLS) gives no reason at all."""
-    return f"nothing comes back ({said})"
+def _no_answer(text: str) -> str:
+    """Return the reason for an error without a reported one, as when a connection is accepted and closed again (a plain client
+    at a listener with TLS)."""
+    return f"nothing comes back ({text})"

@@ -1,11 +1,12 @@
 """A Kafka topic as a Source.
 
-A partition is one physical stream that many sources (files of hosts, or whatever keys name) are printed into, interleaved. It
-is read in ranges of offsets that follow each other without a hole, so it is the partition whose slices are contiguous, and its
-chunks carry its name as their `stream`: that is what lets the head of a stack trace in one batch find its tail in another,
-whoever wrote between. A line's offset is `record offset * RECORD_POSITIONS + byte within the record`: it grows along every
-source in the partition, is never given twice, and does not depend on how the topic was cut into batches. Offsets without a
-record are spanned by empty chunks; a range that is lost is not, so that nothing is joined across it.
+A partition is one physical stream in which the lines of many sources (files of hosts, or the keys of records) are interleaved.
+It is read in consecutive ranges of offsets. So the slices of a partition are contiguous, and its chunks have its name as their
+`stream`: that joins the beginning of a stack trace in one batch with its end in another, whatever lies between.
+
+A line's offset is `record offset * RECORD_POSITIONS + byte within the record`. It grows along every source in the partition, is
+unique, and does not depend on how the topic was divided into batches. Empty chunks span offsets without a record. No chunk
+spans a range that is lost, so that nothing is joined across it.
 """
 
 from __future__ import annotations
@@ -39,27 +40,29 @@ from engine.errors import DataLoss, SourceAway, SourceError, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 
-ORIGINS = 10_000  # that are remembered
+ORIGINS = 10_000  # most origins in the cache
 
-_documents = lru_cache(16)(Documents)  # of a process, for a source lives no longer than a batch there
+_documents = lru_cache(16)(Documents)  # one for a process, since a source lives only for one batch in a worker
 
 
 @dataclass
 class KafkaSource:
     """Reads the committed records of `topic` as lines.
 
-    A record is one or more lines, or a shipper's JSON document around one (see records.py). Its lines belong to the source
-    `<topic>/<host>:<file>`, to `<topic>/<key>`, or to `<topic>-<partition>`, by what the record says. The record's time is when
-    the lines were taken. `labels` may hold what labels.py describes; a host that is known is the label `host`.
+    A record is one or more lines, or a shipper's JSON document around one (see documents.py). Its lines belong to the source
+    `<topic>/<host>:<file>` if it names a host or file, else to `<topic>/<key>` if it has a key, else to `<topic>-<partition>`.
+    The record's time is the ingest time of its lines. A host that the record names is the label `host`.
 
     Args:
         bootstrap_servers: `host:port,...`.
-        options: passed on to librdkafka (see options.py).
-        start: where a first run starts: `earliest`, `latest`, or an ISO time. A topic or partition that appears later is read
-            from its beginning.
-        final: the input is bounded by what is there at the first look.
+        labels: templates (see labels.py).
+        options: passed to librdkafka (see options.py).
+        start: of a first run: `earliest`, `latest` or an ISO time. A topic or partition that appears later is read from its
+            beginning.
+        final: the input ends where the topic ends at the first look.
 
-    Every method raises SourceError (SourceMissing, SourceDenied, SourceAway) as a sentence when the cluster refuses.
+    Every method raises SourceError (SourceMissing, SourceDenied, SourceAway), with a sentence for the user, when the cluster
+    refuses.
     """
 
     bootstrap_servers: str
@@ -72,7 +75,7 @@ class KafkaSource:
     _origins: dict[object, RecordOrigin] = field(default_factory=dict, repr=False)
 
     def initial(self) -> Offset:
-        """Return where a first run starts; a topic that is not there yet is read from its beginning once it is."""
+        """Return the offset at which a first run starts. A topic that does not exist yet will be read from its beginning."""
         try:
             log = self._look()
         except SourceMissing:
@@ -83,9 +86,9 @@ class KafkaSource:
         return _offset({p: PartitionPosition(min(begins[p], end), end, log.id) for p, end in log.ends.items() if p in begins})
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
-        """Return how far can be read now, at most `max_lines` records past `start`.
+        """Return the offset up to which can be read now, at most `max_lines` records past `start`.
 
-        A topic that is not there is away as long as the input has no end.
+        A missing topic raises SourceAway, if the input has no end.
         """
         try:
             log = self._look()
@@ -96,11 +99,11 @@ class KafkaSource:
         return _offset(advanced(_positions(start), log.begins, log.ends, max_lines, log.id))
 
     def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
-        """Return up to `parallelism` slices of ranges: with one, the same consumer always goes on where it stands."""
+        """Return up to `parallelism` slices of ranges. With one, the same consumer always continues at its position."""
         before, after = _positions(start), _positions(end)
         slices: list[list[OffsetRange]] = [[] for _ in range(max(1, parallelism))]
-        for each in sorted(ranges(before, after), key=lambda each: each.start - each.end):
-            min(slices, key=lambda slice_: sum(r.end - r.start for r in slice_)).append(each)
+        for range_ in sorted(ranges(before, after), key=lambda r: r.start - r.end):
+            min(slices, key=lambda slice_: sum(r.end - r.start for r in slice_)).append(range_)
         lost = recreated(before, after)
         return [
             {"ranges": plain(slice_), "lost": plain(lost if at == 0 else [])}
@@ -109,15 +112,16 @@ class KafkaSource:
         ]
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Yield the lines of a slice; what is gone raises after everything that is left was yielded.
+        """Yield the lines of a slice. Raises an ExceptionGroup of DataLoss for lines that are gone, after all that remain were
+        yielded.
 
         Records of a source that are read at about the same time are one chunk.
         """
         lost = made(slice_["lost"], list[LostOffsets])
-        wanted = made(slice_["ranges"], list[OffsetRange])
-        joinings = {each.partition: self._joining(each.partition, each.start) for each in wanted}
+        planned = made(slice_["ranges"], list[OffsetRange])
+        joinings = {range_.partition: self._joining(range_.partition, range_.start) for range_ in planned}
         patience_s = PATIENCE_S if self.final else LIVE_PATIENCE_S
-        for item in reading(self.bootstrap_servers, self.options, self.topic, wanted, patience_s):
+        for item in reading(self.bootstrap_servers, self.options, self.topic, planned, patience_s):
             if isinstance(item, LostOffsets):
                 lost.append(item)
                 yield from joinings[item.partition].rest()
@@ -125,26 +129,26 @@ class KafkaSource:
             else:
                 partition = item[0].partition()
                 yield from self._joined(item, partition, joinings[partition])
-        for each in wanted:
-            joining = joinings[each.partition]
-            yield from joining.reached(place(each.end))
+        for range_ in planned:
+            joining = joinings[range_.partition]
+            yield from joining.reached(place(range_.end))
             yield from joining.rest()
         if lost:
-            raise ExceptionGroup("lines are gone", [self._loss(each) for each in lost])
+            raise ExceptionGroup("lines are gone", [self._loss(offsets) for offsets in lost])
 
     def _joining(self, partition: int, start: int) -> Joining:
         return Joining(self._stream(partition), place(start))
 
     def _joined(self, messages: Sequence[Message], partition: int, joining: Joining) -> Iterator[Chunk]:
-        """Yield what is enough for a chunk once `messages` are joined, which are of one partition."""
+        """Add `messages`, all of one partition, to `joining`; yield the chunks that are full then."""
         end = place(messages[-1].offset() + 1)
         values = list(map(Message.value, messages))
-        if None in values:  # deletions in a compacted topic: as if there were nothing
+        if None in values:  # tombstones of a compacted topic are skipped
             messages = [message for message, value in zip(messages, values, strict=True) if value is not None]
             values = list(map(Message.value, messages))
         if len(values) > 1 and sum(map(len, values)) > JOINED_BYTES:
-            for some in (messages[: len(values) // 2], messages[len(values) // 2 :]):
-                yield from self._joined(some, partition, joining)
+            for half in (messages[: len(values) // 2], messages[len(values) // 2 :]):
+                yield from self._joined(half, partition, joining)
         elif values:
             yield from self._added(values, messages, partition, joining)
         yield from joining.reached(end)
@@ -158,27 +162,28 @@ class KafkaSource:
             return
         parts, whose = self._documents.told(values)
         if not self._by_key and all(who.named for who in set(whose)):
-            keys = [None] * len(keys)  # they do not matter
-        about = list(zip(whose, keys, strict=True))
-        origins = {each: self._origin(partition, *each) for each in dict.fromkeys(about)}
+            keys = [None] * len(keys)  # neither source nor labels depend on them
+        speakers = list(zip(whose, keys, strict=True))
+        origins = {speaker: self._origin(partition, *speaker) for speaker in dict.fromkeys(speakers)}
         if len(origins) == 1:
-            yield from joining.add(origins[about[0]], RecordRun.of(parts, starts, times))
+            yield from joining.add(origins[speakers[0]], RecordRun.of(parts, starts, times))
         else:
-            yield from joining.add_each([origins[each] for each in about], parts, starts, times)
+            yield from joining.add_each([origins[speaker] for speaker in speakers], parts, starts, times)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
-        """Return, for every partition at `end`, how far it is read of what was there when `end` was decided."""
+        """Return, for every partition at `end`, how far it is read and where it ended when `end` was decided."""
         return [
             Progress(self._stream(p), place(position.at), place(position.end), caught_up=position.at >= position.end)
             for p, position in _positions(end).items()
         ]
 
     def unreadable(self) -> Mapping[str, SourceError]:
-        """Return nothing: a topic is read whole, or raises."""
+        """Return an empty mapping: a topic is readable as a whole, or `latest` raises."""
         return {}
 
     def count(self) -> Mapping[int, int]:
-        """Return how many offsets a first run would read now, by partition. Raises SourceMissing when there is no topic."""
+        """Return, by partition, the number of offsets that a first run would read now. Raises SourceMissing when the topic does
+        not exist."""
         log = self._look()
         return {partition: max(0, log.ends.get(partition, at) - at) for partition, at in self._begin(log).items()}
 
@@ -196,7 +201,7 @@ class KafkaSource:
         return self._cluster.since(self.topic, log, datetime.fromisoformat(self.start))
 
     def _look(self) -> Log:
-        """Return the topic as it is now; where it ends, as it was at the first look when the input is bounded by that."""
+        """Return the topic as it is now; when the input is bounded, with the ends of the first look."""
         log = self._cluster.look(self.topic)
         if self.final and self._bounds is None:
             self._bounds = log.ends
@@ -213,18 +218,19 @@ class KafkaSource:
         return any("{key" in label for label in self.labels.values())
 
     def _origin(self, partition: int, whose: Whose, key: bytes | str | None) -> RecordOrigin:
-        """Return where the lines of a record are from; the same object for the same source and labels."""
-        about = partition, whose.host, whose.file, whose.asked, None if whose.named and not self._by_key else key
-        known = self._origins.get(about)
-        if known is None:
+        """Return the origin of the lines of a record: the same object for the same source and labels, as long as the cache has
+        room."""
+        cache_key = partition, whose.host, whose.file, whose.asked, None if whose.named and not self._by_key else key
+        origin = self._origins.get(cache_key)
+        if origin is None:
             text = key.decode("utf-8", "replace") if isinstance(key, bytes) else key or ""
             labels = filled(self.labels, partial(self._ask, text, whose))
             if whose.host:
                 labels = {"host": whose.host, **labels}
-            known = RecordOrigin(stream_name(self.topic, partition, text, whose), labels)
+            origin = RecordOrigin(stream_name(self.topic, partition, text, whose), labels)
             if len(self._origins) < ORIGINS:
-                self._origins[about] = known
-        return known
+                self._origins[cache_key] = origin
+        return origin
 
     def _ask(self, key: str, whose: Whose, name: str, argument: str) -> str | None:
         if name == "field":
@@ -239,12 +245,12 @@ class KafkaSource:
 
 
 def place(offset: int) -> int:
-    """Return the position of the first byte of the record at `offset` in its partition."""
+    """Return the position in its partition of the first byte of the record at `offset`."""
     return offset * RECORD_POSITIONS
 
 
 def _places(messages: Sequence[Message]) -> Sequence[int]:
-    """Return the positions that records of a partition begin at."""
+    """Return the positions at which the records of a partition begin."""
     first, last = messages[0].offset(), messages[-1].offset()
     if last - first == len(messages) - 1:
         return range(place(first), place(last + 1), RECORD_POSITIONS)

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import OFFSET_END, OFFSET_INVALID, KafkaError, KafkaException
 
-from connectors.kafka.cluster import told_offset
+from connectors.kafka.cluster import valid_offset
 from connectors.kafka.refusals import explained, reason
 from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 
@@ -46,9 +46,9 @@ def test_the_only_broker_that_has_just_gone_leaves_no_leader() -> None:
 
 
 def test_an_offset_that_no_leader_told_is_none() -> None:
-    assert [told_offset(offset) for offset in (0, 7, OFFSET_END)] == [0, 7, OFFSET_END]
+    assert [valid_offset(offset) for offset in (0, 7, OFFSET_END)] == [0, 7, OFFSET_END]
     with pytest.raises(KafkaException) as raised:
-        told_offset(OFFSET_INVALID)
+        valid_offset(OFFSET_INVALID)
     assert type(explained(raised.value.args[0], "k1:9092", "logs")) is SourceAway
 
 
