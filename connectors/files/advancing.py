@@ -96,7 +96,7 @@ def reach_of(state: FileState, at: int, searched: int, end: int, max_lines: int 
         while searched < end:
             block = stream.read(min(BLOCK_BYTES, end - searched, at + LINE_BYTES - searched))
             if not block:
-                raise SourceError(f"{state.path}: ends at {searched}, before {end}")
+                raise SourceError(f"{state.path}: has become shorter: it ends at byte {searched}, and was to be read to {end}")
             count = line_ends(block)
             if lines + count > bound:
                 left = bound - lines
@@ -136,7 +136,7 @@ def whole_lines(path: str, inode: str, start: int, end: int) -> Iterator[tuple[i
         while at + size < end:
             block = _block(stream, path, min(BLOCK_BYTES, end - at - size, LINE_BYTES - size))
             if not block:
-                raise SourceError(f"{path}: ends at {at + size}, before {end}")
+                raise SourceError(f"{path}: has become shorter: it ends at byte {at + size}, and was to be read to {end}")
             cut = block.rfind(b"\n") + 1 or (len(block) if size + len(block) >= LINE_BYTES else 0)
             if cut:
                 yield at, b"".join((*pending, block[:cut]))

@@ -118,7 +118,7 @@ class Contents:
         head = self.fingerprint_of(state, start, max(start, min(size, start + HEAD_BYTES)))
         tail = self.fingerprint_of(state, max(start, at - TAIL_BYTES), at)
         if head is None or tail is None:
-            raise SourceMissing(f"{state.path}: was cut while it was looked at")
+            raise SourceMissing(f"{state.path}: was cut while it was being read")
         return Cursor(
             state.path,
             state.inode,
@@ -183,7 +183,7 @@ def _check_inode(stream: io.BufferedReader, path: str, inode: str) -> None:
     except OSError as error:
         raise refused(path, error) from error
     if now != inode:
-        raise SourceMissing(f"{path}: is another file now")
+        raise SourceMissing(f"{path}: was replaced by another file")
 
 
 def _first(state: FileState, final: bool) -> tuple[str, int]:

@@ -208,4 +208,4 @@ def _is_text(path: str) -> bool:
 def refuse_undecodable(path: str) -> None:
     """Raise SourceError for a path that is not UTF-8: positions are stored as text, also between runs."""
     if not _is_text(path):
-        raise SourceError(f"{visible(path)} is not followed, for its name is no UTF-8; rename it, or give it to tocsin scan")
+        raise SourceError(f"{visible(path)} is not followed, since its name is not UTF-8; rename it, or use tocsin scan")

@@ -1,4 +1,4 @@
-"""Finds where the files of the streams are now: renamed, compressed, copied and cut, cut, gone, or new.
+"""Finds where the files of the streams are now: renamed, compressed, copied and then cut, only cut, gone, or new.
 
 No lines are read here. A file is identified by its content: see Cursor.
 """
@@ -183,8 +183,8 @@ class _Following:
         if self._was_cut(cursor):
             return f"the file was cut to {self._at_path[cursor.path].bytes} bytes; what was written in between is unknown"
         if cursor.path in self._at_path:
-            return "the file was replaced, and what was written to it since it was last read is in no file near it"
-        return "the file is gone, and what was written to it since it was last read is in no file near it"
+            return "the file was replaced, and no file near it has the lines that were written to it since it was last read"
+        return "the file is gone, and no file near it has the lines that were written to it since it was last read"
 
     def _drop(self, name: str, cursor: Cursor) -> None:
         stream = self._streams[name]

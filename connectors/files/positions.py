@@ -135,8 +135,8 @@ def positions_of(offset: Offset) -> FilePositions:
     except ValidationError:
         pass
     raise SourceError(
-        "where the files were read up to was written by another version of tocsin; "
-        "remove the checkpoint folder to read them from their start, or go on with that version"
+        "the stored positions of the files are of another version of tocsin; "
+        "remove the checkpoint folder to read the files from their start, or go back to that version"
     )
 
 

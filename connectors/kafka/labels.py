@@ -24,7 +24,7 @@ def check_label(template: str) -> str | None:
     for hole in _HOLE.finditer(template):
         name, argument = hole[1], hole[2]
         if name not in NAMES:
-            return f"`{{{name}}}` is nothing that a record has; known: {', '.join(NAMES)}"
+            return f"`{{{name}}}` is no part of a record; use one of: {', '.join(NAMES)}"
         if name == "field":
             if not argument:
                 return "`{field:NAME}` needs the name of a field"

@@ -43,8 +43,8 @@ class LostOffsets(Struct, frozen=True):
 
 PartitionPositions = Mapping[int, PartitionPosition]
 
-_ANEW = "the topic was deleted and made anew, and is read from its beginning; what the old one still got is gone"
-_CUT = "the log now ends before what was read of it: the topic was made anew or cut, and is read from its beginning"
+_RECREATED = "the topic was deleted and created again, and is read from its beginning; unread records of the old one are gone"
+_CUT = "the log now ends before the offset it was read to: the topic was created again or cut, and is read from its beginning"
 
 
 def advanced(
@@ -94,7 +94,7 @@ def _begin(before: PartitionPosition | None, now: PartitionPosition) -> int:
 def _broken(before: PartitionPosition, now: PartitionPosition) -> str:
     """Return why `now` does not continue `before`; empty when it does."""
     if before.topic and now.topic and before.topic != now.topic:
-        return _ANEW
+        return _RECREATED
     return _CUT if now.at < before.at else ""
 
 

@@ -40,7 +40,7 @@ def check_option(name: str, value: str) -> str | None:
     if name in OURS:
         return f"`{name}` cannot be set here: {OURS[name]}"
     if name in SECRETS and not value.startswith((_ENV, _FILE)):
-        return f"`{name}` is a secret: name where it is, as env:NAME or file:PATH"
+        return f"`{name}` is a secret: write where it is stored, as env:NAME or file:PATH"
     return None
 
 

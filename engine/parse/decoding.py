@@ -97,7 +97,8 @@ def _of_status(block: Block, text: str, about: Labels) -> LogEvent:
 
 
 def _header(block: Block, text: str, book: HeaderBook) -> Header | None:
-    """Return the header of a block; None when it has none. Where only the second line has a level, that is taken from there.
+    """Return the header of a block; None when it has none. The level and message of java.util.logging, which prints them on the
+    second line, are taken from there.
 
     A program that names its fields prints no header. But the message that it passes on may be a line of another program; then
     that line's header counts, if it has both stamp and level.

@@ -163,7 +163,7 @@ def test_a_topic_made_anew_is_a_loss_of_unknown_size_and_is_read_from_its_beginn
     assert reader.drain().lines()[-1] == (f"{topic}-0", "anew")
     (loss,) = reader.lost
     assert (loss.lost_from, loss.lost_to) == (10, 10)
-    assert "made anew" in str(loss)
+    assert "created again" in str(loss)
 
 
 def test_a_topic_made_anew_that_has_grown_past_what_was_read_is_noticed_and_read_from_its_beginning(
@@ -179,7 +179,7 @@ def test_a_topic_made_anew_that_has_grown_past_what_was_read_is_noticed_and_read
     assert [text for _, text in reader.drain().lines()] == ["old 1", "old 2", *(f"new {n}" for n in range(5))]
     (loss,) = reader.lost
     assert (loss.lost_from, loss.lost_to) == (2, 2)
-    assert "deleted and made anew" in str(loss)
+    assert "deleted and created again" in str(loss)
 
 
 def test_the_start_is_the_beginning_the_end_or_a_time(topics: Topics, source: Open) -> None:

@@ -76,7 +76,7 @@ class Assignment(Struct, frozen=True):
 
     @property
     def introduced(self) -> bool:
-        """Whether a tab, the mark of a list or the end of a log line's header stands before the name."""
+        """Whether the name begins its line, or follows a tab, the mark of a list or the header of a log line."""
         return _INTRODUCED.search(self.before) is not None
 
     @property

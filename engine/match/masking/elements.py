@@ -70,7 +70,7 @@ def options(data: bytes) -> Iterator[Stretch]:
 
 
 def commands(data: bytes) -> Iterator[Stretch]:
-    """Yield the secrets in short options, such as `-p`, which only the command in front of them tells."""
+    """Yield the secrets in short options, such as `-p`, which are recognised by their command."""
     lines = NumberedLines(data)
     for hit in _USER.finditer(data):
         begin, quote = hit.end(), hit.group(1) or b""

@@ -278,7 +278,7 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
         ("sources:\n  - {type: files, paths: [a], labels: {x: '{path:a'}}\n", "'{path:a' has no closing brace"),
         ("sources:\n  - {type: files, paths: [a], labels: {cluster: '{path:a}'}}\n", "a source belongs to one cluster"),
         ("sources:\n  - {type: file, paths: [a]}\n", "`file` is no type of source"),
-        (KAFKA.replace("{key:", "{kee:"), "`{kee}` is nothing that a record has"),
+        (KAFKA.replace("{key:", "{kee:"), "`{kee}` is no part of a record"),
         (KAFKA.replace("env:KAFKA_PASSWORD", "hunter2"), "`sasl.password` is a secret"),
         (KAFKA.replace("session.timeout.ms", "isolation.level"), "`isolation.level` cannot be set here"),
         ("sources: []\n", "`sources` must not be empty"),

@@ -266,7 +266,7 @@ def test_a_name_that_is_no_text_is_named_when_it_appears(tmp_path: Path) -> None
     assert reader.text() == "one\n"
     ((what, why),) = reader.source.unreadable().items()
     assert what.encode()
-    assert "its name is no UTF-8" in str(why)
+    assert "its name is not UTF-8" in str(why)
 
 
 def test_what_is_not_there_yet_is_no_trouble(tmp_path: Path) -> None:

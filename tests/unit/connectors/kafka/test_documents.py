@@ -202,7 +202,7 @@ def test_labels_are_fixed_text_or_parts_of_what_the_record_says() -> None:
 @pytest.mark.parametrize(
     ("template", "wrong"),
     [
-        ("{path:x}", "`{path}` is nothing that a record has"),
+        ("{path:x}", "`{path}` is no part of a record"),
         ("{key:(}", "'(' is not a regular expression"),
         ("{field}", "needs the name of a field"),
         ("{key:a", "a brace that is not closed"),
@@ -217,7 +217,7 @@ def test_what_is_wrong_with_a_label_is_said(template: str, wrong: str | None) ->
 
 def test_options_that_are_ours_or_hold_a_secret_are_refused() -> None:
     assert "a lost range is reported" in (check_option("auto.offset.reset", "earliest") or "")
-    assert "name where it is" in (check_option("sasl.password", "hunter2") or "")
+    assert "write where it is stored" in (check_option("sasl.password", "hunter2") or "")
     assert check_option("sasl.password", "env:KAFKA_PASSWORD") is None
     assert check_option("security.protocol", "SASL_SSL") is None
 
