@@ -21,7 +21,7 @@ from engine.model.rules import Plan
 if TYPE_CHECKING:
     from engine.dsl.pack import Pack
 
-__all__ = ["Override", "builtin_rules", "lint", "load", "load_cached", "load_pack", "load_tests", "sound"]
+__all__ = ["Override", "builtin_rules", "lint", "load", "load_cached", "load_pack", "load_tests", "load_valid"]
 
 
 def builtin_rules() -> Path:
@@ -35,7 +35,7 @@ def load(paths: Sequence[Path], overrides: Mapping[str, Override] | None = None)
 
     Raises RulesError with every error of every file. Warnings are for `lint`.
     """
-    return apply(sound(paths).plan, overrides or {})
+    return apply(load_valid(paths).plan, overrides or {})
 
 
 def load_cached(
@@ -54,14 +54,14 @@ def load_cached(
         without: files that are left out, as `Diagnostic.path` names them.
     """
     sources = [source for source in collect(paths) if str(source.path) not in without]
-    plan = cached(fingerprint(sources), cache_dir) or _stored(sources, cache_dir).plan
+    plan = cached(fingerprint(sources), cache_dir) or _compile_and_store(sources, cache_dir).plan
     return apply(plan, overrides or {})
 
 
 def load_tests(paths: Sequence[Path], cache_dir: Path | None = None) -> Tests:
     """Return the tests of the rules at or under `paths`, kept as `load_cached` keeps the plan. Raises RulesError as `load`."""
     sources = collect(paths)
-    return cached_tests(fingerprint(sources), cache_dir) or _stored(sources, cache_dir).tests
+    return cached_tests(fingerprint(sources), cache_dir) or _compile_and_store(sources, cache_dir).tests
 
 
 def _plan_and_tests(sources: Sequence[RuleSource], cache_dir: Path | None) -> tuple[Plan, Tests]:
@@ -69,14 +69,14 @@ def _plan_and_tests(sources: Sequence[RuleSource], cache_dir: Path | None) -> tu
     plan, tests = cached(digest, cache_dir), cached_tests(digest, cache_dir)
     if plan is not None and tests is not None:
         return plan, tests
-    pack = _stored(sources, cache_dir)
+    pack = _compile_and_store(sources, cache_dir)
     return pack.plan, pack.tests
 
 
-def _stored(sources: Sequence[RuleSource], cache_dir: Path | None) -> Pack:
+def _compile_and_store(sources: Sequence[RuleSource], cache_dir: Path | None) -> Pack:
     from engine.dsl.pack import compile_sources  # noqa: PLC0415  (keeps the cached start free of the compiler)
 
-    pack = _sound(_beside_shipped(sources, cache_dir) or compile_sources(sources))
+    pack = _without_errors(_beside_shipped(sources, cache_dir) or compile_sources(sources))
     store(pack.plan, pack.tests, cache_dir)
     return pack
 
@@ -87,19 +87,19 @@ def _beside_shipped(sources: Sequence[RuleSource], cache_dir: Path | None) -> Pa
     from engine.dsl.pack import compile_beside  # noqa: PLC0415
 
     shipped = collect([builtin_rules()])
-    known = frozenset(shipped)
-    others = [source for source in sources if source not in known]
+    shipped_sources = frozenset(shipped)
+    others = [source for source in sources if source not in shipped_sources]
     if not others or len(others) + len(shipped) != len(sources):
         return None
     return compile_beside(*_plan_and_tests(shipped, cache_dir), shipped, others)
 
 
-def sound(paths: Sequence[Path]) -> Pack:
+def load_valid(paths: Sequence[Path]) -> Pack:
     """Return everything at or under `paths`. Raises RulesError with every error of every file."""
-    return _sound(load_pack(paths))
+    return _without_errors(load_pack(paths))
 
 
-def _sound(pack: Pack) -> Pack:
+def _without_errors(pack: Pack) -> Pack:
     if pack.errors():
         raise RulesError(pack.errors())
     return pack

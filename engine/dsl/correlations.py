@@ -1,4 +1,4 @@
-"""Correlations: what each type needs, takes and refuses, and its condition, compiled to the model (docs/correlations.md)."""
+"""Compile correlations to the model: check the keys of each type, and its condition (docs/correlations.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAIRS = "for example: {type: pair, open: [a], expect: [b], group-by: [cluster, 
 
 
 class _CorrelationShape(Struct, frozen=True):
-    """Which keys a type needs, and may have besides them; whether its condition names a capture."""
+    """The keys that a correlation type needs and the optional ones; `field`: its condition names a capture."""
 
     needs: tuple[str, ...]
     example: str
@@ -48,102 +48,105 @@ _SHAPES = {
 }
 
 
-def correlation_of(draft: Draft, given: CorrelationEntry, rule: Rule, timespan_s: float, world: World) -> Correlation:
-    """Return the correlation that a draft describes; whatever is wrong goes to the draft's report."""
-    shape = _SHAPES[given.type]
-    _check_shape(draft, given, shape)
-    field = _field(draft, given, shape, world)
-    condition = _condition(draft, given) if "condition" in (*shape.needs, *shape.may) else None
-    absence = _absence(given, timespan_s) if given.type == "absence" else None
-    rules = given.open if given.type == "pair" else given.rules
-    return Correlation(rule, given.type, tuple(rules), timespan_s, condition, absence, field, tuple(given.expect))
+def correlation_of(draft: Draft, entry: CorrelationEntry, rule: Rule, timespan_s: float, world: World) -> Correlation:
+    """Return the correlation of `draft`; errors go to the draft's report."""
+    shape = _SHAPES[entry.type]
+    _check_shape(draft, entry, shape)
+    field = _field(draft, entry, shape, world)
+    condition = _condition(draft, entry) if "condition" in (*shape.needs, *shape.may) else None
+    absence = _absence(entry, timespan_s) if entry.type == "absence" else None
+    rules = entry.open if entry.type == "pair" else entry.rules
+    return Correlation(rule, entry.type, tuple(rules), timespan_s, condition, absence, field, tuple(entry.expect))
 
 
-def timespan_s(draft: Draft, given: CorrelationEntry) -> float:
-    """Return the time span in seconds, of a pair the time it waits; 0 for `heartbeat`, and when there is none."""
-    if given.type == "pair":
-        return given.within or 0.0
+def timespan_s(draft: Draft, entry: CorrelationEntry) -> float:
+    """Return the time span in seconds; for a pair, its `within`. 0 for `heartbeat` and where there is none."""
+    if entry.type == "pair":
+        return entry.within or 0.0
     node = draft.document.find(["correlation", "timespan"])
-    if given.timespan == "heartbeat":
-        if given.type != "absence":
+    if entry.timespan == "heartbeat":
+        if entry.type != "absence":
             draft.report.add(Code.CORRELATION_SHAPE, node, "`heartbeat` is a time span of absence only", "write a duration")
         return 0.0
     try:
-        return duration_s(given.timespan) if given.timespan else 0.0
+        return duration_s(entry.timespan) if entry.timespan else 0.0
     except ValueError:
         draft.report.add(
             Code.BAD_DURATION,
             node,
-            f"`{given.timespan}` is not a duration",
+            f"`{entry.timespan}` is not a duration",
             "for example: 30s, 10m, 1h, at most 3650d; or heartbeat",
         )
         return 0.0
 
 
-def _check_shape(draft: Draft, given: CorrelationEntry, shape: _CorrelationShape) -> None:
-    kind = f"a correlation of type {given.type}"
+def _check_shape(draft: Draft, entry: CorrelationEntry, shape: _CorrelationShape) -> None:
+    kind = f"a correlation of type {entry.type}"
     here = draft.document.root.key("correlation") or draft.document.root
     for key in shape.needs:
-        if not getattr(given, key):
+        if not getattr(entry, key):
             draft.report.add(Code.CORRELATION_SHAPE, here, f"{kind} needs `{key}`", shape.example)
     for key in _KEYS:
-        if getattr(given, key) and key not in (*shape.needs, *shape.may):
+        if getattr(entry, key) and key not in (*shape.needs, *shape.may):
             at = draft.document.key(["correlation", key])
             draft.report.add(Code.CORRELATION_SHAPE, at, f"{kind} takes no `{key}`", shape.example)
-    if given.after and (given.unless or given.sooner):
+    if entry.after and (entry.unless or entry.sooner):
         at = draft.document.key(["correlation", "after"])
-        message = "a silence after a planned stop is excused by none, and nobody complains of it sooner"
+        message = "with `after`, the silence follows a planned stop, so `unless` and `sooner` do not apply"
         draft.report.add(Code.CORRELATION_SHAPE, at, message, "make it a rule of its own, without `unless` and `sooner`")
-    if given.type == "temporal_ordered" and len(given.rules) == 1:
+    if entry.type == "temporal_ordered" and len(entry.rules) == 1:
         at = draft.document.find(["correlation", "rules"])
         draft.report.add(Code.CORRELATION_SHAPE, at, "an order takes two rules or more", shape.example)
-    if given.type == "pair" and draft.file.clear and draft.file.clear.rules:
+    if entry.type == "pair" and draft.file.clear and draft.file.clear.rules:
         message = "a pair is over when what it expects comes; other signals do not end it"
         draft.report.add(Code.CORRELATION_SHAPE, draft.document.key(["clear", "rules"]), message, "name them in `expect`")
 
 
-def _field(draft: Draft, given: CorrelationEntry, shape: _CorrelationShape, world: World) -> str:
-    """Return the capture or label that the condition measures, empty where there is none."""
-    condition = given.condition
-    named = condition.get(FIELD) if isinstance(condition, dict) else None
+def _field(draft: Draft, entry: CorrelationEntry, shape: _CorrelationShape, world: World) -> str:
+    """Return the capture or label that the condition measures; empty for types without one."""
+    condition = entry.condition
+    name = condition.get(FIELD) if isinstance(condition, dict) else None
     if not shape.field:
-        if named is not None:
+        if name is not None:
             at = draft.document.key(["correlation", "condition", FIELD])
-            draft.report.add(Code.CORRELATION_SHAPE, at, f"a correlation of type {given.type} takes no `field`", shape.example)
+            draft.report.add(Code.CORRELATION_SHAPE, at, f"a correlation of type {entry.type} takes no `field`", shape.example)
         return ""
-    if not isinstance(named, str):
+    if not isinstance(name, str):
         at = draft.document.find(["correlation", "condition"])
-        message = f"a correlation of type {given.type} says in `field` which capture it measures"
+        message = f"a correlation of type {entry.type} says in `field` which capture it measures"
         draft.report.add(Code.CORRELATION_SHAPE, at, message, shape.example)
         return ""
-    _check_field(draft, given.type, named, world)
-    return named
+    _check_field(draft, entry.type, name, world)
+    return name
 
 
 def _check_field(draft: Draft, kind: str, name: str, world: World) -> None:
-    """Report a field that not every counted rule captures; different values may also be those of a label."""
+    """Report a field that some counted rule does not capture; `value_count` also takes a label."""
     at = draft.document.find(["correlation", "condition", FIELD])
     for id_ in draft.file.correlation.rules if draft.file.correlation else ():
-        known = {*world.captures(id_), *(world.labels if kind == "value_count" else ())}
-        if id_ in world.outlines and name not in known:
-            draft.report.add(Code.UNKNOWN_ENTITY, at, f"`{id_}` captures no `{name}`", did_you_mean(name, known))
+        names = {*world.captures(id_), *(world.labels if kind == "value_count" else ())}
+        if id_ in world.outlines and name not in names:
+            draft.report.add(Code.UNKNOWN_ENTITY, at, f"`{id_}` captures no `{name}`", did_you_mean(name, names))
 
 
-def _condition(draft: Draft, given: CorrelationEntry) -> Expression | None:
-    """Return the condition over `count`: an expression, or a map of gt, gte, lt, lte, eq that must all hold."""
-    if isinstance(given.condition, str):
+def _condition(draft: Draft, entry: CorrelationEntry) -> Expression | None:
+    """Return the condition over `count`, written as an expression or as a map of gt, gte, lt, lte, eq that must all hold.
+
+    None where there is none or it is wrong, which is reported.
+    """
+    if isinstance(entry.condition, str):
         return expression(draft.document.find(["correlation", "condition"]), draft.report, {"count": "int"})
-    if not isinstance(given.condition, dict):
+    if not isinstance(entry.condition, dict):
         return None
-    made: Expression | None = None
-    for operator, number in given.condition.items():
+    condition: Expression | None = None
+    for operator, number in entry.condition.items():
         limit = _limit(draft, operator, number) if operator != FIELD else None
         if limit is not None:
-            made = limit if made is None else Binary("and", made, limit)
-    if made is None and not set(given.condition) - {FIELD}:
+            condition = limit if condition is None else Binary("and", condition, limit)
+    if condition is None and not set(entry.condition) - {FIELD}:
         at = draft.document.find(["correlation", "condition"])
-        draft.report.add(Code.CORRELATION_SHAPE, at, "the condition compares with no number", _SHAPES[given.type].example)
-    return made
+        draft.report.add(Code.CORRELATION_SHAPE, at, "the condition compares with no number", _SHAPES[entry.type].example)
+    return condition
 
 
 def _limit(draft: Draft, operator: str, number: object) -> Expression | None:
@@ -158,13 +161,13 @@ def _limit(draft: Draft, operator: str, number: object) -> Expression | None:
     return Binary(OPERATORS[operator], NameExpression("count"), Literal(int(number)))
 
 
-def _absence(given: CorrelationEntry, timespan_s: float) -> Absence:
-    return Absence(given.of or "", timespan_s, _sooner(given), _stop(given.unless), _stop(given.after))
+def _absence(entry: CorrelationEntry, timespan_s: float) -> Absence:
+    return Absence(entry.of or "", timespan_s, _sooner(entry), _stop(entry.unless), _stop(entry.after))
 
 
-def _sooner(given: CorrelationEntry) -> Sooner | None:
-    entry = given.sooner
-    return Sooner(tuple(entry.rules), entry.naming, entry.timespan, tuple(entry.back)) if entry else None
+def _sooner(entry: CorrelationEntry) -> Sooner | None:
+    sooner = entry.sooner
+    return Sooner(tuple(sooner.rules), sooner.naming, sooner.timespan, tuple(sooner.back)) if sooner else None
 
 
 def _stop(entry: StopEntry | None) -> Stop | None:

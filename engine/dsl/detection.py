@@ -1,4 +1,4 @@
-"""Detections: named items (a pattern, a list of any, a map of all) and the condition over them, compiled to tests."""
+"""Compile detections to tests: named items (a pattern; a list: any of it; a map: all of it) and the condition over them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Groups = tuple[tuple[Test, ...], ...]
 
 
 class Detection(Struct, frozen=True):
-    """A compiled detection: its items in file order, the condition, and the type of every capture."""
+    """A compiled detection: its items in file order, the condition over them, and the type of each capture by name."""
 
     items: tuple[Item, ...]
     condition: Expression
@@ -41,23 +41,23 @@ class Detection(Struct, frozen=True):
 
 
 def detection(node: MapNode, report: Report) -> Detection:
-    """Return what the `detection` map says; whatever is wrong is reported, and left out."""
+    """Return the compiled `detection` map; wrong parts are reported and left out."""
     items = tuple(_item(name, value, report) for name, value in node.entries if name.value != "condition")
     captures = _captures(items, node, report)
     return Detection(items, _condition(node, items, captures, report), captures)
 
 
 def exceptions(node: Node, report: Report) -> Item:
-    """Return the item that `except` of an override spells: a pattern, a map of fields, or a list of these: any of them."""
+    """Return the item of an override's `except`: a pattern, a map of fields, or a list of these, any of which holds."""
     return Item("except", _any_of(node, report))
 
 
 def captures_of(tests: tuple[Test, ...]) -> Mapping[str, str]:
-    """Return the type of each capture of `tests`; the first one wins."""
-    found: dict[str, str] = {}
+    """Return the type of each capture of `tests` by name; for a repeated name, that of the first."""
+    types: dict[str, str] = {}
     for captured in (captured for test in tests for captured in test.captures):
-        found.setdefault(captured.name, captured.type)
-    return found
+        types.setdefault(captured.name, captured.type)
+    return types
 
 
 def _item(name: TextNode, value: Node, report: Report) -> Item:
@@ -84,20 +84,20 @@ def _any_of(value: Node, report: Report) -> Groups:
 
 
 def _all_of(value: MapNode, report: Report) -> Groups:
-    """Return the groups of a map of `field|modifier: value`: one choice of each entry, in every combination."""
+    """Return the groups of a map of `field|modifier: value`: every combination of one group of each entry."""
     if not value.entries:
         report.add(Code.EMPTY, value, "the map has no field")
     choices: list[Groups] = []
     total = 1
-    for key, wanted in value.entries:
-        groups = _entry(key, wanted, value, report)
+    for key, expected in value.entries:
+        groups = _entry(key, expected, value, report)
         total *= max(1, len(groups))
         if groups and total <= MAX_COMBINATIONS * 4:
             choices.append(groups)
-    return tuple(tuple(test for group in chosen for test in group) for chosen in product(*choices)) if choices else ()
+    return tuple(tuple(test for group in choice for test in group) for choice in product(*choices)) if choices else ()
 
 
-def _entry(key: TextNode, wanted: Node, parent: MapNode, report: Report) -> Groups:
+def _entry(key: TextNode, expected: Node, parent: MapNode, report: Report) -> Groups:
     field, *modifiers = key.value.split("|")
     if not _is_field(field):
         _unknown_field(field, key, parent, report)
@@ -110,7 +110,7 @@ def _entry(key: TextNode, wanted: Node, parent: MapNode, report: Report) -> Grou
         report.add(Code.UNKNOWN_MODIFIER, key, message, help_line)
         return ()
     operator = operators[0] if operators else "pattern"
-    values = wanted.items if isinstance(wanted, ListNode) else (wanted,)
+    values = expected.items if isinstance(expected, ListNode) else (expected,)
     tests = [_test(field, operator, "nocase" in modifiers, node, report) for node in values]
     groups = [group for groups in tests for group in groups]
     return (tuple(test for group in groups for test in group),) if "all" in modifiers and groups else tuple(groups)
@@ -121,7 +121,7 @@ def _is_field(field: str) -> bool:
 
 
 def _unknown_field(field: str, key: TextNode, parent: MapNode, report: Report) -> None:
-    """Report a key that is no field; a flow map or a key with blanks was probably meant as a pattern."""
+    """Report a key that is not a field; a flow map or a key with blanks was probably meant as a pattern."""
     lone = parent.flow and parent.entries[0][1] == TextNode(parent.entries[0][1].mark, "", "")  # `{topic}` or `{size:bytes}`
     if " " in field or lone:
         help_line = "put `>-` after the item's name and the pattern, indented, on the next line; or quote it"
@@ -152,34 +152,34 @@ def _test(field: str, operator: str, nocase: bool, node: Node, report: Report) -
 
 
 def _pattern_test(field: str, node: TextNode, report: Report, nocase: bool = False) -> Groups:
-    made = checked_pattern(node, report, nocase)
-    if made is None:
+    pattern = checked_pattern(node, report, nocase)
+    if pattern is None:
         return ()
-    return ((Test(field, "pattern", made.source, made.regex, made.literals, made.captures, nocase),),)
+    return ((Test(field, "pattern", pattern.source, pattern.regex, pattern.literals, pattern.captures, nocase),),)
 
 
 def _regex_test(field: str, node: TextNode, report: Report, nocase: bool) -> Groups:
     expression = f"(?i){node.value}" if nocase else node.value
     too_long = len(node.value.encode()) > MAX_PATTERN_BYTES
-    refused = f"longer than {MAX_PATTERN_BYTES} bytes" if too_long else compiled_by_re2(expression)
-    if refused or not node.value:
-        report_refused(node, refused or "it is empty", report)
+    refusal = f"longer than {MAX_PATTERN_BYTES} bytes" if too_long else compiled_by_re2(expression)
+    if refusal or not node.value:
+        report_refused(node, refusal or "it is empty", report)
         return ()
     captures: tuple[Captured, ...] = named_groups(expression)
     return ((Test(field, "re", node.value, expression, (), captures, nocase),),)
 
 
 def _captures(items: tuple[Item, ...], node: MapNode, report: Report) -> Mapping[str, str]:
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for item in items:
         for test in (test for group in item.any_of for test in group):
             for captured in test.captures:
-                _enter(found, captured, item, node, report)
-    return found
+                _add_capture(types, captured, item, node, report)
+    return types
 
 
-def _enter(found: dict[str, str], captured: Captured, item: Item, node: MapNode, report: Report) -> None:
-    first = found.setdefault(captured.name, captured.type)
+def _add_capture(types: dict[str, str], captured: Captured, item: Item, node: MapNode, report: Report) -> None:
+    first = types.setdefault(captured.name, captured.type)
     if (first in NUMBERS) != (captured.type in NUMBERS):
         message = f"`{captured.name}` is captured as {captured.type} here and as {first} elsewhere"
         report.add(Code.NAME_CLASH, node.key(item.name) or node, message, "give it one type, or two names")
@@ -201,8 +201,8 @@ def _condition(node: MapNode, items: tuple[Item, ...], captures: Mapping[str, st
     except ExpressionError as error:
         report.add(error.code, text, error.message, error.help, error.offset, error.length)
         return Literal(False)
-    known = {**dict.fromkeys(names, "item"), **captures}
-    report_unknown(expression, text.value, 0, text, report, known, Code.UNKNOWN_NAME)
+    types = {**dict.fromkeys(names, "item"), **captures}
+    report_unknown(expression, text.value, 0, text, report, types, Code.UNKNOWN_NAME)
     for name in sorted(_operands(expression) & set(names)):
         message = f"`{name}` is an item, true or false, and cannot be compared or calculated with"
         help_line = "give the item another name than the capture" if name in captures else "compare captures"

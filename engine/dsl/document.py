@@ -1,7 +1,7 @@
-"""YAML as text with places: nodes that know line and column, and nothing typed.
+"""A YAML file as a tree of untyped nodes, each with its line and column.
 
 Every scalar stays text until the schema types it; positions inside a scalar (folded, quoted or plain) can be traced back
-to the file. Uses PyYAML's event stream only, so no YAML tag is ever resolved.
+to the file. Built from PyYAML's event stream only, so no YAML tag is ever resolved.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class MapNode(Struct, frozen=True):
         return next((value for name, value in self.entries if name.value == key), None)
 
     def key(self, key: str) -> TextNode | None:
-        """Return the node of `key` itself."""
+        """Return the node of the key `key` itself; None when there is none."""
         return next((name for name, _ in self.entries if name.value == key), None)
 
 
@@ -65,7 +65,7 @@ START = SourceMark(1, 1, 0)
 
 
 class RuleDocument(Struct, frozen=True):
-    """One file: its path as shown to readers, its lines, and its root map (empty when it could not be read)."""
+    """One file: its path as shown to users, its lines, and its root map (empty when it could not be read)."""
 
     path: str
     lines: tuple[str, ...]
@@ -75,20 +75,20 @@ class RuleDocument(Struct, frozen=True):
         """Return the node at `loc` (keys and indices), or the deepest one on the way there."""
         node: Node = self.root
         for step in loc:
-            following = _child(node, step)
-            if following is None:
+            child = _child(node, step)
+            if child is None:
                 return node
-            node = following
+            node = child
         return node
 
     def key(self, loc: Loc) -> Node:
-        """Return the key node of the map entry at `loc`; its value when that is no map entry."""
+        """Return the key node of the map entry at `loc`; the node at `loc` when that is not a map entry."""
         parent = self.find(loc[:-1])
-        found = parent.key(str(loc[-1])) if loc and isinstance(parent, MapNode) else None
-        return found or self.find(loc)
+        key_node = parent.key(str(loc[-1])) if loc and isinstance(parent, MapNode) else None
+        return key_node or self.find(loc)
 
     def whole(self, loc: Loc, entries: Sequence[object]) -> bool:
-        """Say whether `entries`, read from the list at `loc`, are all of it: those with errors were left out."""
+        """Return whether `entries` are the whole list at `loc`; false when some entries had errors and were left out."""
         node = self.find(loc)
         return len(node.items) == len(entries) if isinstance(node, ListNode) else not entries
 
@@ -125,9 +125,9 @@ def place(node: Node, offset: int = 0) -> SourceMark:
 
 def advance(mark: SourceMark, text: str, length: int) -> SourceMark:
     """Return the place `length` characters after `mark`, where `text` starts at `mark`."""
-    passed = text[:length]
-    breaks = passed.count("\n")
-    column = mark.column + length if not breaks else length - passed.rfind("\n")
+    skipped = text[:length]
+    breaks = skipped.count("\n")
+    column = mark.column + length if not breaks else length - skipped.rfind("\n")
     return SourceMark(mark.line + breaks, column, mark.index + length)
 
 

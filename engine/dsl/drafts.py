@@ -1,4 +1,4 @@
-"""First pass over one file: structure and detection, everything that needs no other file."""
+"""First pass of the compiler over one file: its structure, detection and tests; nothing that needs another file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_DETECTION = Detection((), Literal(False), {})
 
 
 class Draft(Struct, frozen=True):
-    """A rule whose own file is understood: its keys, its detection (empty for a correlation), where everything stands."""
+    """A rule after the first pass: its keys, its detection (empty for a correlation), its tests, and the file with places."""
 
     file: RuleFile
     document: RuleDocument
@@ -40,7 +40,7 @@ class Draft(Struct, frozen=True):
 
 
 def draft_rule(document: RuleDocument, report: Report, terms: Terms) -> Draft | None:
-    """Return the draft of a rule file, its `terms` spelled out, or None when not even its keys can be read."""
+    """Return the draft of a rule file with its `terms` expanded; None when its keys cannot be read."""
     stem = PurePath(document.path).stem
     defaults: dict[str, Any] = {"id": stem, "title": stem, "severity": "info", "component": "any"}
     file = check(document, report, RuleFile, defaults)
@@ -49,12 +49,12 @@ def draft_rule(document: RuleDocument, report: Report, terms: Terms) -> Draft | 
     _check_id(file.id, stem, document, report)
     _check_parts(file, document, report)
     node = document.root.get("detection")
-    found = detection(with_terms(node, terms, report), report) if isinstance(node, MapNode) else NO_DETECTION
-    return Draft(file, document, report, found, _tests(file, document, report))
+    compiled = detection(with_terms(node, terms, report), report) if isinstance(node, MapNode) else NO_DETECTION
+    return Draft(file, document, report, compiled, _tests(file, document, report))
 
 
 def draft_component(document: RuleDocument, report: Report) -> Component | None:
-    """Return the component that a file of rules/components describes, or None when its keys cannot be read."""
+    """Return the component of a file of rules/components; None when its keys cannot be read."""
     stem = PurePath(document.path).stem
     file = check(document, report, ComponentFile, {"name": stem, "label": stem, "names": ["?"]})
     if file is None:
@@ -72,21 +72,23 @@ def draft_component(document: RuleDocument, report: Report) -> Component | None:
 
 
 def draft_format(document: RuleDocument, report: Report) -> Format | None:
-    """Return the format that a file of rules/formats describes, or None when its keys cannot be read."""
+    """Return the format of a file of rules/formats; None when its keys or its header cannot be read."""
     stem = PurePath(document.path).stem
     file = check(document, report, FormatFile, {"name": stem})
     if file is None:
         return None
     _check_id(file.name, stem, document, report, "name")
-    refused, node = compiled_by_re2(file.header), document.find(["header"])
-    if refused and isinstance(node, TextNode):
-        report_refused(node, refused, report)
+    refusal, node = compiled_by_re2(file.header), document.find(["header"])
+    if refusal and isinstance(node, TextNode):
+        report_refused(node, refusal, report)
         return None
     header = re2.compile(file.header)
     for index, example in enumerate(file.examples):
         if not header.match(example.split("\n")[0]):
             message = "the header does not match this example"
-            report.add(Code.EXAMPLE_FAILS, document.find(["examples", index]), message, "an example is a line as printed")
+            report.add(
+                Code.EXAMPLE_FAILS, document.find(["examples", index]), message, "an example is one whole line of the log"
+            )
     return Format(file.name, file.header, file.time, file.rank, file.labels, tuple(file.carries), file.level)
 
 
@@ -112,10 +114,10 @@ def _check_parts(file: RuleFile, document: RuleDocument, report: Report) -> None
 
 
 def _tests(file: RuleFile, document: RuleDocument, report: Report) -> tuple[RuleTest, ...]:
-    """Return the cases; a wrong one is reported and left out. Empty when the list has entries that could not be read."""
+    """Return the tests; a wrong one is reported and left out. Empty when the list has entries that could not be read."""
     if not document.whole(["tests"], file.tests):
         return ()
-    made = []
+    tests = []
     for index, entry in enumerate(file.tests):
         node = document.find(["tests", index])
         _check_test(node, entry, report)
@@ -123,11 +125,11 @@ def _tests(file: RuleFile, document: RuleDocument, report: Report) -> tuple[Rule
         script = document.find(["tests", index, "timeline"])
         if entry.timeline is not None and isinstance(script, TextNode):
             steps = timeline(script, report)
-            made.append(RuleTest(file.id, document.path, script.mark.line, {}, entry.labels, None, timeline=steps))
+            tests.append(RuleTest(file.id, document.path, script.mark.line, {}, entry.labels, None, timeline=steps))
         elif logs and (entry.fires is not None or entry.silent):
-            rest = (entry.fires, entry.cause, entry.fix, entry.count, entry.severity)
-            made.append(RuleTest(file.id, document.path, node.mark.line, logs, entry.labels, *rest))
-    return tuple(made)
+            expectations = (entry.fires, entry.cause, entry.fix, entry.count, entry.severity)
+            tests.append(RuleTest(file.id, document.path, node.mark.line, logs, entry.labels, *expectations))
+    return tuple(tests)
 
 
 def _check_test(node: Node, entry: TestEntry, report: Report) -> None:
@@ -140,7 +142,7 @@ def _check_test(node: Node, entry: TestEntry, report: Report) -> None:
     denied = entry.silent is False and node.get("silent") is not None and plain(node.get("silent") or node) == "false"
     if len(outcomes) != 1 or denied or not (node.get("log") or node.get("logs")):
         help_line = "write `log: text` and either `fires: {capture: value}` or `silent: true`"
-        report.add(Code.TEST_SHAPE, node, "this test does not say what goes in or what comes out", help_line)
+        report.add(Code.TEST_SHAPE, node, "this test lacks its input or its expected outcome", help_line)
     log = node.get("log")
     if isinstance(log, TextNode) and log.cut:
         report.add(Code.YAML_PLAIN, log, "YAML cuts this unquoted log at ` #`", "quote it, or put `|` before it")
@@ -150,33 +152,33 @@ def _check_timeline(node: MapNode, report: Report) -> None:
     others = [key for key, _ in node.entries if key.value not in ("timeline", "labels")]
     for key in others:
         report.add(
-            Code.TEST_SHAPE, key, f"a timeline goes without `{key.value}`", "its steps say what comes in and what comes out"
+            Code.TEST_SHAPE, key, f"a test with `timeline` takes no `{key.value}`", "its steps give input and expectation"
         )
 
 
 def _patterns(key: str, hole: str, document: RuleDocument, report: Report) -> tuple[Test, ...]:
     nodes = document.root.get(key)
     items = nodes.items if isinstance(nodes, ListNode) else ()
-    made = [(item, _text_test(item, report)) for item in items if isinstance(item, TextNode)]
-    for node, test in made:
+    tests = [(item, _text_test(item, report)) for item in items if isinstance(item, TextNode)]
+    for node, test in tests:
         if test and hole not in captures_of((test,)):
             help_line = f"mark where it stands, for example {{{hole}:int}} or {{{hole}}}"
             report.add(Code.MISSING_HOLE, node, f"the pattern has no hole {{{hole}}}", help_line)
-    return tuple(test for _, test in made if test)
+    return tuple(test for _, test in tests if test)
 
 
 def _text_test(node: TextNode, report: Report) -> Test | None:
-    made = checked_pattern(node, report)
-    return Test("text", "pattern", made.source, made.regex, made.literals, made.captures) if made else None
+    pattern = checked_pattern(node, report)
+    return Test("text", "pattern", pattern.source, pattern.regex, pattern.literals, pattern.captures) if pattern else None
 
 
 def _heartbeats(file: ComponentFile, document: RuleDocument, report: Report) -> tuple[Heartbeat, ...]:
     if not document.whole(["heartbeats"], file.heartbeats):
         return ()
-    made = []
+    heartbeats = []
     for index, entry in enumerate(file.heartbeats):
         node = document.find(["heartbeats", index, "log"])
         test = _text_test(node, report) if isinstance(node, TextNode) else None
         if test is not None:
-            made.append(Heartbeat(test, entry.every, entry.versions))
-    return tuple(made)
+            heartbeats.append(Heartbeat(test, entry.every, entry.versions))
+    return tuple(heartbeats)

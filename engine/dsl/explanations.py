@@ -1,4 +1,4 @@
-"""The long answer to a code: what it means, why it matters, how to cure it, and a wrong and a right piece of a rule."""
+"""The text of `rules explain-code`: the meaning of a code, why it matters, its cure, and a wrong and a right example."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from engine.errors import UsageError
 DATA = Path(__file__).with_name("explanations.yml")
 
 
-class Explained(Struct, frozen=True):
-    """One code. `why` holds reason and cure; `wrong` and `right` are top-level keys of a rule, both empty where one rule cannot
-    show it."""
+class CodeExplanation(Struct, frozen=True):
+    """The explanation of one code. `why` holds reason and cure; `wrong` and `right` are top-level keys of a rule as YAML, both
+    empty where a single rule cannot show the error."""
 
     code: Code
     why: str
@@ -27,7 +27,7 @@ class Explained(Struct, frozen=True):
     right: str = ""
 
     def paragraphs(self) -> Iterator[tuple[str, str]]:
-        """Yield (heading, text), the first without heading."""
+        """Yield (heading, text) in reading order; the heading is empty for plain paragraphs."""
         level = "advice; the rules load all the same" if self.code.is_warning else "an error; nothing is loaded"
         yield "", f"{self.code.id}: {self.code.meaning}\nThis is {level}."
         yield "", self.why
@@ -38,20 +38,20 @@ class Explained(Struct, frozen=True):
     def as_json(self) -> Mapping[str, Any]:
         """Return the explanation for programs."""
         level = "warning" if self.code.is_warning else "error"
-        shown = {"why": self.why, "wrong": self.wrong, "right": self.right}
-        return {"code": self.code.id, "severity": level, "meaning": self.code.meaning, **shown}
+        texts = {"why": self.why, "wrong": self.wrong, "right": self.right}
+        return {"code": self.code.id, "severity": level, "meaning": self.code.meaning, **texts}
 
 
-def explanation(code: str) -> Explained:
-    """Return what is to say about `code`, in any case. Raises UsageError, naming the nearest, for an unknown one."""
-    known = {each.id: each for each in Code}
-    wanted = code.upper()
-    if wanted not in known:
-        raise UsageError(f"there is no code `{code}`; {did_you_mean(wanted, known, 'docs/rules.md lists them')}")
-    return Explained(known[wanted], **_data()[wanted])
+def explanation(code: str) -> CodeExplanation:
+    """Return the explanation of `code`, in upper or lower case. Raises UsageError, with the nearest code, if there is none."""
+    codes = {code_.id: code_ for code_ in Code}
+    id_ = code.upper()
+    if id_ not in codes:
+        raise UsageError(f"there is no code `{code}`; {did_you_mean(id_, codes, 'docs/rules.md lists them')}")
+    return CodeExplanation(codes[id_], **_data()[id_])
 
 
 @cache
 def _data() -> Mapping[str, Mapping[str, str]]:
-    found: Mapping[str, Mapping[str, str]] = yaml.safe_load(DATA.read_text("utf-8"))
-    return found
+    entries: Mapping[str, Mapping[str, str]] = yaml.safe_load(DATA.read_text("utf-8"))
+    return entries

@@ -1,5 +1,7 @@
-"""Find and read rule files. Folders named `components` and `formats` hold those, files named `_terms.yml` shared terms; every
-other YAML file is a rule.
+"""Find and read rule files.
+
+A file in a folder `components` is a component, one in a folder `formats` a format, a file `_terms.yml` holds shared terms;
+every other YAML file is a rule.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ NO_FILE = "there is no rule file at or under it (looked for: *.yml and *.yaml, b
 
 
 class RuleSource(Struct, frozen=True):
-    """One file as read: `kind` is rule, component, format or terms; `data` is None when it could not be read, as `why` says."""
+    """One file as read. `kind` is rule, component, format or terms; `data` is None when it could not be read, for `why`."""
 
     path: Path
     kind: str
@@ -31,28 +33,31 @@ class RuleSource(Struct, frozen=True):
 
 
 def collect(paths: Sequence[Path]) -> tuple[RuleSource, ...]:
-    """Return every YAML file at or under `paths`, in order of path, each once; hidden ones and `_*` but terms are not. A path
-    that holds none stands for a file that cannot be read."""
-    found: dict[Path, RuleSource] = {}
+    """Read every YAML file at or under `paths`: each once, those under one path in order of path.
+
+    Leaves out hidden files and those that begin with `_`, other than terms. A path without a rule file yields one source
+    without data, so that it is reported.
+    """
+    sources: dict[Path, RuleSource] = {}
     for path in paths:
         if not path.exists():
-            found.setdefault(path, RuleSource(path, "rule", None, "there is no such file or folder"))
+            sources.setdefault(path, RuleSource(path, "rule", None, "there is no such file or folder"))
             continue
         files = _under(path)
         for file in files:
-            found.setdefault(file.resolve(), _source(file))
+            sources.setdefault(file.resolve(), _source(file))
         if not files:
-            found.setdefault(path, RuleSource(path, "rule", None, NO_FILE))
-    return tuple(found.values())
+            sources.setdefault(path, RuleSource(path, "rule", None, NO_FILE))
+    return tuple(sources.values())
 
 
 def fingerprint(sources: Iterable[RuleSource]) -> str:
-    """Return a sha256 over names and contents of `sources`, the engine's version and its own source text.
+    """Return a sha256 over the names and contents of `sources`, the engine's version and the source text of the compiler.
 
     The source text counts because an installation that is edited in place changes without a new version.
     """
     digest = hashlib.sha256(engine.__version__.encode())
-    for source in sorted(sources, key=lambda each: str(each.path)):
+    for source in sorted(sources, key=lambda source: str(source.path)):
         digest.update(f"\0{source.path}\0{source.kind}\0".encode())
         digest.update(hashlib.sha256(source.data or b"").digest())
     for folder in (Path(__file__).parent, Path(engine.__file__).parent / "model"):
@@ -62,13 +67,14 @@ def fingerprint(sources: Iterable[RuleSource]) -> str:
 
 
 def stamps(paths: Sequence[Path]) -> Mapping[Path, tuple[int, int]]:
-    """Return when each file that `collect` would read was changed, in ns, and its size; without those that are gone by then."""
-    found: dict[Path, tuple[int, int]] = {}
+    """Return (modification time in ns, size in bytes) by path of the files that `collect` would read; deleted ones are left
+    out."""
+    stamps_by_path: dict[Path, tuple[int, int]] = {}
     for file in (file for path in paths for file in _under(path)):
         with suppress(OSError):
-            about = file.stat()
-            found[file] = (about.st_mtime_ns, about.st_size)
-    return found
+            status = file.stat()
+            stamps_by_path[file] = (status.st_mtime_ns, status.st_size)
+    return stamps_by_path
 
 
 def _under(path: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The expression language of conditions, escalations and `{= }` holes: text to engine.model.expressions, by pyparsing.
+"""Parse the expression language of conditions, escalations and `{= }` holes into engine.model.expressions, with pyparsing.
 
     or  and  not  == != < <= > >=  + -  * / %  -x  ( )  name  name.max  12  3.5  10m  1MiB  'text'  true  f(x, y)
     1 of x_*   any of them   all of x_*        (quantifiers over detection items)
@@ -51,7 +51,7 @@ ARITY = {
 
 
 class ExpressionError(Exception):
-    """An expression that cannot be used: what is wrong, at which character, and what to do."""
+    """An invalid expression: code, message, offset and length of the wrong part in characters, and help."""
 
     def __init__(self, code: Code, message: str, offset: int = 0, length: int = 1, help: str = "") -> None:
         self.code, self.message, self.offset, self.length, self.help = code, message, offset, length, help
@@ -59,7 +59,7 @@ class ExpressionError(Exception):
 
 
 class _Quantifier(Struct, frozen=True):
-    """`1 of x_*` before the items are known."""
+    """A quantifier such as `1 of x_*`, before it is replaced by the items that match `glob`; `every`: `all of`."""
 
     every: bool
     glob: str
@@ -67,25 +67,25 @@ class _Quantifier(Struct, frozen=True):
 
 
 def parse(text: str, items: Sequence[str] = ()) -> Expression:
-    """Return the expression that `text` spells; `items` are the detection items that quantifiers range over.
+    """Parse `text`; `items` are the detection items that quantifiers range over.
 
-    Raises ExpressionError with the offset in `text`. Whether names exist is for the caller to check.
+    Raises ExpressionError with the offset in `text`. The caller checks that names exist.
     """
     _check_size(text)
     try:
-        spelled = _spelled(text)
+        tree = _parsed(text)
     except ParseBaseException as error:
         raise _syntax_error(text, error.loc) from None
-    if _depth(spelled) > MAX_DEPTH:
+    if _depth(tree) > MAX_DEPTH:
         raise ExpressionError(
             Code.EXPRESSION_TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels", help="split it into several items"
         )
-    return _resolve(spelled, items, text)
+    return _resolve(tree, items, text)
 
 
 @lru_cache(maxsize=4096)
-def _spelled(text: str) -> Any:
-    """Return what `text` spells before the items are known; steps and cases of a rule ask the same again and again."""
+def _parsed(text: str) -> Any:
+    """Return the tree of `text` with quantifiers unresolved. Cached: steps and cases of a rule repeat their conditions."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(limit + MAX_FRAMES)
     try:
@@ -95,9 +95,9 @@ def _spelled(text: str) -> Any:
 
 
 def offset_of(text: str, name: str) -> int:
-    """Return where `name` first stands as a word of its own in `text` (0 when it does not)."""
-    found = re.search(rf"(?<![\w.]){re.escape(name)}(?![\w])", text)
-    return found.start() if found else 0
+    """Return the offset of the first occurrence of `name` as a whole word in `text`; 0 when there is none."""
+    word = re.search(rf"(?<![\w.]){re.escape(name)}(?![\w])", text)
+    return word.start() if word else 0
 
 
 def _check_size(text: str) -> None:
@@ -144,10 +144,10 @@ _OPEN, _CLOSE, _COMMA = (Suppress(char) for char in "(),")
 
 @cache
 def _grammar() -> ParserElement:
-    """Return the parser. Behind an operator or a parenthesis there is no way back (`-`), so its time is linear in the text and
-    a mistake is told at its own place."""
-    either = Forward()
-    arguments = _OPEN - (_CLOSE | (either - ZeroOrMore(_COMMA - either) - _CLOSE))
+    """Return the parser. It never backtracks past an operator or a parenthesis (`-`), so its time is linear in the text and a
+    syntax error has its own offset."""
+    disjunction = Forward()
+    arguments = _OPEN - (_CLOSE | (disjunction - ZeroOrMore(_COMMA - disjunction) - _CLOSE))
     call = (_CALLED - arguments).set_parse_action(lambda parts: Call(parts[0], tuple(parts[1:])))
     atom = (
         call
@@ -155,17 +155,17 @@ def _grammar() -> ParserElement:
         | _STRING.copy().set_parse_action(lambda parts: Literal(parts[0][1:-1]))
         | _BOOLEAN.copy().set_parse_action(lambda parts: Literal(parts[0] == "true"))
         | _NAME.copy().set_parse_action(lambda parts: NameExpression(parts[0]))
-        | (_OPEN - either - _CLOSE)
+        | (_OPEN - disjunction - _CLOSE)
     )
-    negative = (ZeroOrMore(_MINUS) + atom).set_parse_action(_prefixed)
-    product = (negative + ZeroOrMore(_PRODUCT - negative)).set_parse_action(_left_to_right)
+    signed = (ZeroOrMore(_MINUS) + atom).set_parse_action(_prefixed)
+    product = (signed + ZeroOrMore(_PRODUCT - signed)).set_parse_action(_left_to_right)
     total = (product + ZeroOrMore(_SUM - product)).set_parse_action(_left_to_right)
-    compared = (total + Opt(_COMPARISON - total)).set_parse_action(_left_to_right)
+    comparison = (total + Opt(_COMPARISON - total)).set_parse_action(_left_to_right)
     quantifier = _QUANTIFIER.copy().set_parse_action(_quantifier)
-    negated = (ZeroOrMore(_NOT) + (quantifier | compared)).set_parse_action(_prefixed)
-    both = (negated + ZeroOrMore(_AND - negated)).set_parse_action(_balanced)
-    either <<= (both + ZeroOrMore(_OR - both)).set_parse_action(_balanced)
-    return either + StringEnd()
+    negation = (ZeroOrMore(_NOT) + (quantifier | comparison)).set_parse_action(_prefixed)
+    conjunction = (negation + ZeroOrMore(_AND - negation)).set_parse_action(_balanced)
+    disjunction <<= (conjunction + ZeroOrMore(_OR - conjunction)).set_parse_action(_balanced)
+    return disjunction + StringEnd()
 
 
 def _quantifier(_text: str, offset: int, parts: ParseResults) -> _Quantifier:
@@ -204,14 +204,14 @@ def join(operator: str, operands: Sequence[Any]) -> Any:
 
 
 def _resolve(tree: Any, items: Sequence[str], text: str) -> Expression:
-    """Replace quantifiers by their items, and check calls."""
+    """Return `tree` with quantifiers replaced by their items. Raises ExpressionError for these and for wrong calls."""
     match tree:
         case _Quantifier(every, glob, offset):
-            named = [item for item in items if glob == "them" or fnmatchcase(item, glob)]
-            if not named:
+            matching = [item for item in items if glob == "them" or fnmatchcase(item, glob)]
+            if not matching:
                 raise ExpressionError(Code.NO_SUCH_ITEMS, f"no detection item is called `{glob}`", offset)
-            chosen: Expression = join("and" if every else "or", [NameExpression(item) for item in named])
-            return chosen
+            joined: Expression = join("and" if every else "or", [NameExpression(item) for item in matching])
+            return joined
         case Unary(op, operand):
             return Unary(op, _resolve(operand, items, text))
         case Binary(op, left, right):
@@ -223,22 +223,22 @@ def _resolve(tree: Any, items: Sequence[str], text: str) -> Expression:
     return leaf
 
 
-def _check_call(function: str, given: int, text: str) -> None:
+def _check_call(function: str, argument_count: int, text: str) -> None:
     if function not in FUNCTIONS:
         message, help_line = f"there is no function `{function}`", f"known: {', '.join(FUNCTIONS)}"
         raise ExpressionError(Code.UNKNOWN_FUNCTION, message, offset_of(text, function), len(function), help_line)
     low, high = ARITY[function]
-    if not low <= given <= high:
-        wanted = str(low) if low == high else f"{low} to {high}"
-        message = f"`{function}` takes {wanted} arguments, not {given}"
+    if not low <= argument_count <= high:
+        expected = str(low) if low == high else f"{low} to {high}"
+        message = f"`{function}` takes {expected} arguments, not {argument_count}"
         raise ExpressionError(Code.WRONG_ARGUMENTS, message, offset_of(text, function), len(function))
 
 
 def _depth(tree: Any) -> int:
-    """Return how many levels `tree` has; level by level, as a text may have more of them than a stack takes."""
+    """Return the depth of `tree`. Iterative, as a text may nest deeper than the stack allows."""
     depth, level = 0, [tree]
     while level:
-        depth, level = depth + 1, [child for each in level for child in _children(each)]
+        depth, level = depth + 1, [child for node in level for child in _children(node)]
     return depth
 
 

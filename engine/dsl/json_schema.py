@@ -1,6 +1,6 @@
-"""The JSON Schema (2020-12) of rule files: the loader's own model, for editors that complete and check while one writes.
+"""The JSON Schema (2020-12) of rule files, generated from the loader's own models, for completion and checks in editors.
 
-What a schema cannot tell (names that nothing defines, patterns that do not compile) `tocsin rules lint` says.
+`tocsin rules lint` checks what a schema cannot express, such as undefined names and patterns that do not compile.
 """
 
 from __future__ import annotations
@@ -44,48 +44,54 @@ _CONDITION: Mapping[str, Any] = {
 
 
 def rule_schema() -> Mapping[str, Any]:
-    """Return the schema of a rule file, with a description for every key."""
-    made = RuleFile.model_json_schema(by_alias=True, mode="validation")
-    definitions = {name: _described(name, each) for name, each in made.pop("$defs").items()}
-    root = _described("RuleFile", made)
+    """Return the schema of a rule file with a description of every key."""
+    schema = RuleFile.model_json_schema(by_alias=True, mode="validation")
+    definitions = {name: _described(name, definition) for name, definition in schema.pop("$defs").items()}
+    root = _described("RuleFile", schema)
     root["properties"]["detection"] |= _DETECTION
     definitions["CorrelationEntry"]["properties"]["condition"] |= _CONDITION
-    either = [{"required": ["detection"]}, {"required": ["correlation"]}]
-    told = {"anyOf": [{"required": ["runbook"]}, {"properties": {"severity": {"const": "info"}}}]}
-    return {"$schema": DIALECT, **root, "oneOf": either, "allOf": [told], "$defs": {**definitions, "Item": dict(_ITEM)}}
+    one_of = [{"required": ["detection"]}, {"required": ["correlation"]}]
+    runbook_needed = {"anyOf": [{"required": ["runbook"]}, {"properties": {"severity": {"const": "info"}}}]}
+    return {
+        "$schema": DIALECT,
+        **root,
+        "oneOf": one_of,
+        "allOf": [runbook_needed],
+        "$defs": {**definitions, "Item": dict(_ITEM)},
+    }
 
 
 def models(model: type[BaseModel] = RuleFile) -> Mapping[str, type[BaseModel]]:
-    """Return `model` and every model inside it by name."""
-    found: dict[str, type[BaseModel]] = {}
-    waiting: list[Any] = [model]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, type) and issubclass(each, BaseModel) and each.__name__ not in found:
-            found[each.__name__] = each
-            waiting.extend(field.annotation for field in each.model_fields.values())
-        waiting.extend(getattr(each, "__args__", ()))
-    return found
+    """Return `model` and every model nested in it, by class name."""
+    by_name: dict[str, type[BaseModel]] = {}
+    pending: list[Any] = [model]
+    while pending:
+        annotation = pending.pop()
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel) and annotation.__name__ not in by_name:
+            by_name[annotation.__name__] = annotation
+            pending.extend(field.annotation for field in annotation.model_fields.values())
+        pending.extend(getattr(annotation, "__args__", ()))
+    return by_name
 
 
-def _described(name: str, made: dict[str, Any]) -> dict[str, Any]:
-    """Return a generated object with the meanings of its keys and without what only repeats them."""
-    properties = {key: {**_loosened(value), "description": MEANINGS[name][key]} for key, value in made["properties"].items()}
-    return {**{key: value for key, value in made.items() if key != "title"}, "properties": properties}
+def _described(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a generated object schema with the meanings of its keys added and its titles removed."""
+    properties = {key: {**_loosened(value), "description": MEANINGS[name][key]} for key, value in schema["properties"].items()}
+    return {**{key: value for key, value in schema.items() if key != "title"}, "properties": properties}
 
 
 def _loosened(schema: Any) -> Any:
-    """Return `schema` without titles, defaults and null (no key may be empty), and with any scalar where text is read."""
+    """Return `schema` without titles, defaults and null (no key may be empty); plain text accepts any scalar."""
     if isinstance(schema, list):
-        return [_loosened(each) for each in schema]
+        return [_loosened(option) for option in schema]
     if not isinstance(schema, dict):
         return schema
-    options = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     if "anyOf" in schema and len(options) == 1:
         return _loosened(options[0])
-    left = {key: _loosened(value) for key, value in schema.items() if key not in ("title", "default", "anyOf")}
+    loosened = {key: _loosened(value) for key, value in schema.items() if key not in ("title", "default", "anyOf")}
     if options:
-        left["anyOf"] = _loosened(options)
-    if left.get("type") == "string" and not {"pattern", "enum"} & left.keys():
-        left["type"] = SCALAR
-    return left
+        loosened["anyOf"] = _loosened(options)
+    if loosened.get("type") == "string" and not {"pattern", "enum"} & loosened.keys():
+        loosened["type"] = SCALAR
+    return loosened

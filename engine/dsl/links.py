@@ -1,4 +1,4 @@
-"""Checks of rules among each other: do the ids exist, is the explaining free of circles, can keys be filled."""
+"""Check references between rules: ids exist, `explains` and counting have no circles, keys can have values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF: Loc = ("correlation", "of")
 
 
 def check_links(world: World) -> None:
-    """Report everything that is wrong between the rules of `world`, each finding to the rule that says it."""
+    """Report every wrong reference between the rules of `world`, to the report of the rule that holds the reference."""
     for draft in world.drafts.values():
         _check_ids(draft, world)
         if draft.file.replaces:
@@ -25,31 +25,34 @@ def check_links(world: World) -> None:
         draft = world.drafts[chain[0]]
         message = f"these rules explain each other in a circle: {' -> '.join((*chain, chain[0]))}"
         draft.report.add(Code.EXPLAINS_CYCLE, draft.document.key(["explains"]), message, "decide which of them is the cause")
-    for chain in cycles({draft.id: counted_by(draft) for draft in world.drafts.values()}):
+    for chain in cycles({draft.id: input_rules(draft) for draft in world.drafts.values()}):
         draft = world.drafts[chain[0]]
         message = f"these correlations count each other in a circle: {' -> '.join((*chain, chain[0]))}"
         draft.report.add(Code.COUNTS_CYCLE, draft.document.key(["correlation"]), message, "let one of them count signatures")
 
 
 def cycles(graph: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield each circle of `graph` that a walk in order of names closes, starting at its first name; every knot has one."""
+    """Yield the circles that a depth-first walk of `graph`, in order of names, closes; each begins at its smallest name.
+
+    Yields at least one circle of every strongly connected part, not all of them.
+    """
     done: set[str] = set()
     for start in sorted(graph):
         path: list[str] = []
-        waiting = [(start, iter(sorted(graph[start])))] if start not in done else []
-        path.extend(name for name, _ in waiting)
-        while waiting:
-            name, rest = waiting[-1]
-            following = next(rest, None)
-            if following is None:
+        stack = [(start, iter(sorted(graph[start])))] if start not in done else []
+        path.extend(name for name, _ in stack)
+        while stack:
+            name, rest = stack[-1]
+            successor = next(rest, None)
+            if successor is None:
                 done.add(name)
-                waiting.pop()
+                stack.pop()
                 path.pop()
-            elif following in path:
-                yield _from_smallest(path[path.index(following) :])
-            elif following in graph and following not in done:
-                path.append(following)
-                waiting.append((following, iter(sorted(graph[following]))))
+            elif successor in path:
+                yield _from_smallest(path[path.index(successor) :])
+            elif successor in graph and successor not in done:
+                path.append(successor)
+                stack.append((successor, iter(sorted(graph[successor]))))
 
 
 def _from_smallest(chain: list[str]) -> tuple[str, ...]:
@@ -61,84 +64,84 @@ def _explained(draft: Draft) -> list[str]:
     return [rule for entry in draft.file.explains for rule in entry.rules]
 
 
-def counted_by(draft: Draft) -> list[str]:
-    """Return every rule that a correlation is told of."""
+def input_rules(draft: Draft) -> list[str]:
+    """Return the ids of the rules whose matches or alerts are input to the correlation; empty for a detection."""
     if draft.file.correlation is None:
         return []
-    return [id_ for loc, id_ in needed(draft) if loc[0] in ("correlation", "clear") and loc != _OF]
+    return [id_ for loc, id_ in dependencies(draft) if loc[0] in ("correlation", "clear") and loc != _OF]
 
 
 def _check_replaced(draft: Draft, world: World) -> None:
-    """Report an id that is replaced and still there, or replaced twice."""
+    """Report an id in `replaces` that still is the id of a rule, or that two rules replace."""
     claimed = [id_ for other in world.drafts.values() if other is not draft for id_ in (other.id, *other.file.replaces)]
-    for loc, id_ in _listed(["replaces"], draft.file.replaces):
+    for loc, id_ in _with_locs(["replaces"], draft.file.replaces):
         if id_ in claimed or id_ == draft.id:
-            message = f"`{id_}` is the id of a rule, or replaced by another one"
-            draft.report.add(
-                Code.DUPLICATE_ID, draft.document.find(loc), message, "an id is replaced once, and is no rule any more"
-            )
+            message = f"`{id_}` is still the id of a rule, or another rule replaces it too"
+            help_line = "remove the old rule, and let one rule replace its id"
+            draft.report.add(Code.DUPLICATE_ID, draft.document.find(loc), message, help_line)
 
 
 def _check_ids(draft: Draft, world: World) -> None:
-    for loc, id_ in (*needed(draft), *_listed(["related"], draft.file.related)):
-        either = loc == _OF  # a component or a rule
-        known = world.outlines.keys() | world.components.keys() if either else world.outlines.keys()
-        if id_ not in known:
-            _unknown(draft, loc, id_, known, "component or rule" if either else "rule")
-    for loc, name in _listed(["speaker"], draft.file.speaker):
+    for loc, id_ in (*dependencies(draft), *_with_locs(["related"], draft.file.related)):
+        is_of = loc == _OF  # names a component or a rule
+        ids = world.outlines.keys() | world.components.keys() if is_of else world.outlines.keys()
+        if id_ not in ids:
+            _report_unknown_id(draft, loc, id_, ids, "component or rule" if is_of else "rule")
+    for loc, name in _with_locs(["speaker"], draft.file.speaker):
         if name not in world.components:
-            _unknown(draft, loc, name, world.components.keys(), "component")
+            _report_unknown_id(draft, loc, name, world.components.keys(), "component")
     _check_signatures(draft, world)
 
 
 def _check_signatures(draft: Draft, world: World) -> None:
-    """Report correlations where only lines can stand: an alert may still move, and what has answered cannot be taken back."""
-    given = draft.file.correlation
-    named: list[tuple[Loc, str]] = [(_OF, given.of)] if given and given.of else []
-    named += _listed(["correlation", "expect"], given.expect if given else ())
-    for loc, id_ in named:
-        found = world.outlines.get(id_)
-        if found is not None and found.counts:
-            message = f"`{id_}` is a correlation, and only lines can be expected"
+    """Report correlations in `of` and `expect`, which need rules over single events: an alert may change later, and a pair
+    or a heartbeat that it has completed cannot be reopened."""
+    correlation = draft.file.correlation
+    expected: list[tuple[Loc, str]] = [(_OF, correlation.of)] if correlation and correlation.of else []
+    expected += _with_locs(["correlation", "expect"], correlation.expect if correlation else ())
+    for loc, id_ in expected:
+        outline = world.outlines.get(id_)
+        if outline is not None and outline.counts:
+            message = f"`{id_}` is a correlation, and only a rule over single events can be expected"
             draft.report.add(Code.CORRELATION_SHAPE, draft.document.find(loc), message, "name a rule with a detection")
 
 
-def _unknown(draft: Draft, loc: Loc, id_: str, known: Iterable[str], what: str) -> None:
-    help_line = did_you_mean(id_, known, "list what there is with `tocsin rules list`")
-    draft.report.add(Code.UNKNOWN_RULE, draft.document.find(loc), f"there is no {what} `{id_}`", help_line)
+def _report_unknown_id(draft: Draft, loc: Loc, id_: str, ids: Iterable[str], kind: str) -> None:
+    help_line = did_you_mean(id_, ids, "`tocsin rules list` lists the rules")
+    draft.report.add(Code.UNKNOWN_RULE, draft.document.find(loc), f"there is no {kind} `{id_}`", help_line)
 
 
-def needed(draft: Draft) -> Iterator[tuple[Loc, str]]:
-    """Yield every place where a rule depends on another one (`of`: or on a component), and that one's id."""
+def dependencies(draft: Draft) -> Iterator[tuple[Loc, str]]:
+    """Yield (place, id) of every reference to a rule that `draft` depends on; the id in `of` may be a component's."""
     file = draft.file
     for index, entry in enumerate(file.explains):
-        yield from _listed(["explains", index, "rules"], entry.rules)
+        yield from _with_locs(["explains", index, "rules"], entry.rules)
     for index, stage in enumerate(file.continues):
         yield ["continues", index, "rule"], stage.rule
-    for index, told in enumerate(file.told_as):
-        yield ["told_as", index, "rule"], told.rule
-    yield from _listed(["clear", "rules"], file.clear.rules if file.clear else ())
-    given = file.correlation
-    if given is None:
+    for index, stand_in in enumerate(file.told_as):
+        yield ["told_as", index, "rule"], stand_in.rule
+    yield from _with_locs(["clear", "rules"], file.clear.rules if file.clear else ())
+    correlation = file.correlation
+    if correlation is None:
         return
-    for key, ids in (("rules", given.rules), ("open", given.open), ("expect", given.expect)):
-        yield from _listed(["correlation", key], ids)
-    if given.of:
-        yield _OF, given.of
-    if given.sooner:
-        yield from _listed(["correlation", "sooner", "rules"], given.sooner.rules)
-        yield from _listed(["correlation", "sooner", "back"], given.sooner.back)
-    yield from _listed(["correlation", "unless", "rules"], given.unless.rules if given.unless else ())
-    yield from _listed(["correlation", "after", "rules"], given.after.rules if given.after else ())
+    for key, ids in (("rules", correlation.rules), ("open", correlation.open), ("expect", correlation.expect)):
+        yield from _with_locs(["correlation", key], ids)
+    if correlation.of:
+        yield _OF, correlation.of
+    if correlation.sooner:
+        yield from _with_locs(["correlation", "sooner", "rules"], correlation.sooner.rules)
+        yield from _with_locs(["correlation", "sooner", "back"], correlation.sooner.back)
+    yield from _with_locs(["correlation", "unless", "rules"], correlation.unless.rules if correlation.unless else ())
+    yield from _with_locs(["correlation", "after", "rules"], correlation.after.rules if correlation.after else ())
 
 
-def _listed(loc: list[str | int], ids: Iterable[str]) -> Iterator[tuple[Loc, str]]:
+def _with_locs(loc: list[str | int], ids: Iterable[str]) -> Iterator[tuple[Loc, str]]:
     return (([*loc, index], id_) for index, id_ in enumerate(ids))
 
 
 def _check_entity(draft: Draft, world: World) -> None:
-    given = draft.file.correlation
-    base = ["correlation", "group-by"] if given else ["entity"]
+    correlation = draft.file.correlation
+    base = ["correlation", "group-by"] if correlation else ["entity"]
     for label, source in entity_of(draft).items():
         if draft.document.root.get(base[0]) is not None:
             _check_key(draft, source, [*base, label], world, world.captures(draft.id))
@@ -149,10 +152,10 @@ def _check_entity(draft: Draft, world: World) -> None:
 
 
 def _check_key(draft: Draft, name: str, loc: Loc, world: World, captures: Mapping[str, str]) -> None:
-    known = {*captures, *world.labels, *draft.file.labels}
-    if name not in known:
+    names = {*captures, *world.labels, *draft.file.labels}
+    if name not in names:
         message = f"`{name}` is neither a capture nor a known label"
-        draft.report.add(Code.UNKNOWN_ENTITY, draft.document.find(loc), message, did_you_mean(name, known))
+        draft.report.add(Code.UNKNOWN_ENTITY, draft.document.find(loc), message, did_you_mean(name, names))
 
 
 def _check_explains(draft: Draft, world: World) -> None:
@@ -168,11 +171,11 @@ def _check_explains(draft: Draft, world: World) -> None:
 
 
 def _check_join(draft: Draft, by: Mapping[str, str], others: Iterable[str], loc: Loc, world: World) -> None:
-    """Check that each key of `by` is known to this rule, and its counterpart to every rule that it joins with."""
+    """Report keys of `by` that this rule does not have, or whose counterpart a joined rule does not have."""
     own = {*world.captures(draft.id), *entity_of(draft)}
     for mine, theirs in by.items():
         _check_key(draft, mine, [*loc, mine], world, dict.fromkeys(own, ""))
         for other in others:
-            if (found := world.outlines.get(other)) is not None:
-                known = {*world.captures(other), *found.entity}
-                _check_key(draft, theirs, [*loc, mine], world, dict.fromkeys(known, ""))
+            if (outline := world.outlines.get(other)) is not None:
+                names = {*world.captures(other), *outline.entity}
+                _check_key(draft, theirs, [*loc, mine], world, dict.fromkeys(names, ""))

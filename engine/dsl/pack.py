@@ -1,4 +1,4 @@
-"""Compile a whole pack of files: rules, components and formats, their tests, and every finding about them."""
+"""Compile a pack of files: rules with their tests, components and formats; collect every finding about them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Component, Format, Plan
 
 T = TypeVar("T")
-_Made = Draft | Component | Format | Terms
+_Parsed = Draft | Component | Format | Terms
 
 _NO_RULES = Plan((), (), (), ())
-REMEMBERED = 1000  # files: some more than the built-in rules have
+MAX_CACHED_FILES = 1000  # more than the shipped rules have
 
 
 class Pack(Struct, frozen=True):
-    """Everything that was read: the plan of what could be compiled, the tests by rule id, every finding by file and place,
-    and the drafts by rule id, for closer looks at the files. With errors in `diagnostics` the plan is not to be run."""
+    """The result of compiling files: the plan of whatever compiled, the tests by rule id, every finding by file and place,
+    and the drafts by rule id, for checks that need the files. Do not run the plan when `errors()` is not empty."""
 
     plan: Plan
     tests: Tests
@@ -42,105 +42,106 @@ class Pack(Struct, frozen=True):
 
     def errors(self) -> tuple[Diagnostic, ...]:
         """Return the findings that stop loading."""
-        return tuple(found for found in self.diagnostics if found.level is Level.ERROR)
+        return tuple(finding for finding in self.diagnostics if finding.level is Level.ERROR)
 
 
 class _FileReading(Struct):
-    """What the first pass over the files has found so far."""
+    """The results of the first pass over the files, filled file by file."""
 
     drafts: dict[str, Draft] = field(default_factory=dict)
     components: dict[str, Component] = field(default_factory=dict)
     formats: dict[str, Format] = field(default_factory=dict)
     terms: dict[str, tuple[str, ...]] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
-    giving_way: list[tuple[Component, RuleDocument, Report]] = field(default_factory=list)  # components with `unless`
+    with_unless: list[tuple[Component, RuleDocument, Report]] = field(default_factory=list)  # components with `unless`
 
 
 def load_pack(paths: Sequence[Path]) -> Pack:
-    """Return everything at or under `paths`; never raises for what a file holds."""
+    """Compile every file at or under `paths`. Never raises for the contents of a file."""
     return compile_sources(collect(paths))
 
 
 def compile_sources(sources: Sequence[RuleSource]) -> Pack:
-    """Return everything in files already read; never raises for what they hold."""
-    found = _reading(sources)
-    return _pack(_compiled(found, _NO_RULES, fingerprint(sources)), found, {})
+    """Compile files that are already read. Never raises for their contents."""
+    reading = _reading(sources)
+    return _pack(_compiled(reading, _NO_RULES, fingerprint(sources)), reading, {})
 
 
-def compile_beside(plan: Plan, tests: Tests, its: Sequence[RuleSource], others: Sequence[RuleSource]) -> Pack | None:
-    """Return what `compile_sources` makes of the files of a plan and others, but for the drafts and findings of the plan's own.
+def compile_beside(plan: Plan, tests: Tests, plan_sources: Sequence[RuleSource], others: Sequence[RuleSource]) -> Pack | None:
+    """Compile `others` and add them to a compiled plan; the pack lacks the drafts and findings of the plan's own files.
 
-    The plan's rules stay as they are: they were sound alone, and no rule of another file is part of what they say. None where
-    a name is taken: then all have to be compiled together, for that to be told where it is said.
+    The plan's rules stay as they are: they had no errors, and they do not depend on rules of other files. Return None where
+    a name is defined twice: compile all files together then, so that the finding names the place.
 
     Args:
-        tests: those of the plan.
-        its: the files that the plan was made of; their terms may be used.
+        tests: the tests of the plan.
+        plan_sources: the files that the plan was compiled from; `others` may use their terms.
     """
-    found = _reading([*(source for source in its if source.kind == TERMS), *others])
+    reading = _reading([*(source for source in plan_sources if source.kind == TERMS), *others])
     taken = {*plan.rules(), *(id_ for rule in plan.rules().values() for id_ in rule.replaces)}
-    named = {*found.drafts, *(id_ for draft in found.drafts.values() for id_ in draft.file.replaces)}
-    layouts = {*found.components} & {each.name for each in plan.components} | {*found.formats} & {e.name for e in plan.formats}
-    if named & taken or layouts:
+    ids = {*reading.drafts, *(id_ for draft in reading.drafts.values() for id_ in draft.file.replaces)}
+    layouts = {*reading.components} & {finding.name for finding in plan.components} | {*reading.formats} & {
+        e.name for e in plan.formats
+    }
+    if ids & taken or layouts:
         return None
-    pack = _pack(_compiled(found, plan, fingerprint((*its, *others))), found, tests)
-    return None if any(each.code == Code.DUPLICATE_ID.id for each in pack.diagnostics) else pack
+    pack = _pack(_compiled(reading, plan, fingerprint((*plan_sources, *others))), reading, tests)
+    return None if any(finding.code == Code.DUPLICATE_ID.id for finding in pack.diagnostics) else pack
 
 
-def _pack(plan: Plan, found: _FileReading, tests: Tests) -> Pack:
-    every = {**tests, **{draft.id: draft.tests for draft in found.drafts.values()}}
-    findings = tuple(each for report in found.reports for each in report.all())
-    return Pack(plan, dict(sorted(every.items())), findings, found.drafts)
+def _pack(plan: Plan, reading: _FileReading, tests: Tests) -> Pack:
+    all_tests = {**tests, **{draft.id: draft.tests for draft in reading.drafts.values()}}
+    findings = tuple(finding for report in reading.reports for finding in report.all())
+    return Pack(plan, dict(sorted(all_tests.items())), findings, reading.drafts)
 
 
 def _reading(sources: Sequence[RuleSource]) -> _FileReading:
-    found = _FileReading()
-    for source in sorted(sources, key=lambda each: each.kind != TERMS):  # rules are read with the terms at hand
-        _read(source, found)
-    return found
+    reading = _FileReading()
+    for source in sorted(sources, key=lambda source: source.kind != TERMS):  # rules use terms
+        _read(source, reading)
+    return reading
 
 
-class _Understood(Struct, frozen=True):
-    """What one file says by itself, and the findings about it so far."""
+class _FirstPass(Struct, frozen=True):
+    """One file, parsed without the others, and the findings so far; `parsed` is None when its keys cannot be read."""
 
     document: RuleDocument
-    made: _Made | None
+    parsed: _Parsed | None
     findings: tuple[Diagnostic, ...]
 
 
-def _read(source: RuleSource, found: _FileReading) -> None:
-    understood = _understood(source, tuple(found.terms.items()))
-    document, made = understood.document, understood.made
-    report = Report(document, understood.findings)
-    found.reports.append(report)
-    if isinstance(made, Draft):
-        _keep(made.id, replace(made, report=report), found.drafts, document.find(["id"]), report)
-    elif isinstance(made, Format):
-        _keep(made.name, made, found.formats, document.find(["name"]), report)
-    elif isinstance(made, Component):
-        _keep(made.name, made, found.components, document.find(["name"]), report)
-        if made.unless:
-            found.giving_way.append((made, document, report))
-    elif made is not None:
-        for name, texts in made.items():
-            _keep(name, texts, found.terms, document.key([name]), report)
+def _read(source: RuleSource, reading: _FileReading) -> None:
+    first_pass = _first_pass(source, tuple(reading.terms.items()))
+    document, parsed = first_pass.document, first_pass.parsed
+    report = Report(document, first_pass.findings)
+    reading.reports.append(report)
+    if isinstance(parsed, Draft):
+        _register(parsed.id, replace(parsed, report=report), reading.drafts, document.find(["id"]), report)
+    elif isinstance(parsed, Format):
+        _register(parsed.name, parsed, reading.formats, document.find(["name"]), report)
+    elif isinstance(parsed, Component):
+        _register(parsed.name, parsed, reading.components, document.find(["name"]), report)
+        if parsed.unless:
+            reading.with_unless.append((parsed, document, report))
+    elif parsed is not None:
+        for name, texts in parsed.items():
+            _register(name, texts, reading.terms, document.key([name]), report)
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _understood(source: RuleSource, terms: tuple[tuple[str, tuple[str, ...]], ...]) -> _Understood:
-    """Return what a file says by itself; remembered, as most of the time goes there and rules are loaded again for each change
-    to one of them."""
+@lru_cache(maxsize=MAX_CACHED_FILES)
+def _first_pass(source: RuleSource, terms: tuple[tuple[str, tuple[str, ...]], ...]) -> _FirstPass:
+    """Parse one file by itself. Cached: parsing takes most of the load time, and a change to one file reloads all."""
     path = str(source.path)
     if source.data is None:
         report = Report(RuleDocument(path, (), MapNode(START, ())))
         report.add(Code.FILE_UNREADABLE, SourceMark(0, 0, 0), source.why, "check the path and its permissions")
-        return _Understood(report.document, None, report.all())
+        return _FirstPass(report.document, None, report.all())
     document, report = read(path, source.data)
-    made = _made(source.kind, document, report, dict(terms)) if document.root.entries else None
-    return _Understood(document, made, report.all())
+    parsed = _parse(source.kind, document, report, dict(terms)) if document.root.entries else None
+    return _FirstPass(document, parsed, report.all())
 
 
-def _made(kind: str, document: RuleDocument, report: Report, terms: Terms) -> _Made | None:
+def _parse(kind: str, document: RuleDocument, report: Report, terms: Terms) -> _Parsed | None:
     if kind == TERMS:
         return terms_of(document, report)
     if kind == "component":
@@ -150,44 +151,44 @@ def _made(kind: str, document: RuleDocument, report: Report, terms: Terms) -> _M
     return draft_rule(document, report, terms)
 
 
-def _check_giving_way(found: _FileReading) -> None:
-    """Report components whose `unless` names none, or one that gives way itself: who it is then would go round in a circle."""
-    for component, document, report in found.giving_way:
-        other, at = found.components.get(component.unless), document.find(["unless"])
+def _check_unless(reading: _FileReading) -> None:
+    """Report components whose `unless` names no component, or one that has an `unless` itself, which could form a circle."""
+    for component, document, report in reading.with_unless:
+        other, at = reading.components.get(component.unless), document.find(["unless"])
         if other is None:
-            help_line = did_you_mean(component.unless, found.components, "name a component: a file of a folder `components`")
+            help_line = did_you_mean(component.unless, reading.components, "name a component: a file of a folder `components`")
             report.add(Code.UNKNOWN_RULE, at, f"there is no component `{component.unless}`", help_line)
         elif other.unless:
             message = f"`{component.unless}` has an `unless` itself"
             report.add(Code.UNLESS_CHAIN, at, message, "let one component give way to one that never does")
 
 
-def _keep(id_: str, made: T, into: dict[str, T], at: Node, report: Report) -> None:
-    """Enter what was made under its id, which stands `at`; a second one of the same id is reported and left out."""
-    if id_ in into:
+def _register(id_: str, item: T, items: dict[str, T], at: Node, report: Report) -> None:
+    """Add `item` under its id, which stands `at`; report and drop a second one of the same id."""
+    if id_ in items:
         help_line = "give one of them another id, or override it"
         report.add(Code.DUPLICATE_ID, at, f"`{id_}` is defined in another file too", help_line)
         return
-    into[id_] = made
+    items[id_] = item
 
 
-def _compiled(found: _FileReading, beside: Plan, digest: str) -> Plan:
-    """Return the plan of what was found and of what was compiled before; what is wrong goes to the reports."""
-    found.components |= {each.name: each for each in beside.components}
-    found.formats |= {each.name: each for each in beside.formats}
-    known = world(found.drafts, found.components, tuple(found.formats.values()), outlines_of(beside))
-    check_links(known)
-    _check_giving_way(found)
+def _compiled(reading: _FileReading, beside: Plan, digest: str) -> Plan:
+    """Return the plan `beside` with the rules, components and formats of `reading` added; errors go to the reports."""
+    reading.components |= {component.name: component for component in beside.components}
+    reading.formats |= {format_.name: format_ for format_ in beside.formats}
+    rule_world = world(reading.drafts, reading.components, tuple(reading.formats.values()), outlines_of(beside))
+    check_links(rule_world)
+    _check_unless(reading)
     signatures, correlations = list(beside.signatures), list(beside.correlations)
-    for draft in plan_order(known.drafts):
+    for draft in plan_order(rule_world.drafts):
         if draft.file.correlation is None:
-            signatures.append(signature(draft, known))
-        elif (made := correlation(draft, known)) is not None:
-            correlations.append(made)
+            signatures.append(signature(draft, rule_world))
+        elif (compiled := correlation(draft, rule_world)) is not None:
+            correlations.append(compiled)
     return Plan(
-        formats=tuple(sorted(known.formats, key=lambda each: (each.rank, each.name))),
-        components=tuple(sorted(known.components.values(), key=lambda each: each.name)),
-        signatures=tuple(sorted(signatures, key=lambda each: each.rule.id)),
-        correlations=tuple(sorted(correlations, key=lambda each: each.rule.id)),
+        formats=tuple(sorted(rule_world.formats, key=lambda format_: (format_.rank, format_.name))),
+        components=tuple(sorted(rule_world.components.values(), key=lambda component: component.name)),
+        signatures=tuple(sorted(signatures, key=lambda signature: signature.rule.id)),
+        correlations=tuple(sorted(correlations, key=lambda correlation: correlation.rule.id)),
         hash=digest,
     )

@@ -1,4 +1,4 @@
-"""The parts of a rule file that advice and pages look at: its patterns, the steps and commands of its fix, its test logs."""
+"""The parts of a rule file that advice and pages need: its patterns, the steps of its fix, the logs of its tests."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _SHORT_FIELDS = ("level", "logger", "thread", "exception")
 
 
 def patterns(draft: Draft) -> Iterator[TextNode]:
-    """Yield the patterns over whole texts that the detection holds, in file order."""
+    """Yield the patterns of the detection over `text`, `message` and labels, in file order."""
     return _patterns(draft.document.root.get("detection"))
 
 
 def steps(draft: Draft) -> Iterator[tuple[Loc, StepEntry]]:
-    """Yield each step of the fix and where it stands; none when some could not be read."""
-    found = draft.file.runbook.fix if draft.file.runbook else []
-    if draft.document.whole(["runbook", "fix"], found):
-        yield from ((("runbook", "fix", index), step) for index, step in enumerate(found))
+    """Yield (place, step) for each step of the fix, in order; nothing when a step could not be read."""
+    entries = draft.file.runbook.fix if draft.file.runbook else []
+    if draft.document.whole(["runbook", "fix"], entries):
+        yield from ((("runbook", "fix", index), step) for index, step in enumerate(entries))
 
 
 def firing_logs(draft: Draft) -> list[str]:
-    """Return the log texts of the tests that fire."""
+    """Return the log texts of the tests in which the rule fires, without those of timelines."""
     return [log for test in draft.tests if test.fires is not None for log in test.logs.values()]
 
 

@@ -1,4 +1,4 @@
-"""Patterns: log lines with typed holes, compiled to one RE2 expression, its required literals and its captures.
+"""Compile patterns, log lines with typed holes, to one RE2 expression with its required literals and its captures.
 
 A hole is exactly `{}`, `{name}` or `{name:type}`; any other brace is literal, and a backslash before one forces that. Any run
 of whitespace matches one or more of any whitespace, line ends included. Patterns are unanchored and case-sensitive.
@@ -23,12 +23,12 @@ MIN_LITERAL = 3
 
 HOLE = re.compile(r"\\[{}]|\{(?:(?P<name>[a-z][a-z0-9_]*)(?::(?P<type>[a-z]+))?)?\}")
 _ALMOST = re.compile(r"(?<!\\)\{([A-Za-z][A-Za-z0-9_]*)(?::\s*([A-Za-z]+))?\s*\}")
-# character classes and escapes are stepped over
+# character classes and escapes are skipped
 _NOT_LINEAR = re.compile(r"\[(?:\\.|[^\]\\])*\]|(?P<why>\(\?<?[=!]|\(\?>|\(\?P=|\\[1-9]|\\k<|(?<=[*+?}])\+)|\\.", re.DOTALL)
 
 
 class HoleType(Struct, frozen=True):
-    """What a typed hole matches: `opening` and `closing` may also be written around the hole by the author."""
+    """The expression of a typed hole. `opening` and `closing` are added unless the author writes them around the hole."""
 
     expression: str
     opening: str = ""
@@ -49,9 +49,9 @@ TYPES = {
     "path": HoleType(
         r"""(?:[A-Za-z]:)?[/\\](?:[^\s'",;:()\[\]{}<>]*[^\s'",;:()\[\]{}<>.])?""", meaning="an absolute path without blanks"
     ),
-    "list": HoleType(r"[^\[\]\r\n]*", r"\[", r"\]", "what stands in `[...]`, written around the hole or not"),
+    "list": HoleType(r"[^\[\]\r\n]*", r"\[", r"\]", "the text in `[...]`; the brackets may be written around the hole or not"),
     "quoted": HoleType(
-        r"""[^'"\r\n]*""", r"""['"]""", r"""['"]""", "what stands in single or double quotes, written around the hole or not"
+        r"""[^'"\r\n]*""", r"""['"]""", r"""['"]""", "the text in single or double quotes, written around the hole or not"
     ),
     "rest": HoleType(r"[^\r\n]*", meaning="the rest of the line"),
     "tp": HoleType(
@@ -61,18 +61,18 @@ TYPES = {
 }
 NUMBERS = ("int", "num", "bytes", "ms")
 _TOPIC = r"[A-Za-z0-9._-]+"
-# topic-3, [topic,3] (until 0.11), <topic id>:topic-3 (from 4.1), and topic='topic', partition=3 as records print themselves
+# topic-3, [topic,3] (until 0.11), <topic id>:topic-3 (from 4.1), and topic='topic', partition=3 (toString of Java records)
 _TP_BEFORE = r"\[?(?:[A-Za-z0-9_-]{22}:)?(?:topic ?= ?'?)?"
 _TP_BETWEEN = r"(?:-|, ?|'?, partition ?= ?)"
 _ANYTHING = r"[^\r\n]*?"
-# what a raw expression takes literally, a class, and where a group begins that captures
+# in a raw expression: literal text, a character class, and the beginning of a capturing group
 _IN_REGEX = re.compile(
     r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\((?:\?P?<(?P<name>\w+)>|(?!\?))", re.DOTALL
 )
 
 
 class Pattern(Struct, frozen=True):
-    """A compiled pattern. `literals` must all occur in the text for `regex` to match; empty when nothing is certain."""
+    """A compiled pattern. All `literals` occur in every text that `regex` matches; empty when none is certain."""
 
     regex: str
     literals: tuple[str, ...]
@@ -81,23 +81,23 @@ class Pattern(Struct, frozen=True):
 
 
 def compile_pattern(text: str) -> Pattern:
-    """Return the compiled form of `text`; never fails (whether RE2 takes the result is checked by `compiled_by_re2`)."""
-    made = _Maker()
+    """Return the compiled form of `text`. Never fails; `compiled_by_re2` checks whether RE2 accepts the result."""
+    builder = _PatternBuilder()
     position = 0
     stripped = text.strip("\n")
     for hole in HOLE.finditer(stripped):
         if not _is_hole(hole):
-            made.literal(stripped[position : hole.start()] + _unescaped(hole))
+            builder.literal(stripped[position : hole.start()] + _unescaped(hole))
         else:
-            made.literal(stripped[position : hole.start()])
-            made.hole(hole["name"], hole["type"] or "word", stripped[: hole.start()], stripped[hole.end() :])
+            builder.literal(stripped[position : hole.start()])
+            builder.hole(hole["name"], hole["type"] or "word", stripped[: hole.start()], stripped[hole.end() :])
         position = hole.end()
-    made.literal(stripped[position:])
-    return Pattern(made.regex(), made.literals(), tuple(made.captures), stripped)
+    builder.literal(stripped[position:])
+    return Pattern(builder.regex(), builder.literals(), tuple(builder.captures), stripped)
 
 
 def compiled_by_re2(expression: str) -> str:
-    """Return why RE2 refuses `expression`; empty when it takes it."""
+    """Return the reason why RE2 refuses `expression`; empty when RE2 accepts it."""
     try:
         re2.compile(expression, _options())
     except (re2.error, UnicodeError) as error:
@@ -107,21 +107,21 @@ def compiled_by_re2(expression: str) -> str:
 
 
 def report_refused(node: TextNode, reason: str, report: Report) -> None:
-    """Report a raw expression that RE2 refuses for `reason`, where in it the reason lies."""
-    found = next((each for each in _NOT_LINEAR.finditer(node.value) if each["why"]), None)
-    if found is not None:
-        message = f"`{found['why']}` takes more than linear time, and RE2 has none of it"
-        help_line = "say it with another item and `not` in the condition, or with a repeated hole {name} in a pattern"
-        report.add(Code.NOT_LINEAR, node, message, help_line, found.start("why"), len(found["why"]))
+    """Report a raw expression that RE2 refuses for `reason`, at the offending part of it where that is clear."""
+    construct = next((match for match in _NOT_LINEAR.finditer(node.value) if match["why"]), None)
+    if construct is not None:
+        message = f"`{construct['why']}` may take more than linear time, so RE2 does not have it"
+        help_line = "use another item and `not` in the condition, or a repeated hole {name} in a pattern"
+        report.add(Code.NOT_LINEAR, node, message, help_line, construct.start("why"), len(construct["why"]))
         return
     culprit = reason.rpartition(": ")[2]
     at = node.value.find(culprit) if ": " in reason else -1
     place = (at, len(culprit)) if at > 0 else (0, 0)
-    report.add(Code.REGEX, node, f"RE2 does not take this: {reason}", "https://github.com/google/re2/wiki/Syntax", *place)
+    report.add(Code.REGEX, node, f"RE2 does not accept this: {reason}", "https://github.com/google/re2/wiki/Syntax", *place)
 
 
 def checked_pattern(node: TextNode, report: Report, nocase: bool = False) -> Pattern | None:
-    """Return the pattern that a scalar holds, or None after reporting why it is none."""
+    """Return the compiled pattern of a scalar; None, reported, when it is not a usable pattern."""
     if node.cut:
         help_line = "put `>-` after the key and the text, indented, on the next line; or quote it"
         report.add(Code.YAML_PLAIN, node, "YAML cuts this unquoted pattern at ` #`", help_line)
@@ -132,7 +132,10 @@ def checked_pattern(node: TextNode, report: Report, nocase: bool = False) -> Pat
         return None
     if len(node.value.encode()) > MAX_PATTERN_BYTES:
         report.add(
-            Code.PATTERN_TOO_LONG, node, f"the pattern is longer than {MAX_PATTERN_BYTES} bytes", "keep its telling words"
+            Code.PATTERN_TOO_LONG,
+            node,
+            f"the pattern is longer than {MAX_PATTERN_BYTES} bytes",
+            "keep the words that identify the line",
         )
         return None
     _warn_of_almost_holes(node, report)
@@ -140,21 +143,21 @@ def checked_pattern(node: TextNode, report: Report, nocase: bool = False) -> Pat
     if not any(part.strip() for part in HOLE.sub(_literal_of, pattern.source).split()):
         report.add(Code.PATTERN_EMPTY, node, "the pattern has holes but no fixed text", "write the fixed words of the line")
         return None
-    refused = compiled_by_re2(pattern.regex)
-    if refused:
-        report.add(Code.REGEX, node, f"the pattern does not compile: {refused}", "shorten the pattern")
+    refusal = compiled_by_re2(pattern.regex)
+    if refusal:
+        report.add(Code.REGEX, node, f"the pattern does not compile: {refusal}", "shorten the pattern")
         return None
     return Pattern("(?i)" + pattern.regex, (), pattern.captures, pattern.source) if nocase else pattern
 
 
 def named_groups(expression: str) -> tuple[Captured, ...]:
-    """Return the captures of a raw RE2 expression: its named groups in order, as words. Alternatives may share a name."""
-    names = [found["name"] for found in _IN_REGEX.finditer(expression) if found[0].startswith("(")]
+    """Return the named groups of a raw RE2 expression in order, as captures of type word. Names may repeat in alternatives."""
+    names = [match["name"] for match in _IN_REGEX.finditer(expression) if match[0].startswith("(")]
     return tuple(Captured(group, name, "word") for group, name in enumerate(names, 1) if name)
 
 
-class _Maker:
-    """Builds the expression part by part, counting groups."""
+class _PatternBuilder:
+    """Builds the RE2 expression of a pattern part by part and numbers its groups."""
 
     def __init__(self) -> None:
         self.captures: list[Captured] = []
@@ -190,11 +193,11 @@ class _Maker:
         self.captures.append(Captured(len(self.captures) + 1, name, type_))
 
     def _typed(self, name: str, type_: str, before: str, after: str) -> None:
-        kind = TYPES[type_]
+        hole_type = TYPES[type_]
         self._group(name, type_)
-        written = kind.opening and re.search(f"{kind.opening}$", before) and re.match(kind.closing, after)
-        opening, closing = ("", "") if written else (kind.opening, kind.closing)
-        self._parts.append(f"{opening}({kind.expression}){closing}")
+        enclosed = hole_type.opening and re.search(f"{hole_type.opening}$", before) and re.match(hole_type.closing, after)
+        opening, closing = ("", "") if enclosed else (hole_type.opening, hole_type.closing)
+        self._parts.append(f"{opening}({hole_type.expression}){closing}")
 
     def _topic_partition(self, name: str) -> None:
         topic, partition = ("topic", "partition") if name == "tp" else (f"{name}_topic", f"{name}_partition")
@@ -204,33 +207,35 @@ class _Maker:
         self._parts.append(rf"{_TP_BEFORE}(({_TOPIC}){_TP_BETWEEN}([0-9]+))\]?")
 
 
-def _is_hole(found: re.Match[str]) -> bool:
-    return found[0][0] == "{" and (found["type"] is None or found["type"] in TYPES)
+def _is_hole(match: re.Match[str]) -> bool:
+    return match[0][0] == "{" and (match["type"] is None or match["type"] in TYPES)
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    return found[0][1:] if found[0][0] == "\\" else found[0]
+def _unescaped(match: re.Match[str]) -> str:
+    return match[0][1:] if match[0][0] == "\\" else match[0]
 
 
-def _literal_of(found: re.Match[str]) -> str:
-    return "" if _is_hole(found) else _unescaped(found)
+def _literal_of(match: re.Match[str]) -> str:
+    return "" if _is_hole(match) else _unescaped(match)
 
 
 def _warn_of_almost_holes(node: TextNode, report: Report) -> None:
-    for found in _almost_holes(node.value):
-        kind = found[2] or ""
-        message = f"`{found[0]}` is not a hole and is taken literally"
-        near = did_you_mean(kind, TYPES) if kind and kind not in TYPES else "a hole's name is lower case: {name} or {name:type}"
+    for match in _almost_holes(node.value):
+        kind = match[2] or ""
+        message = f"`{match[0]}` is not a hole and is taken literally"
+        help_line = (
+            did_you_mean(kind, TYPES) if kind and kind not in TYPES else "a hole's name is lower case: {name} or {name:type}"
+        )
         report.add(
-            Code.LOOKS_LIKE_HOLE, node, message, f"{near}; write \\{{ to say that it is meant", found.start(), len(found[0])
+            Code.LOOKS_LIKE_HOLE, node, message, f"{help_line}; write \\{{ to mean the brace", match.start(), len(match[0])
         )
 
 
 def _almost_holes(text: str) -> Iterator[re.Match[str]]:
-    for found in _ALMOST.finditer(text):
-        exact = HOLE.match(text, found.start())
-        if exact is None or not _is_hole(exact):
-            yield found
+    for match in _ALMOST.finditer(text):
+        hole = HOLE.match(text, match.start())
+        if hole is None or not _is_hole(hole):
+            yield match
 
 
 @cache

@@ -1,6 +1,6 @@
 """Propose a pattern for a log text: what varies from case to case becomes a hole of the type that fits.
 
-Guesses by shape and by the words before it; an author reads the result before it is used. Pure.
+The type of a value is guessed from its shape and from the words before it; an author reviews the result. Pure.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from engine.dsl.patterns import HOLE
-from engine.dsl.settings import known
+from engine.dsl.settings import settings_by_level
 
-# kind of place -> how it looks; tried at each position in this order. Group `keep` stays, group `take` becomes a hole
+# kind of value -> its shape; tried at each position in this order. Group `keep` stays as text, group `take` becomes a hole
 _SHAPES: Mapping[str, str] = {
     "hidden": r"(?P<keep>)(?P<take>\[(?:redacted|e-mail|card|national-id|phone)\])",
     "connector_task": r"(?P<keep>\bWorker(?:Source|Sink)Task\{id=)(?P<take>[^\s}]+-[0-9]+)(?=\})",
@@ -53,30 +53,33 @@ class Proposal(Struct, frozen=True):
 def propose(text: str) -> Proposal:
     """Return a pattern that `text` (one line) matches."""
     names: list[str] = []
-    made, position = "", 0
+    pattern, position = "", 0
     while position < len(text):
-        found = next((hit for hit in _hits(text, position) if hit is not None), None)
-        if found is None:
-            made += _literal(text, position)
+        match = next((hit for hit in _hits(text, position) if hit is not None), None)
+        if match is None:
+            pattern += _literal(text, position)
             position += 1
             continue
-        kind, hit = found
-        made = _unescaping(made + hit["keep"]) + _hole(kind, text[: hit.start("take")], names)
+        kind, hit = match
+        pattern = _unescaping(pattern + hit["keep"]) + _hole(kind, text[: hit.start("take")], names)
         position = hit.end("take")
-    return Proposal(made, tuple(names))
+    return Proposal(pattern, tuple(names))
 
 
 def merged(patterns: Sequence[str]) -> list[str]:
-    """Return the different shapes among `patterns`: those of as many words become one, with a hole where they differ."""
+    """Return the distinct shapes among `patterns`, in order of first occurrence.
+
+    Patterns with equal numbers of words, at least half of which agree, become one shape with a hole at each differing word.
+    """
     shapes: dict[int, list[str]] = {}
     for pattern in patterns:
         words = pattern.split()
-        kept = shapes.setdefault(len(words), words)
-        alike = sum(a == b for a, b in zip(kept, words, strict=True))
-        if alike * 2 < len(words):
-            shapes[len(shapes) + 10_000] = words  # of equal length, and yet another text
+        shape = shapes.setdefault(len(words), words)
+        equal_words = sum(a == b for a, b in zip(shape, words, strict=True))
+        if equal_words * 2 < len(words):
+            shapes[len(shapes) + 10_000] = words  # equally long, but another text
         else:
-            shapes[len(words)] = [a if a == b else "{}" for a, b in zip(kept, words, strict=True)]
+            shapes[len(words)] = [a if a == b else "{}" for a, b in zip(shape, words, strict=True)]
     return list(dict.fromkeys(" ".join(words) for words in shapes.values()))
 
 
@@ -86,10 +89,10 @@ def _hits(text: str, position: int) -> list[tuple[str, re.Match[str]] | None]:
 
 
 def _varies(kind: str, value: str) -> bool:
-    """Say whether a quoted value is a name of somebody's own, not a setting or a plain word."""
+    """Return whether `value` differs from case to case; of quoted values, those that are no plain word and no Kafka setting."""
     if kind != "quoted":
         return True
-    return not value.isalpha() and not any(value in names for names in known().values())
+    return not value.isalpha() and not any(value in names for names in settings_by_level().values())
 
 
 def _literal(text: str, position: int) -> str:
@@ -101,20 +104,20 @@ def _literal(text: str, position: int) -> str:
 
 
 def _unescaping(pattern: str) -> str:
-    """Return `pattern` with a hole for a backslash at its end, which would take the meaning from the hole that follows."""
+    """Return `pattern` with a final backslash replaced by a hole, as it would escape the hole that follows."""
     return f"{pattern[:-1]}{{}}" if pattern.endswith("\\") else pattern
 
 
 def _hole(kind: str, before: str, names: list[str]) -> str:
-    special = _SPECIAL.get(kind)
-    if special is not None:
-        return special(names)
+    make_hole = _SPECIAL.get(kind)
+    if make_hole is not None:
+        return make_hole(names)
     name = _unused(_name(kind, before) or kind, names)
     return f"{{{name}:{kind}}}" if kind in _TYPES else f"{{{name}}}"
 
 
 def _name(kind: str, before: str) -> str:
-    """Return a name for the value that comes after `before`: the key, or the last telling word; empty when there is none."""
+    """Return a hole name for the value after the text `before`: its key, or the last significant word; empty if neither."""
     key = _KEY.search(before)
     words = [w for w in _WORD.findall(before) if w.lower() not in _EMPTY_WORDS]
     word = (key[1] or key[2]).rpartition(".")[2] if key else "" if kind in _NAMED_BY_TYPE else (words or [""])[-1]

@@ -7,28 +7,28 @@ import re
 UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 OPERATORS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<=", "eq": "=="}
 MAX_DIGITS = 19
-MAX_DURATION_S = 3650 * 86400.0  # added to any stamp that is one, the result is still in the calendar
+MAX_DURATION_S = 3650 * 86400.0  # any valid timestamp plus this is still within the calendar
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)")
 _BOUND = re.compile(r"(<=|>=|==|!=|<|>|=)\s*([0-9]+(?:\.[0-9]+){0,3})")
 
 
 def flag(text: str) -> bool:
-    """Return the value of `true` or `false`; ValueError for anything else, `yes` and `on` included."""
+    """Return the value of `true` or `false`. Raises ValueError for anything else, `yes` and `on` included."""
     if text not in ("true", "false"):
         raise ValueError(text)
     return text == "true"
 
 
 def count(text: str) -> int:
-    """Return a whole number of at most 19 digits, not negative; ValueError otherwise."""
+    """Return a whole number, not negative, of at most 19 digits. Raises ValueError otherwise."""
     if not re.fullmatch(rf"[0-9]{{1,{MAX_DIGITS}}}", text):
         raise ValueError(text)
     return int(text)
 
 
 def duration_s(text: str) -> float:
-    """Return the seconds of a duration such as 500ms, 30s, 10m, 2h or 3d; ValueError otherwise, and for more than 3650 days."""
+    """Return the seconds of a duration such as 500ms, 30s, 10m, 2h or 3d. Raises ValueError otherwise, or above 3650 days."""
     parts = _DURATION.fullmatch(text)
     if parts is None:
         raise ValueError(text)
@@ -39,7 +39,7 @@ def duration_s(text: str) -> float:
 
 
 def versions(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the bounds of a range: ">=2.1,<4.1" gives ((">=", "2.1"), ("<", "4.1")); ValueError otherwise."""
+    """Return the bounds of a version range: ">=2.1,<4.1" gives ((">=", "2.1"), ("<", "4.1")). Raises ValueError otherwise."""
     bounds = [_BOUND.fullmatch(part.strip()) for part in text.split(",")]
     if not all(bounds):
         raise ValueError(text)

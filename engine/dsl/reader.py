@@ -1,7 +1,7 @@
-"""Read one YAML file into a Document, refusing what the rule language leaves out.
+"""Read one YAML file into a RuleDocument and report the YAML features that the rule language does not have.
 
-Booleans, numbers and dates are not guessed: every scalar is text. Anchors, aliases, tags, duplicate keys, several documents
-and deep nesting are findings. Text never raises: whatever is wrong becomes a finding.
+Every scalar is text: booleans, numbers and dates are not guessed. Anchors, aliases, tags, duplicate keys, several documents
+and deep nesting are findings. No text raises; every error becomes a finding.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BLOCK_HELP = "put `>-` after the key and the text, indented, on the next line"
 
 
 class _Open(Struct):
-    """A list or map whose end has not been seen. `key` is the map key that waits for its value."""
+    """A list or map that is still open. `key` is the map key whose value comes next; None when a key comes next."""
 
     event: yaml.CollectionStartEvent
     items: list[Node] = field(default_factory=list)
@@ -36,7 +36,7 @@ class _Open(Struct):
 
 
 def read(path: str, data: bytes) -> tuple[RuleDocument, Report]:
-    """Return the document in `data` (its root is empty when there is none) and the findings so far."""
+    """Return the document in `data` and the findings so far. Its root is empty when the YAML is invalid or not one map."""
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -55,7 +55,7 @@ def read(path: str, data: bytes) -> tuple[RuleDocument, Report]:
 
 
 class _Builder:
-    """Turns YAML events into nodes with an explicit stack, so that depth is bounded by a finding and not by recursion."""
+    """Turns YAML events into nodes with an explicit stack, so that too deep nesting is a finding and not a RecursionError."""
 
     def __init__(self, text: str, report: Report) -> None:
         self._text = text
@@ -69,7 +69,7 @@ class _Builder:
                 if not self._take(event):
                     return MapNode(START, ())
         except yaml.MarkedYAMLError as error:
-            self._syntax(error)
+            self._report_syntax(error)
             return MapNode(START, ())
         except (yaml.YAMLError, UnicodeError) as error:
             self._report.add(Code.YAML_SYNTAX, START, f"not valid YAML: {_first_line(error)}", "remove the control character")
@@ -80,12 +80,13 @@ class _Builder:
         if len(self._roots) == 1 and isinstance(self._roots[0], MapNode):
             return self._roots[0]
         at = self._roots[min(1, len(self._roots) - 1)] if self._roots else START
-        what = "is empty" if not self._roots else "holds several documents" if len(self._roots) > 1 else "is not a map of keys"
-        self._report.add(Code.NOT_ONE_MAP, at, f"the file {what}", "write one document of `key: value` lines")
+        several = "holds several documents" if len(self._roots) > 1 else "is not a map of keys"
+        problem = several if self._roots else "is empty"
+        self._report.add(Code.NOT_ONE_MAP, at, f"the file {problem}", "write one document of `key: value` lines")
         return MapNode(START, ())
 
     def _take(self, event: yaml.Event) -> bool:
-        """Handle one event; False ends the reading."""
+        """Handle one event; return False to stop reading."""
         if isinstance(event, yaml.NodeEvent):
             self._refuse_extras(event)
         if isinstance(event, yaml.CollectionStartEvent):
@@ -113,17 +114,17 @@ class _Builder:
         start, end = self._mark(event).index, _place_of(event.end_mark).index
         style = getattr(event, "style", None) or ""
         cut = not style and _COMMENT_FOLLOWS.match(self._text, end) is not None
-        value = getattr(event, "value", self._text[start:end])  # an alias has none: it stands for its own text
+        value = getattr(event, "value", self._text[start:end])  # an alias has no value: take its source text
         return TextNode(self._mark(event), value, self._text[start:end], style, cut)
 
-    def _close(self, opened: _Open) -> Node:
-        mark, flow = self._mark(opened.event), bool(opened.event.flow_style)
-        if isinstance(opened.event, yaml.SequenceStartEvent):
-            return ListNode(mark, tuple(opened.items), flow)
-        return MapNode(mark, tuple(opened.entries.values()), flow)
+    def _close(self, collection: _Open) -> Node:
+        mark, flow = self._mark(collection.event), bool(collection.event.flow_style)
+        if isinstance(collection.event, yaml.SequenceStartEvent):
+            return ListNode(mark, tuple(collection.items), flow)
+        return MapNode(mark, tuple(collection.entries.values()), flow)
 
     def _place(self, node: Node) -> None:
-        """Put a finished node where it belongs: the document, a list, or a map's key or value."""
+        """Add a finished node to its parent: the document, a list, or a map as key or value."""
         if not self._stack:
             self._roots.append(node)
             return
@@ -133,7 +134,7 @@ class _Builder:
         elif parent.key is None:
             parent.key = self._as_key(node)
         else:
-            self._enter(parent, parent.key, node)
+            self._add_entry(parent, parent.key, node)
             parent.key = None
 
     def _as_key(self, node: Node) -> TextNode:
@@ -142,20 +143,20 @@ class _Builder:
         self._report.add(Code.KEY_NOT_TEXT, node, "a key must be text, not a list or a map", "quote the text before the colon")
         return _NO_KEY
 
-    def _enter(self, parent: _Open, key: TextNode, value: Node) -> None:
+    def _add_entry(self, parent: _Open, key: TextNode, value: Node) -> None:
         if key is _NO_KEY:
             return
-        first = parent.entries.get(key.value)
-        if first is not None:
-            message = f"`{key.value}` stands twice; the first is in line {first[0].mark.line}"
+        earlier = parent.entries.get(key.value)
+        if earlier is not None:
+            message = f"`{key.value}` stands twice; the first is in line {earlier[0].mark.line}"
             self._report.add(Code.DUPLICATE_KEY, key, message, "keep one of them")
             return
         parent.entries[key.value] = (key, value)
 
-    def _syntax(self, error: yaml.MarkedYAMLError) -> None:
+    def _report_syntax(self, error: yaml.MarkedYAMLError) -> None:
         mark = _place_of(error.problem_mark or error.context_mark)
         if error.context_mark and not any(self._report.document.lines[mark.line - 1 :]):
-            mark = _place_of(error.context_mark)  # what is missing at the end of the file began there
+            mark = _place_of(error.context_mark)  # an error at the end of the file: show where the unfinished part began
         unquoted = _UNQUOTED.match(self._report.document.line(mark.line))
         problem = f"not valid YAML: {error.problem or error.context or 'cannot be read'}"
         if unquoted and _looks_like_text(unquoted["text"]):
@@ -177,7 +178,7 @@ def _place_of(mark: Any) -> SourceMark:
 
 
 def _looks_like_text(text: str) -> bool:
-    """Say whether an unquoted value breaks YAML by what it holds: a colon and blank, or an indicator at its start."""
+    """Return whether an unquoted value is invalid YAML due to its text: `: ` in it, or an indicator at its start."""
     return ": " in text or text.endswith(":") or text[0] in "[{&*!@`%,]}?#"
 
 

@@ -1,6 +1,6 @@
-"""The parts of docs/rules.md that follow from the code: keys, types of holes, modifiers, functions, codes, pieces of rules.
+"""Generate the parts of docs/rules.md that follow from the code: keys, hole types, modifiers, functions, codes, rule excerpts.
 
-A generated part stands between `<!-- begin NAME -->` and `<!-- end -->`; `make accept` writes it anew.
+A generated part stands between `<!-- begin NAME -->` and `<!-- end -->`; `make accept` regenerates it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.dsl.meanings import CONTEXT_MEANINGS, FUNCTION_MEANINGS, MODIFIER_ME
 from engine.dsl.patterns import TYPES
 
 _PART = re.compile(r"(<!-- begin (?P<name>[^>]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-# where a nested key stands -> the model that describes what is in it
+# path of a nested map -> the model of its keys
 NESTED: Mapping[str, str] = {
     "explains[]": "ExplainsEntry",
     "explains[].within": "Within",
@@ -36,9 +36,9 @@ NESTED: Mapping[str, str] = {
 
 
 def regenerated(text: str, rules: Path) -> str:
-    """Return `text` with every generated part as it should be; pieces of rules are read below the folder `rules`.
+    """Return `text` with every generated part up to date; excerpts of rules are read from the folder `rules`.
 
-    Raises KeyError for a part of an unknown name.
+    Raises KeyError for a part with an unknown name.
     """
     return _PART.sub(lambda part: f"{part[1]}{_part(part['name'], rules)}\n{part[4]}", text)
 
@@ -53,7 +53,7 @@ def _part(name: str, rules: Path) -> str:
 def _keys() -> Iterator[str]:
     schema = rule_schema()
     yield from ("| key | meaning |", "|---|---|")
-    yield from (_row(key, key in schema["required"], each) for key, each in schema["properties"].items())
+    yield from (_row(key, key in schema["required"], property_) for key, property_ in schema["properties"].items())
 
 
 def _nested() -> Iterator[str]:
@@ -61,8 +61,8 @@ def _nested() -> Iterator[str]:
     yield from ("| key | meaning |", "|---|---|")
     for place, model in NESTED.items():
         schema = definitions[model]
-        for key, each in schema["properties"].items():
-            yield _row(f"{place}.{key}", key in schema.get("required", ()), each)
+        for key, property_ in schema["properties"].items():
+            yield _row(f"{place}.{key}", key in schema.get("required", ()), property_)
 
 
 def _row(key: str, required: bool, schema: Mapping[str, Any]) -> str:
@@ -101,9 +101,9 @@ _TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
 
 
 def _piece(rules: Path, id_: str, keys: list[str]) -> str:
-    """Return the lines of these top-level keys of a rule as a YAML block, without comments that stand alone."""
+    """Return the lines of these top-level keys of a rule as a YAML block, without comment lines."""
     text = next(rules.glob(f"*/{id_}.yml")).read_text(encoding="utf-8")
-    found = re.split(r"^(?=[a-z_]+:)", text, flags=re.MULTILINE)
-    wanted = [part for part in found if part.partition(":")[0] in keys]
-    lines = [line for part in wanted for line in part.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    sections = re.split(r"^(?=[a-z_]+:)", text, flags=re.MULTILINE)
+    chosen = [part for part in sections if part.partition(":")[0] in keys]
+    lines = [line for part in chosen for line in part.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     return "\n".join(("```yaml", *lines, "```"))

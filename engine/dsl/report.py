@@ -1,4 +1,4 @@
-"""Collect the findings about one file: every piece of the compiler reports here and goes on, so all come out at once."""
+"""Collect the findings about one file: every part of the compiler reports and goes on, so that all findings come at once."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from engine.model.diagnostics import Diagnostic, Level
 
 
 class Report:
-    """The findings about one document, in the order they were made. Adding one never raises."""
+    """The findings about one document. Adding one never raises."""
 
-    def __init__(self, document: RuleDocument, found: Iterable[Diagnostic] = ()) -> None:
+    def __init__(self, document: RuleDocument, findings: Iterable[Diagnostic] = ()) -> None:
         self.document = document
-        self._found = list(found)
+        self._findings = list(findings)
 
     def add(self, code: Code, at: Node | SourceMark, message: str, help: str = "", offset: int = 0, length: int = 0) -> None:
         """Record a finding.
 
         Args:
-            at: the node it is about, or a place; for a scalar, `offset` counts characters of its value.
-            message: plain words, lower case, no final period.
+            at: the node or the place of the finding; for a scalar, `offset` counts characters of its value.
+            message: what is wrong, in plain words, lower case, without a final period.
             help: what to do about it.
             length: how many characters the caret underlines; 0: the rest of the word or the whole plain scalar.
         """
         mark = at if isinstance(at, SourceMark) else place(at, offset) if offset else at.mark
         if not length:
             length = len(at.raw) if isinstance(at, TextNode) and not offset and at.style not in ("|", ">") else 1
-        self._found.append(self._diagnostic(code, mark, message, help, length))
+        self._findings.append(self._diagnostic(code, mark, message, help, length))
 
     def all(self) -> tuple[Diagnostic, ...]:
-        """Return what was found, by place in the file; equal findings once."""
-        return tuple(sorted(dict.fromkeys(self._found), key=lambda d: (d.line, d.column, d.code, d.message)))
+        """Return the findings by place in the file, each once."""
+        return tuple(sorted(dict.fromkeys(self._findings), key=lambda d: (d.line, d.column, d.code, d.message)))
 
     def _diagnostic(self, code: Code, mark: SourceMark, message: str, help: str, length: int) -> Diagnostic:
         line = self.document.line(mark.line)
@@ -42,9 +42,9 @@ class Report:
         return Diagnostic(code.id, level, self.document.path, mark.line, mark.column, message, help, line, length)
 
 
-def did_you_mean(word: str, known: Iterable[str], valid: str = "") -> str:
-    """Return a help line for an unknown `word`: the nearest known one, then `valid` or the list of known words."""
-    choices = sorted(set(known))
-    near = get_close_matches(word, choices, n=1, cutoff=0.6)
-    listed = valid or (f"known: {', '.join(choices[:40])}" if choices else "")
-    return "; ".join(part for part in (f"did you mean `{near[0]}`?" if near else "", listed) if part)
+def did_you_mean(word: str, choices: Iterable[str], valid: str = "") -> str:
+    """Return a help line for the unknown `word`: the nearest of `choices`, then `valid` or, if empty, the list of choices."""
+    ordered = sorted(set(choices))
+    near = get_close_matches(word, ordered, n=1, cutoff=0.6)
+    valid_words = valid or (f"known: {', '.join(ordered[:40])}" if ordered else "")
+    return "; ".join(part for part in (f"did you mean `{near[0]}`?" if near else "", valid_words) if part)

@@ -1,4 +1,4 @@
-"""The tests that a rule carries, as values: what goes in, and what has to come out."""
+"""The tests in a rule file, as values: input and expected outcome."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ SOURCE = "log"
 
 
 class TimelineStep(Struct, frozen=True):
-    """One step of a timeline: `at_s` seconds after the begin either `source` prints `log`, or the rule is expected to be as
-    `expects` says.
+    """One step of a timeline, `at_s` seconds after its begin: either `source` prints `log`, or a state is expected.
 
-    `expects` is empty for a log line; `facts` go with FIRES.
+    `expects` is NOTHING, FIRES or OVER, or empty for a log line; `facts` are the expected captures and labels of FIRES.
     """
 
     at_s: float
@@ -26,9 +25,9 @@ class TimelineStep(Struct, frozen=True):
 
 
 class RuleTest(Struct, frozen=True):
-    """One case of a rule's `tests`. `fires` is None for a case that must stay silent; `logs` is text by source name.
+    """One test of a rule. `fires` is None when the rule must stay silent; `logs` is log text by source name.
 
-    A case with a `timeline` has neither: its steps say what is printed and expected when.
+    A test with a `timeline` has neither: its steps give input and expectations.
     """
 
     rule_id: str
@@ -45,12 +44,12 @@ class RuleTest(Struct, frozen=True):
 
     @property
     def shows_firing(self) -> bool:
-        """Whether the rule has to fire in this case."""
+        """Whether the rule must fire in this test."""
         return self.fires is not None or any(step.expects == FIRES for step in self.timeline)
 
     @property
     def shows_silence(self) -> bool:
-        """Whether the rule has to stay silent in this case, be it until it fires."""
+        """Whether the rule must stay silent in this test; in a timeline, at any of its times."""
         return any(step.expects == NOTHING for step in self.timeline) if self.timeline else self.fires is None
 
 

@@ -1,6 +1,6 @@
 """The structure of rule, component and format files, as pydantic models over text.
 
-Scalars arrive as text; the types here turn them into values. What needs more than one key, or another file, is judged later.
+Scalars arrive as text; the types here turn them into values. Checks over several keys or files come later.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ TIME_LAYOUTS = ("iso", "kibana", "epoch_ms", "short_year", "day_first", "month_d
 T = TypeVar("T")
 
 
-def _wrong(code: Code, message: str, help: str = "") -> PydanticCustomError:
+def _error(code: Code, message: str, help: str = "") -> PydanticCustomError:
     """Return the error that carries a diagnostic code through pydantic."""
     return PydanticCustomError(code.id, "{message}", {"message": message, "help": help, "code": code.name})
 
 
-def _typed(parse: Callable[[str], T], code: Code, what: str, example: str, written: Any) -> BeforeValidator:
-    """Return the validator of a scalar; `written` is the type that an editor checks before the loader does."""
+def _typed(parse: Callable[[str], T], code: Code, kind: str, example: str, written: Any) -> BeforeValidator:
+    """Return the validator of a scalar; `written` is its type in the JSON Schema, which editors check."""
 
     def convert(value: Any) -> Any:
         if not isinstance(value, str):
-            raise _wrong(Code.WRONG_KIND, f"must be {what}, not a list or a map", example)
+            raise _error(Code.WRONG_KIND, f"must be {kind}, not a list or a map", example)
         try:
             return parse(value)
         except ValueError:
-            raise _wrong(code, f"`{value}` is not {what}", example) from None
+            raise _error(code, f"`{value}` is not {kind}", example) from None
 
     return BeforeValidator(convert, json_schema_input_type=written)
 
@@ -48,7 +48,7 @@ def _one_of(words: Sequence[str]) -> BeforeValidator:
     def check(value: Any) -> Any:
         if value not in words:
             shown = value if isinstance(value, str) else "a list or a map"
-            raise _wrong(Code.NOT_ONE_OF, f"`{shown}` is not one of the allowed words", did_you_mean(str(value), words))
+            raise _error(Code.NOT_ONE_OF, f"`{shown}` is not one of the allowed words", did_you_mean(str(value), words))
         return value
 
     return BeforeValidator(check, json_schema_input_type=Annotated[str, Field(json_schema_extra={"enum": [*words]})])
@@ -56,18 +56,18 @@ def _one_of(words: Sequence[str]) -> BeforeValidator:
 
 def _name(value: Any) -> Any:
     if not isinstance(value, str) or not re.fullmatch(_ID, value):
-        raise _wrong(Code.BAD_ID, "must be lower-case letters, digits and dashes", "for example: broker-disk-full")
+        raise _error(Code.BAD_ID, "must be lower-case letters, digits and dashes", "for example: broker-disk-full")
     return value
 
 
 def _filled(value: Any) -> Any:
     if value == "":
-        raise _wrong(Code.EMPTY, "must not be empty", "write a value, or leave the key out")
+        raise _error(Code.EMPTY, "must not be empty", "write a value, or leave the key out")
     return value
 
 
 def _keyed(value: Any) -> Any:
-    """Let a list of names stand for a map of each name to itself."""
+    """Return a list of names as a map of each name to itself; any other value unchanged."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return {item: item for item in value}
     return value

@@ -1,4 +1,4 @@
-"""The settings that Kafka itself defines, by level, and where one of another name belongs.
+"""The settings that Kafka itself defines, by level, and suggestions for a name that is not one of them.
 
 The names come from the ConfigDef of Kafka 2.0.1, 2.8.2, 3.9.1 and 4.3.1 (settings.json, written by tests/servers/settings.py).
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 DATA = Path(__file__).with_name("settings.json")
 
 _CLIENT = ("producer", "consumer", "admin", "streams")
-# `where` of a step -> the levels whose settings may stand there; `os` and no place at all are not judged
+# `where` of a step -> the levels whose settings apply there; `os` and an empty `where` are not checked
 LEVELS: Mapping[str, Sequence[str]] = {
     "broker": ("broker",),
     "controller": ("broker",),
@@ -25,7 +25,7 @@ LEVELS: Mapping[str, Sequence[str]] = {
     "worker": ("worker",),
     "connector": ("connector",),
 }
-# level -> prefix -> the level of what follows it; None: whatever follows
+# level -> prefix -> the level of the rest of the name; None: any name
 PREFIXES: Mapping[str, Mapping[str, str | None]] = {
     "broker": {"listener.name.": None},
     "worker": {
@@ -49,23 +49,23 @@ PREFIXES: Mapping[str, Mapping[str, str | None]] = {
         **dict.fromkeys(("consumer.", "main.consumer.", "restore.consumer.", "global.consumer."), "consumer"),
     },
 }
-# prefixes of settings of what is around Kafka
+# prefixes of settings of other products around Kafka
 OTHERS = ("spring.", "schema.registry.", "confluent.", "quarkus.", "camel.", "mp.messaging.")
 
-_ALIKE = {"kafka": 0.75, "plugin": 0.85}  # a plugin's own settings resemble those of Connect by chance
+_ALIKE = {"kafka": 0.75, "plugin": 0.85}  # similarity; a plugin's own settings resemble those of Connect by chance
 _SETTING = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)+")
 
 
 @cache
-def known() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Return level -> name of a setting -> the first and the last of the versions above that have it."""
-    found: Mapping[str, Mapping[str, Sequence[str]]] = json.loads(DATA.read_text("utf-8"))
-    return found
+def settings_by_level() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Return level -> setting name -> the first and the last of the versions above that have it."""
+    settings: Mapping[str, Mapping[str, Sequence[str]]] = json.loads(DATA.read_text("utf-8"))
+    return settings
 
 
 def is_setting(name: str, level: str) -> bool:
-    """Say whether `level` has a setting `name`, by itself or behind one of the prefixes that it takes."""
-    if name in known()[level]:
+    """Return whether `level` has a setting `name`, bare or behind one of the prefixes of the level."""
+    if name in settings_by_level()[level]:
         return True
     for prefix, of in PREFIXES.get(level, {}).items():
         if name.startswith(prefix) and (of is None or is_setting(name.removeprefix(prefix), of)):
@@ -73,32 +73,34 @@ def is_setting(name: str, level: str) -> bool:
     return False
 
 
-def misplaced(name: str, where: str) -> str | None:
-    """Return None when `name` can be set at `where` (a place of a step) or is not Kafka's to judge, else what may be meant.
+def help_for_unknown(name: str, where: str) -> str | None:
+    """Return a help line when Kafka has no setting `name` at `where` (of a step); None when it has, or cannot be checked.
 
-    Names in other shapes than Kafka's (environment variables, options in code) are not judged, nor, at a connector, those that
-    resemble none of Connect's own: they are its plugin's.
+    Not checked are names in other shapes than Kafka's (environment variables, options in code), and at a connector those that
+    do not resemble Connect's own, as they belong to its plugin.
     """
     levels = LEVELS.get(where, ())
-    if not levels or not _SETTING.fullmatch(name) or name.startswith(OTHERS) or any(is_setting(name, each) for each in levels):
+    if not levels or not _SETTING.fullmatch(name) or name.startswith(OTHERS):
         return None
-    near = get_close_matches(name, _spelled(levels), n=1, cutoff=_ALIKE["plugin" if where == "connector" else "kafka"])
-    if where == "connector" and not near and not name.startswith(_judged(levels)):
+    if any(is_setting(name, level) for level in levels):
         return None
-    elsewhere = sorted(level for level in known() if name in known()[level])
-    parts = [f"did you mean `{near[0]}`?"] if near else []
+    similar = get_close_matches(name, _all_names(levels), n=1, cutoff=_ALIKE["plugin" if where == "connector" else "kafka"])
+    if where == "connector" and not similar and not name.startswith(_judged_prefixes(levels)):
+        return None
+    elsewhere = sorted(level for level in settings_by_level() if name in settings_by_level()[level])
+    parts = [f"did you mean `{similar[0]}`?"] if similar else []
     parts += [f"`{name}` is a setting of: {', '.join(elsewhere)}"] if elsewhere else []
     return "; ".join(parts) or "take the name from the documentation of Kafka, or leave out `where`"
 
 
-def _judged(levels: Sequence[str]) -> tuple[str, ...]:
+def _judged_prefixes(levels: Sequence[str]) -> tuple[str, ...]:
     return tuple(prefix for level in levels for prefix, of in PREFIXES.get(level, {}).items() if of is not None)
 
 
-def _spelled(levels: Sequence[str]) -> list[str]:
-    """Return every name that one of `levels` takes, those behind prefixes too."""
-    names = [name for level in levels for name in known()[level]]
+def _all_names(levels: Sequence[str]) -> list[str]:
+    """Return every setting name of `levels`, those behind prefixes included."""
+    names = [name for level in levels for name in settings_by_level()[level]]
     for level in levels:
         for prefix, of in PREFIXES.get(level, {}).items():
-            names.extend(prefix + name for name in (known()[of] if of else ()))
+            names.extend(prefix + name for name in (settings_by_level()[of] if of else ()))
     return names

@@ -1,4 +1,4 @@
-"""Check a document against a schema model, and say each error where the file has it."""
+"""Check a document against a schema model, and report each error at its place in the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.dsl.report import Report, did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
 
-TAG = "type="  # begins the tags of a schema's unions; pydantic puts them into places, where a document has no such step
+TAG = "type="  # prefix of the tags of a schema's unions; pydantic adds them to error locations, though no document has them
 
 _KINDS = {"string": "text", "list": "a list", "tuple": "a list", "dict": "a map", "model": "a map"}
 _ROUNDS = 4
@@ -24,8 +24,8 @@ _ROUNDS = 4
 def check(document: RuleDocument, report: Report, model: type[M], defaults: Mapping[str, Any]) -> M | None:
     """Return the document as `model`; every error becomes a finding.
 
-    What is wrong is left out and what is missing comes from `defaults`, so that later checks still see the rest of the
-    file; None when even that does not fit.
+    Wrong values are left out and missing ones come from `defaults`, so that later checks still see the rest of the file.
+    None when that does not validate either.
     """
     data = plain(document.root)
     for round_number in range(_ROUNDS):
@@ -35,12 +35,12 @@ def check(document: RuleDocument, report: Report, model: type[M], defaults: Mapp
             errors = error.errors(include_url=False, include_input=False)
             if round_number == 0:
                 for detail in errors:
-                    _say(document, report, model, detail)
+                    _report_error(document, report, model, detail)
             data = _without(data, [_untagged(detail["loc"]) for detail in errors], defaults)
     return None
 
 
-def _say(document: RuleDocument, report: Report, model: type[BaseModel], detail: ErrorDetails) -> None:
+def _report_error(document: RuleDocument, report: Report, model: type[BaseModel], detail: ErrorDetails) -> None:
     kind, tagged, loc = detail["type"], detail["loc"], _untagged(detail["loc"])
     context = detail.get("ctx", {})
     if kind.startswith("TOC"):
@@ -55,8 +55,8 @@ def _say(document: RuleDocument, report: Report, model: type[BaseModel], detail:
     elif kind == "too_short":
         report.add(Code.EMPTY, document.find(loc), f"`{_label(loc)}` must not be empty")
     else:
-        wanted = next((words for name, words in _KINDS.items() if kind.startswith(name)), "of another kind")
-        report.add(Code.WRONG_KIND, document.find(loc), f"`{_label(loc)}` must be {wanted}")
+        expected = next((words for name, words in _KINDS.items() if kind.startswith(name)), "of another kind")
+        report.add(Code.WRONG_KIND, document.find(loc), f"`{_label(loc)}` must be {expected}")
 
 
 def _untagged(loc: Loc) -> tuple[str | int, ...]:
@@ -69,10 +69,10 @@ def _sentence(message: str) -> str:
 
 def _label(loc: Loc) -> str:
     """Return `runbook.fix[0].do` for ("runbook", "fix", 0, "do")."""
-    shown = ""
+    label = ""
     for step in loc:
-        shown += f"[{step}]" if isinstance(step, int) else f".{step}" if shown else str(step)
-    return shown or "the file"
+        label += f"[{step}]" if isinstance(step, int) else f".{step}" if label else str(step)
+    return label or "the file"
 
 
 def _purpose(model: type[BaseModel], loc: Loc) -> str:
@@ -87,47 +87,47 @@ def _keys_at(model: type[BaseModel], loc: Loc) -> list[str]:
 
 
 def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
-    """Return the schema model that describes the map at `loc`."""
-    found: Any = model
+    """Return the schema model of the map at `loc`; None when there is none."""
+    annotation: Any = model
     for step in loc:
         if isinstance(step, int):
             continue
         if step.startswith(TAG):
-            found = _tagged(found, step)
+            annotation = _tagged(annotation, step)
             continue
-        owner = _model_in(found)
+        owner = _model_in(annotation)
         fields = {field.alias or name: field for name, field in owner.model_fields.items()} if owner else {}
-        found = fields[step].annotation if step in fields else None
-    return _model_in(found)
+        annotation = fields[step].annotation if step in fields else None
+    return _model_in(annotation)
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+    return next((model for part in get_args(annotation) if (model := _model_in(part))), None)
 
 
 def _tagged(annotation: Any, tag: str) -> Any:
-    """Return the member of a union inside `annotation` that bears `tag`."""
+    """Return the member with the tag `tag` of a union inside `annotation`; None when there is none."""
     parts = get_args(annotation)
     if Tag(tag) in parts:
         return parts[0]
-    return next((found for part in parts if (found := _tagged(part, tag)) is not None), None)
+    return next((member for part in parts if (member := _tagged(part, tag)) is not None), None)
 
 
 def _without(data: Any, locs: list[tuple[int | str, ...]], defaults: Mapping[str, Any]) -> Any:
-    """Return a copy of `data` without what stands at `locs`; top-level keys get their default instead."""
-    left = copy.deepcopy(data)
+    """Return a copy of `data` without the values at `locs`; top-level keys get their default instead."""
+    remaining = copy.deepcopy(data)
     for loc in sorted(locs, key=lambda steps: [str(step).zfill(9) for step in steps], reverse=True):
-        _remove(left, loc)
+        _remove(remaining, loc)
     for key in {loc[0] for loc in locs if loc}:
-        if key not in left and key in defaults:
-            left[key] = defaults[str(key)]
-    return left
+        if key not in remaining and key in defaults:
+            remaining[key] = defaults[str(key)]
+    return remaining
 
 
 def _remove(data: Any, loc: tuple[int | str, ...]) -> None:
-    """Drop what stands at `loc`; when it is not there (a missing key), drop the map that lacks it."""
+    """Delete the value at `loc`; when it is not there (a missing key), delete the map that lacks it."""
     chain = [data]
     for step in loc[:-1]:
         try:

@@ -1,8 +1,7 @@
-"""Templates of titles, causes and fixes: `{name}`, `{name:unit}`, `{name.max}`, `{name|instead}` and `{= expression}` in text.
+"""Templates of titles, causes and fixes: text with `{name}`, `{name:unit}`, `{name.max}`, `{name|instead}`, `{= expression}`.
 
-`{name|other|instead}` is filled by the first of the names that has a value. Braces that are not exactly one of these are
-literal. Where a template is part of a command or a setting, every hole also carries the value type whose characters it may hold
-(`Hole.charset`), so that log text cannot become shell text.
+`{name|other|instead}` takes the first of the names that has a value. Any other brace is literal. In a command or a setting
+every hole also has the value type whose characters it accepts (`Hole.charset`), so that log text cannot become shell text.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from engine.model.rules import Hole, Template
 UNITS = ("human", "bytes", "ms")
 OF_NUMBERS = ("min", "max", "first", "last", "sum")
 SUFFIXES = ("all", *OF_NUMBERS)
-# what every template may use besides captures and labels: name -> value type
+# the names that every template may use besides captures and labels -> value type
 CONTEXT: Mapping[str, str] = {
     "count": "int",
     "first_seen": "time",
@@ -44,87 +43,88 @@ _HOLE = re.compile(
 _ALMOST = re.compile(r"(?<![\\$])\{([a-z][A-Za-z0-9_]*)(?:(?:[.:|][A-Za-z]+)?\}|\|)|\{=")
 
 
-def template(node: TextNode, report: Report, known: Mapping[str, str], command: bool = False) -> Template:
-    """Return the compiled template; what cannot be compiled is reported and left out.
+def template(node: TextNode, report: Report, types: Mapping[str, str], command: bool = False) -> Template:
+    """Return the compiled template; holes that do not compile are reported and left out.
 
     Args:
-        known: value type by name of everything that may be filled in, without context values.
+        types: value type by name of every capture and label that may fill a hole; CONTEXT is added.
         command: the text is part of a command, a setting or a file that a reader pastes.
     """
     parts: list[str | Hole] = []
     position = 0
-    for found in _HOLE.finditer(node.value):
-        parts.append(node.value[position : found.start()] + (found[0][1:] if found[0][0] == "\\" else ""))
-        hole = _hole(found, node, report, {**CONTEXT, **known}, command) if found[0][0] == "{" else None
+    for match in _HOLE.finditer(node.value):
+        parts.append(node.value[position : match.start()] + (match[0][1:] if match[0][0] == "\\" else ""))
+        hole = _hole(match, node, report, {**CONTEXT, **types}, command) if match[0][0] == "{" else None
         if hole is not None:
             parts.append(hole)
-        position = found.end()
+        position = match.end()
     parts.append(node.value[position:])
     _report_almost_holes(node, report)
     return Template(_merged(parts))
 
 
 def outline(text: str) -> str:
-    """Return the text of a template for a list of rules: its holes without the words that stand for missing values."""
-    return _HOLE.sub(lambda found: f"{{{found['name']}}}" if found["instead"] else found[0], text)
+    """Return the text of a template for a list of rules: `{name|instead}` shortened to `{name}`."""
+    return _HOLE.sub(lambda match: f"{{{match['name']}}}" if match["instead"] else match[0], text)
 
 
-def _hole(found: re.Match[str], node: TextNode, report: Report, known: Mapping[str, str], command: bool) -> Hole | None:
-    text, start = (found["name"], found.start("name")) if found["name"] else (found["expression"], found.start("expression"))
+def _hole(match: re.Match[str], node: TextNode, report: Report, types: Mapping[str, str], command: bool) -> Hole | None:
+    text, start = (match["name"], match.start("name")) if match["name"] else (match["expression"], match.start("expression"))
     try:
-        expression = NameExpression(text) if found["name"] else parse(text)
+        expression = NameExpression(text) if match["name"] else parse(text)
     except ExpressionError as error:
         report.add(error.code, node, error.message, error.help, start + error.offset, error.length)
         return None
-    report_unknown(expression, text, start, node, report, known, Code.UNFILLED_HOLE)
-    more = found["others"] or ""
-    others = tuple(map(NameExpression, more.split("|")[1:]))
+    report_unknown(expression, text, start, node, report, types, Code.UNFILLED_HOLE)
+    others_text = match["others"] or ""
+    others = tuple(map(NameExpression, others_text.split("|")[1:]))
     for other in others:
-        report_unknown(other, more, found.start("others"), node, report, known, Code.UNFILLED_HOLE)
-    charset = _charset(expression, known) if command else ""
-    instead = found["instead"] or ""
+        report_unknown(other, others_text, match.start("others"), node, report, types, Code.UNFILLED_HOLE)
+    charset = _charset(expression, types) if command else ""
+    instead = match["instead"] or ""
     if command and instead:
-        message = f"`{found[0]}` is part of a command or a setting: what is missing there has to stand out"
-        report.add(Code.UNFILLED_HOLE, node, message, f"write {{{text}}}", found.start(), len(found[0]))
-    return Hole(in_units(expression, known), found["unit"] or "", charset, found[0], instead, others)
+        message = f"`{match[0]}` is part of a command or a setting, where words must not replace a missing value"
+        report.add(Code.UNFILLED_HOLE, node, message, f"write {{{text}}}", match.start(), len(match[0]))
+    return Hole(in_units(expression, types), match["unit"] or "", charset, match[0], instead, others)
 
 
-def expression(node: Node, report: Report, known: Mapping[str, str]) -> Expression | None:
-    """Return the expression that `node` spells, over the names of `known`; None, reported unless it is a list or a map, when it
-    spells none."""
+def expression(node: Node, report: Report, types: Mapping[str, str]) -> Expression | None:
+    """Return the expression in `node` over the names of `types`; None for a list or a map, and, reported, for a wrong one."""
     if not isinstance(node, TextNode):
         return None
     try:
-        made = parse(node.value)
+        parsed = parse(node.value)
     except ExpressionError as error:
         report.add(error.code, node, error.message, error.help, error.offset, error.length)
         return None
-    report_unknown(made, node.value, 0, node, report, known, Code.UNKNOWN_NAME)
-    return in_units(made, known)
+    report_unknown(parsed, node.value, 0, node, report, types, Code.UNKNOWN_NAME)
+    return in_units(parsed, types)
 
 
 def report_unknown(
-    expression: Expression, text: str, start: int, node: TextNode, report: Report, known: Mapping[str, str], code: Code
+    expression: Expression, text: str, start: int, node: TextNode, report: Report, types: Mapping[str, str], code: Code
 ) -> None:
-    """Report each name of `expression` (spelled by `text`, which begins at character `start` of `node`) not in `known`, and
-    each that asks text for what numbers have."""
+    """Report each name of `expression` that is not in `types`, and each text with a suffix of numbers, such as `.max`.
+
+    `text` is the source of the expression; it begins at character `start` of `node`.
+    """
     for name in sorted(names(expression)):
         base, _, suffix = name.partition(".")
-        if base not in known:
+        if base not in types:
             at = start + offset_of(text, name)
             message = f"nothing fills `{base}`" if code is Code.UNFILLED_HOLE else f"`{base}` is neither an item nor a capture"
-            report.add(code, node, message, did_you_mean(base, known), at, len(base))
-        elif suffix in OF_NUMBERS and known[base] not in NUMBERS:
-            help_line = f"write {base}, or {base}.all for all that was seen"
+            report.add(code, node, message, did_you_mean(base, types), at, len(base))
+        elif suffix in OF_NUMBERS and types[base] not in NUMBERS:
+            help_line = f"write {base}, or {base}.all for all its values"
             at = start + offset_of(text, name)
-            report.add(code, node, f"`{name}` is of numbers, and `{base}` is text", help_line, at, len(name))
+            report.add(code, node, f"`.{suffix}` needs numbers, and `{base}` is text", help_line, at, len(name))
 
 
-def _charset(expression: Expression, known: Mapping[str, str]) -> str:
+def _charset(expression: Expression, types: Mapping[str, str]) -> str:
     match expression:
         case NameExpression(name):
             base, _, suffix = name.partition(".")
-            return "list" if suffix == "all" else known.get(base, "word")
+            return "list" if suffix == "all" else types.get(base, "word")
         case Literal(str()) | Call("lower", _):
             return "word"
         case Call("reassignment", _):
@@ -135,7 +135,7 @@ def _charset(expression: Expression, known: Mapping[str, str]) -> str:
 
 
 def _merged(parts: list[str | Hole]) -> tuple[str | Hole, ...]:
-    """Return `parts` with neighbouring texts joined and empty ones gone; never empty."""
+    """Return `parts` with adjacent texts joined and empty ones removed; never empty."""
     joined: list[str | Hole] = []
     for part in parts:
         if isinstance(part, str) and joined and isinstance(joined[-1], str):
@@ -146,14 +146,14 @@ def _merged(parts: list[str | Hole]) -> tuple[str | Hole, ...]:
 
 
 def _report_almost_holes(node: TextNode, report: Report) -> None:
-    for found in _ALMOST.finditer(node.value):
-        if _HOLE.match(node.value, found.start()):
+    for match in _ALMOST.finditer(node.value):
+        if _HOLE.match(node.value, match.start()):
             continue
-        if found[1] is None:
-            help_line = "close it with `}`; inside it, braces may stand in quotes only"
-            report.add(Code.EXPRESSION_SYNTAX, node, "`{=` does not end as an expression", help_line, found.start(), 2)
+        if match[1] is None:
+            help_line = "close it with `}`; braces inside an expression must be quoted"
+            report.add(Code.EXPRESSION_SYNTAX, node, "the expression after `{=` does not end", help_line, match.start(), 2)
         else:
             units, suffixes = "|".join(UNITS), "|".join(SUFFIXES)
             help_line = f"write {{name}}, {{name:{units}}}, {{name.{suffixes}}} or {{name|words}}; or \\{{ to mean the brace"
-            message = f"`{found[0]}` is not a hole and is taken literally"
-            report.add(Code.LOOKS_LIKE_HOLE, node, message, help_line, found.start(), len(found[0]))
+            message = f"`{match[0]}` is not a hole and is taken literally"
+            report.add(Code.LOOKS_LIKE_HOLE, node, message, help_line, match.start(), len(match[0]))

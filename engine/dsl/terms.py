@@ -1,4 +1,4 @@
-"""Shared terms: texts that several rules look for, written once in `_terms.yml` and named by `field|modifier|term: name`."""
+"""Shared terms: texts that several rules search for, defined in `_terms.yml` and used as `field|modifier|term: name`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Terms = Mapping[str, tuple[str, ...]]
 
 
 def terms_of(document: RuleDocument, report: Report) -> Terms:
-    """Return the terms that a `_terms.yml` defines: a text or a list of texts for each name."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Return the terms of a `_terms.yml`, which has a text or a list of texts for each name; wrong ones are reported."""
+    terms: dict[str, tuple[str, ...]] = {}
     for name, value in document.root.entries:
         texts = value.items if isinstance(value, ListNode) else (value,)
         if not texts or not all(isinstance(text, TextNode) and text.value for text in texts):
             report.add(Code.WRONG_KIND, value, f"`{name.value}` must be a text or a list of texts, none of them empty")
             continue
-        found[name.value] = tuple(text.value for text in texts if isinstance(text, TextNode))
-    return found
+        terms[name.value] = tuple(text.value for text in texts if isinstance(text, TextNode))
+    return terms
 
 
 def with_terms(node: MapNode, terms: Terms, report: Report) -> MapNode:
-    """Return a detection in which every `field|term: name` holds the texts of that name; unknown names are reported."""
+    """Return the detection `node` with each `field|term: name` replaced by the texts of the term; report unknown names."""
     return replace(node, entries=tuple(_entry(key, value, terms, report) for key, value in node.entries))
 
 
@@ -36,8 +36,8 @@ def _entry(key: TextNode, value: Node, terms: Terms, report: Report) -> tuple[Te
     field, *modifiers = key.value.split("|")
     if MODIFIER not in modifiers:
         return key, _inside(value, terms, report)
-    kept = "|".join((field, *(each for each in modifiers if each != MODIFIER)))
-    return replace(key, value=kept), _spelled(value, terms, report)
+    plain_key = "|".join((field, *(modifier for modifier in modifiers if modifier != MODIFIER)))
+    return replace(key, value=plain_key), _expanded(value, terms, report)
 
 
 def _inside(value: Node, terms: Terms, report: Report) -> Node:
@@ -48,14 +48,14 @@ def _inside(value: Node, terms: Terms, report: Report) -> Node:
     return value
 
 
-def _spelled(value: Node, terms: Terms, report: Report) -> Node:
-    """Return the texts of the terms that `value` names, each standing where it is named."""
-    named = value.items if isinstance(value, ListNode) else (value,)
+def _expanded(value: Node, terms: Terms, report: Report) -> Node:
+    """Return the texts of the terms that `value` names, each with the place of its name."""
+    nodes = value.items if isinstance(value, ListNode) else (value,)
     texts: list[Node] = []
-    for each in named:
-        if not isinstance(each, TextNode) or each.value not in terms:
-            shown = each.value if isinstance(each, TextNode) else "a list or a map"
-            report.add(Code.UNKNOWN_TERM, each, f"there is no term `{shown}`", did_you_mean(shown, terms, "see _terms.yml"))
+    for node in nodes:
+        if not isinstance(node, TextNode) or node.value not in terms:
+            name = node.value if isinstance(node, TextNode) else "a list or a map"
+            report.add(Code.UNKNOWN_TERM, node, f"there is no term `{name}`", did_you_mean(name, terms, "see _terms.yml"))
             continue
-        texts += [TextNode(each.mark, text, each.raw) for text in terms[each.value]]
+        texts += [TextNode(node.mark, text, node.raw) for text in terms[node.value]]
     return ListNode(value.mark, tuple(texts))

@@ -1,4 +1,4 @@
-"""Timelines: tests of a rule over time, one step a line.
+"""Parse timelines: tests of a rule over time, one step per line.
 
     at 0s: INFO opened orders
     at 10s in worker.log: ERROR stopped orders
@@ -7,7 +7,7 @@
     at 60s: fires {topic: orders}
     at 2h: over
 
-A log line stands without its stamp, which is written from the time of its step; where `{time}` stands in it, it goes there.
+A log line is written without its timestamp, which comes from the time of its step; it goes where the line has `{time}`.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ _HELP = "write `at 0s: LINE`, `at 10s in SOURCE: LINE`, `at 59s: nothing`, `at 6
 
 
 def timeline(node: TextNode, report: Report) -> tuple[TimelineStep, ...]:
-    """Return the steps of a timeline; a line that is none is reported and left out."""
+    """Return the steps of a timeline; a line that is not a step is reported and left out."""
     steps: list[TimelineStep] = []
     for line, offset in _lines(node.value):
-        goes_on = line[0].isspace() and bool(steps) and not steps[-1].expects
-        if goes_on:
+        is_continuation = line[0].isspace() and bool(steps) and not steps[-1].expects
+        if is_continuation:
             steps[-1] = replace(steps[-1], log=f"{steps[-1].log}\n{line}")
             continue
-        made = _step(line)
-        wrong = made if isinstance(made, str) else _disorder(steps, made)
-        if wrong:
-            report.add(Code.TIMELINE, place(node, offset), wrong, _HELP, length=len(line))
-        elif isinstance(made, TimelineStep):
-            steps.append(made)
+        step = _step(line)
+        problem = step if isinstance(step, str) else _disorder(steps, step)
+        if problem:
+            report.add(Code.TIMELINE, place(node, offset), problem, _HELP, length=len(line))
+        elif isinstance(step, TimelineStep):
+            steps.append(step)
     if steps and not any(step.expects for step in steps):
         report.add(Code.TIMELINE, node, "the timeline expects nothing", _HELP)
     return tuple(steps)
 
 
 def _lines(text: str) -> Iterator[tuple[str, int]]:
-    """Yield each line that is not blank, and at which character it begins."""
+    """Yield (line, offset of its first character) for each line that is not blank."""
     offset = 0
     for line in text.split("\n"):
         if line.strip():
@@ -59,28 +59,28 @@ def _lines(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _step(line: str) -> TimelineStep | str:
-    """Return the step that a line spells, or what is wrong with it."""
+    """Return the step on `line`, or the error message when it is not one."""
     parts = _STEP.fullmatch(line)
     if parts is None:
-        return "this is no step of a timeline"
+        return "this is not a step of a timeline"
     try:
         at = duration_s(parts["at"])
     except ValueError:
         return f"`{parts['at']}` is not a duration"
-    what = parts["what"].strip()
-    fires = _FIRES.fullmatch(what)
+    text = parts["what"].strip()
+    fires = _FIRES.fullmatch(text)
     if fires is not None:
         facts = _facts(fires["facts"] or "{}")
         return (
-            "what stands after `fires` is no map of names to values"
+            "the text after `fires` is not a map of names to values"
             if facts is None
-            else TimelineStep(at, what, "", "", FIRES, facts)
+            else TimelineStep(at, text, "", "", FIRES, facts)
         )
-    if what in (NOTHING, OVER):
-        return TimelineStep(at, what, expects=what)
-    if _STAMP.match(what):
-        return "a line of a timeline stands without its stamp"
-    return TimelineStep(at, what, parts["source"] or SOURCE, what) if what else "the step says nothing"
+    if text in (NOTHING, OVER):
+        return TimelineStep(at, text, expects=text)
+    if _STAMP.match(text):
+        return "a log line in a timeline has no timestamp of its own"
+    return TimelineStep(at, text, parts["source"] or SOURCE, text) if text else "the step is empty"
 
 
 def _facts(text: str) -> Mapping[str, str] | None:
@@ -93,4 +93,8 @@ def _facts(text: str) -> Mapping[str, str] | None:
 
 
 def _disorder(steps: list[TimelineStep], step: TimelineStep) -> str:
-    return "time goes back; late lines are tried by themselves" if steps and step.at_s < steps[-1].at_s else ""
+    """Return an error message when `step` is earlier than the last of `steps`; empty otherwise."""
+    wrong = bool(steps) and step.at_s < steps[-1].at_s
+    return (
+        "the step is earlier than the one above it; write steps in order of time, late lines are tested anyway" if wrong else ""
+    )

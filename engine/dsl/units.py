@@ -1,4 +1,4 @@
-"""Units in expressions: a duration beside a capture of milliseconds is meant in milliseconds, as its reader takes it."""
+"""Units in expressions: a duration that is compared with a capture of milliseconds is converted to milliseconds."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from msgspec.structs import replace
 from engine.model.expressions import Binary, Call, Expression, Literal, NameExpression, Unary
 
 DURATION = "s"
-_ALIKE = frozenset(("==", "!=", "<", "<=", ">", ">=", "+", "-", "%"))  # both sides have one unit
+_ALIKE = frozenset(("==", "!=", "<", "<=", ">", ">=", "+", "-", "%"))  # both sides have the same unit
 _SAME = frozenset(("min", "max", "round_up"))
 
 
 def in_units(expression: Expression, types: Mapping[str, str]) -> Expression:
-    """Return `expression` with the durations that are compared with, or added to, captures of type ms in milliseconds."""
+    """Return `expression` with durations converted to milliseconds where they are compared with or added to `ms` captures."""
     match expression:
         case Binary(op, left, right):
             sides = (in_units(left, types), in_units(right, types))
             return Binary(op, *(_together(sides, types) if op in _ALIKE else sides))
         case Call(function, arguments):
-            inner = tuple(in_units(each, types) for each in arguments)
-            return Call(function, _together(inner, types) if function in _SAME else inner)
+            arguments_in_units = tuple(in_units(argument, types) for argument in arguments)
+            return Call(function, _together(arguments_in_units, types) if function in _SAME else arguments_in_units)
         case Unary(op, operand):
             return Unary(op, in_units(operand, types))
     return expression
@@ -32,7 +32,7 @@ def _together(sides: tuple[Expression, ...], types: Mapping[str, str]) -> tuple[
 
 
 def _is_ms(expression: Expression, types: Mapping[str, str]) -> bool:
-    """Return whether a value is a number of milliseconds: a capture, or what is made of it without changing its unit."""
+    """Return whether a value is in milliseconds: an `ms` capture, or an expression of one that keeps its unit."""
     match expression:
         case NameExpression(name):
             return types.get(name.partition(".")[0]) == "ms"
@@ -41,7 +41,7 @@ def _is_ms(expression: Expression, types: Mapping[str, str]) -> bool:
         case Unary("-", operand):
             return _is_ms(operand, types)
         case Call(function, arguments):
-            return function in _SAME and any(_is_ms(each, types) for each in arguments)
+            return function in _SAME and any(_is_ms(argument, types) for argument in arguments)
     return False
 
 

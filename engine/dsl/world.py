@@ -1,4 +1,4 @@
-"""What one rule may know of the others: which ids exist, which names are captured or labelled where."""
+"""The view that a rule has of the others: the ids that exist, and the captures and labels of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from engine.dsl.drafts import Draft
 from engine.model.rules import Component, Format, Plan, Rule
 
-# labels that layouts, wrappers and configurations give; components and formats add theirs
+# labels that formats, wrappers and configurations set; components and formats add their own
 LABELS = (
     *("broker", "cluster", "connector", "container", "controller", "environment", "group", "host"),
     *("namespace", "node", "pod", "region", "source", "task", "topic", "worker"),
@@ -19,9 +19,10 @@ _EVENT_GROUPS = ("time", "level", "logger", "thread", "message")
 
 
 class Outline(Struct, frozen=True):
-    """What other rules may know of one: what its matches carry, what its entity is read from, which rules it is over.
+    """The part of a rule that others refer to: its captures, entity keys and labels, and the rules below it.
 
-    `members` are the rules whose captures it carries besides its own; `counts`: it is a correlation.
+    `below`: the rules that it explains or continues; `members`: the rules whose captures a correlation carries besides its
+    own; `counts`: it is a correlation.
     """
 
     captures: Mapping[str, str]
@@ -33,8 +34,8 @@ class Outline(Struct, frozen=True):
 
 
 class World(Struct, frozen=True, dict=True):
-    """Everything that was read, before rules refer to each other. `drafts`, by id, are still to be compiled; `compiled` are
-    the outlines of rules that are."""
+    """Everything that rules may refer to. `drafts`, by id, are not compiled yet; `compiled` are the outlines of rules, by id,
+    that are."""
 
     drafts: Mapping[str, Draft]
     components: Mapping[str, Component]
@@ -44,38 +45,38 @@ class World(Struct, frozen=True, dict=True):
 
     @cached_property
     def outlines(self) -> Mapping[str, Outline]:
-        """What is known of every rule, by id."""
+        """The outline of every rule, by id."""
         return {**self.compiled, **{id_: _outline(draft) for id_, draft in self.drafts.items()}}
 
     def captures(self, id_: str) -> Mapping[str, str]:
-        """Return name -> type of what matches or alerts of `id_` carry; a correlation carries what its members do."""
+        """Return name -> type of the captures of `id_`; a correlation also has those of its members."""
         return self._captures(id_, frozenset())
 
     def _captures(self, id_: str, above: frozenset[str]) -> Mapping[str, str]:
-        found = self.outlines.get(id_)
-        if found is None or id_ in above:
+        outline = self.outlines.get(id_)
+        if outline is None or id_ in above:
             return {}
-        return _first_wins((found.captures, *(self._captures(member, above | {id_}) for member in found.members)))
+        return _first_wins((outline.captures, *(self._captures(member, above | {id_}) for member in outline.members)))
 
     def visible(self, id_: str) -> Mapping[str, str]:
-        """Return name -> type of what a template of `id_` may use: its own captures, those of the rules that it explains
-        (an incident takes missing values from its symptoms) or continues, entity and labels."""
+        """Return name -> type of the values that a template of `id_` may use: its own captures, those of the rules that it
+        explains (an incident takes missing values from its symptoms) or continues, entity keys and labels."""
         related = [id_, *self._below(id_)]
         named = _first_wins(self.captures(other) for other in related)
-        outlines = [found for other in related if (found := self.outlines.get(other)) is not None]
-        entity = {name: "word" for found in outlines for name in found.entity}
+        outlines = [outline for other in related if (outline := self.outlines.get(other)) is not None]
+        entity = {name: "word" for outline in outlines for name in outline.entity}
         static = dict.fromkeys(outlines[0].labels, "word") if outlines else {}
         return {**dict.fromkeys(self.labels, "word"), **static, **entity, **named}
 
     def _below(self, id_: str) -> Iterable[str]:
-        """Yield the rules that `id_` explains or continues, and theirs, each once."""
-        seen, waiting = {id_}, [id_]
-        while waiting:
-            found = self.outlines.get(waiting.pop())
-            for other in found.below if found else ():
-                if other not in seen:
-                    seen.add(other)
-                    waiting.append(other)
+        """Yield the rules that `id_` explains or continues, transitively, each once."""
+        visited, pending = {id_}, [id_]
+        while pending:
+            outline = self.outlines.get(pending.pop())
+            for other in outline.below if outline else ():
+                if other not in visited:
+                    visited.add(other)
+                    pending.append(other)
                     yield other
 
 
@@ -85,20 +86,20 @@ def world(
     formats: Sequence[Format],
     compiled: Mapping[str, Outline] | None = None,
 ) -> World:
-    """Return the world of these files, with every label name they give."""
+    """Return the world of these files, with every label that they set."""
     return World(drafts, components, formats, frozenset(LABELS) | given_labels(components.values(), formats), compiled or {})
 
 
 def outlines_of(plan: Plan) -> Mapping[str, Outline]:
-    """Return the outlines of the rules of a plan, by id: what a correlation carries is known by then."""
-    counting = {each.rule.id for each in plan.correlations}
+    """Return the outlines of a plan's rules, by id; `captures` of a compiled correlation include those of its members."""
+    counting = {correlation.rule.id for correlation in plan.correlations}
     return {id_: _outline_of_rule(rule, id_ in counting) for id_, rule in plan.rules().items()}
 
 
 def _outline_of_rule(rule: Rule, counts: bool) -> Outline:
-    explained = (other for each in rule.explains for other in each.rules)
+    explained = (other for entry in rule.explains for other in entry.rules)
     return Outline(
-        rule.captures, rule.entity, rule.labels, (*explained, *(each.rule for each in rule.continues)), counts=counts
+        rule.captures, rule.entity, rule.labels, (*explained, *(entry.rule for entry in rule.continues)), counts=counts
     )
 
 
@@ -109,19 +110,20 @@ def _outline(draft: Draft) -> Outline:
 
 
 def given_labels(components: Iterable[Component], formats: Iterable[Format]) -> frozenset[str]:
-    """Return the labels that these components and formats give to events; the others of LABELS a configuration may give."""
+    """Return the labels that these components and formats set on events; other LABELS come from wrappers or a configuration."""
     labels = {component.label for component in components}
-    for each in formats:
-        labels |= {*each.labels, *_groups(each.header)} - {*_EVENT_GROUPS}
+    for format_ in formats:
+        labels |= {*format_.labels, *_groups(format_.header)} - {*_EVENT_GROUPS}
     return frozenset(labels)
 
 
 def members(draft: Draft) -> tuple[str, ...]:
-    """Return the rules whose matches a correlation works on (not `back` and `unless`, which only take back)."""
-    given = draft.file.correlation
-    if given is None:
+    """Return the rules whose matches a correlation counts, without those of `back` and `unless`, which only withdraw."""
+    correlation = draft.file.correlation
+    if correlation is None:
         return ()
-    return (*given.rules, *given.open, *((given.of,) if given.of else ()), *(given.sooner.rules if given.sooner else ()))
+    sooner = correlation.sooner.rules if correlation.sooner else ()
+    return (*correlation.rules, *correlation.open, *((correlation.of,) if correlation.of else ()), *sooner)
 
 
 def entity_of(draft: Draft) -> Mapping[str, str]:
@@ -137,11 +139,11 @@ def _named_below(draft: Draft) -> tuple[str, ...]:
 
 
 def _first_wins(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for each in maps:
-        for name, type_ in each.items():
-            found.setdefault(name, type_)
-    return found
+    merged: dict[str, str] = {}
+    for mapping in maps:
+        for name, type_ in mapping.items():
+            merged.setdefault(name, type_)
+    return merged
 
 
 def _groups(header: str) -> Iterable[str]:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from engine.dsl.settings import known
+from engine.dsl.settings import settings_by_level
 from tests.servers.jars import NoJars
 from tests.servers.settings import CLASSES, VERSIONS, settings_of
 
@@ -20,4 +20,6 @@ def test_the_newest_version_defines_what_the_data_says() -> None:
         if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
             raise
         pytest.skip(str(missing))
-    assert {level: {name for name, span in known()[level].items() if span[-1] == NEWEST} for level in CLASSES} == defined
+    assert {
+        level: {name for name, span in settings_by_level()[level].items() if span[-1] == NEWEST} for level in CLASSES
+    } == defined

@@ -14,7 +14,7 @@ from engine.cli.exits import FOUND, NOTHING_FOUND
 from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.cli.rule_choice import Folders, RuleName, chosen, one, tests_of
 from engine.cli.rulebook import open_rulebook, rule_paths, with_layouts
-from engine.dsl import sound
+from engine.dsl import load_valid
 from engine.errors import RuntimeMissing, UsageError
 from engine.model.visible import visible
 
@@ -103,7 +103,7 @@ def write_docs(
     """Write the reference page of every rule, and an index by component and by exception."""
     from engine.cli.authoring.pages import pages  # noqa: PLC0415
 
-    made = pages(sound(rule_paths(rules)))
+    made = pages(load_valid(rule_paths(rules)))
     out.mkdir(parents=True, exist_ok=True)
     for name, text in made.items():
         (out / name).write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""What `rules lint` advises beyond errors, for the sake of whoever reads the alert. Each module here is one check.
+"""The advice of `rules lint` beyond errors, for the sake of whoever reads the alert. Each module here is one check.
 
-A check is a function `check(draft, pack, report)` that looks at one rule and reports what it would do otherwise.
+A check is a function `check(draft, pack, report)` that examines one rule and reports improvements.
 """
 
 from __future__ import annotations
@@ -17,27 +17,29 @@ from engine.model.diagnostics import Diagnostic
 
 
 class AdviceCheck(Protocol):
-    """Looks at one rule of a pack; reports findings with a code of 6xx, and never raises."""
+    """A check of one rule of a pack; it reports findings with a code of 6xx and never raises."""
 
     def __call__(self, draft: Draft, pack: Pack, report: Report) -> None:
-        """Look at `draft`, a rule of `pack`."""
+        """Check `draft`, a rule of `pack`, and add findings to `report`."""
 
 
 def advise(pack: Pack) -> list[Diagnostic]:
-    """Return every finding of `pack`, warnings included, by file and place."""
-    advice = [found for draft in pack.drafts.values() for found in _advise(draft, pack)]
+    """Return every finding of `pack`, the advice of all checks included, by file and place."""
+    advice = [finding for draft in pack.drafts.values() for finding in _advise(draft, pack)]
     return in_order([*pack.diagnostics, *advice])
 
 
 def in_order(findings: list[Diagnostic]) -> list[Diagnostic]:
     """Return `findings` by file and place, each once."""
-    return sorted(set(findings), key=lambda found: (found.path, found.line, found.column, found.code, found.message))
+    return sorted(
+        set(findings), key=lambda finding: (finding.path, finding.line, finding.column, finding.code, finding.message)
+    )
 
 
 @cache
 def checks() -> tuple[AdviceCheck, ...]:
-    """Return the check of every module of this folder, by the module's name."""
-    return tuple(import_module(f"{__name__}.{name}").check for name in sorted(each.name for each in iter_modules(__path__)))
+    """Return the check of every module of this folder, in order of module name."""
+    return tuple(import_module(f"{__name__}.{name}").check for name in sorted(module.name for module in iter_modules(__path__)))
 
 
 def _advise(draft: Draft, pack: Pack) -> tuple[Diagnostic, ...]:

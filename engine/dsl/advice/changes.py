@@ -1,4 +1,4 @@
-"""A command that alters something says so, because readers run commands at night."""
+"""A command that changes something is declared as such, because readers run commands at night."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.dsl.pack import Pack
 from engine.dsl.parts import steps
 from engine.dsl.report import Report
 
-# argument -> it changes something wherever it stands
+# arguments that change something wherever they stand
 CHANGING_ARGUMENTS = frozenset(
     (
         *("--alter", "--delete", "--execute", "--create", "--reset-offsets", "--delete-records", "--remove"),
@@ -35,7 +35,7 @@ READING_VERBS = frozenset(("get", "describe", "logs", "inspect", "ps", "status",
 
 
 def check(draft: Draft, pack: Pack, report: Report) -> None:
-    """Report each command of the fix that changes something without saying `changes_state: true`; `verify` never may."""
+    """Report each command of the fix that changes something without `changes_state: true`, and any such command in `verify`."""
     for loc, step in steps(draft):
         changing = changes_state(step.run)
         if changing and not step.changes_state:
@@ -50,7 +50,7 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
 
 
 def changes_state(argv: Sequence[str]) -> str:
-    """Return the argument of a command that alters something, empty when none is known to."""
+    """Return the argument by which a command changes something; empty when none is known to."""
     for index, argument in enumerate(argv):
         if argument in CHANGING_ARGUMENTS or (index == 0 and argument in CHANGING_PROGRAMS):
             return argument
@@ -60,6 +60,6 @@ def changes_state(argv: Sequence[str]) -> str:
 
 
 def _service_verb(argv: Sequence[str]) -> str:
-    """Return the verb by which a service program alters something; a verb that only reads decides first."""
+    """Return the verb by which a service program changes something; empty when a verb that only reads comes first."""
     verb = next((argument for argument in argv[1:] if argument in CHANGING_VERBS | READING_VERBS), "")
     return verb if verb in CHANGING_VERBS else ""

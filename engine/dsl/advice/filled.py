@@ -1,4 +1,4 @@
-"""A value of a fix comes from somewhere: a capture, the entity, a label that the layouts give, or what every rule may use."""
+"""Every value of a fix has a source: a capture, the entity, a label that a format sets, or a context value."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _EVERYWHERE = frozenset(("cluster", "source", "container", "connector", "task", 
 
 
 def check(draft: Draft, pack: Pack, report: Report) -> None:
-    """Report each hole of a command or a setting that only a label could fill which nothing of this pack gives."""
+    """Report each hole of a command or a setting whose name is a label that nothing in this pack sets."""
     rule = pack.plan.rules().get(draft.id)
     if rule is None or not pack.plan.formats:
-        return  # without layouts it is not known which labels there are
+        return  # the labels are unknown without formats
     filled = _filled(draft, pack)
     for loc, template in _texts(rule.runbook.fix, rule.runbook.verify):
         node = draft.document.find(loc)
@@ -30,13 +30,13 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
             continue
         for hole, name in _names(template):
             if name not in filled:
-                message = f"no capture fills `{name}`; it is the name of a label that only a configuration gives"
+                message = f"no capture fills `{name}`; it is a label that only a configuration sets"
                 at = node.value.find(hole.source)
                 report.add(Code.NEVER_FILLED, node, message, "capture it in the detection", at, len(hole.source))
 
 
 def _names(template: Template) -> Iterator[tuple[Hole, str]]:
-    """Yield each hole with each name that it needs, without suffixes such as `.max`."""
+    """Yield (hole, name) for each name that a hole needs, without suffixes such as `.max`."""
     for hole in (part for part in template.parts if isinstance(part, Hole)):
         yield from ((hole, name) for name in sorted({name.partition(".")[0] for name in names(hole.expression)}))
 
@@ -47,13 +47,13 @@ def _filled(draft: Draft, pack: Pack) -> frozenset[str]:
 
 @remembered
 def _world(pack: Pack) -> World:
-    components = {each.name: each for each in pack.plan.components}
+    components = {component.name: component for component in pack.plan.components}
     labels = given_labels(components.values(), pack.plan.formats) | _EVERYWHERE
     return World(pack.drafts, components, pack.plan.formats, labels)
 
 
 def _texts(steps: Sequence[Step], verify: Sequence[Template]) -> Iterator[tuple[Loc, Template]]:
-    """Yield every template that is pasted into a shell or a file, and where it stands."""
+    """Yield (place, template) of every template that is pasted into a shell or a file."""
     yield from ((("runbook", "verify", index), text) for index, text in enumerate(verify))
     for number, step in enumerate(steps):
         base = ("runbook", "fix", number)

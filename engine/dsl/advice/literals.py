@@ -1,4 +1,4 @@
-"""A pattern without a fixed word must be tried on every line."""
+"""A pattern without a fixed word is tried on every line, which slows all rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.dsl.report import Report
 
 
 def check(draft: Draft, pack: Pack, report: Report) -> None:
-    """Report each pattern that no fixed word can be looked for first."""
+    """Report each pattern without a fixed word of MIN_LITERAL characters, by which lines are preselected."""
     for pattern in patterns(draft):
         if pattern.value.strip() and not compile_pattern(pattern.value).literals:
             message = f"the pattern has no fixed word of {MIN_LITERAL} characters"

@@ -1,4 +1,4 @@
-"""A rule proves that it fires, and that it stays silent about what is nearest to it."""
+"""A rule has a test in which it fires, and a near miss on which it stays silent."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from engine.dsl.report import Report
 
 
 def check(draft: Draft, pack: Pack, report: Report) -> None:
-    """Report a rule that lacks a test that fires, or a near miss."""
+    """Report a rule without a test in which it fires, or without a near miss."""
     at = draft.document.root.key("tests") or draft.document.root
     if not draft.document.whole(["tests"], draft.tests):
-        return  # some were wrong, and that has been said
+        return  # some tests were wrong, which is already reported
     if not any(test.shows_firing for test in draft.tests):
-        report.add(Code.NO_FIRING_TEST, at, f"`{draft.id}` has no test that fires", "add a real log text with `fires: {...}`")
+        report.add(
+            Code.NO_FIRING_TEST, at, f"`{draft.id}` has no test in which it fires", "add a real log text with `fires: {...}`"
+        )
     if not any(test.shows_silence for test in draft.tests):
-        help_line = "add the log text that is nearest to it without being it, with `silent: true`"
+        help_line = "add the most similar log text on which it must not fire, with `silent: true`"
         report.add(Code.NO_SILENT_TEST, at, f"`{draft.id}` has no near miss", help_line)

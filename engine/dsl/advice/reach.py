@@ -1,4 +1,4 @@
-"""A correlation that can never hold warns nobody; nor does a rule in it that could never count."""
+"""A correlation can hold, and every rule in it can count."""
 
 from __future__ import annotations
 
@@ -20,87 +20,94 @@ _CONDITION: Loc = ["correlation", "condition"]
 
 
 def check(draft: Draft, pack: Pack, report: Report) -> None:
-    """Report whatever keeps the correlation of `draft`, or a rule that it names, from ever counting."""
-    found = next((each for each in pack.plan.correlations if each.rule.id == draft.id), None)
-    if found is None:
+    """Report the reasons why the correlation of `draft` can never hold, or a rule in it can never count."""
+    correlation = next((correlation for correlation in pack.plan.correlations if correlation.rule.id == draft.id), None)
+    if correlation is None:
         return
-    if found.absence is not None:
-        _check_absence(draft, found.absence, pack.plan, report)
-    elif found.type == "pair":
-        _check_pair(draft, found, report)
-    elif found.type == "temporal_ordered":
-        _check_order(draft, found, pack.plan, report)
-    elif found.condition is not None:
-        _check_condition(draft, found, found.condition, pack.plan, report)
+    if correlation.absence is not None:
+        _check_absence(draft, correlation.absence, pack.plan, report)
+    elif correlation.type == "pair":
+        _check_pair(draft, correlation, report)
+    elif correlation.type == "temporal_ordered":
+        _check_order(draft, correlation, pack.plan, report)
+    elif correlation.condition is not None:
+        _check_condition(draft, correlation, correlation.condition, pack.plan, report)
     _check_keys(draft, _world(pack), report)
 
 
 @remembered
 def _world(pack: Pack) -> World:
-    return world(pack.drafts, {each.name: each for each in pack.plan.components}, pack.plan.formats)
+    return world(pack.drafts, {component.name: component for component in pack.plan.components}, pack.plan.formats)
 
 
-def _check_absence(draft: Draft, given: Absence, plan: Plan, report: Report) -> None:
-    component = next((each for each in plan.components if each.name == given.of), None)
-    if given.timespan_s == 0 and given.sooner is None and component is not None and not component.heartbeats:
-        message = f"`{given.of}` has no heartbeats, so its silence is never judged"
+def _check_absence(draft: Draft, absence: Absence, plan: Plan, report: Report) -> None:
+    component = next((component for component in plan.components if component.name == absence.of), None)
+    if absence.timespan_s == 0 and absence.sooner is None and component is not None and not component.heartbeats:
+        message = f"`{absence.of}` has no heartbeats, so its silence is never judged"
         at = draft.document.find(["correlation", "of"])
         report.add(Code.UNREACHABLE, at, message, "give the component heartbeats, or write a time span, or add `sooner`")
 
 
-def _check_pair(draft: Draft, given: Correlation, report: Report) -> None:
-    for index, id_ in enumerate(given.rules):
-        if id_ in given.expect:
+def _check_pair(draft: Draft, pair: Correlation, report: Report) -> None:
+    for index, id_ in enumerate(pair.rules):
+        if id_ in pair.expect:
             at = draft.document.find(["correlation", "open", index])
-            message = f"`{id_}` is also expected, so it answers itself and is never left open"
-            report.add(Code.UNREACHABLE, at, message, "expect what follows it, not the rule itself")
+            message = f"`{id_}` is in `expect` too, so it completes the pair itself and the pair is never open"
+            report.add(Code.UNREACHABLE, at, message, "put the rule that follows it into `expect`")
 
 
-def _check_order(draft: Draft, given: Correlation, plan: Plan, report: Report) -> None:
-    for id_, wanted in Counter(given.rules).items():
-        most = _most([id_], given, plan)
-        if wanted > most:
+def _check_order(draft: Draft, correlation: Correlation, plan: Plan, report: Report) -> None:
+    for id_, times in Counter(correlation.rules).items():
+        most = _most([id_], correlation, plan)
+        if times > most:
             at = draft.document.find(["correlation", "rules"])
-            message = f"`{id_}` is asked for {wanted} times, and occurs at most {most} times in the time span"
-            report.add(Code.UNREACHABLE, at, message, "a longer `timespan`, or a shorter `collapse` of that rule")
+            message = f"`{id_}` is needed {times} times, and occurs at most {most} times in the time span"
+            report.add(Code.UNREACHABLE, at, message, "use a longer `timespan`, or a shorter `collapse` of that rule")
 
 
-def _check_condition(draft: Draft, given: Correlation, condition: Expression, plan: Plan, report: Report) -> None:
-    most, why = _reach(given, plan)
-    if any(evaluate(condition, {"count": count}) is True for count in _candidates(condition, most, given.type == "increase")):
+def _check_condition(draft: Draft, correlation: Correlation, condition: Expression, plan: Plan, report: Report) -> None:
+    most, why = _reach(correlation, plan)
+    if any(
+        evaluate(condition, {"count": count}) is True for count in _candidates(condition, most, correlation.type == "increase")
+    ):
         return
     why = why if math.isfinite(most) else "it contradicts itself"
-    longer = "" if given.type == "temporal" else "a longer `timespan`, a shorter `collapse` of the counted rules, or "
+    longer = "" if correlation.type == "temporal" else "a longer `timespan`, a shorter `collapse` of the counted rules, or "
     report.add(
-        Code.UNREACHABLE, draft.document.find(_CONDITION), f"no count fulfils this condition: {why}", f"{longer}a smaller count"
+        Code.UNREACHABLE,
+        draft.document.find(_CONDITION),
+        f"no count fulfils this condition: {why}",
+        f"use {longer}a smaller count",
     )
 
 
-def _reach(given: Correlation, plan: Plan) -> tuple[float, str]:
-    """Return the largest `count` that a window of `given` can have, and in words what it is that limits it."""
-    if given.type == "temporal":
-        return len(set(given.rules)), f"it names {len(set(given.rules))} different rules"
-    if given.field and given.field in given.rule.entity.values():
-        return (1 if given.type == "value_count" else 0), f"`{given.field}` is in `group-by`, so it has one value only"
-    if given.type == "value_count":
-        return math.inf, ""  # what has different values is never collapsed
-    most = _most(given.rules, given, plan)
-    if given.type == "increase":
+def _reach(correlation: Correlation, plan: Plan) -> tuple[float, str]:
+    """Return the largest `count` that a window of the correlation can have, and the reason for the limit in words."""
+    if correlation.type == "temporal":
+        return len(set(correlation.rules)), f"it names {len(set(correlation.rules))} different rules"
+    if correlation.field and correlation.field in correlation.rule.entity.values():
+        return (
+            1 if correlation.type == "value_count" else 0
+        ), f"`{correlation.field}` is in `group-by`, so it has one value only"
+    if correlation.type == "value_count":
+        return math.inf, ""  # matches with different values are never collapsed
+    most = _most(correlation.rules, correlation, plan)
+    if correlation.type == "increase":
         return (math.inf if most > 1 else 0), "a single number does not rise, and `collapse` leaves one in the time span"
     return most, f"there are at most {most} occurrences in the time span"
 
 
-def _most(rules: Iterable[str], given: Correlation, plan: Plan) -> float:
-    """Return how many occurrences of `rules` the window can hold: `collapse` keeps those of one entity apart."""
-    collapse = {each.rule.id: each.collapse_s for each in plan.signatures}
+def _most(rules: Iterable[str], correlation: Correlation, plan: Plan) -> float:
+    """Return the largest number of occurrences of `rules` that a window can hold; `collapse` limits those of one entity."""
+    collapse = {collapse_s.rule.id: collapse_s.collapse_s for collapse_s in plan.signatures}
     counted = [collapse.get(id_, 0.0) for id_ in rules]
     if not all(counted):
         return math.inf
-    return sum(math.floor(given.timespan_s / each) + 1 for each in counted)
+    return sum(math.floor(correlation.timespan_s / collapse_s) + 1 for collapse_s in counted)
 
 
 def _candidates(condition: Expression, most: float, fractions: bool) -> Iterator[float]:
-    """Yield counts up to `most` that tell whether `condition` can hold: on, below, above and between the numbers it has."""
+    """Yield the counts up to `most` that decide whether `condition` can hold: at, below, above and between its numbers."""
     steps = (-1, -0.5, 0, 0.5, 1) if fractions else (-1, 0, 1)
     around = {1.0, *(int(number) + step for number in _numbers(condition) for step in steps)}
     least = 0.5 if fractions else 1
@@ -121,21 +128,23 @@ def _numbers(expression: Expression) -> Iterator[float]:
                 yield from _numbers(argument)
 
 
-def _check_keys(draft: Draft, known: World, report: Report) -> None:
-    """Report rules that can never have a value for a key of `group-by`: what others have by it is another entity."""
-    given = draft.file.correlation
-    for key, ids in (("rules", given.rules), ("open", given.open), ("expect", given.expect)) if given else ():
+def _check_keys(draft: Draft, rule_world: World, report: Report) -> None:
+    """Report rules without a value for a key of `group-by`: their matches never share an entity with those of the others."""
+    correlation = draft.file.correlation
+    for key, ids in (
+        (("rules", correlation.rules), ("open", correlation.open), ("expect", correlation.expect)) if correlation else ()
+    ):
         for index, id_ in enumerate(ids):
-            missing = " and no ".join(f"`{name}`" for name in _missing(draft, id_, known))
+            missing = " and no ".join(f"`{name}`" for name in _missing(draft, id_, rule_world))
             if missing:
                 at = draft.document.find(["correlation", key, index])
                 message = f"`{id_}` has no {missing}, so it never counts together with the others"
                 report.add(Code.UNREACHABLE, at, message, "capture it in that rule, or group by what all of them have")
 
 
-def _missing(draft: Draft, id_: str, known: World) -> Sequence[str]:
-    other = known.outlines.get(id_)
+def _missing(draft: Draft, id_: str, rule_world: World) -> Sequence[str]:
+    other = rule_world.outlines.get(id_)
     if other is None:
         return ()
-    has = {*known.captures(id_), *known.labels, *other.labels, *other.entity}
-    return [name for name in entity_of(draft).values() if name not in has]
+    names = {*rule_world.captures(id_), *rule_world.labels, *other.labels, *other.entity}
+    return [name for name in entity_of(draft).values() if name not in names]

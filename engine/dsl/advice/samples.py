@@ -1,4 +1,4 @@
-"""A pattern that repeats its sample, or keeps a name or id of it, will miss the same trouble everywhere else."""
+"""A pattern has holes where its sample has values; otherwise it misses the same problem everywhere else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.dsl.report import Report
 
 _NAME = "the name of one group, topic or connector"
 _NUMBER = re.compile(r"(?<![\w.-])(?:[0-9]{2,}|[0-9a-f]{8}-[0-9a-f-]{27})(?![\w-])")
-# what a text can hold of one installation -> how it is written; the group is the value
+# kind of value that is specific to one installation -> its expression; the group is the value
 _INSTANCES: Mapping[str, re.Pattern[str]] = {
     "an address": re.compile(r"(?<![\w.])(?!127\.|0\.0\.0\.0)([0-9]{1,3}(?:\.[0-9]{1,3}){3}(?::[0-9]{2,5})?)(?![\w.])"),
     "a host": re.compile(r"(?<![\w.:/-])([a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*:[0-9]{2,5})(?![\w.])"),
@@ -32,12 +32,12 @@ _INSTANCES: Mapping[str, re.Pattern[str]] = {
 
 
 def check(draft: Draft, pack: Pack, report: Report) -> None:
-    """Report numbers of a pattern that stand in its own sample where a hole belongs, and names that no other sample has."""
+    """Report numbers in a pattern that its own sample has where a hole belongs, and names that no other rule's sample has."""
     logs = firing_logs(draft)
     for pattern in patterns(draft):
         _want_holes(pattern, logs, report)
         for kind, start, value in _instances(pattern.value):
-            wording = kind == _NAME and _in_other_samples(value, draft, pack)  # Kafka's own words stand in many
+            wording = kind == _NAME and _in_other_samples(value, draft, pack)  # Kafka's own words occur in many samples
             if _stands_in(value, logs) and not wording:
                 message = f"`{value}` looks like {kind}, and comes from the rule's own sample"
                 help_line = "put a hole there, for example {broker:int}, {host:host} or {group}"
@@ -55,10 +55,10 @@ def _want_holes(pattern: TextNode, logs: Sequence[str], report: Report) -> None:
 
 
 def _instances(text: str) -> Iterator[tuple[str, int, str]]:
-    """Yield (kind, offset, value) of everything in `text`, outside its holes, that looks like one installation's own."""
+    """Yield (kind, offset, value) of each value in `text`, outside its holes, that looks specific to one installation."""
     fixed = HOLE.sub(lambda hole: "\0" * len(hole[0]), text)
     for kind, expression in _INSTANCES.items():
-        yield from ((kind, found.start(1), found[1]) for found in expression.finditer(fixed))
+        yield from ((kind, match.start(1), match[1]) for match in expression.finditer(fixed))
 
 
 def _in_other_samples(value: str, draft: Draft, pack: Pack) -> bool:

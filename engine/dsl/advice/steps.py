@@ -1,4 +1,4 @@
-"""Whatever was captured, some step of a fix fits: where none does, the first ones are told, which are those of other cases."""
+"""Whatever was captured, some step of a fix applies. Where none does, the first steps are shown, which are for other cases."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from engine.model.expressions import evaluate
 
 
 def check(draft: Draft, pack: Pack, report: Report) -> None:
-    """Report a fix of which no step may fit where nothing was captured."""
+    """Report a fix of which no step applies when nothing was captured."""
     rule = pack.plan.rules().get(draft.id)
     steps = () if rule is None else rule.runbook.fix
     if steps and all(step.when is not None and evaluate(step.when, {}) is False for step in steps):
-        message = "where nothing of what they ask for was captured, none of these steps fits"
+        message = "when nothing was captured, every `when` is false and none of these steps applies"
         at = draft.document.find(["runbook", "fix"])
         report.add(Code.NO_STEP_FITS, at, message, "leave one of them without `when`, or add one")

@@ -1,4 +1,4 @@
-"""Who excuses or resolves has to be believed: a line that only quotes such words must not take an incident away."""
+"""A rule that excuses or resolves matches only lines of the component itself: quoting its text must not end an incident."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ _INFORMS = SEVERITIES[0]
 
 
 def check(draft: Draft, pack: Pack, report: Report) -> None:
-    """Report each rule by which `draft` lets itself be excused or resolved, and `draft` itself where it excuses others, if any
-    text that holds the words would do."""
+    """Report each rule that excuses or resolves alerts of `draft`, and `draft` itself where it explains alerts away, if any
+    text that quotes the words of that rule matches it."""
     rule = pack.plan.rules().get(draft.id)
     if rule is None:
         return
     quotable = _quotable(pack)
     for loc, id_ in _vouching(draft, rule):
         if id_ in quotable and not _is_of_its_source(id_, rule, pack):
-            message = f"`{id_}` holds for any line that quotes it, whoever prints that"
+            message = f"`{id_}` matches any line that quotes its text, whichever process prints that line"
             report.add(Code.QUOTABLE, draft.document.find(loc), message, _HELP)
     if rule.severity == _INFORMS and not rule.escalate and rule.id in quotable:
         for index, entry in enumerate(rule.explains):
             if "source" not in entry.by:
-                message = "it takes these symptoms out of sight for any line that quotes it, whoever prints that"
+                message = "any line that quotes this rule's text hides these symptoms, whichever process prints that line"
                 report.add(Code.QUOTABLE, draft.document.find(["explains", index]), message, _HELP)
 
 
 def _vouching(draft: Draft, rule: Rule) -> Iterator[tuple[Loc, str]]:
-    """Yield every place where the rule names one that takes an alert of it back, and that one's id."""
+    """Yield (place, id) of every reference of the rule to one that withdraws or resolves its alerts."""
     if "source" not in rule.entity.values() and draft.file.clear is not None:
         yield from ((("clear", "rules", index), id_) for index, id_ in enumerate(draft.file.clear.rules))
-    given = draft.file.correlation
-    if given is None:
+    correlation = draft.file.correlation
+    if correlation is None:
         return
     named: Sequence[tuple[str, str, Sequence[str]]] = (
-        ("sooner", "back", given.sooner.back if given.sooner else ()),
-        ("unless", "rules", given.unless.rules if given.unless else ()),
-        ("after", "rules", given.after.rules if given.after else ()),
+        ("sooner", "back", correlation.sooner.back if correlation.sooner else ()),
+        ("unless", "rules", correlation.unless.rules if correlation.unless else ()),
+        ("after", "rules", correlation.after.rules if correlation.after else ()),
     )
     for key, part, ids in named:
         yield from ((("correlation", key, part, index), id_) for index, id_ in enumerate(ids))
 
 
 def _is_of_its_source(id_: str, silent: Rule, pack: Pack) -> bool:
-    """Tell whether a planned stop names nobody, so that it is that of the process in whose log it stands."""
-    correlation = next((each for each in pack.plan.correlations if each.rule.id == silent.id), None)
+    """Return whether `id_` is a planned stop without a name, which is a stop of the process whose log holds the line."""
+    correlation = next((correlation for correlation in pack.plan.correlations if correlation.rule.id == silent.id), None)
     stop = correlation.absence.stop if correlation is not None and correlation.absence is not None else None
     if stop is None or id_ not in stop.rules:
         return False
@@ -63,8 +63,8 @@ def _is_of_its_source(id_: str, silent: Rule, pack: Pack) -> bool:
 
 @remembered
 def _quotable(pack: Pack) -> frozenset[str]:
-    """Return the signatures that may hold without anything that stands at the beginning of a message."""
-    return frozenset(each.rule.id for each in pack.plan.signatures if _holds_quoted(each))
+    """Return the ids of the signatures that can hold without an item that is bound to the beginning of a message."""
+    return frozenset(signature.rule.id for signature in pack.plan.signatures if _holds_quoted(signature))
 
 
 def _holds_quoted(signature: Signature) -> bool:
@@ -82,7 +82,7 @@ def _is_at_beginning(test: Test) -> bool:
 
 
 def _may_hold(condition: Expression, quotable: Mapping[str, bool]) -> bool:
-    """Tell whether a condition may be true though no item holds that is bound to the beginning of a message."""
+    """Return whether a condition can be true while no item holds that is bound to the beginning of a message."""
     match condition:
         case NameExpression(name):
             return quotable.get(name, True)

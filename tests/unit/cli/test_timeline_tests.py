@@ -83,12 +83,12 @@ def test_a_step_that_does_not_hold_is_shown_with_what_came(
 @pytest.mark.parametrize(
     ("old", "new", "place", "message"),
     [
-        ("at 59s: nothing", "after 59s: nothing", "12:7", "this is no step"),
+        ("at 59s: nothing", "after 59s: nothing", "12:7", "this is not a step"),
         ("at 59s: nothing", "at soon: nothing", "12:7", "`soon` is not a duration"),
-        ("at 59s: nothing", "at 20s: nothing", "12:7", "time goes back"),
-        ("INFO opened orders at 7", "[2024-01-01 00:00:00] opened", "9:7", "without its stamp"),
-        ("severity: high}\n      at", "severity high\n      at", "13:7", "what stands after `fires`"),
-        ("  - timeline: |", "  - silent: true\n    timeline: |", "8:5", "a timeline goes without `silent`"),
+        ("at 59s: nothing", "at 20s: nothing", "12:7", "the step is earlier than the one above it"),
+        ("INFO opened orders at 7", "[2024-01-01 00:00:00] opened", "9:7", "no timestamp of its own"),
+        ("severity: high}\n      at", "severity high\n      at", "13:7", "the text after `fires`"),
+        ("  - timeline: |", "  - silent: true\n    timeline: |", "8:5", "a test with `timeline` takes no `silent`"),
     ],
 )
 def test_what_is_no_timeline_is_said_where_it_stands(

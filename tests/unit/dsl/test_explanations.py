@@ -9,11 +9,11 @@ import yaml
 
 from engine.cli.linting import lint
 from engine.dsl.codes import Code
-from engine.dsl.explanations import DATA, Explained, explanation
+from engine.dsl.explanations import DATA, CodeExplanation, explanation
 from engine.errors import UsageError
 
-EXPLAINED = [explanation(code.id) for code in Code]
-SHOWN = [each for each in EXPLAINED if each.wrong]
+EXPLANATIONS = [explanation(code.id) for code in Code]
+SHOWN = [each for each in EXPLANATIONS if each.wrong]
 BASE = """\
 id: example
 title: Something happened
@@ -36,8 +36,8 @@ def found(piece: str, folder: Path) -> set[str]:
 
 
 def test_every_code_says_why() -> None:
-    assert [each.code.id for each in EXPLAINED if len(each.why) < 20] == []
-    assert {*yaml.safe_load(DATA.read_text())} == {each.code.id for each in EXPLAINED}
+    assert [each.code.id for each in EXPLANATIONS if len(each.why) < 20] == []
+    assert {*yaml.safe_load(DATA.read_text())} == {each.code.id for each in EXPLANATIONS}
 
 
 def test_most_codes_show_what_is_wrong() -> None:
@@ -45,7 +45,7 @@ def test_most_codes_show_what_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("each", SHOWN, ids=lambda each: each.code.id)
-def test_the_wrong_piece_has_the_finding_and_the_right_one_has_none(each: Explained, tmp_path: Path) -> None:
+def test_the_wrong_piece_has_the_finding_and_the_right_one_has_none(each: CodeExplanation, tmp_path: Path) -> None:
     assert each.code.id in found(each.wrong, tmp_path)
     assert found(each.right, tmp_path) <= {"TOC601", "TOC602"} - {each.code.id}
 

@@ -40,8 +40,8 @@ def test_an_override_excepts_what_is_known_and_only_that(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("id", "change", "said"),
     [
-        ("many", Override(unless=Literal(True)), "except lines from many, which counts other rules"),
-        ("seen-once", Override(unless=NameExpression("colour")), "look at what seen-once does not capture: colour"),
+        ("many", Override(unless=Literal(True)), "except events from many, which is a correlation"),
+        ("seen-once", Override(unless=NameExpression("colour")), "use names that seen-once does not capture: colour"),
     ],
 )
 def test_an_exception_that_cannot_work_is_told(folder: Path, id: str, change: Override, said: str) -> None:

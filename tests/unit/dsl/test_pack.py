@@ -142,13 +142,13 @@ def test_shipped_rules_are_not_compiled_again(shipped: Path, tmp_path: Path, mon
     own, cache = written(tmp_path / "own", {"own": rule("own", SEEN)}), tmp_path / "cache"
     load_cached([shipped, own], cache)
     read: list[str] = []
-    understood = engine.dsl.pack._understood
+    first_pass = engine.dsl.pack._first_pass
 
     def noting(source: object, terms: object) -> object:
         read.append(source.path.stem)  # type: ignore[attr-defined]
-        return understood(source, terms)  # type: ignore[arg-type]
+        return first_pass(source, terms)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(engine.dsl.pack, "_understood", noting)
+    monkeypatch.setattr(engine.dsl.pack, "_first_pass", noting)
     written(own, {"own": rule("own", SEEN, severity="low")})
     assert load_cached([shipped, own], cache).rules()["own"].severity == "low"
     assert read == ["_terms", "own"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.dsl.settings import LEVELS, PREFIXES, is_setting, known, misplaced
+from engine.dsl.settings import LEVELS, PREFIXES, help_for_unknown, is_setting, settings_by_level
 from tests.servers.settings import CLASSES, as_text, gathered
 
 
@@ -27,7 +27,7 @@ from tests.servers.settings import CLASSES, as_text, gathered
     ],
 )
 def test_a_real_setting_is_in_its_place(name: str, where: str) -> None:
-    assert misplaced(name, where) is None
+    assert help_for_unknown(name, where) is None
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_real_setting_is_in_its_place(name: str, where: str) -> None:
     ],
 )
 def test_another_name_gets_the_nearest_or_its_real_place(name: str, where: str, help: str) -> None:
-    assert misplaced(name, where) == help
+    assert help_for_unknown(name, where) == help
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_another_name_gets_the_nearest_or_its_real_place(name: str, where: str, 
     ],
 )
 def test_what_is_not_kafkas_is_not_judged(name: str, where: str) -> None:
-    assert misplaced(name, where) is None
+    assert help_for_unknown(name, where) is None
 
 
 def test_every_level_that_is_named_is_known() -> None:
     named = {level for levels in LEVELS.values() for level in levels} | {*PREFIXES}
     named |= {of for prefixes in PREFIXES.values() for of in prefixes.values() if of}
-    assert named <= {*known()} == {*CLASSES}
+    assert named <= {*settings_by_level()} == {*CLASSES}
 
 
 def test_settings_of_several_versions_keep_the_first_and_the_last() -> None:
@@ -72,7 +72,9 @@ def test_settings_of_several_versions_keep_the_first_and_the_last() -> None:
 def test_the_data_file_is_as_the_script_writes_it() -> None:
     from engine.dsl.settings import DATA
 
-    assert DATA.read_text("utf-8") == as_text({level: {n: [*v] for n, v in names.items()} for level, names in known().items()})
+    assert DATA.read_text("utf-8") == as_text(
+        {level: {n: [*v] for n, v in names.items()} for level, names in settings_by_level().items()}
+    )
 
 
 def test_a_prefix_opens_a_level_and_not_more() -> None:
