@@ -1,4 +1,7 @@
-"""Secrets: named in tocsin.yml, read when they are needed, never printed. Imports msgspec and errors only."""
+"""Secrets: the configuration holds a reference; the secret is read when it is needed and never printed.
+
+Imports msgspec and errors only.
+"""
 
 from __future__ import annotations
 
@@ -13,28 +16,28 @@ KINDS = ("env", "file")
 
 
 class Secret(Struct, frozen=True):
-    """Where a secret is: the environment variable or the file `name`. Its repr and str show only that."""
+    """A reference to a secret: the environment variable or the file `name`. Its repr and str show the reference only."""
 
     kind: str
     name: str
 
     def __str__(self) -> str:
-        """Return it as it is written in the configuration."""
+        """Return the reference as written in the configuration."""
         return f"{self.kind}:{self.name}"
 
     def reveal(self) -> str:
-        """Return the secret without surrounding blanks. Raises UsageError, which names only the place, when there is none."""
+        """Return the secret without surrounding blanks. Raises UsageError, with the reference only, when there is none."""
         if self.kind == "env":
-            value, what = os.environ.get(self.name, ""), f"the environment variable {self.name} is not set"
+            value, problem = os.environ.get(self.name, ""), f"the environment variable {self.name} is not set"
         else:
-            value, what = _content(self.name)
+            value, problem = _content(self.name)
         if not value.strip():
-            raise UsageError(f"{self}: {what}")
+            raise UsageError(f"{self}: {problem}")
         return value.strip()
 
 
 def parse_secret(text: str) -> Secret:
-    """Return the secret that `env:NAME` or `file:PATH` names. Raises ValueError, which does not repeat `text`."""
+    """Parse `env:NAME` or `file:PATH`. Raises ValueError without `text` in its message, as that may be the secret itself."""
     kind, colon, name = text.partition(":")
     if not colon or kind not in KINDS or not name.strip():
         raise ValueError("a secret is named as env:NAME or file:PATH")

@@ -1,4 +1,4 @@
-"""tocsin.yml: read, checked as a whole, and turned into settings. Every error comes at once, with its place in the file."""
+"""Read tocsin.yml, check it as a whole and turn it into settings. All errors are reported at once, with places in the file."""
 
 from engine.config.receivers import ReceiverSettings, SlackSettings, TerminalSettings, WebhookSettings
 from engine.config.settings import Checks, Settings, SourceSettings, load

@@ -1,4 +1,4 @@
-"""How a cluster of Elasticsearch is reached: what sources and receivers of type elasticsearch have in common in tocsin.yml."""
+"""The connection to an Elasticsearch cluster: the keys that sources and receivers of type elasticsearch share in tocsin.yml."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, model_validator
 
-from engine.config.faults import wrong
+from engine.config.faults import finding_error
 from engine.config.secrets import SecretText, placed
 from engine.dsl.codes import Code
 from engine.dsl.schema import Flag, Strict, Text
 from engine.model.addresses import is_web_address, may_carry_secrets
 from engine.secrets import Secret
 
-_WHO = ({"api_key"}, {"user", "password"}, set[str]())
+_CREDENTIALS = ({"api_key"}, {"user", "password"}, set[str]())
 
 
 def _addresses(value: Any) -> Any:
     urls = [value] if isinstance(value, str) else value
     if not isinstance(urls, list) or not urls or not all(_is_address(url) for url in urls):
         help = "for example: https://es.example:9200, or a list of the addresses of several nodes"
-        raise wrong(Code.BAD_ADDRESS, "must be an http address without a password", help)
+        raise finding_error(Code.BAD_ADDRESS, "must be an http address without a password", help)
     return urls
 
 
@@ -31,7 +31,7 @@ def _is_address(url: Any) -> bool:
 
 
 class ConnectionEntry(Strict):
-    """how a cluster is reached: url, and api_key or user and password"""
+    """a connection to Elasticsearch: url, and api_key or user and password"""
 
     url: Annotated[list[str], BeforeValidator(_addresses)]
     api_key: SecretText | None = None
@@ -42,11 +42,11 @@ class ConnectionEntry(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _says_who_asks(cls, value: Any) -> Any:
-        given = value.keys() & {"api_key", "user", "password"} if isinstance(value, dict) else set()
-        if given not in _WHO:
-            help = "leave all three out where the cluster asks for nothing"
-            raise wrong(Code.RECEIVER_SHAPE, "needs either `api_key`, or `user` and `password`", help)
+    def _has_credentials(cls, value: Any) -> Any:
+        keys = value.keys() & {"api_key", "user", "password"} if isinstance(value, dict) else set()
+        if keys not in _CREDENTIALS:
+            help = "leave all three out if the cluster needs no credentials"
+            raise finding_error(Code.RECEIVER_SHAPE, "needs either `api_key`, or `user` and `password`", help)
         return value
 
     @model_validator(mode="after")
@@ -54,12 +54,12 @@ class ConnectionEntry(Strict):
         open_urls = [url for url in self.url if not may_carry_secrets(url)]
         if open_urls and (self.api_key or self.password) and not self.unprotected:
             help = "write https://..., or add unprotected: true if the network between is your own"
-            raise wrong(Code.BAD_ADDRESS, f"`{open_urls[0]}` is no address for a secret", help)
+            raise finding_error(Code.BAD_ADDRESS, f"`{open_urls[0]}` is not an address that may be sent a secret", help)
         return self
 
 
 def connection_of(entry: ConnectionEntry, folder: Path) -> Mapping[str, Any]:
-    """Return the fields of an ElasticsearchConnection as JSON; files are relative to `folder`."""
+    """Return the fields of an ElasticsearchConnection as JSON; paths of `file:` secrets are relative to `folder`."""
     return {
         "urls": list(entry.url),
         "api_key": _reference(entry.api_key, folder),

@@ -1,4 +1,4 @@
-"""How the structure of tocsin.yml reports what is wrong with a value: findings with codes, carried through pydantic."""
+"""Errors of values in tocsin.yml: findings with diagnostic codes, carried through pydantic."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from pydantic_core import PydanticCustomError
 from engine.dsl.codes import Code
 
 
-def wrong(code: Code, message: str, help: str = "") -> PydanticCustomError:
-    """Return the error that becomes a finding of `code` at the value's place."""
+def finding_error(code: Code, message: str, help: str = "") -> PydanticCustomError:
+    """Return the error that becomes a finding of `code` at the place of the value."""
     return PydanticCustomError(code.id, "{message}", {"message": message, "help": help, "code": code.name})
 
 
-def unavailable(what: str, instead: str) -> PydanticCustomError:
-    """Return the error for something that this version does not have; `what` ends in is or are."""
-    return wrong(Code.NOT_AVAILABLE, f"{what} not available in this version", instead)
+def unavailable_error(subject: str, help: str) -> PydanticCustomError:
+    """Return the error for something that this version does not have; `subject` ends with is or are."""
+    return finding_error(Code.NOT_AVAILABLE, f"{subject} not available in this version", help)
 
 
-def checked(holds: Callable[[str], object], code: Code, what: str, example: str) -> BeforeValidator:
-    """Return a validator that leaves text as it is when `holds` raises nothing over it."""
+def validated_by(parse: Callable[[str], object], code: Code, expected: str, example: str) -> BeforeValidator:
+    """Return a validator that leaves text unchanged, and reports `code` when `parse` raises an error for it.
+
+    `expected` names the valid values with their article, as in "a time zone".
+    """
 
     def check(value: Any) -> Any:
         try:
-            holds(value)
+            parse(value)
         except (ValueError, OSError, TypeError, LookupError):
-            raise wrong(code, f"`{value}` is not {what}", example) from None
+            raise finding_error(code, f"`{value}` is not {expected}", example) from None
         return value
 
     return BeforeValidator(check)

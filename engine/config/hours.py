@@ -1,4 +1,4 @@
-"""The `time_intervals` of tocsin.yml: their structure, and the sets of times that they become. The words are Alertmanager's."""
+"""The `time_intervals` of tocsin.yml: schema and conversion to TimeInterval. Keys and values are those of Alertmanager."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from engine.config.faults import checked, wrong
+from engine.config.faults import finding_error, validated_by
 from engine.dsl.codes import Code
 from engine.dsl.schema import Strict, Text
 from engine.model.routes import TimeInterval, TimeSpan
@@ -31,20 +31,24 @@ _MONTHS = (
 MinuteRange = tuple[int, int]
 
 
-def _range(number: Callable[[str], int], what: str) -> BeforeValidator:
-    """Return a validator of `FIRST:LAST`, or one value for both, of what `number` reads."""
+def _range(parse_number: Callable[[str], int], expected: str) -> BeforeValidator:
+    """Return a validator of `FIRST:LAST`, or one value for both, whose ends `parse_number` reads."""
 
     def parse(value: Any) -> MinuteRange:
         try:
             first, colon, last = value.partition(":")
-            found = number(first.strip()), number((last if colon else first).strip())
+            range_ = parse_number(first.strip()), parse_number((last if colon else first).strip())
         except (ValueError, AttributeError):
-            raise wrong(Code.BAD_HOURS, f"`{value}` is not {what}") from None
-        if found[0] > found[1] and not found[0] > 0 > found[1]:  # 20:-1 is from the 20th to the last
-            raise wrong(Code.BAD_HOURS, f"`{value}` ends before it begins", "write two ranges when one goes past the end")
-        if found[0] < 0 < found[1]:
-            raise wrong(Code.BAD_HOURS, f"`{value}` begins at the end of the month and ends at its start", "write two ranges")
-        return found
+            raise finding_error(Code.BAD_HOURS, f"`{value}` is not {expected}") from None
+        if range_[0] > range_[1] and not range_[0] > 0 > range_[1]:  # 20:-1 is the 20th to the last of the month
+            raise finding_error(
+                Code.BAD_HOURS, f"`{value}` ends before it begins", "write two ranges when one goes past the end"
+            )
+        if range_[0] < 0 < range_[1]:
+            raise finding_error(
+                Code.BAD_HOURS, f"`{value}` begins at the end of the month and ends at its start", "write two ranges"
+            )
+        return range_
 
     return BeforeValidator(parse)
 
@@ -67,11 +71,11 @@ def _month(text: str) -> int:
 
 
 def _minute(value: Any) -> int:
-    """Return the minute of the day of `HH:MM`; 24:00 is its end."""
+    """Return the minute of the day for `HH:MM`; 24:00 is the end of the day."""
     hours, colon, minutes = value.partition(":") if isinstance(value, str) else ("", "", "")
     digits = colon and len(hours) == len(minutes) == 2 and (hours + minutes).isascii() and (hours + minutes).isdecimal()
     if not digits or int(minutes) > 59 or int(hours) * 60 + int(minutes) > 1440:
-        raise wrong(
+        raise finding_error(
             Code.BAD_HOURS, f"`{value}` is not a time of the day", 'for example: "09:30", in quotes; the end is "24:00"'
         )
     return int(hours) * 60 + int(minutes)
@@ -82,7 +86,7 @@ Weekdays = Annotated[MinuteRange, _range(_weekday, "a day of the week, or two as
 Days = Annotated[MinuteRange, _range(_day, "a day of the month, or two as in 1:5 or -3:-1")]
 Months = Annotated[MinuteRange, _range(_month, "a month, or two as in january:march or 1:3")]
 Years = Annotated[MinuteRange, _range(int, "a year, or two as in 2026:2027")]
-Zone = Annotated[str, checked(ZoneInfo, Code.BAD_TIMEZONE, "a time zone", "for example: Asia/Seoul, Europe/Berlin, UTC")]
+Zone = Annotated[str, validated_by(ZoneInfo, Code.BAD_TIMEZONE, "a time zone", "for example: Asia/Seoul, Europe/Berlin, UTC")]
 
 
 class TimesEntry(Strict):
@@ -94,12 +98,14 @@ class TimesEntry(Strict):
     @model_validator(mode="after")
     def _ends_later(self) -> TimesEntry:
         if self.end_time <= self.start_time:
-            raise wrong(Code.BAD_HOURS, "ends before it begins", "a night is two parts: 22:00 to 24:00 and 00:00 to 06:00")
+            raise finding_error(
+                Code.BAD_HOURS, "ends before it begins", "a night is two parts: 22:00 to 24:00 and 00:00 to 06:00"
+            )
         return self
 
 
 class SpanEntry(Strict):
-    """times, weekdays, days_of_month, months and years that must all hold"""
+    """a span of times, weekdays, days_of_month, months and years, all of which must hold"""
 
     times: list[TimesEntry] = Field(default=[])
     weekdays: list[Weekdays] = Field(default=[])
@@ -117,7 +123,7 @@ class IntervalEntry(Strict):
 
 
 def interval_of(entry: IntervalEntry) -> TimeInterval:
-    """Return the set of times that `entry` describes."""
+    """Return the time interval of `entry`."""
     return TimeInterval(entry.name, tuple(_span(span) for span in entry.time_intervals))
 
 

@@ -1,4 +1,4 @@
-"""`overrides` of a configuration: what is different about shipped rules, its exceptions compiled as rules are."""
+"""The `overrides` section of tocsin.yml: changes to shipped rules, whose exceptions are compiled like detections."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from engine.model.expressions import Expression
 
 
 def override(rule: str, entry: OverrideEntry, document: RuleDocument, report: Report) -> Override:
-    """Return the override of `rule`; what is wrong with its exceptions goes to `report`."""
+    """Return the override of `rule`; errors in its exceptions go to `report`."""
     node = document.find(["overrides", rule])
-    known = node.get("except") if isinstance(node, MapNode) else None
-    excepted = exceptions(known, report) if known is not None else None
+    exceptions_node = node.get("except") if isinstance(node, MapNode) else None
+    item = exceptions(exceptions_node, report) if exceptions_node is not None else None
     unless = _unless(node.get("unless"), report) if isinstance(node, MapNode) else None
-    return Override(entry.disabled, entry.severity or "", entry.labels, excepted, unless)
+    return Override(entry.disabled, entry.severity or "", entry.labels, item, unless)
 
 
 def _unless(node: object, report: Report) -> Expression | None:

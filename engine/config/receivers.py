@@ -1,4 +1,4 @@
-"""The receivers of tocsin.yml: their structure, and the settings it becomes."""
+"""The `receivers` of tocsin.yml: schema and conversion to settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from pydantic import model_validator
 
-from engine.config.faults import unavailable, wrong
+from engine.config.faults import finding_error, unavailable_error
 from engine.config.secrets import Address, ProtectedAddress, SecretText, placed
 from engine.dsl.codes import Code
 from engine.dsl.report import did_you_mean
@@ -21,13 +21,13 @@ SLACK_API = "https://slack.com/api/"
 
 
 class TerminalSettings(Struct, frozen=True):
-    """A receiver that prints."""
+    """A receiver that prints to the terminal."""
 
     name: str
 
 
 class SlackSettings(Struct, frozen=True):
-    """A Slack channel: by `token` (then with `channel`) or by `webhook_url`, which has its channel in itself."""
+    """A Slack channel, reached by `token` and `channel`, or by `webhook_url`, which determines the channel."""
 
     name: str
     channel: str
@@ -37,7 +37,7 @@ class SlackSettings(Struct, frozen=True):
 
 
 class WebhookSettings(Struct, frozen=True):
-    """An address that JSON is posted to; `url` is text, or a secret when it is one itself."""
+    """An address that JSON is posted to; `url` is text, or a Secret when the address itself is secret."""
 
     name: str
     url: str | Secret
@@ -48,11 +48,11 @@ ReceiverSettings = TerminalSettings | SlackSettings | WebhookSettings
 
 
 class TerminalEntry(Strict):
-    """what the terminal receiver can be told (nothing yet)"""
+    """a terminal receiver, which has no keys"""
 
 
 class SlackEntry(Strict):
-    """what a slack receiver needs: channel and token, or webhook_url"""
+    """a slack receiver: channel and token, or webhook_url"""
 
     channel: Text | None = None
     token: SecretText | None = None
@@ -62,14 +62,16 @@ class SlackEntry(Strict):
     @model_validator(mode="before")
     @classmethod
     def _is_one_of_two(cls, value: Any) -> Any:
-        given = {"channel", "token", "webhook_url"} & value.keys() if isinstance(value, dict) else {"webhook_url"}
-        if given not in ({"channel", "token"}, {"webhook_url"}):
-            raise wrong(Code.RECEIVER_SHAPE, "needs either `channel` and `token`, or `webhook_url`", "docs/notifications.md")
+        keys = {"channel", "token", "webhook_url"} & value.keys() if isinstance(value, dict) else {"webhook_url"}
+        if keys not in ({"channel", "token"}, {"webhook_url"}):
+            raise finding_error(
+                Code.RECEIVER_SHAPE, "needs either `channel` and `token`, or `webhook_url`", "docs/notifications.md"
+            )
         return value
 
 
 class WebhookEntry(Strict):
-    """what a webhook receiver needs: url"""
+    """a webhook receiver: url, and token if needed"""
 
     url: Address
     token: SecretText | None = None
@@ -90,18 +92,20 @@ class ReceiverEntry(Strict):
         if not isinstance(value, dict):
             return value
         if coming := [key for key in COMING_RECEIVERS if key in value]:
-            raise unavailable(f"receivers of type {coming[0]} are", f"use one of: {', '.join(RECEIVER_TYPES)}")
-        known = [key for key in RECEIVER_TYPES if key in value]
+            raise unavailable_error(f"receivers of type {coming[0]} are", f"use one of: {', '.join(RECEIVER_TYPES)}")
+        types = [key for key in RECEIVER_TYPES if key in value]
         others = sorted(value.keys() - {"name", "fallback", *RECEIVER_TYPES})
-        if not known and others:
-            raise wrong(Code.NOT_ONE_OF, f"`{others[0]}` is no type of receiver", did_you_mean(others[0], RECEIVER_TYPES))
-        if len(known) != 1:
-            raise wrong(Code.RECEIVER_SHAPE, "needs exactly one type", f"one of: {', '.join(RECEIVER_TYPES)}")
+        if not types and others:
+            raise finding_error(
+                Code.NOT_ONE_OF, f"`{others[0]}` is not a type of receiver", did_you_mean(others[0], RECEIVER_TYPES)
+            )
+        if len(types) != 1:
+            raise finding_error(Code.RECEIVER_SHAPE, "needs exactly one type", f"one of: {', '.join(RECEIVER_TYPES)}")
         return value
 
 
 def receiver_settings(entry: ReceiverEntry, folder: Path) -> ReceiverSettings:
-    """Return what an entry says; files of secrets are relative to `folder`."""
+    """Return the settings of a receiver; paths of `file:` secrets are relative to `folder`."""
     if entry.slack is not None:
         slack = entry.slack
         secrets = (placed(slack.token, folder), placed(slack.webhook_url, folder))

@@ -1,4 +1,4 @@
-"""The `redact` section of tocsin.yml: what is taken out of texts beside secrets."""
+"""The `redact` section of tocsin.yml: what is masked in log text besides secrets."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Annotated
 import re2
 from pydantic import Field
 
-from engine.config.faults import checked
+from engine.config.faults import validated_by
 from engine.dsl.codes import Code
 from engine.dsl.schema import Flag, Strict
 from engine.model.redaction import Redaction
 
 
-def _finds_something(pattern: str) -> None:
-    """Raise ValueError unless `pattern` is an expression of RE2 that needs something to be found."""
+def _check_pattern(pattern: str) -> None:
+    """Raise ValueError unless `pattern` is an RE2 expression that does not match the empty text."""
     options = re2.Options()
     options.log_errors = False
     try:
         compiled = re2.compile(pattern, options)
-    except re2.error as wrong:
-        raise ValueError from wrong
+    except re2.error as error:
+        raise ValueError from error
     if compiled.search("") is not None:
         raise ValueError
 
 
 Hidden = Annotated[
     str,
-    checked(
-        _finds_something,
+    validated_by(
+        _check_pattern,
         Code.BAD_REDACTION,
-        "an expression of RE2 that finds something",
-        "for example: EMP-[0-9]{6}, or customer=([^ ,]+) to hide what is in the group; RE2 has no look-around",
+        "an RE2 expression that matches at least one character",
+        "for example: EMP-[0-9]{6}, or customer=([^ ,]+) to hide the text of the group; RE2 has no look-around",
     ),
 ]
 
 
 class RedactEntry(Strict):
-    """what is hidden beside secrets: email, phone, patterns"""
+    """the redaction besides secrets: email, phone, patterns"""
 
     email: Flag = True
     phone: Flag = False
@@ -45,5 +45,5 @@ class RedactEntry(Strict):
 
 
 def redaction_of(entry: RedactEntry) -> Redaction:
-    """Return what the section stands for."""
+    """Return the redaction of the section."""
     return Redaction(entry.email, entry.phone, tuple(entry.patterns))

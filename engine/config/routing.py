@@ -1,4 +1,4 @@
-"""The route tree of tocsin.yml: its structure, and the routes it becomes."""
+"""The `route` of tocsin.yml: schema and conversion to the route tree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from engine.config.faults import wrong
+from engine.config.faults import finding_error
 from engine.dsl.codes import Code
 from engine.dsl.document import Loc
 from engine.dsl.schema import Duration, Flag, Strict, Text
@@ -19,14 +19,14 @@ def _matcher(value: Any) -> Any:
     try:
         return parse_matcher(value if isinstance(value, str) else "")
     except MatcherError as error:
-        raise wrong(Code.BAD_MATCHER, str(error), "operators: = != =~ !~") from None
+        raise finding_error(Code.BAD_MATCHER, str(error), "operators: = != =~ !~") from None
 
 
 MatcherText = Annotated[Any, BeforeValidator(_matcher)]
 
 
 class RouteEntry(Strict):
-    """a route: who is told of what, and when"""
+    """a route: matchers, timings and a receiver"""
 
     receiver: Text | None = None
     matchers: list[MatcherText] = Field(default=[])
@@ -43,7 +43,9 @@ class RouteEntry(Strict):
     def _groups_nothing(cls, value: Any) -> Any:
         if isinstance(value, dict) and "group_by" in value:
             sentence = "`group_by` is not part of a route: alerts with one root are one incident, and an incident is the group"
-            raise wrong(Code.NOT_AVAILABLE, sentence, "leave the key out; `explains` in a rule says what belongs together")
+            raise finding_error(
+                Code.NOT_AVAILABLE, sentence, "leave the key out; `explains` in a rule says what belongs together"
+            )
         return value
 
 
@@ -51,7 +53,7 @@ _OF_BRANCHES = ("matchers", "continue", "mute_time_intervals", "active_time_inte
 
 
 class RootEntry(RouteEntry):
-    """the route: who is told of everything that no branch takes"""
+    """the route: the receiver of every incident that no branch takes"""
 
     receiver: Text
 
@@ -59,24 +61,26 @@ class RootEntry(RouteEntry):
     @classmethod
     def _takes_everything(cls, value: Any) -> Any:
         if isinstance(value, dict) and (own := [key for key in _OF_BRANCHES if key in value]):
-            raise wrong(Code.ROUTE_SHAPE, f"takes everything, so it has no `{own[0]}`", "put it into one of its `routes`")
+            raise finding_error(
+                Code.ROUTE_SHAPE, f"takes everything, so it has no `{own[0]}`", "put it into one of its `routes`"
+            )
         return value
 
 
-def named_receivers(entry: RouteEntry, loc: Loc = ("route",)) -> Iterator[tuple[Loc, str]]:
-    """Yield every receiver that the tree names, with its place."""
+def receiver_references(entry: RouteEntry, loc: Loc = ("route",)) -> Iterator[tuple[Loc, str]]:
+    """Yield (place, name) of every receiver in the tree."""
     if entry.receiver is not None:
         yield (*loc, "receiver"), entry.receiver
     for index, branch in enumerate(entry.routes):
-        yield from named_receivers(branch, (*loc, "routes", index))
+        yield from receiver_references(branch, (*loc, "routes", index))
 
 
-def named_intervals(entry: RouteEntry, loc: Loc = ("route",)) -> Iterator[tuple[Loc, str]]:
-    """Yield every time interval that the tree names, with its place."""
+def interval_references(entry: RouteEntry, loc: Loc = ("route",)) -> Iterator[tuple[Loc, str]]:
+    """Yield (place, name) of every time interval in the tree."""
     for key in ("mute_time_intervals", "active_time_intervals"):
         yield from (((*loc, key, index), name) for index, name in enumerate(getattr(entry, key)))
     for index, branch in enumerate(entry.routes):
-        yield from named_intervals(branch, (*loc, "routes", index))
+        yield from interval_references(branch, (*loc, "routes", index))
 
 
 def route_tree(
@@ -85,8 +89,10 @@ def route_tree(
     intervals: Mapping[str, TimeInterval],
     above: Timings = Timings(),  # noqa: B008 - frozen
 ) -> Route:
-    """Return the tree of `entry`; a receiver and timings that a branch leaves out are those of the route above it, time
-    intervals are not (as in Alertmanager)."""
+    """Return the route tree of `entry`.
+
+    A branch inherits receiver and timings from the route above it, but not its time intervals, as in Alertmanager.
+    """
     own = entry.receiver or receiver
     timings = Timings(
         above.group_wait_s if entry.group_wait is None else entry.group_wait,

@@ -1,4 +1,4 @@
-"""The structure of tocsin.yml, as pydantic models over text. What this version does not have is said by name."""
+"""The schema of tocsin.yml, as pydantic models over text. Features that this version does not have are reported by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from engine.config.faults import checked, unavailable, wrong
+from engine.config.faults import finding_error, unavailable_error, validated_by
 from engine.config.hours import IntervalEntry
 from engine.config.kibana import KibanaEntry
 from engine.config.receivers import ReceiverEntry
@@ -28,7 +28,7 @@ COMING_SOURCES = ("elasticsearch", "docker")
 COMING_SECTIONS = ("heartbeat",)
 
 
-def _start(value: str) -> None:
+def _check_start(value: str) -> None:
     if value in ("earliest", "latest"):
         return
     try:
@@ -38,39 +38,47 @@ def _start(value: str) -> None:
             raise
 
 
-def _voice(value: str) -> None:
+def _check_speaker(value: str) -> None:
     if re.fullmatch(r"[a-z][a-z0-9-]*(?: \S+)?", value) is None:
         raise ValueError(value)
 
 
-def _topic(value: str) -> None:
+def _check_topic(value: str) -> None:
     if re.fullmatch(r"[A-Za-z0-9._-]{1,249}", value) is None:  # Apache Kafka, Topic.LEGAL_CHARS
         raise ValueError(value)
 
 
 Start = Annotated[
     str,
-    checked(
-        _start, Code.BAD_START, "a start", "write earliest, latest, a duration back from now (1h), or 2022-10-05T17:00:00Z"
+    validated_by(
+        _check_start,
+        Code.BAD_START,
+        "a start",
+        "write earliest, latest, a duration back from now (1h), or 2022-10-05T17:00:00Z",
     ),
 ]
 Topic = Annotated[
-    str, checked(_topic, Code.BAD_OPTION, "the name of a topic", "letters, digits, `.`, `_` and `-`; patterns are not taken")
+    str,
+    validated_by(
+        _check_topic, Code.BAD_OPTION, "the name of a topic", "letters, digits, `.`, `_` and `-`; patterns are not taken"
+    ),
 ]
-Timezone = Annotated[str, checked(ZoneInfo, Code.BAD_TIMEZONE, "a time zone", "for example: Asia/Seoul, Europe/Berlin, UTC")]
+Timezone = Annotated[
+    str, validated_by(ZoneInfo, Code.BAD_TIMEZONE, "a time zone", "for example: Asia/Seoul, Europe/Berlin, UTC")
+]
 
 
-def _moment(value: str) -> None:
+def _check_time(value: str) -> None:
     datetime.fromisoformat(value)
 
 
 Moment = Annotated[
-    str, checked(_moment, Code.BAD_START, "a day or a time", "write for example 1990-01-01 or 2022-10-05T17:00:00Z")
+    str, validated_by(_check_time, Code.BAD_START, "a day or a time", "write for example 1990-01-01 or 2022-10-05T17:00:00Z")
 ]
 
 
 class StampsEntry(Strict):
-    """which stamps of a source are times (engine/parse/stamps); what is left out is as it is there"""
+    """the bounds of plausible timestamps of a source; defaults are those of engine/parse/stamps"""
 
     earliest: Moment | None = None
     ahead: Duration | None = None
@@ -78,10 +86,10 @@ class StampsEntry(Strict):
 
 Voice = Annotated[
     str,
-    checked(
-        _voice,
+    validated_by(
+        _check_speaker,
         Code.BAD_LABEL,
-        "somebody to speak for",
+        "a process to speak for",
         "write a component (broker), one of its members (broker 1), or an empty list",
     ),
 ]
@@ -114,15 +122,15 @@ class KafkaEntry(Strict):
 
 
 def _known_type(value: Any) -> Any:
-    type_ = _type(value)
+    type_ = _type_of(value)
     if type_ in COMING_SOURCES:
-        raise unavailable(f"sources of type {type_} are", "write the logs to files and use `type: files`")
+        raise unavailable_error(f"sources of type {type_} are", "write the logs to files and use `type: files`")
     if type_ not in SOURCE_TYPES:
-        raise wrong(Code.NOT_ONE_OF, f"`{type_}` is no type of source", did_you_mean(str(type_), SOURCE_TYPES))
+        raise finding_error(Code.NOT_ONE_OF, f"`{type_}` is not a type of source", did_you_mean(str(type_), SOURCE_TYPES))
     return value
 
 
-def _type(value: Any) -> Any:
+def _type_of(value: Any) -> Any:
     if isinstance(value, FilesEntry | KafkaEntry):
         return value.type
     return value.get("type", "files") if isinstance(value, dict) else "files"
@@ -130,13 +138,13 @@ def _type(value: Any) -> Any:
 
 SourceEntry = Annotated[
     Annotated[FilesEntry, Tag(f"{TAG}files")] | Annotated[KafkaEntry, Tag(f"{TAG}kafka")],
-    Discriminator(lambda value: f"{TAG}{_type(value)}"),
+    Discriminator(lambda value: f"{TAG}{_type_of(value)}"),
     BeforeValidator(_known_type),
 ]
 
 
 class ClusterEntry(Strict):
-    """a cluster: who must be heard from, and what fixes say of it"""
+    """a cluster: the brokers that are expected to print, and values for fixes"""
 
     brokers: list[Count] = Field(default=[])
     bootstrap: str = ""
@@ -144,7 +152,7 @@ class ClusterEntry(Strict):
 
 
 class OverrideEntry(Strict):
-    """what is different about a shipped rule"""
+    """an override of a shipped rule"""
 
     disabled: Flag = False
     severity: Severity | None = None
@@ -154,7 +162,7 @@ class OverrideEntry(Strict):
 
 
 class SparkEntry(Strict):
-    """what Spark may use"""
+    """the resources of Spark"""
 
     cores: Count = 2
     partitions: Count = 1
@@ -187,5 +195,5 @@ class ConfigFile(Strict):
     def _sections_are_available(cls, value: Any) -> Any:
         coming = [key for key in COMING_SECTIONS if isinstance(value, dict) and key in value]
         if coming:
-            raise unavailable(f"{', '.join(f'`{key}`' for key in coming)} is", "leave the section out")
+            raise unavailable_error(f"{', '.join(f'`{key}`' for key in coming)} is", "leave the section out")
         return value

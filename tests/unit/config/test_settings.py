@@ -142,8 +142,11 @@ def test_a_receiver_may_name_who_is_told_when_it_refuses(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("receivers", "sentence"),
     [
-        ("[{name: a, fallback: b, terminal: {}}, {name: b, fallback: a, terminal: {}}]", "comes back to it: a -> b -> a"),
-        ("[{name: a, fallback: a, terminal: {}}]", "comes back to it: a -> a"),
+        (
+            "[{name: a, fallback: b, terminal: {}}, {name: b, fallback: a, terminal: {}}]",
+            "these fallbacks form a circle: a -> b -> a",
+        ),
+        ("[{name: a, fallback: a, terminal: {}}]", "these fallbacks form a circle: a -> a"),
         ("[{name: a, fallback: b, terminal: {}}]", "there is no receiver `b`"),
     ],
 )
@@ -218,13 +221,13 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
     ("text", "finding"),
     [
         (LEAST + "receivers:\n  - {name: ops, email: {to: x}}\n", "receivers of type email are not available"),
-        (LEAST + "receivers:\n  - {name: ops, slak: {}}\n", "`slak` is no type of receiver"),
+        (LEAST + "receivers:\n  - {name: ops, slak: {}}\n", "`slak` is not a type of receiver"),
         (LEAST + "receivers:\n  - {name: ops}\n", "needs exactly one type"),
         (LEAST + "receivers:\n  - {name: ops, slack: {channel: x}}\n", "needs either `channel` and `token`, or `webhook_url`"),
         (LEAST + "receivers:\n  - {name: ops, slack: {channel: x, token: xoxb-1}}\n", "must not hold the secret itself"),
         (
             LEAST + "receivers:\n  - {name: ops, slack: {channel: x, token: env:T, base_url: http://far.example/api/}}\n",
-            "`http://far.example/api/` is no address for a secret",
+            "`http://far.example/api/` is not an address that may be sent a secret",
         ),
         (LEAST + "receivers:\n  - {name: ops, webhook: {url: ftp://x}}\n", "must be an http address without a password"),
         (LEAST + "receivers:\n  - {name: ops, webhook: {url: 'http://'}}\n", "must be an http address without a password"),
@@ -277,7 +280,7 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
         ("sources:\n  - {type: files, paths: [a], labels: {x: '{path:(}'}}\n", "'(' is not a regular expression"),
         ("sources:\n  - {type: files, paths: [a], labels: {x: '{path:a'}}\n", "'{path:a' has no closing brace"),
         ("sources:\n  - {type: files, paths: [a], labels: {cluster: '{path:a}'}}\n", "a source belongs to one cluster"),
-        ("sources:\n  - {type: file, paths: [a]}\n", "`file` is no type of source"),
+        ("sources:\n  - {type: file, paths: [a]}\n", "`file` is not a type of source"),
         (KAFKA.replace("{key:", "{kee:"), "`{kee}` is no part of a record"),
         (KAFKA.replace("env:KAFKA_PASSWORD", "hunter2"), "`sasl.password` is a secret"),
         (KAFKA.replace("session.timeout.ms", "isolation.level"), "`isolation.level` cannot be set here"),
@@ -378,5 +381,5 @@ def test_a_source_bears_for_whom_it_may_speak(tmp_path: Path) -> None:
 
 def test_whom_nobody_could_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tocsin.yml").write_text("sources:\n  - {type: files, paths: [a], may_speak_for: ['Broker, 1']}\n")
-    with pytest.raises(ConfigError, match="not somebody to speak for"):
+    with pytest.raises(ConfigError, match="not a process to speak for"):
         load(tmp_path / "tocsin.yml")
