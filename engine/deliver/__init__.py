@@ -1,4 +1,4 @@
-"""The notifier: fills the outbox from the store on its own clock, and sends. No network call happens inside a batch."""
+"""The notifier: fills the outbox from the store, on its own clock, and sends. No batch of the job makes a network call."""
 
 from engine.deliver.dispatch import DeliveryNotice
 from engine.deliver.in_flight import on_a_thread

@@ -1,22 +1,22 @@
-"""When to look at something again: times by key, and which keys are due."""
+"""A schedule: one time for each key, and the keys that are due."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from heapq import heapify, heappop, heappush
 
-_SPARE = 64  # replaced times that are kept whatever there is
+_SPARE = 64  # replaced times that may stay in the heap in any case
 
 
 class Agenda:
-    """One time for each key. What is asked for costs no more than what is due."""
+    """One time for each key. The cost of `due` grows with the number of due keys, not of all keys."""
 
     def __init__(self) -> None:
         self._times: dict[str, datetime] = {}
         self._heap: list[tuple[datetime, str]] = []
 
     def put(self, key: str, at: datetime | None) -> None:
-        """Let `key` be due at `at`, whatever it was before; None: never."""
+        """Schedule `key` for `at` instead of any earlier time; None: never."""
         if at is None:
             self._times.pop(key, None)
         elif self._times.get(key) != at:
@@ -25,7 +25,7 @@ class Agenda:
             self._shrink()
 
     def due(self, now: datetime) -> list[str]:
-        """Return the keys that are due, the earliest first, and forget them."""
+        """Remove and return the keys that are due, the earliest first."""
         keys = []
         while self._heap and self._heap[0][0] <= now:
             at, key = heappop(self._heap)

@@ -1,7 +1,7 @@
-"""The outbox in memory: every entry, and what each receiver knows, written through to the store.
+"""The outbox in memory: every entry and the notification log of each receiver, written through to the store.
 
-How an attempt went is known here only, so it is taken up in memory first and kept until the store has it. A process that ends
-before that leaves the entry as `sending`, and the next one takes it up as unsure.
+The outcome of an attempt exists only here, so it is recorded in memory first and kept until the store has it. A process that
+ends before that leaves the entry as `sending`, and the next process resumes it as unsure.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from engine.deliver.planning import WAITING
-from engine.deliver.resuming import entry_moved, resumed, told_moved
+from engine.deliver.resuming import entry_moved, log_moved, resumed
 from engine.errors import StoreError
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Settlement
 from engine.store import Outbox
 from engine.store.outbox import Pair
 
-_AT_ONCE = 500  # entries of one transaction, which the job has to wait for
+_AT_ONCE = 500  # entries in one transaction, for which the job has to wait
 
 
 class Book:
-    """Entries and knowledge by receiver and incident. Used by one thread.
+    """Entries and notification logs by receiver and incident. Used by one thread.
 
-    `waiting`: the entries that are to be sent; `held`: by receiver, those that a digest is to tell of.
+    `waiting`: the entries to be sent; `sending`: those in flight; `held`: by receiver, those that wait for a digest; `ahead`:
+    how far the latest time in the store is after `now`.
 
     Args:
-        now: the time at which what an earlier process left is taken up (see resuming.py).
+        now: the current time, to resume the entries of an earlier process (see resuming.py).
     """
 
     def __init__(self, outbox: Outbox, now: datetime) -> None:
@@ -35,83 +36,83 @@ class Book:
         self.sending: dict[Pair, Delivery] = {}
         self.held: defaultdict[str, dict[Pair, Delivery]] = defaultdict(dict)
         self._entries: dict[Pair, Delivery] = {}
-        self._told: dict[Pair, NotificationLog] = {}
-        self._receivers: defaultdict[str, set[str]] = defaultdict(set)  # of an incident: who was told of it
-        self._unwritten: list[Settlement] = []
+        self._logs: dict[Pair, NotificationLog] = {}
+        self._notified: defaultdict[str, set[str]] = defaultdict(set)  # incident -> receivers
+        self._pending: list[Settlement] = []
         self.ahead = timedelta(0)
-        entries, told = outbox.entries(), outbox.told()
-        times = [*(each.known_at for each in entries.values()), *(each.at for each in told.values())]
+        entries, logs = outbox.entries(), outbox.told()
+        times = [*(entry.known_at for entry in entries.values()), *(log.at for log in logs.values())]
         self.ahead = max([timedelta(0), *(at - now for at in times)])
         for entry in entries.values():
-            self._enter(resumed(entry, now))
-        for pair, each in told.items():
-            self._learn(pair, each if each.at <= now else told_moved(each, now - each.at))
+            self._put_entry(resumed(entry, now))
+        for pair, log in logs.items():
+            self._put_log(pair, log if log.at <= now else log_moved(log, now - log.at))
 
     @property
-    def unwritten(self) -> bool:
-        """Whether outcomes wait for the store."""
-        return bool(self._unwritten)
+    def has_pending(self) -> bool:
+        """Whether there are outcomes that the store does not have yet."""
+        return bool(self._pending)
 
     @property
     def backlog(self) -> int:
-        """How many entries wait to be sent, or to be known as sent."""
+        """The number of entries that wait or are in flight."""
         return len(self.waiting) + len(self.sending)
 
     def entry(self, pair: Pair) -> Delivery | None:
-        """Return the entry of a receiver and an incident, None when there is none."""
+        """Return the entry of a receiver and an incident; None when there is none."""
         return self._entries.get(pair)
 
-    def told(self, pair: Pair) -> NotificationLog | None:
-        """Return what a receiver knows of an incident, None when it was never told."""
-        return self._told.get(pair)
+    def log(self, pair: Pair) -> NotificationLog | None:
+        """Return the last notification of an incident to a receiver; None when there was none."""
+        return self._logs.get(pair)
 
-    def informed(self, incidents: Iterable[str]) -> set[str]:
-        """Return the receivers that were told of one of these incidents."""
-        return {name for id_ in incidents if id_ in self._receivers for name in self._receivers[id_]}
+    def notified_receivers(self, incidents: Iterable[str]) -> set[str]:
+        """Return the receivers that were notified of one of these incidents."""
+        return {name for id_ in incidents if id_ in self._notified for name in self._notified[id_]}
 
     def change(self, put: Sequence[Delivery], drop: Collection[Delivery] = ()) -> None:
-        """Store entries and take others out. Raises StoreError; what is not in the store then is not in memory."""
+        """Store the entries `put` and delete `drop`. Raises StoreError; memory then has no entry that the store has not."""
         self.flush()
-        for at in range(0, len(put), _AT_ONCE):
-            part = put[at : at + _AT_ONCE]
-            self._outbox.change(part)
-            for entry in part:
-                self._enter(entry)
+        for start in range(0, len(put), _AT_ONCE):
+            entries = put[start : start + _AT_ONCE]
+            self._outbox.change(entries)
+            for entry in entries:
+                self._put_entry(entry)
         if drop:
             self._outbox.change((), drop)
             for entry in drop:
                 self._remove((entry.receiver, entry.incident))
 
     def settle(self, settlements: Iterable[Settlement]) -> None:
-        """Take up how attempts went: in memory in any case, and in the store now or with the next `flush`. Never raises."""
+        """Record outcomes of attempts: in memory now, in the store now or with the next `flush`. Never raises."""
         for settlement in settlements:
             pair = (settlement.entry.receiver, settlement.entry.incident)
-            self._enter(settlement.entry)
+            self._put_entry(settlement.entry)
             if settlement.told is not None:
-                self._learn(pair, settlement.told)
-            self._unwritten.append(settlement)
+                self._put_log(pair, settlement.told)
+            self._pending.append(settlement)
         try:
             self.flush()
         except StoreError:
-            return  # the next flush says so
+            return  # the next flush raises it
 
     def flush(self) -> None:
-        """Write the outcomes that the store does not have yet, all of them or none. Raises StoreError."""
-        if self._unwritten:
-            self._outbox.settle(self._unwritten)
-            self._unwritten.clear()
+        """Write the outcomes that the store does not have yet, all or none of them. Raises StoreError."""
+        if self._pending:
+            self._outbox.settle(self._pending)
+            self._pending.clear()
 
     def move(self, by: timedelta) -> None:
-        """Move every time in memory: the clock was put right `by` so much, and waits are not to be longer or shorter for it."""
+        """Shift every time in memory by `by`, after the clock was corrected by that much, so that waits keep their length."""
         for entry in list(self._entries.values()):
-            self._enter(entry_moved(entry, by))
-        self._told = {pair: told_moved(each, by) for pair, each in self._told.items()}
+            self._put_entry(entry_moved(entry, by))
+        self._logs = {pair: log_moved(log, by) for pair, log in self._logs.items()}
 
-    def _learn(self, pair: Pair, told: NotificationLog) -> None:
-        self._told[pair] = told
-        self._receivers[pair[1]].add(pair[0])
+    def _put_log(self, pair: Pair, log: NotificationLog) -> None:
+        self._logs[pair] = log
+        self._notified[pair[1]].add(pair[0])
 
-    def _enter(self, entry: Delivery) -> None:
+    def _put_entry(self, entry: Delivery) -> None:
         pair = (entry.receiver, entry.incident)
         self._remove(pair)
         self._entries[pair] = entry
@@ -129,7 +130,7 @@ class Book:
 
 
 def is_held(entry: Delivery) -> bool:
-    """Say whether a digest is still to tell of `entry`."""
+    """Return whether `entry` waits for a digest."""
     return entry.state is DeliveryState.FOLDED or (entry.state is DeliveryState.BACKFILL and entry.attempt_at is None)
 
 

@@ -1,4 +1,4 @@
-"""Sends what is due: the most severe first, one at a time for a rate limit key, floods in a digest; takes up the outcome."""
+"""Send due entries: the most severe first, one at a time for each rate limit key, floods in a digest; record the outcome."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from engine.deliver.receipts import delivered, expired, settled
 from engine.deliver.resuming import is_expired
 from engine.model.notifications import Delivery, DeliveryState, Notification, Receipt, Settlement
 from engine.ports import Receiver
-from engine.route import Candidate, is_minor, knows, overflow, urgency
+from engine.route import Candidate, is_minor, notification_log, overflow, urgency
 from engine.route.floods import SINGLES_S
 
 
 class DeliveryNotice(Struct, frozen=True):
-    """An attempt that is over: what was sent to whom, and how it went."""
+    """A finished attempt: the entry after it, and the receipt."""
 
     entry: Delivery
     receipt: Receipt
 
 
 class Dispatch:
-    """Sends for one notifier; on its thread but for the attempts themselves, which may be on others.
+    """Sends the entries of one notifier. Runs on its thread; only the attempts themselves may run on others.
 
     Args:
-        on_notice: called after each attempt is taken up.
+        on_notice: called after the outcome of an attempt is recorded.
     """
 
     def __init__(
@@ -44,16 +44,16 @@ class Dispatch:
         receivers: Mapping[str, Receiver],
         clock: SteadyClock,
         pace: Pace,
-        flights: InFlightSet,
+        in_flight: InFlightSet,
         on_notice: Callable[[DeliveryNotice], None],
     ) -> None:
         self._book, self._receivers, self._clock = book, receivers, clock
-        self._pace, self.flights = pace, flights
+        self._pace, self.in_flight = pace, in_flight
         self._on_notice = on_notice
-        self._singles: defaultdict[str, deque[datetime]] = defaultdict(deque)  # when minor incidents were sent by themselves
+        self._singles: defaultdict[str, deque[datetime]] = defaultdict(deque)  # times of minor incidents' own messages
 
     def send(self, planner: Planner) -> int:
-        """Begin every attempt that can be begun now; return how many were told meanwhile. Raises StoreError."""
+        """Start every attempt that can start now; return the number of deliveries meanwhile. Raises StoreError."""
         self._fold(planner)
         rate_limit_keys: defaultdict[str, list[Candidate]] = defaultdict(list)
         for candidate in self._due(planner):
@@ -64,61 +64,65 @@ class Dispatch:
                 if self._is_busy(rate_limit_key, candidate.entry):
                     break
                 if self._book.entry((candidate.entry.receiver, candidate.entry.incident)) is candidate.entry:
-                    self._launch(rate_limit_key, candidate, planner)
-                    deliveries += self.land(planner)
+                    self._start(rate_limit_key, candidate, planner)
+                    deliveries += self.take_finished(planner)
         return deliveries
 
-    def land(self, planner: Planner) -> int:
-        """Take up the attempts that are over; return how many were told by them."""
+    def take_finished(self, planner: Planner) -> int:
+        """Record the outcomes of finished attempts; return how many were delivered."""
         deliveries = 0
-        for flight, receipt, is_late in self.flights.landed():
-            if is_late and not self._is_still_of_use(flight, receipt):
+        for flight, receipt, is_late in self.in_flight.finished():
+            if is_late and not self._is_late_success(flight, receipt):
                 continue
             self._pace.spend(self._receivers[flight.entry.receiver].rate_limit_key, receipt.messages, self._clock.now())
             self._settle(flight, receipt, planner)
             deliveries += receipt.state is DeliveryState.DELIVERED
         return deliveries
 
-    def give_up(self, planner: Planner) -> None:
-        """Let go of the attempts whose lease has expired: the rate limit key is free again, and the entry is unsure."""
+    def expire_attempts(self, planner: Planner) -> None:
+        """Abandon the attempts whose lease has expired: frees their rate limit keys, and makes their entries unsure."""
         now = self._clock.now()
         for pair, entry in list(self._book.sending.items()):
             if is_expired(entry, now):
-                self.flights.abandon(pair)
+                self.in_flight.abandon(pair)
                 ended = expired(entry, now)
                 self._book.settle([Settlement(ended, now)])
-                planner.settled(ended, planner.digest(ended), now)
+                planner.on_settled(ended, planner.digest(ended), now)
                 self._on_notice(DeliveryNotice(ended, Receipt(ended.state, ended.why, unsure=True)))
 
     def restart_waits(self) -> None:
-        """Forget times by the clock that was wrong."""
+        """Forget the times of a clock that was wrong."""
         self._pace.forget()
         self._singles.clear()
 
     def wait_s(self, planner: Planner) -> float | None:
-        """Return how long until something that waits can be sent, None when nothing waits or only for what is under way."""
+        """Return the seconds until a waiting entry can be sent; None when none waits, or only for attempts in flight."""
         now, waits = self._clock.now(), []
         for entry in self._book.waiting.values():
             receiver = self._receivers.get(entry.receiver)
-            if receiver is None or self.flights.holds(rate_limit_key_of(entry, receiver)) or planner.subject(entry) is None:
+            if (
+                receiver is None
+                or self.in_flight.holds(rate_limit_key_of(entry, receiver))
+                or planner.incident_of(entry) is None
+            ):
                 continue
             waits.append(max((entry.due_at - now).total_seconds(), self._pace.wait_s(receiver.rate_limit_key, now)))
         return min(waits, default=None)
 
     def _due(self, planner: Planner) -> list[Candidate]:
         now = self._clock.now()
-        due = [each for each in self._book.waiting.values() if each.due_at <= now and each.receiver in self._receivers]
-        return [Candidate(each, incident) for each in due if (incident := planner.subject(each)) is not None]
+        due = [entry for entry in self._book.waiting.values() if entry.due_at <= now and entry.receiver in self._receivers]
+        return [Candidate(entry, incident) for entry in due if (incident := planner.incident_of(entry)) is not None]
 
     def _fold(self, planner: Planner) -> None:
-        """Let digests tell what is too much to be told one by one; a receiver that needs no pacing is never too slow for it."""
+        """Put floods into digests; receivers without a rate limit key need none, as they are never too slow."""
         now, receivers = self._clock.now(), defaultdict[str, list[Candidate]](list)
         for candidate in self._due(planner):
             if self._receivers[candidate.entry.receiver].rate_limit_key:
                 receivers[candidate.entry.receiver].append(candidate)
         for receiver, candidates in receivers.items():
-            if chosen := overflow(candidates, self._recent(receiver, now)):
-                planner.fold(receiver, chosen, now)
+            if overflowing := overflow(candidates, self._recent(receiver, now)):
+                planner.fold(receiver, overflowing, now)
 
     def _recent(self, receiver: str, now: datetime) -> int:
         times = self._singles[receiver]
@@ -128,33 +132,35 @@ class Dispatch:
 
     def _is_busy(self, rate_limit_key: str, entry: Delivery) -> bool:
         receiver = self._receivers[entry.receiver]
-        return self.flights.holds(rate_limit_key) or self._pace.wait_s(receiver.rate_limit_key, self._clock.now()) > 0
+        return self.in_flight.holds(rate_limit_key) or self._pace.wait_s(receiver.rate_limit_key, self._clock.now()) > 0
 
-    def _launch(self, rate_limit_key: str, candidate: Candidate, planner: Planner) -> None:
+    def _start(self, rate_limit_key: str, candidate: Candidate, planner: Planner) -> None:
         entry, incident, now = candidate.entry, candidate.incident, self._clock.now()
-        started = replace(entry, state=DeliveryState.SENDING, attempts=entry.attempts + 1, attempt_at=now)
-        self._book.change([started])
-        planned = planner.digest(entry)
-        if planned is None and is_minor(incident) and not entry.marks:
+        attempt = replace(entry, state=DeliveryState.SENDING, attempts=entry.attempts + 1, attempt_at=now)
+        self._book.change([attempt])
+        digest = planner.digest(entry)
+        if digest is None and is_minor(incident) and not entry.marks:
             self._singles[entry.receiver].append(now)
-        links = planner.policy.links.of(incident) if planned is None else planner.policy.links.of_all()
-        what = Notification(incident, entry.reason, entry.news, entry.marks, entry.unsure_since, links)
-        self.flights.launch(
-            rate_limit_key, InFlight(started, incident, planned), partial(delivered, self._receivers[entry.receiver], what)
+        links = planner.policy.links.of(incident) if digest is None else planner.policy.links.of_all()
+        notification = Notification(incident, entry.reason, entry.news, entry.marks, entry.unsure_since, links)
+        self.in_flight.start(
+            rate_limit_key,
+            InFlight(attempt, incident, digest),
+            partial(delivered, self._receivers[entry.receiver], notification),
         )
 
-    def _is_still_of_use(self, flight: InFlight, receipt: Receipt) -> bool:
-        """Say whether an answer that came after its attempt was given up tells what nobody else will."""
-        is_waiting = self._book.waiting.get(flight.pair) is not None and not self.flights.has(flight.pair)
+    def _is_late_success(self, flight: InFlight, receipt: Receipt) -> bool:
+        """Return whether the receipt of an abandoned attempt is a delivery that spares the next attempt."""
+        is_waiting = self._book.waiting.get(flight.pair) is not None and not self.in_flight.has(flight.pair)
         return receipt.state is DeliveryState.DELIVERED and flight.digest is None and is_waiting
 
     def _settle(self, flight: InFlight, receipt: Receipt, planner: Planner) -> None:
         now = self._clock.now()
         entry = settled(flight.entry, receipt, now)
-        told = knows(flight.incident, now, entry.marks) if entry.state is DeliveryState.DELIVERED else None
-        outcomes = [Settlement(entry, now, told)]
+        log = notification_log(flight.incident, now, entry.marks) if entry.state is DeliveryState.DELIVERED else None
+        outcomes = [Settlement(entry, now, log)]
         if flight.digest is not None:
             outcomes += settlements(flight.digest, entry, now, entry.receiver in planner.policy.fallbacks)
         self._book.settle(outcomes)
-        planner.settled(entry, flight.digest, now)
+        planner.on_settled(entry, flight.digest, now)
         self._on_notice(DeliveryNotice(entry, receipt))

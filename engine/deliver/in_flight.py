@@ -1,4 +1,4 @@
-"""Attempts under way: one at a time for a rate limit key; what came of them is handed over when asked for."""
+"""Attempts in flight: one at a time for each rate limit key; their receipts are collected by polling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ StartWork = Callable[[Work], None]
 
 
 class InFlight(Struct, frozen=True):
-    """An attempt: the entry as it was sent, what it tells of, and the digest that it is, if it is one."""
+    """An attempt: the entry as sent, its incident, and the digest if it sends one."""
 
     entry: Delivery
     incident: Incident
@@ -39,73 +39,74 @@ class InFlight(Struct, frozen=True):
 
 
 def at_once(work: Work) -> None:
-    """Do `work` here and now."""
+    """Do `work` now, on this thread."""
     work()
 
 
 def on_a_thread(work: Work) -> None:
-    """Do `work` on a thread of its own, which keeps no process alive."""
+    """Do `work` on a daemon thread of its own."""
     threading.Thread(target=work, name="sender", daemon=True).start()
 
 
 def rate_limit_key_of(entry: Delivery, receiver: Receiver) -> str:
-    """Return what is told one thing after the other: a receiver, or all that share its channel."""
+    """Return the key within which messages are sent one after the other: the receiver's rate limit key, or its name."""
     return receiver.rate_limit_key or f" {entry.receiver}"  # no channel begins with a blank
 
 
 class InFlightSet:
-    """What is under way. Used by one thread; only the attempts themselves may be on others, as `begin` has it.
+    """The attempts in flight. Used by one thread; only the attempts themselves may run on others.
 
     Args:
-        over: called whenever one is over, wherever that was.
+        start_work: runs an attempt, on this thread or another.
+        on_finished: called after each attempt, on the attempt's thread.
     """
 
-    def __init__(self, begin: StartWork = at_once, over: Callable[[], None] = lambda: None) -> None:
-        self._begin, self._over = begin, over
-        self._flying: dict[str, InFlight] = {}
+    def __init__(self, start_work: StartWork = at_once, on_finished: Callable[[], None] = lambda: None) -> None:
+        self._start_work, self._on_finished = start_work, on_finished
+        self._attempts: dict[str, InFlight] = {}
         self._pairs: set[Pair] = set()
-        self._landed: SimpleQueue[tuple[str, InFlight, Receipt]] = SimpleQueue()
+        self._finished: SimpleQueue[tuple[str, InFlight, Receipt]] = SimpleQueue()
 
     def __bool__(self) -> bool:
-        """Tell whether anything is under way, or over and not yet taken up."""
-        return bool(self._flying)
+        """Return whether any attempt is in flight, or finished and not collected yet."""
+        return bool(self._attempts)
 
     def holds(self, rate_limit_key: str) -> bool:
-        """Tell whether `rate_limit_key` is busy."""
-        return rate_limit_key in self._flying
+        """Return whether an attempt with `rate_limit_key` is in flight."""
+        return rate_limit_key in self._attempts
 
     def has(self, pair: Pair) -> bool:
-        """Tell whether a receiver is being told of an incident, by itself or in a digest."""
+        """Return whether an incident is being sent to a receiver, by itself or in a digest."""
         return pair in self._pairs
 
-    def launch(self, rate_limit_key: str, flight: InFlight, deliver: Callable[[], Receipt]) -> None:
-        """Begin an attempt on a rate limit key that is free. `deliver` must not raise."""
+    def start(self, rate_limit_key: str, flight: InFlight, deliver: Callable[[], Receipt]) -> None:
+        """Start an attempt; its rate limit key must be free. `deliver` must not raise."""
 
         def work() -> None:
-            self._landed.put((rate_limit_key, flight, deliver()))
-            self._over()
+            self._finished.put((rate_limit_key, flight, deliver()))
+            self._on_finished()
 
-        self._flying[rate_limit_key] = flight
+        self._attempts[rate_limit_key] = flight
         self._pairs.update(flight.pairs)
-        self._begin(work)
+        self._start_work(work)
 
     def abandon(self, pair: Pair) -> None:
-        """Wait no longer for the attempt under way for `pair`, if there is one: its rate limit key is free from then on."""
-        for rate_limit_key, flight in list(self._flying.items()):
+        """Stop waiting for the attempt in flight for `pair`, if there is one, and free its rate limit key."""
+        for rate_limit_key, flight in list(self._attempts.items()):
             if flight.pair == pair:
                 self._end(rate_limit_key)
 
-    def landed(self) -> Iterator[tuple[InFlight, Receipt, bool]]:
-        """Yield what is over, each once, and whether it was abandoned before; its rate limit key is free from then on."""
+    def finished(self) -> Iterator[tuple[InFlight, Receipt, bool]]:
+        """Yield (attempt, receipt, whether it was abandoned) for each finished attempt, once; frees its rate limit key."""
         while True:
             try:
-                rate_limit_key, flight, receipt = self._landed.get_nowait()
+                rate_limit_key, flight, receipt = self._finished.get_nowait()
             except Empty:
                 return
-            is_late = self._flying.get(rate_limit_key) is not flight
+            is_late = self._attempts.get(rate_limit_key) is not flight
             if not is_late:
                 self._end(rate_limit_key)
             yield flight, receipt, is_late
 
     def _end(self, rate_limit_key: str) -> None:
-        self._pairs.difference_update(self._flying.pop(rate_limit_key).pairs)
+        self._pairs.difference_update(self._attempts.pop(rate_limit_key).pairs)

@@ -1,7 +1,7 @@
-"""The notifier's loop: take what changed in the store, plan the outbox, send what is due, record how it went.
+"""The notifier's loop: read changes from the store, plan the outbox, send due entries, record outcomes.
 
-Everything happens on the loop's own thread but the sending itself, which may take as long as a receiver takes to answer: that
-is begun (flights.py), and what came of it is taken up when it is over.
+Everything runs on the loop's own thread except the sending itself, which lasts until the receiver answers: an attempt is
+started (in_flight.py), and its outcome is recorded when it is finished.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from engine.store import Store
 from engine.store.patience import StoreOutage, until_back
 
 POLL_S = 1.0
-PATIENCE_S = 60.0  # how long a run that ends goes on trying
-LOOK_S = 0.02  # between two looks at whether an attempt is over, in a run that ends
+PATIENCE_S = 60.0  # how long a run that ends keeps trying to send
+LOOK_S = 0.02  # polling interval for finished attempts, in a run that ends
 
 
 def _ignore(_: object) -> None:
@@ -35,13 +35,13 @@ def _ignore(_: object) -> None:
 
 
 class Notifier:
-    """Tells `receivers` what `policy` wants told of the incidents in `store`. One at a time for a store.
+    """Notifies `receivers` of the incidents in `store` according to `policy`. A store has at most one notifier at a time.
 
     Args:
-        clock: what waits and repetitions follow, never the logs; its jumps are said.
+        clock: the clock for waits and repetitions, which never follow the logs; its jumps are reported.
         on_notice: called after each attempt.
-        interval_s: what a rate limit key rests after a message.
-        begin: how an attempt is begun: `at_once`, or `on_a_thread`, so that a receiver that hangs keeps no other waiting.
+        interval_s: the pause after a message, for each rate limit key.
+        begin: runs an attempt: `at_once`, or `on_a_thread`, so that a hanging receiver does not delay others.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Notifier:
         interval_s: float = INTERVAL_S,
         begin: StartWork = at_once,
     ) -> None:
-        self._clock, self._news = clock, threading.Event()
+        self._clock, self._wake_event = clock, threading.Event()
         self._book = Book(store.outbox(), clock.now())
-        self._flights = InFlightSet(begin, self._news.set)
-        self._planner = Planner(store, self._book, policy, self._flights.has)
-        self._dispatch = Dispatch(self._book, receivers, clock, Pace(interval_s), self._flights, on_notice)
+        self._in_flight = InFlightSet(begin, self._wake_event.set)
+        self._planner = Planner(store, self._book, policy, self._in_flight.has)
+        self._dispatch = Dispatch(self._book, receivers, clock, Pace(interval_s), self._in_flight, on_notice)
         self._deliveries = 0
         self._remarks: list[str] = []
         if self._book.ahead > TOLERANCE:
@@ -68,58 +68,58 @@ class Notifier:
             )
 
     def step(self) -> int:
-        """Do what is to be done now; return how many were told since the last step.
+        """Do everything that is due now; return the number of deliveries since the last step.
 
-        Raises StoreError, and is to be called again then: nothing is lost by it.
+        Raises StoreError; call it again then, nothing is lost.
         """
         self._check_clock()
-        self._land()
-        self._dispatch.give_up(self._planner)
+        self._take_finished()
+        self._dispatch.expire_attempts(self._planner)
         self._planner.step(self._clock.now())
         self._deliveries += self._dispatch.send(self._planner)
         deliveries, self._deliveries = self._deliveries, 0
         return deliveries
 
     def rules_changed(self, explained: frozenset[str]) -> None:
-        """Let other rules be those that settle, from the next step on; may be called from any thread."""
+        """Replace the rules whose incidents wait for an explanation, from the next step on; may be called from any thread."""
         self._planner.policy = replace(self._planner.policy, explained=explained)
 
     def wake(self) -> None:
-        """Let a loop that rests take its next step now; may be called from any thread."""
-        self._news.set()
+        """Wake the loop for its next step now; may be called from any thread."""
+        self._wake_event.set()
 
     def run(self, stop: threading.Event, say: Say) -> None:
-        """Step every second, when woken and when an attempt is over, until `stop` is set; once more then, and take up what is
-        under way.
+        """Step every second, when woken and when an attempt is finished, until `stop` is set; then step once more and wait for
+        the attempts in flight.
 
-        What goes wrong is said once and tried again; that the store is locked or away, after a while.
+        An error is reported once and the step repeated; an unavailable store is reported after a while.
         """
-        last, stopped, absence = "", False, StoreOutage()
-        while not stopped or self._flights or self._book.unwritten:
-            do = self._land if stopped else self.step
+        last_problem, stopped, outage = "", False, StoreOutage()
+        while not stopped or self._in_flight or self._book.has_pending:
+            action = self._take_finished if stopped else self.step
             stopped = self._rest(stop)
             try:
-                do()
-                last = ""
-                sentences = [*self._taken_remarks(), absence.ends()]
+                action()
+                last_problem = ""
+                sentences = [*self._taken_remarks(), outage.ends()]
             except StoreAway as error:
-                sentences = [absence.goes_on(error)]
-            except Exception as error:  # the thread must outlive anything: nobody is told if it dies
-                what = str(error) if isinstance(error, StoreError) else presentable(f"{type(error).__name__}: {error}")
-                sentences = [f"the notifier goes on after an error: {what}"] if what != last else []
-                last = what
+                sentences = [outage.goes_on(error)]
+            except Exception as error:  # the thread must survive everything: without it nobody is notified
+                problem = str(error) if isinstance(error, StoreError) else presentable(f"{type(error).__name__}: {error}")
+                sentences = [f"the notifier goes on after an error: {problem}"] if problem != last_problem else []
+                last_problem = problem
             for sentence in sentences:
                 if sentence:
                     say(sentence)
 
     def drain(self, wait: Callable[[float], None], say: Say = _ignore) -> int:
-        """Send until nothing waits, at most PATIENCE_S; return how many were told. What is left stays in the outbox.
+        """Send until no entry waits, for at most PATIENCE_S; return the number of deliveries. The rest stays in the outbox.
 
-        A store that is locked or away is waited for as long as it takes.
+        Waits without limit for a store that is locked or away.
         """
         deliveries, began = until_back(self.step, wait, say), self._clock.now()
-        while (rest := self._rest_s()) is not None and (self._clock.now() - began).total_seconds() + rest <= PATIENCE_S:
-            wait(max(rest, 0.01))
+        while (rest_s := self._rest_s()) is not None and (self._clock.now() - began).total_seconds() + rest_s <= PATIENCE_S:
+            wait(max(rest_s, 0.01))
             deliveries += until_back(self.step, wait, say)
         until_back(self._book.flush, wait, say)
         for sentence in self._taken_remarks():
@@ -127,12 +127,12 @@ class Notifier:
         return deliveries
 
     def backlog(self) -> int:
-        """Return how many entries wait to be sent, or to be known as sent."""
+        """Return the number of entries that wait or are in flight."""
         return self._book.backlog
 
-    def _land(self) -> None:
+    def _take_finished(self) -> None:
         self._book.flush()
-        self._deliveries += self._dispatch.land(self._planner)
+        self._deliveries += self._dispatch.take_finished(self._planner)
 
     def _check_clock(self) -> None:
         jump = self._clock.check()
@@ -149,13 +149,13 @@ class Notifier:
         return remarks
 
     def _rest(self, stop: threading.Event) -> bool:
-        """Wait a second, or until there may be something to do, and tell whether to stop."""
-        self._news.wait(POLL_S)
-        self._news.clear()
+        """Wait POLL_S or until woken; return whether to stop."""
+        self._wake_event.wait(POLL_S)
+        self._wake_event.clear()
         return stop.is_set()
 
     def _rest_s(self) -> float | None:
-        """Return how long until there is something to do, None when nothing waits."""
-        waits = [LOOK_S] if self._flights else []
+        """Return the seconds until there is something to do; None when no entry waits."""
+        waits = [LOOK_S] if self._in_flight else []
         rest_s = self._dispatch.wait_s(self._planner)
         return min([*waits, *([] if rest_s is None else [rest_s])], default=None)

@@ -1,4 +1,5 @@
-"""One message a second for each rate limit key (a Slack channel): a bucket with room for one, which may be overdrawn."""
+"""Pace messages to one per second for each rate limit key (a Slack channel): a token bucket of size one, which may be
+overdrawn."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ INTERVAL_S = 1.0
 
 
 class Pace:
-    """When a rate limit key may be used again. The empty rate limit key is never paced."""
+    """The time at which each rate limit key is free again. The empty key is never paced."""
 
     def __init__(self, interval_s: float = INTERVAL_S) -> None:
         self._interval_s = interval_s
         self._free_at: dict[str, datetime] = {}
 
     def wait_s(self, rate_limit_key: str, now: datetime) -> float:
-        """Return how long `rate_limit_key` must rest from `now` on; 0: it is free."""
+        """Return the seconds from `now` until `rate_limit_key` is free; 0: it is free."""
         free_at = self._free_at.get(rate_limit_key)
         return 0.0 if free_at is None else max(0.0, (free_at - now).total_seconds())
 
@@ -26,5 +27,5 @@ class Pace:
             self._free_at[rate_limit_key] = start + timedelta(seconds=self._interval_s * messages)
 
     def forget(self) -> None:
-        """Let every rate limit key be free: the times were those of a clock that was wrong."""
+        """Free every rate limit key, as the times came from a clock that was wrong."""
         self._free_at.clear()

@@ -1,4 +1,4 @@
-"""Keeps the outbox in line with the incidents, the silences and the time. Looks only at what has changed or is due."""
+"""Keep the outbox up to date with incidents, silences and time. Looks only at incidents that have changed or are due."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from engine.deliver.digests import (
     flood_id,
     folded,
     is_digest,
+    notified_members,
     plan_digest,
     plan_flood,
-    told_in_digest,
 )
 from engine.deliver.planning import WAITING, Policy, plan_delivery
 from engine.model.incidents import Incident
@@ -32,50 +32,50 @@ _ENDED = ("resolved", "retracted", "merged")
 
 
 class Planner:
-    """The incidents somebody may have to be told of, and the digests on their way. Used by one thread, but for `policy`.
+    """The incidents that may still need notifications, and the planned digests. Used by one thread, except for `policy`.
 
     Args:
-        is_sent: whether a receiver is being told of an incident now, by itself or in a digest: that is not changed meanwhile.
+        is_in_flight: whether an incident is being sent to a receiver, by itself or in a digest; its entry stays as it is then.
     """
 
-    def __init__(self, store: Store, book: Book, policy: Policy, is_sent: Callable[[Pair], bool]) -> None:
+    def __init__(self, store: Store, book: Book, policy: Policy, is_in_flight: Callable[[Pair], bool]) -> None:
         self._store, self._outbox, self._book = store, store.outbox(), book
-        self._policy, self._is_sent = policy, is_sent
-        self._all_anew = True
+        self._policy, self._is_in_flight = policy, is_in_flight
+        self._replan_all = True
         self._incidents: dict[str, Incident] = {}
-        self._parts: defaultdict[str, set[str]] = defaultdict(set)  # survivor: the incidents merged into it
+        self._merged_into: defaultdict[str, set[str]] = defaultdict(set)  # surviving incident -> those merged into it
         self._digests: dict[Pair, Digest] = {}
-        self._flooded_at: dict[str, datetime] = {}  # when a receiver was last told of a flood
+        self._flooded_at: dict[str, datetime] = {}  # receiver -> time of its last flood digest
         self._silences: tuple[Silence, ...] = ()
         self._active: tuple[Silence, ...] = ()
         self._mark = 0
         self._agenda = Agenda()
         self._changed: dict[str, None] = {}  # incidents, in order
         # receivers whose digests may have changed
-        self._regrouped: set[str] = {*book.held, *(receiver for receiver, _ in book.waiting)}
+        self._changed_digests: set[str] = {*book.held, *(receiver for receiver, _ in book.waiting)}
 
     @property
     def policy(self) -> Policy:
-        """What the configuration says of telling. Another one holds from the next step on; may be set from any thread."""
+        """The policy of the configuration. A new one takes effect with the next step; may be set from any thread."""
         return self._policy
 
     @policy.setter
     def policy(self, policy: Policy) -> None:
-        self._policy, self._all_anew = policy, True
+        self._policy, self._replan_all = policy, True
 
     def step(self, now: datetime) -> None:
-        """Bring the outbox up to date. Raises StoreError; what could not be done is done by the next step."""
+        """Bring the outbox up to date. Raises StoreError; the next step does what is left."""
         self._take_changes()
         self._take_silences(now)
-        if self._all_anew:
-            self._all_anew = False
+        if self._replan_all:
+            self._replan_all = False
             self.touch(self._incidents)
         self.touch(self._agenda.due(now))
         self._plan(now)
         self._plan_digests(now)
 
     def touch(self, incidents: Iterable[str]) -> None:
-        """Let these incidents be looked at by the next step, with those that they became part of."""
+        """Mark incidents, and those that they were merged into, to be planned by the next step."""
         for id_ in incidents:
             self._changed[id_] = None
             incident = self._incidents.get(id_)
@@ -83,37 +83,37 @@ class Planner:
                 self._changed[incident.merged_into] = None
 
     def restart_waits(self) -> None:
-        """Look at everything again: the clock was put right, and with it the times in the book."""
-        self._all_anew = True
+        """Plan everything again, after the clock and the times in the book were corrected."""
+        self._replan_all = True
         self._flooded_at.clear()
 
-    def subject(self, entry: Delivery) -> Incident | None:
-        """Return what the entry tells of, None when that is not known (any more)."""
-        planned = self._digests.get((entry.receiver, entry.incident))
-        return planned.incident if planned is not None else self._incidents.get(entry.incident)
+    def incident_of(self, entry: Delivery) -> Incident | None:
+        """Return the incident of an entry, for a digest its summary incident; None when it is not (or no longer) loaded."""
+        digest = self._digests.get((entry.receiver, entry.incident))
+        return digest.incident if digest is not None else self._incidents.get(entry.incident)
 
     def digest(self, entry: Delivery) -> Digest | None:
-        """Return the digest whose entry this is, None when it is none."""
+        """Return the digest of which `entry` is the entry; None when it is not that of a digest."""
         return self._digests.get((entry.receiver, entry.incident))
 
-    def settled(self, entry: Delivery, planned: Digest | None, now: datetime) -> None:
-        """Take up that an attempt is over which left `entry`; `planned` is the digest that was told, if it was one."""
-        self.touch([entry.incident] if planned is None else [member.incident for member in planned.members])
-        if planned is not None:
-            self._regrouped.add(entry.receiver)
-            if entry.state is DeliveryState.DELIVERED and planned.members[0].state is DeliveryState.FOLDED:
+    def on_settled(self, entry: Delivery, digest: Digest | None, now: datetime) -> None:
+        """Plan again after an attempt that left `entry`; `digest` is the digest that was sent, if it was one."""
+        self.touch([entry.incident] if digest is None else [member.incident for member in digest.members])
+        if digest is not None:
+            self._changed_digests.add(entry.receiver)
+            if entry.state is DeliveryState.DELIVERED and digest.members[0].state is DeliveryState.FOLDED:
                 self._flooded_at[entry.receiver] = now
 
     def fold(self, receiver: str, candidates: Iterable[Candidate], now: datetime) -> None:
-        """Let a digest tell of `candidates` of one receiver: the one that waits, or a new one. Raises StoreError."""
+        """Put `candidates` of one receiver into its waiting flood digest, or into a new one. Raises StoreError."""
         id_ = self._open_flood(receiver) or flood_id(now)
-        self._regrouped.add(receiver)
-        self._book.change([folded(each.entry, id_) for each in candidates])
+        self._changed_digests.add(receiver)
+        self._book.change([folded(candidate.entry, id_) for candidate in candidates])
         self._plan_digests(now)
 
     def _open_flood(self, receiver: str) -> str | None:
         for id_ in entries_by_digest(self._book.held[receiver]):
-            if not self._is_sent((receiver, id_)):
+            if not self._is_in_flight((receiver, id_)):
                 return id_
         return None
 
@@ -123,61 +123,65 @@ class Planner:
         for incident in incidents:
             self._incidents[incident.id] = incident
             if incident.merged_into:
-                self._parts[incident.merged_into].add(incident.id)
+                self._merged_into[incident.merged_into].add(incident.id)
         self.touch(incident.id for incident in incidents)
 
     def _take_silences(self, now: datetime) -> None:
-        """Read the silences, and touch the incidents that one of those fits which have begun, ended or changed."""
+        """Read the silences, and touch the incidents that fit a silence that has begun, ended or changed."""
         self._silences = tuple(self._outbox.silences(now))
         active = tuple(silence for silence in self._silences if silence.starts_at <= now)
         changed = [silence for silence in {*active, *self._active} if (silence in active) is not (silence in self._active)]
         self._active = active
         if changed:
             labels = {id_: routing_labels(incident) for id_, incident in self._incidents.items()}
-            self.touch([id_ for id_, own in labels.items() if any(holds(each.matchers, own) for each in changed)])
+            self.touch(
+                [id_ for id_, own_labels in labels.items() if any(holds(silence.matchers, own_labels) for silence in changed)]
+            )
 
     def _plan(self, now: datetime) -> None:
         put: list[Delivery] = []
         drop: list[Delivery] = []
-        again: dict[str, datetime | None] = {}
-        over: list[str] = []
+        next_times: dict[str, datetime | None] = {}
+        finished: list[str] = []
         for id_ in self._changed:
             incident = self._incidents.get(id_)
             if incident is None:
                 continue
-            wanted, again[id_] = self._plan_incident(incident, put, drop, now)
-            if incident.status in _ENDED and not wanted:
-                over.append(id_)  # and everybody knows
-        self._regrouped.update(entry.receiver for entry in (*put, *drop) if is_held(entry) or self._is_held(entry))
+            is_pending, next_times[id_] = self._plan_incident(incident, put, drop, now)
+            if incident.status in _ENDED and not is_pending:
+                finished.append(id_)  # every receiver has been notified
+        self._changed_digests.update(entry.receiver for entry in (*put, *drop) if is_held(entry) or self._is_held(entry))
         self._book.change(put, drop)
         self._changed.clear()
-        for id_, at in again.items():
+        for id_, at in next_times.items():
             self._agenda.put(id_, at)
-        for id_ in over:
+        for id_ in finished:
             del self._incidents[id_]
 
     def _plan_incident(
         self, incident: Incident, put: list[Delivery], drop: list[Delivery], now: datetime
     ) -> tuple[bool, datetime | None]:
-        """Note what is to be stored and taken out for one incident; return whether something is still to be told, and when to
-        look again."""
-        informed = self._book.informed((incident.id, *self._parts.get(incident.id, ())))
-        is_wanted, times = False, []
-        for target in self._policy.targets(incident, informed, lambda receiver: self._refuses(receiver, incident.id)):
+        """Add the entries of one incident to `put` and `drop`.
+
+        Return whether a notification is still pending, and when to plan the incident again (None: when it changes).
+        """
+        notified_receivers = self._book.notified_receivers((incident.id, *self._merged_into.get(incident.id, ())))
+        is_pending, times = False, []
+        for target in self._policy.targets(incident, notified_receivers, lambda receiver: self._refuses(receiver, incident.id)):
             pair = (target.receiver, incident.id)
-            if self._is_sent(pair):
-                is_wanted = True
+            if self._is_in_flight(pair):
+                is_pending = True
                 continue
             entry = self._book.entry(pair)
-            planned = plan_delivery(self._policy, target, incident, self._book.told(pair), entry, self._silences, now)
-            if planned.again_at is not None:
-                times.append(planned.again_at)
-            if planned.entry is None and entry is not None:
+            plan = plan_delivery(self._policy, target, incident, self._book.log(pair), entry, self._silences, now)
+            if plan.next_at is not None:
+                times.append(plan.next_at)
+            if plan.entry is None and entry is not None:
                 drop.append(entry)
-            elif planned.entry is not None and planned.entry != entry:
-                put.append(planned.entry)
-            is_wanted = is_wanted or planned.again_at is not None or _is_to_be_told(planned.entry)
-        return is_wanted, min(times, default=None)
+            elif plan.entry is not None and plan.entry != entry:
+                put.append(plan.entry)
+            is_pending = is_pending or plan.next_at is not None or _is_pending(plan.entry)
+        return is_pending, min(times, default=None)
 
     def _is_held(self, entry: Delivery) -> bool:
         before = self._book.entry((entry.receiver, entry.incident))
@@ -188,33 +192,35 @@ class Planner:
         return entry is not None and entry.state is DeliveryState.REJECTED
 
     def _plan_digests(self, now: datetime) -> None:
-        for receiver in sorted(self._regrouped):
-            before = {pair: each for pair, each in self._digests.items() if pair[0] == receiver}
+        for receiver in sorted(self._changed_digests):
+            before = {pair: digest for pair, digest in self._digests.items() if pair[0] == receiver}
             for pair in before:
-                if not self._is_sent(pair):
+                if not self._is_in_flight(pair):
                     del self._digests[pair]
             self._plan_backfill(receiver, now)
             self._plan_floods(receiver, now)
             self._drop_empty(receiver)
-        self._regrouped.clear()
+        self._changed_digests.clear()
 
     def _plan_backfill(self, receiver: str, now: datetime) -> None:
         held = self._book.held[receiver].values()
-        members = [each for each in held if each.state is DeliveryState.BACKFILL and each.incident in self._incidents]
+        members = [entry for entry in held if entry.state is DeliveryState.BACKFILL and entry.incident in self._incidents]
         pair = (receiver, digest_id(members)) if members else None
         if pair is None or pair in self._digests:
             return
-        told = self._book.told(pair)
-        if told is not None:  # the process ended before it was written down whom the digest told of
-            self._book.change(told_in_digest(members, told, now))
+        log = self._book.log(pair)
+        if log is not None:  # the process ended after sending the digest, before it recorded the members
+            self._book.change(notified_members(members, log, now))
             return
-        self._keep(pair, plan_digest(self._policy, members, self._incidents, self._book.entry(pair), now))
+        self._store_digest(pair, plan_digest(self._policy, members, self._incidents, self._book.entry(pair), now))
 
     def _plan_floods(self, receiver: str, now: datetime) -> None:
         for id_, entries in entries_by_digest(self._book.held[receiver]).items():
-            pair, members = (receiver, id_), [each for each in entries if each.incident in self._incidents]
+            pair, members = (receiver, id_), [entry for entry in entries if entry.incident in self._incidents]
             if members and pair not in self._digests:
-                self._keep(pair, plan_flood(members, self._incidents, self._book.entry(pair), self._flood_due(receiver, now)))
+                self._store_digest(
+                    pair, plan_flood(members, self._incidents, self._book.entry(pair), self._flood_due(receiver, now))
+                )
 
     def _flood_due(self, receiver: str, now: datetime) -> datetime:
         if self._policy.hurry:
@@ -222,16 +228,16 @@ class Planner:
         last = self._flooded_at.get(receiver)
         return now + GATHER if last is None else max(now + GATHER, last + FLOOD_INTERVAL)
 
-    def _keep(self, pair: Pair, planned: Digest) -> None:
-        if planned.entry != self._book.entry(pair):
-            self._book.change([planned.entry])
-        self._digests[pair] = planned
+    def _store_digest(self, pair: Pair, digest: Digest) -> None:
+        if digest.entry != self._book.entry(pair):
+            self._book.change([digest.entry])
+        self._digests[pair] = digest
 
     def _drop_empty(self, receiver: str) -> None:
-        """Take out the entries of digests whose members have all gone."""
-        waiting = [each for pair, each in self._book.waiting.items() if pair[0] == receiver and is_digest(each)]
-        self._book.change((), [each for each in waiting if (receiver, each.incident) not in self._digests])
+        """Delete the entries of digests that have no members any more."""
+        waiting = [entry for pair, entry in self._book.waiting.items() if pair[0] == receiver and is_digest(entry)]
+        self._book.change((), [entry for entry in waiting if (receiver, entry.incident) not in self._digests])
 
 
-def _is_to_be_told(entry: Delivery | None) -> bool:
+def _is_pending(entry: Delivery | None) -> bool:
     return entry is not None and (entry.state in WAITING or is_held(entry))

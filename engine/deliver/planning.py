@@ -1,4 +1,4 @@
-"""What becomes of an outbox entry when an incident, a silence or the time has moved on: decisions only."""
+"""Decide how an outbox entry changes when an incident, a silence or the time has changed. Pure."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from engine.model.routes import Route, Silence, Timings
 from engine.route import (
     Decision,
     Target,
+    decide_notification,
     hours_change_at,
     is_backfill,
     is_minor,
     mute_reason,
     muted_by,
-    needs_telling,
     route,
     routing_labels,
 )
 
 RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
-RETRY_AT_LEAST_S, RETRY_AT_MOST_S = 1.0, 3600.0  # whatever a receiver asks for
+RETRY_AT_LEAST_S, RETRY_AT_MOST_S = 1.0, 3600.0  # bounds for the delay that a receiver asks for
 WAITING = frozenset((DeliveryState.QUEUED, DeliveryState.RETRY_LATER))
 _ENDED = frozenset(("resolved", "retracted", "merged"))
 
 
 class Policy(Struct, frozen=True):
-    """What a configuration says of telling.
+    """The notification settings of a configuration.
 
-    `edits`: receivers that keep one message true. `explained`: rules that others may turn out to be the cause of.
-    `hurry`: waits count as elapsed (a run that ends); repetitions keep their interval. `links`: what leads on.
-    `max_age_s`: what is older when it is first seen is told in a digest only; 0: nothing is too old. `fallbacks`: who is told
-    instead of a receiver that refuses; they lead to no circle.
+    `edits`: receivers that update one message. `explained`: rules whose alerts other rules may explain. `hurry`: waits count as
+    elapsed (in a run that ends); repetitions keep their interval. `links`: the targets of links in messages. `max_age_s`: an
+    incident that is older when first seen is notified in a digest only; 0: no limit. `fallbacks`: receiver -> the one that is
+    notified when it refuses, without circles.
     """
 
     tree: Route
@@ -51,15 +51,15 @@ class Policy(Struct, frozen=True):
     fallbacks: Mapping[str, str] = field(default_factory=dict)
 
     def targets(
-        self, incident: Incident, informed: Iterable[str], refuses: Callable[[str], bool] = lambda receiver: False
+        self, incident: Incident, notified: Iterable[str], refuses: Callable[[str], bool] = lambda receiver: False
     ) -> tuple[Target, ...]:
-        """Return who is told of `incident`, each receiver once: those it is routed to, instead of one that `refuses` it its
-        fallback as well, and those who were told of it or of a part before."""
+        """Return the targets of `incident`, each receiver once: those that it is routed to, the fallbacks of those that
+        `refuses` it, and those in `notified`, which had a notification of it or of an incident merged into it."""
         routed = {target.receiver: target for target in route(routing_labels(incident), self.tree)}
         for target in list(routed.values()):
             for name in self._instead_of(target.receiver, refuses):
                 routed.setdefault(name, replace(target, receiver=name, instead_of=target.receiver))
-        others = (Target(name, self.tree.timings) for name in sorted(set(informed) - routed.keys()))
+        others = (Target(name, self.tree.timings) for name in sorted(set(notified) - routed.keys()))
         return (*routed.values(), *others)
 
     def _instead_of(self, receiver: str, refuses: Callable[[str], bool]) -> Iterator[str]:
@@ -68,47 +68,47 @@ class Policy(Struct, frozen=True):
             yield receiver
 
 
-class Planned(Struct, frozen=True):
-    """The entry as it should be (None: none is wanted), and when to look again if nothing changes before."""
+class PlannedEntry(Struct, frozen=True):
+    """The entry as it should be (None: no entry), and when to plan again if nothing changes before (None: never)."""
 
     entry: Delivery | None = None
-    again_at: datetime | None = None
+    next_at: datetime | None = None
 
 
 def plan_delivery(
     policy: Policy,
     target: Target,
     incident: Incident,
-    told: NotificationLog | None,
+    log: NotificationLog | None,
     entry: Delivery | None,
     silences: Iterable[Silence],
     now: datetime,
-) -> Planned:
-    """Return what should be in the outbox for `target` and `incident`.
+) -> PlannedEntry:
+    """Return the outbox entry that `target` and `incident` should have; `entry` is the current one.
 
-    `entry` is what is there now. An attempt whose outcome is unknown is never forgotten, not even when there would be
-    nothing to tell: what may be out there must be made true.
+    An attempt with an unknown outcome is never dropped, even when there is nothing to notify: a message may have been sent,
+    and it must be updated.
     """
-    known_at = _known_at(policy, incident, told, entry, now)
-    decision = _decision(policy, target, incident, told, known_at)
+    known_at = _known_at(policy, incident, log, entry, now)
+    decision = _decision(policy, target, incident, log, known_at)
     if decision.reason is None and entry is not None and entry.unsure_since is not None:
         decision = Decision(Reason.UPDATED, now)
     if decision.reason is None or (decision.reason is Reason.REPEATED and not decision.is_due(now)):
-        return Planned(entry if entry is not None and entry.state is DeliveryState.DELIVERED else None, decision.at)
-    wanted = _entry(decision, target, incident, told, entry, known_at)
-    if wanted is None or wanted.unsure_since is not None:
-        return Planned(wanted)
-    muted = _muted(target, incident, wanted, silences, now)
+        return PlannedEntry(entry if entry is not None and entry.state is DeliveryState.DELIVERED else None, decision.at)
+    planned = _entry(decision, target, incident, log, entry, known_at)
+    if planned is None or planned.unsure_since is not None:
+        return PlannedEntry(planned)
+    muted = _muted(target, incident, planned, silences, now)
     if muted is not None:
         return muted
-    if told is None and (held := _held_for_good(policy, incident, entry, known_at)):
-        return Planned(replace(wanted, state=held[0], why=held[1], attempt_at=entry.attempt_at if entry else None))
-    may_be_muted = target.hours and (wanted.state in WAITING or wanted.state is DeliveryState.FOLDED)
-    return Planned(wanted, hours_change_at(target.hours, now) if may_be_muted else None)
+    if log is None and (hold := _held_for_good(policy, incident, entry, known_at)):
+        return PlannedEntry(replace(planned, state=hold[0], why=hold[1], attempt_at=entry.attempt_at if entry else None))
+    may_be_muted = target.hours and (planned.state in WAITING or planned.state is DeliveryState.FOLDED)
+    return PlannedEntry(planned, hours_change_at(target.hours, now) if may_be_muted else None)
 
 
 def retried(entry: Delivery, after_s: float | None, now: datetime) -> datetime:
-    """Return when a failed entry is tried again: when the receiver said, in bounds, else after 5 s, doubling up to 5 min."""
+    """Return when a failed entry is retried: after `after_s` of the receiver within bounds, else 5 s, doubling up to 5 min."""
     doubling = min(RETRY_LONGEST_S, RETRY_FIRST_S * 2.0 ** min(10, max(0, entry.attempts - 1)))
     if after_s is None or isnan(after_s):
         return now + timedelta(seconds=doubling)
@@ -116,44 +116,49 @@ def retried(entry: Delivery, after_s: float | None, now: datetime) -> datetime:
 
 
 def _known_at(
-    policy: Policy, incident: Incident, told: NotificationLog | None, entry: Delivery | None, now: datetime
+    policy: Policy, incident: Incident, log: NotificationLog | None, entry: Delivery | None, now: datetime
 ) -> datetime:
-    """Return when it was first seen that there is something to tell; what was backfill and has a new sign is new."""
-    if entry is None or told is not None:
+    """Return when a reason to notify was first seen: `entry.known_at`, or `now` without one or when backfill has new events."""
+    if entry is None or log is not None:
         return now
     is_alive = entry.state is DeliveryState.BACKFILL and not is_backfill(incident, now, policy.max_age_s)
     return now if is_alive else entry.known_at
 
 
-def _decision(policy: Policy, target: Target, incident: Incident, told: NotificationLog | None, known_at: datetime) -> Decision:
+def _decision(policy: Policy, target: Target, incident: Incident, log: NotificationLog | None, known_at: datetime) -> Decision:
     timings, explained = target.timings, incident.rule in policy.explained
     if policy.hurry:
         timings, explained = Timings(0.0, 0.0, target.timings.repeat_interval_s), False
-    if target.instead_of:  # the wait is over: another receiver was to be told already
+    if target.instead_of:  # the receiver that refused has waited already
         timings, explained = replace(timings, group_wait_s=0.0), False
-    edits = target.receiver in policy.edits and not (told is not None and told.digest)
-    decision = needs_telling(told, incident, timings, known_at, explained=explained, edits=edits)
-    if target.instead_of and told is None and decision.reason is not None:
+    edits = target.receiver in policy.edits and not (log is not None and log.digest)
+    decision = decide_notification(log, incident, timings, known_at, explained=explained, edits=edits)
+    if target.instead_of and log is None and decision.reason is not None:
         return replace(decision, news=f"told here because {target.instead_of} refuses it")
     return decision
 
 
-def _muted(target: Target, incident: Incident, wanted: Delivery, silences: Iterable[Silence], now: datetime) -> Planned | None:
-    """Return the entry that waits for the end of what mutes it; None when nothing does."""
+def _muted(
+    target: Target, incident: Incident, planned: Delivery, silences: Iterable[Silence], now: datetime
+) -> PlannedEntry | None:
+    """Return the muted entry, planned again when the silence or time interval ends; None when nothing mutes it."""
     silence = muted_by(routing_labels(incident), silences, now)
     if silence is not None:
         remark = f" ({silence.comment})" if silence.comment else ""
         why = f"silenced until {moment(silence.ends_at)}{remark}"
-        return Planned(replace(wanted, state=DeliveryState.MUTED, why=why), silence.ends_at)
+        return PlannedEntry(replace(planned, state=DeliveryState.MUTED, why=why), silence.ends_at)
     if why := mute_reason(target.hours, now):
-        return Planned(replace(wanted, state=DeliveryState.MUTED, why=why), hours_change_at(target.hours, now))
+        return PlannedEntry(replace(planned, state=DeliveryState.MUTED, why=why), hours_change_at(target.hours, now))
     return None
 
 
 def _held_for_good(
     policy: Policy, incident: Incident, entry: Delivery | None, known_at: datetime
 ) -> tuple[DeliveryState, str] | None:
-    """Return why an incident that nobody was told of is not told by itself, and as what its entry stays."""
+    """Return (state, reason) of an entry that gets no notification of its own; None when it gets one.
+
+    These are backfill, and incidents that were muted until they were over.
+    """
     if is_backfill(incident, known_at, policy.max_age_s):
         age = lasting(timedelta(seconds=policy.max_age_s))
         return DeliveryState.BACKFILL, f"older than {age} when it was first seen: told in a digest only"
@@ -166,13 +171,13 @@ def _entry(
     decision: Decision,
     target: Target,
     incident: Incident,
-    told: NotificationLog | None,
+    log: NotificationLog | None,
     entry: Delivery | None,
     known_at: datetime,
 ) -> Delivery | None:
     if decision.reason is None or decision.at is None:
         return None
-    marks = told.marks if told is not None else {}
+    marks = log.marks if log is not None else {}
     fresh = Delivery(
         target.receiver, incident.id, incident.revision, decision.reason, known_at, decision.at, news=decision.news, marks=marks
     )
@@ -190,7 +195,7 @@ def _entry(
 
 
 def _after_rejection(fresh: Delivery, entry: Delivery, timings: Timings) -> Delivery:
-    """Return the rejected entry while there is nothing newer to say, else a fresh one that keeps its distance."""
+    """Return the rejected entry while there is nothing new to send, else `fresh`, due `group_interval` after the rejection."""
     if (fresh.revision, fresh.reason) == (entry.revision, entry.reason) or entry.attempt_at is None:
         return entry
     due_at = max(fresh.due_at, entry.attempt_at + timedelta(seconds=timings.group_interval_s))

@@ -1,4 +1,4 @@
-"""What becomes of an entry by the receipt of an attempt, and how a receiver's answer is written down. Pure."""
+"""Turn the receipt of an attempt into the entry's next state, and a receiver's answer into storable text. Pure."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from engine.ports import Receiver
 
 WHY_LENGTH = 300
 _OUTCOMES = (DeliveryState.DELIVERED, DeliveryState.RETRY_LATER, DeliveryState.REJECTED)
-_READ_LENGTH = 4_096  # of an answer, for a page of HTML may be as long as it likes
+_READ_LENGTH = 4_096  # characters of an answer; an HTML page may be of any length
 
 
 def presentable(text: str) -> str:
-    """Return text from outside as it is shown and stored: one line without secrets, control characters made visible, at most
-    WHY_LENGTH characters, the last one an ellipsis when something is missing."""
+    """Return text from outside as one line without secrets, with control characters made visible, to be shown and stored.
+
+    It has at most WHY_LENGTH characters; the last one is an ellipsis when it was cut.
+    """
     line = visible(redact(" ".join(text[:_READ_LENGTH].split())))
     is_whole = len(line) <= WHY_LENGTH and len(text) <= _READ_LENGTH
     return line if is_whole else f"{line[: WHY_LENGTH - 1]}…"
 
 
-def delivered(receiver: Receiver, what: Notification) -> Receipt:
-    """Return the receipt of `receiver` for `what`. Never raises: one that breaks its contract must not keep others from being
-    told."""
+def delivered(receiver: Receiver, notification: Notification) -> Receipt:
+    """Deliver `notification` and return the receipt. Never raises, so that a broken receiver does not block the others."""
     try:
-        receipt = convert(to_builtins(receiver.deliver(what)), Receipt)  # all of it is what it is declared to be, or it raises
+        receipt = convert(
+            to_builtins(receiver.deliver(notification)), Receipt
+        )  # raises when a field is not of its declared type
         if receipt.state not in _OUTCOMES:
             raise ValueError(f"a receipt cannot be {receipt.state.value}")
         return replace(receipt, why=presentable(receipt.why))
@@ -51,7 +54,7 @@ def settled(started: Delivery, receipt: Receipt, now: datetime) -> Delivery:
 
 
 def expired(started: Delivery, now: datetime) -> Delivery:
-    """Return the entry after an attempt that nobody has heard of for longer than its lease: it may be out there."""
+    """Return the entry after an attempt without an answer within its lease: unsure, as it may have been delivered."""
     return settled(
         started, Receipt(DeliveryState.RETRY_LATER, "no answer came within the time for an attempt", unsure=True), now
     )

@@ -1,11 +1,12 @@
-"""Who is told of an incident, when and why: pure decisions over the incident, the routes and what was told before."""
+"""Decide which receivers are notified of an incident, when and why: pure functions of the incident, the routes and the
+notification log."""
 
 from engine.route.backfill import digest, is_backfill
+from engine.route.decision import Decision, decide_notification, notification_log
 from engine.route.floods import Candidate, flood_digest, is_minor, overflow, urgency
 from engine.route.hours import hours_change_at, in_interval, mute_reason, muted_by_hours
 from engine.route.matchers import MatcherError, holds, parse_matcher
 from engine.route.muting import muted_by
-from engine.route.telling import Decision, knows, needs_telling
 from engine.route.tree import Target, route, routing_labels
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Decision",
     "MatcherError",
     "Target",
+    "decide_notification",
     "digest",
     "flood_digest",
     "holds",
@@ -20,11 +22,10 @@ __all__ = [
     "in_interval",
     "is_backfill",
     "is_minor",
-    "knows",
     "mute_reason",
     "muted_by",
     "muted_by_hours",
-    "needs_telling",
+    "notification_log",
     "overflow",
     "parse_matcher",
     "route",

@@ -1,4 +1,4 @@
-"""Incidents that were old when they were first seen: kept, and told at once in a digest instead of one by one."""
+"""Backfill: incidents that were old when they were first seen are stored, and notified in one digest, not one by one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from engine.model.incidents import Incident, Symptom
 from engine.model.notifications import DIGEST_RULE
 from engine.model.phrases import lasting
 from engine.model.rules import SEVERITIES
-from engine.route.standing_in import standing_for
+from engine.route.summary import summary_incident
 
 
 def is_backfill(incident: Incident, known_at: datetime, max_age_s: float) -> bool:
-    """Say whether the newest sign of `incident` was older than `max_age_s` (0: no limit) when it was first seen, at `known_at`.
+    """Return whether the newest event of `incident` was older than `max_age_s` (0: no limit) when first seen, at `known_at`.
 
-    One whose lines bear no time is as new as its being seen.
+    An incident whose lines have no time is never backfill.
     """
     if not max_age_s or incident.last_seen is None:
         return False
@@ -23,14 +23,14 @@ def is_backfill(incident: Incident, known_at: datetime, max_age_s: float) -> boo
 
 
 def digest(id: str, members: Sequence[Incident], max_age_s: float) -> Incident:
-    """Return the incident that stands for `members` (at least one): the open and severe ones first among its symptoms."""
-    number = "1 incident" if len(members) == 1 else f"{len(members)} incidents"
+    """Return the summary incident of `members` (at least one), with a symptom for each: open ones first, then by severity."""
+    incidents = "1 incident" if len(members) == 1 else f"{len(members)} incidents"
     still_open = sum(member.status == "open" for member in members)
-    return standing_for(
+    return summary_incident(
         members,
         id=id,
         rule=DIGEST_RULE,
-        title=f"{number} from before: {still_open} still open",
+        title=f"{incidents} from before: {still_open} still open",
         cause=f"Their last signs were more than {lasting(timedelta(seconds=max_age_s))} old when they were first seen,"
         " so they are told here and not one by one (notify_max_age).",
         symptoms=[_symptom(member) for member in sorted(members, key=_urgency)],

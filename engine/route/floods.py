@@ -1,4 +1,4 @@
-"""Too many incidents at once for one receiver: which are told together, and the incident that stands for them."""
+"""Floods: too many incidents at once for one receiver. Choose those for a digest, and make its summary incident."""
 
 from __future__ import annotations
 
@@ -11,53 +11,54 @@ from engine.model.incidents import Incident, Symptom
 from engine.model.notifications import FLOOD_RULE, Delivery, Reason
 from engine.model.phrases import named
 from engine.model.rules import SEVERITIES
-from engine.route.standing_in import standing_for
+from engine.route.summary import summary_incident
 
 MINOR = frozenset(("info", "low", "medium"))
-SINGLES = 20  # minor incidents that a receiver is told of one by one within SINGLES_S
+SINGLES = 20  # the largest number of minor incidents with a message of their own within SINGLES_S, for each receiver
 SINGLES_S = 60.0
-LONGEST_QUEUE = 100  # of any severity: what may wait for a receiver to be told one by one
-_NAMED = 3  # incidents of a rule that a digest names
+LONGEST_QUEUE = 100  # the largest number of incidents, of any severity, that wait for a message of their own
+_NAMED = 3  # incidents of a rule that are named in a digest
 
 Urgency = tuple[int, float, str]
 
 
 class Candidate(Struct, frozen=True):
-    """An entry that is due, and the incident that it tells of."""
+    """An outbox entry that is due, and its incident."""
 
     entry: Delivery
     incident: Incident
 
 
 def urgency(candidate: Candidate) -> Urgency:
-    """Return what sorts candidates into the order in which they are told: the most severe first, then the longest due."""
+    """Return the sort key for the order of sending: the most severe first, then the longest due."""
     entry = candidate.entry
     return -SEVERITIES.index(candidate.incident.severity), entry.due_at.timestamp(), entry.incident
 
 
 def is_minor(incident: Incident) -> bool:
-    """Say whether an incident is of those that are told together first."""
+    """Return whether the severity of an incident is low enough to go into a digest first."""
     return incident.severity in MINOR
 
 
 def overflow(due: Sequence[Candidate], recent: int) -> list[Candidate]:
-    """Return those of one receiver's `due` candidates that are to be told in a digest, most urgent first.
+    """Return those of one receiver's `due` candidates that go into a digest, most urgent first.
 
-    All minor ones, when with the `recent` ones told in the last SINGLES_S they are more than SINGLES; and what is least urgent
-    of the others beyond LONGEST_QUEUE. Never what has a message that must be kept true, or may have one.
+    These are all minor ones, if with the `recent` messages of the last SINGLES_S they are more than SINGLES, and the least
+    urgent of the others beyond LONGEST_QUEUE. An incident that has, or may have, a message of its own is never chosen, as
+    that message must be updated.
     """
-    foldable = sorted((each for each in due if _is_foldable(each.entry)), key=urgency)
-    minor = [each for each in foldable if is_minor(each.incident)]
-    folded = minor if len(minor) + recent > SINGLES else []
-    staying = [each for each in foldable if not (folded and is_minor(each.incident))]
-    return [*staying[LONGEST_QUEUE:], *folded]
+    foldable = sorted((candidate for candidate in due if _is_foldable(candidate.entry)), key=urgency)
+    minor = [candidate for candidate in foldable if is_minor(candidate.incident)]
+    digested = minor if len(minor) + recent > SINGLES else []
+    remaining = [candidate for candidate in foldable if not (digested and is_minor(candidate.incident))]
+    return [*remaining[LONGEST_QUEUE:], *digested]
 
 
 def flood_digest(id: str, members: Sequence[Incident]) -> Incident:
-    """Return the incident that stands for `members` (at least one): a symptom for each rule and severity, the worst first."""
+    """Return the summary incident of `members` (at least one): one symptom for each rule and severity, the worst first."""
     number = "1 incident" if len(members) == 1 else f"{len(members):,} incidents"
     still_open = sum(member.status == "open" for member in members)
-    return standing_for(
+    return summary_incident(
         members,
         id=id,
         rule=FLOOD_RULE,
@@ -72,19 +73,19 @@ def _is_foldable(entry: Delivery) -> bool:
 
 
 def _symptoms(members: Sequence[Incident]) -> list[Symptom]:
-    counts = Counter((each.severity, each.rule) for each in members)
+    counts = Counter((member.severity, member.rule) for member in members)
     ordered = sorted(counts, key=lambda kind: (-SEVERITIES.index(kind[0]), -counts[kind], kind[1]))
     examples: dict[tuple[str, str], list[Incident]] = {}
-    for each in members:
-        examples.setdefault((each.severity, each.rule), []).append(each)
+    for member in members:
+        examples.setdefault((member.severity, member.rule), []).append(member)
     return [_symptom(examples[kind]) for kind in ordered]
 
 
-def _symptom(alike: Sequence[Incident]) -> Symptom:
-    first = alike[0]
-    labels = "; ".join(text for each in alike[:_NAMED] if (text := named(each.labels)))
-    more = f" and {len(alike) - _NAMED:,} more" if len(alike) > _NAMED else ""
-    title = f"{first.severity}: {first.title}" if len(alike) == 1 else f"{first.severity}: such as {first.title}"
+def _symptom(incidents: Sequence[Incident]) -> Symptom:
+    first = incidents[0]
+    labels = "; ".join(text for incident in incidents[:_NAMED] if (text := named(incident.labels)))
+    more = f" and {len(incidents) - _NAMED:,} more" if len(incidents) > _NAMED else ""
+    title = f"{first.severity}: {first.title}" if len(incidents) == 1 else f"{first.severity}: such as {first.title}"
     where = f" ({labels}{more})" if labels else ""
-    times = [each.first_seen for each in alike if each.first_seen is not None]
-    return Symptom(first.rule, f"{title}{where}", len(alike), {}, min(times, default=None))
+    times = [incident.first_seen for incident in incidents if incident.first_seen is not None]
+    return Symptom(first.rule, f"{title}{where}", len(incidents), {}, min(times, default=None))

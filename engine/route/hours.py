@@ -1,4 +1,4 @@
-"""Time intervals of routes: when a receiver is not told, and when that changes. Alertmanager's semantics."""
+"""Time intervals of routes: when a receiver is muted, and when that changes. Alertmanager's semantics."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from zoneinfo import ZoneInfo
 from engine.model.phrases import moment
 from engine.model.routes import Hours, Ranges, TimeInterval, TimeSpan
 
-HORIZON = timedelta(days=8)  # how far ahead a change is looked for
+HORIZON = timedelta(days=8)  # how far ahead the next change is searched
 _HALF_HOUR = timedelta(minutes=30)
 _DAY = timedelta(days=1)
 
 
 def in_interval(interval: TimeInterval, at: datetime) -> bool:
-    """Say whether `at` (aware) is in one of the interval's spans."""
+    """Return whether `at` (aware) is in one of the interval's spans."""
     return any(_in_span(span, at.astimezone(ZoneInfo(span.zone))) for span in interval.spans)
 
 
 def muted_by_hours(hours: tuple[Hours, ...], at: datetime) -> str:
-    """Return what mutes a receiver at `at`, in words; empty when one of the routes that lead to it tells."""
-    reasons = [_muted(each, at) for each in hours]
+    """Return what mutes a receiver at `at`, in words; empty when one of the routes that lead to it is not muted."""
+    reasons = [_muted(route_hours, at) for route_hours in hours]
     return reasons[0] if reasons and all(reasons) else ""
 
 
 @lru_cache(maxsize=256)  # many incidents ask for the same routes at the same time
 def hours_change_at(hours: tuple[Hours, ...], now: datetime) -> datetime:
-    """Return when the receiver is muted next, or no longer; `now` + HORIZON when that is not before then."""
-    muted = bool(muted_by_hours(hours, now))
+    """Return when the receiver next becomes muted or unmuted; `now` + HORIZON when that is not earlier."""
+    is_muted = bool(muted_by_hours(hours, now))
     end = now + HORIZON
-    return next((at for at in _moments(hours, now, end) if bool(muted_by_hours(hours, at)) is not muted), end)
+    return next((at for at in _moments(hours, now, end) if bool(muted_by_hours(hours, at)) is not is_muted), end)
 
 
 def mute_reason(hours: tuple[Hours, ...], now: datetime) -> str:
-    """Return why and until when a receiver is not told now; empty when it is."""
+    """Return why and until when a receiver is muted now, in words; empty when it is not."""
     reason, at = muted_by_hours(hours, now), hours_change_at(hours, now)
     return f"{reason} until {moment(at)}" if reason and not muted_by_hours(hours, at) else reason
 
 
 def _muted(hours: Hours, at: datetime) -> str:
-    found = next((interval.name for interval in hours.mute if in_interval(interval, at)), "")
-    if found:
-        return f"muted by time interval {found}"
+    interval_name = next((interval.name for interval in hours.mute if in_interval(interval, at)), "")
+    if interval_name:
+        return f"muted by time interval {interval_name}"
     if hours.active and not any(in_interval(interval, at) for interval in hours.active):
         return f"muted outside of time interval {', '.join(interval.name for interval in hours.active)}"
     return ""
@@ -71,22 +71,24 @@ def _within(ranges: Ranges, value: int) -> bool:
 
 
 def _moments(hours: tuple[Hours, ...], start: datetime, end: datetime) -> Iterator[datetime]:
-    """Yield, in order, every moment after `start` and before `end` at which anything can change.
+    """Yield, in order, every moment after `start` and before `end` at which the muting can change.
 
-    That is where spans begin and end, and every half hour of UTC: clocks are put forward and back then, midnights included.
+    These are the begins and ends of spans, and every half hour of UTC, which covers changes of daylight saving time and
+    midnights.
     """
-    spans = [span for each in hours for interval in (*each.mute, *each.active) for span in interval.spans]
+    spans = [span for route_hours in hours for interval in (*route_hours.mute, *route_hours.active) for span in interval.spans]
     day = start.astimezone(UTC).date() - _DAY
     while day <= end.date():
-        found = {at for span in spans for at in _edges(span, day)}
+        moments = {at for span in spans for at in _edges(span, day)}
         midnight = datetime.combine(day, time(), UTC)
-        found |= {midnight + n * _HALF_HOUR for n in range(48)}
-        yield from sorted(at for at in found if start < at < end and midnight <= at < midnight + _DAY)
+        moments |= {midnight + n * _HALF_HOUR for n in range(48)}
+        yield from sorted(at for at in moments if start < at < end and midnight <= at < midnight + _DAY)
         day += _DAY
 
 
 def _edges(span: TimeSpan, utc_day: date) -> Iterator[datetime]:
-    """Yield where the span's times begin and end on `utc_day` and beside it; a time that a clock shows twice is two."""
+    """Yield the begins and ends of the span's times on `utc_day` and the days beside it; a local time that occurs twice, when
+    clocks are put back, is two."""
     for day in (utc_day - _DAY, utc_day, utc_day + _DAY):
         for minute in {edge % 1440 for times in span.times for edge in times}:
             for fold in (0, 1):

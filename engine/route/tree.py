@@ -1,4 +1,4 @@
-"""The route tree: which receivers an incident goes to, and with what timings."""
+"""The route tree: the receivers of an incident and their timings."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from engine.route.matchers import holds
 
 
 class Target(Struct, frozen=True):
-    """A receiver to be told, and when. `hours` are those of every route that leads to it: it is told if one of them tells.
+    """A receiver of an incident. `hours` are those of every route that leads to it; it is muted only if all of these mute.
 
-    `instead_of`: the receiver that refused, when it is told in the place of another.
+    `instead_of`: the receiver that refused, when this one is its fallback.
     """
 
     receiver: str
@@ -26,37 +26,37 @@ class Target(Struct, frozen=True):
 
 
 def routing_labels(incident: Incident) -> Labels:
-    """Return what matchers see of an incident: its labels, and its rule, severity and component."""
+    """Return the labels that matchers see: those of the incident, and its rule, severity and component."""
     own = {"rule": incident.rule, "severity": incident.severity, "component": incident.component}
     return {**incident.labels, **own}
 
 
 def route(labels: Labels, tree: Route) -> tuple[Target, ...]:
-    """Return the targets for these labels in tree order, each receiver once: its first route's timings count.
+    """Return the targets for these labels in tree order, each receiver once, with the timings of its first route.
 
-    As in Alertmanager: the deepest route that holds is taken, and a route none of whose branches holds is taken itself.
+    As in Alertmanager, the deepest route that fits is taken, and a route with no fitting branch is taken itself.
     """
-    first: dict[str, Target] = {}
+    targets: dict[str, Target] = {}
     for target in _targets(labels, tree):
-        known = first.setdefault(target.receiver, target)
-        first[target.receiver] = replace(known, hours=_joined(known.hours, target.hours))
-    return tuple(first.values())
+        earlier = targets.setdefault(target.receiver, target)
+        targets[target.receiver] = replace(earlier, hours=_joined(earlier.hours, target.hours))
+    return tuple(targets.values())
 
 
 def _targets(labels: Labels, node: Route) -> Iterator[Target]:
     if not holds(node.matchers, labels):
         return
-    taken = False
+    is_taken = False
     for branch in node.routes:
-        found = list(_targets(labels, branch))
-        yield from found
-        taken = taken or bool(found)
-        if found and not branch.goes_on:
+        targets = list(_targets(labels, branch))
+        yield from targets
+        is_taken = is_taken or bool(targets)
+        if targets and not branch.goes_on:
             break
-    if not taken:
+    if not is_taken:
         yield Target(node.receiver, node.timings, (node.hours,) if node.hours != Hours() else ())
 
 
 def _joined(one: tuple[Hours, ...], other: tuple[Hours, ...]) -> tuple[Hours, ...]:
-    """Return the hours of both; none at all when one of them tells at any time."""
+    """Return the hours of both, each once; empty when either has none, as that route never mutes."""
     return tuple(dict.fromkeys((*one, *other))) if one and other else ()

@@ -237,7 +237,7 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
         (LEAST.replace("paths: [", "start: 999999999d, paths: ["), "`999999999d` is not a start"),
         (
             LEAST + "route: {receiver: terminal, routes: [{matchers: [severity=critcal]}]}\n",
-            "`severity=critcal` names no severity",
+            "`severity=critcal` fits no severity",
         ),
         (
             LEAST + "receivers:\n  - {name: ops, terminal: {}}\n  - {name: ops, terminal: {}}\n",
@@ -245,7 +245,7 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
         ),
         (LEAST + "route: {receiver: terminal, group_by: [x]}\n", "`group_by` is not part of a route"),
         (LEAST + "route: {receiver: terminal, matchers: [a=b]}\n", "takes everything, so it has no `matchers`"),
-        (LEAST + "route: {receiver: terminal, routes: [{matchers: [nonsense]}]}\n", "`nonsense` is no matcher"),
+        (LEAST + "route: {receiver: terminal, routes: [{matchers: [nonsense]}]}\n", "`nonsense` is not a matcher"),
         (LEAST + "route: {receiver: terminal, routes: [{routes: [{receiver: ops}]}]}\n", "there is no receiver `ops`"),
         (LEAST + "route: {receiver: terminal, routes: [{group_wait: soon}]}\n", "`soon` is not a duration"),
         (LEAST + "route: {receiver: terminal, mute_time_intervals: [x]}\n", "so it has no `mute_time_intervals`"),

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from connectors.memory import MemoryReceiver
 from engine.deliver import Policy, planner
-from engine.deliver.planning import Planned
+from engine.deliver.planning import PlannedEntry
 from engine.errors import StoreError
 from engine.model.incidents import Incident
 from engine.model.links import Link, LinkTargets
@@ -303,7 +303,7 @@ def test_a_step_looks_at_what_changed_or_is_due_and_at_nothing_else(
     looked_at: list[str] = []
     planned = planner.plan_delivery
 
-    def plan(policy: Policy, target: Target, incident: Incident, *rest: Any) -> Planned:
+    def plan(policy: Policy, target: Target, incident: Incident, *rest: Any) -> PlannedEntry:
         looked_at.append(incident.id)
         return planned(policy, target, incident, *rest)
 

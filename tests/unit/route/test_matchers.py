@@ -46,7 +46,7 @@ def test_a_matcher_is_written_as_it_is_read() -> None:
 
 @pytest.mark.parametrize("text", ["severity=critcal", "severity!=hihg", 'severity=~"hi"', 'severity!~"warn.*"'])
 def test_a_severity_that_does_not_exist_is_a_mistake(text: str) -> None:
-    with pytest.raises(MatcherError, match="names no severity; they are info, low, medium, high, critical"):
+    with pytest.raises(MatcherError, match="fits no severity; they are info, low, medium, high, critical"):
         parse_matcher(text)
 
 

@@ -1,4 +1,4 @@
-"""The incident that stands for several others: what a digest is told as."""
+"""The summary incident of a digest, which stands for several others."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from engine.model.incidents import Incident, Symptom
 from engine.model.rules import SEVERITIES
 
 
-def standing_for(
+def summary_incident(
     members: Sequence[Incident], *, id: str, rule: str, title: str, cause: str, symptoms: Sequence[Symptom]
 ) -> Incident:
-    """Return the incident that stands for `members` (at least one).
+    """Return the summary incident of `members` (at least one).
 
-    It is as severe as the worst of those that are still open, and info when none is; its revision is their number.
+    Its severity is that of the worst open member, and info when none is open; its revision is the number of members.
     """
     open_severities = (SEVERITIES.index(member.severity) for member in members if member.status == "open")
     return Incident(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from engine.model.incidents import Incident
 from engine.model.notifications import Reason
 from engine.model.routes import Timings
-from engine.route import Decision, knows, needs_telling
+from engine.route import Decision, decide_notification, notification_log
 
 NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
 TIMINGS = Timings(group_wait_s=30, group_interval_s=300, repeat_interval_s=4 * 3600)
@@ -38,7 +38,7 @@ def after(seconds: float) -> datetime:
 
 def decided(before: Incident | None, now: Incident, timings: Timings = TIMINGS, **how: bool) -> Decision:
     """Return the decision over `now`, known since noon, when `before` (or nothing) was told at noon."""
-    return needs_telling(knows(before, NOON, {}) if before else None, now, timings, NOON, **how)
+    return decide_notification(notification_log(before, NOON, {}) if before else None, now, timings, NOON, **how)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,116 @@
+"""Decide whether a receiver is notified of an incident, why, and when at the earliest: a pure function of its last
+notification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from engine.model.incidents import Incident
+from engine.model.notifications import NotificationLog, Reason
+from engine.model.phrases import lasting
+from engine.model.routes import Timings
+from engine.model.rules import SEVERITIES
+
+SETTLE_S = 20.0  # how long an incident waits for others that may explain it
+_ENDED = frozenset(("resolved", "retracted", "merged"))
+_AT_ONCE = frozenset((Reason.ESCALATED, Reason.ROOT_CHANGED, Reason.MERGED))  # they change the reader's next action
+
+
+class Decision(Struct, frozen=True):
+    """Notify for `reason` at `at` or later; `reason` None: do not notify. `news`: what changed, in one sentence."""
+
+    reason: Reason | None = None
+    at: datetime | None = None
+    news: str = ""
+
+    def is_due(self, now: datetime) -> bool:
+        """Return whether there is a notification and its time has come."""
+        return self.reason is not None and self.at is not None and self.at <= now
+
+
+NOTHING = Decision()
+
+
+def notification_log(incident: Incident, at: datetime, marks: Mapping[str, str], digest: str = "") -> NotificationLog:
+    """Return the log of a notification of `incident` at `at`, in a message of its own or in the digest with the id `digest`."""
+    return NotificationLog(
+        incident.rule, incident.status, incident.severity, at, incident.stage, incident.revision, marks, digest
+    )
+
+
+def decide_notification(
+    last_log: NotificationLog | None,
+    incident: Incident,
+    timings: Timings,
+    known_at: datetime,
+    *,
+    explained: bool = False,
+    edits: bool = False,
+) -> Decision:
+    """Decide whether, why and when to notify a receiver of `incident`.
+
+    An incident that was merged or retracted before the first notification is never notified. A change waits until
+    `group_interval` after the last notification, except a worse severity, another root and a merge.
+
+    Args:
+        last_log: the last notification of the receiver; None: none yet.
+        known_at: when the notifier first saw a reason to notify; the first notification waits from then on.
+        explained: alerts of other rules may turn out to be the cause, so the first notification waits for them (SETTLE_S).
+        edits: the receiver updates one message, so it also gets grown counts and new evidence.
+    """
+    if incident.pending:
+        return NOTHING
+    if last_log is None:
+        return _opening(incident, known_at + timedelta(seconds=max(timings.group_wait_s, SETTLE_S if explained else 0.0)))
+    reason, news = _change(last_log, incident)
+    if reason is None and edits and incident.revision > last_log.revision and incident.status != "merged":
+        reason = Reason.UPDATED
+    if reason is None:
+        return _repetition(incident, last_log.at, timings)
+    wait = 0.0 if reason in _AT_ONCE else timings.group_interval_s
+    return Decision(reason, last_log.at + timedelta(seconds=wait), news)
+
+
+def _opening(incident: Incident, due_at: datetime) -> Decision:
+    if incident.status in ("merged", "retracted"):
+        return NOTHING
+    return Decision(Reason.OPENED, due_at)
+
+
+def _repetition(incident: Incident, last: datetime, timings: Timings) -> Decision:
+    if incident.status != "open" or not timings.repeat_interval_s:
+        return NOTHING
+    at = last + timedelta(seconds=timings.repeat_interval_s)
+    return Decision(Reason.REPEATED, at, f"still open, {lasting(at - last)} after the last message")
+
+
+def _change(last_log: NotificationLog, incident: Incident) -> tuple[Reason | None, str]:
+    """Return the most important change since `last_log` with its sentence; (None, "") when there is none."""
+    if incident.status != last_log.status:
+        return _new_status(last_log, incident)
+    if incident.status == "merged":
+        return None, ""
+    if incident.rule != last_log.rule:
+        return Reason.ROOT_CHANGED, f"the root cause is another one now: {incident.title}"
+    if incident.severity != last_log.severity:
+        worse = SEVERITIES.index(incident.severity) > SEVERITIES.index(last_log.severity)
+        return (Reason.ESCALATED if worse else Reason.UPDATED), f"severity is {incident.severity} now, was {last_log.severity}"
+    if incident.stage != last_log.stage:
+        return Reason.UPDATED, f"the same trouble has reached its next stage ({incident.stage}); the fix is new"
+    return None, ""
+
+
+def _new_status(last_log: NotificationLog, incident: Incident) -> tuple[Reason, str]:
+    why = f" ({incident.why})" if incident.why else ""
+    if incident.status == "merged":
+        return Reason.MERGED, f"part of another incident now: {incident.merged_into}"
+    if incident.status == "resolved":
+        return Reason.RESOLVED, f"resolved{why}"
+    if incident.status == "retracted":
+        return Reason.UPDATED, f"taken back{why}"
+    if last_log.status in _ENDED:
+        return Reason.REOPENED, f"open again{why}"
+    return Reason.UPDATED, f"{incident.status} now{why}"
