@@ -1,4 +1,4 @@
-"""A source and a receiver in memory, for tests and for trying out plugins: the ports in the least code."""
+"""A source and a receiver in memory, for tests and as minimal examples of the ports."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["MemoryReceiver", "MemorySource", "open_source"]
 
 
 class MemorySource(Struct, frozen=True):
-    """Named streams of lines held in memory; an offset counts the lines read of each stream.
+    """Named streams of lines in memory. An offset is the number of lines read by stream.
 
-    Chunk offsets are bytes, as for a file that holds the lines with a newline behind each.
+    Offsets of chunks count bytes, as in a file with the same lines, each ended by a newline.
     """
 
     streams: Mapping[str, Sequence[str]]
@@ -36,28 +36,28 @@ class MemorySource(Struct, frozen=True):
         return ends if share is None else {name: min(end, start.get(name, 0) + share) for name, end in ends.items()}
 
     def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
-        """Return up to `parallelism` slices of whole streams."""
+        """Return up to `parallelism` slices; no stream is divided."""
         ranges = [[name, start.get(name, 0), to] for name, to in end.items() if to > start.get(name, 0)]
-        dealt = [ranges[at::parallelism] for at in range(parallelism)]
-        return [{"ranges": ranges} for ranges in dealt if ranges]
+        slices = [ranges[at::parallelism] for at in range(parallelism)]
+        return [{"ranges": ranges} for ranges in slices if ranges]
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Yield one chunk for each stream of the slice."""
+        """Yield one chunk for each stream of the slice, in its order."""
         for name, start, end in slice_["ranges"]:
             lines = [line.encode() + b"\n" for line in self.streams[name]]
             before = sum(len(line) for line in lines[:start])
             yield Chunk(name, before, b"".join(lines[start:end]), start + 1, None, self.labels or NO_LABELS)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
-        """Return how far each stream is read."""
+        """Return the progress of each stream at `end`."""
         return [self._progress(name, to) for name, to in end.items()]
 
     def unreadable(self) -> Mapping[str, SourceError]:
-        """Return nothing: what is in memory can be read."""
+        """Return an empty map: memory is always readable."""
         return {}
 
     def labels_of(self, source_id: str) -> Labels:
-        """Return the labels of every stream, which are the same."""
+        """Return the labels, which are the same for every stream."""
         return self.labels
 
     def _progress(self, name: str, to: int) -> Progress:
@@ -67,21 +67,21 @@ class MemorySource(Struct, frozen=True):
 
 @dataclass
 class MemoryReceiver:
-    """Remembers what it was told. `answers` are its next receipts; when there are none left, everything is delivered."""
+    """Records delivered notifications in order. `answers` are its next receipts; when they run out, everything is delivered."""
 
     edits: bool = False
     rate_limit_key: str = ""
-    told: list[Notification] = field(default_factory=list)
+    notifications: list[Notification] = field(default_factory=list)
     answers: list[Receipt] = field(default_factory=list)
 
     def deliver(self, notification: Notification) -> Receipt:
-        """Remember `notification` when the next answer delivers it."""
+        """Return the next receipt, and record `notification` if that says delivered."""
         receipt = self.answers.pop(0) if self.answers else Receipt(DeliveryState.DELIVERED)
         if receipt.state is DeliveryState.DELIVERED:
-            self.told.append(notification)
+            self.notifications.append(notification)
         return receipt
 
 
 def open_source(settings: Mapping[str, Any]) -> MemorySource:
-    """Return the source that `settings` (JSON: streams, labels) describe."""
+    """Return the source of `settings`, a JSON value with `streams` and optional `labels`."""
     return MemorySource(**settings)

@@ -1,6 +1,6 @@
-"""Slack as a receiver: one message for each incident, kept true by edits, with evidence and changes in its thread.
+"""Slack as a receiver: one message for each incident, kept up to date by edits, with evidence and changes in its thread.
 
-With a bot token (SlackReceiver) messages are found again and edited; with an incoming webhook (SlackWebhookReceiver) they can
+With a bot token (SlackReceiver) messages can be searched and edited; with an incoming webhook (SlackWebhookReceiver) they can
 only be posted.
 """
 

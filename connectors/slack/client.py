@@ -1,4 +1,4 @@
-"""Slack's client, whose requests go out by engine/exchange and whose answers are Slack's own or none."""
+"""Slack's client with requests sent by engine/exchange, and with every answer checked to be Slack's."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from urllib.request import Request
 
 from slack_sdk import WebClient
 
-from connectors.slack.answers import checked
+from connectors.slack.answers import check_answer
 from engine.exchange import exchange
 
-_SILENT = logging.Logger("slack_sdk")  # what went wrong is in the receipt; the client would print whole answers to stderr
+_SILENT = logging.Logger("slack_sdk")  # errors are in the receipt; the client would print whole answers to stderr
 _SILENT.addHandler(logging.NullHandler())
 
 
 class StrictClient(WebClient):
-    """The client of the SDK, which itself follows redirects with the token and reads answers of any size for any time.
+    """The SDK's client without its own transport, which follows redirects with the token and reads answers without limits of
+    size and time.
 
-    Its calls raise NotSlack besides what they raise anyway.
+    Calls raise NotSlack in addition to the SDK's errors.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -26,5 +27,5 @@ class StrictClient(WebClient):
 
     def _perform_urllib_http_request_internal(self, url: str, req: Request) -> dict[str, Any]:
         answer = exchange(req)
-        checked(answer)
+        check_answer(answer)
         return {"status": answer.status, "headers": dict(answer.headers), "body": answer.text}

@@ -1,4 +1,4 @@
-"""What Slack takes in one message. The SDK does not check raw blocks, and Slack refuses a message as a whole.
+"""The limits of one Slack message. The SDK does not check raw blocks, and Slack refuses a message as a whole.
 
 Source: slack_sdk/models/blocks for the limits of one block. That all blocks together must stay below about 13,200 characters
 is documented nowhere (slackapi/bolt-js issue 2509); 12,000 keeps a distance.
@@ -21,7 +21,7 @@ _ELLIPSIS = "…"
 
 
 def characters(value: Any) -> int:
-    """Return how many characters of text and addresses a block, or a list of blocks, holds."""
+    """Return the number of characters of texts and addresses in a block or a list of blocks."""
     if isinstance(value, Mapping):
         return sum(len(v) if k in ("text", "url") and isinstance(v, str) else characters(v) for k, v in value.items())
     return sum(characters(item) for item in value) if isinstance(value, list | tuple) else 0
@@ -33,27 +33,27 @@ def cut(text: str, limit: int) -> str:
 
 
 def fitted(blocks: Sequence[SlackBlock], instead: Sequence[SlackBlock]) -> list[SlackBlock]:
-    """Return the first blocks that fit into one message; `instead` follows when some are left out."""
+    """Return the first blocks that fit into one message, followed by `instead` when some are left out."""
     if len(blocks) <= MOST_BLOCKS and characters(blocks) <= MOST_CHARACTERS:
         return list(blocks)
-    left = MOST_CHARACTERS - characters(instead)
-    taken: list[SlackBlock] = []
+    remaining = MOST_CHARACTERS - characters(instead)
+    fitting: list[SlackBlock] = []
     for block in blocks[: MOST_BLOCKS - len(instead)]:
-        left -= characters(block)
-        if left < 0:
+        remaining -= characters(block)
+        if remaining < 0:
             break
-        taken.append(block)
-    return [*taken, *instead]
+        fitting.append(block)
+    return [*fitting, *instead]
 
 
 def breaches(text: str, blocks: Sequence[SlackBlock]) -> list[str]:
-    """Return a sentence for everything that Slack would refuse; empty when it takes the message."""
-    found = [] if text else ["the message has no top-level text"]
+    """Return a sentence for each limit that a message exceeds; empty when Slack accepts it."""
+    violations = [] if text else ["the message has no top-level text"]
     if len(blocks) > MOST_BLOCKS:
-        found.append(f"{len(blocks)} blocks, at most {MOST_BLOCKS}")
+        violations.append(f"{len(blocks)} blocks, at most {MOST_BLOCKS}")
     if (size := characters(blocks)) > MOST_CHARACTERS:
-        found.append(f"{size} characters, at most {MOST_CHARACTERS}")
-    return [*found, *(sentence for block in blocks for sentence in _of_block(block))]
+        violations.append(f"{size} characters, at most {MOST_CHARACTERS}")
+    return [*violations, *(sentence for block in blocks for sentence in _of_block(block))]
 
 
 def _of_block(block: SlackBlock) -> Iterator[str]:

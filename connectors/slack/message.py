@@ -1,8 +1,8 @@
-"""How an incident looks in Slack: the message that is kept true, and the replies in its thread.
+"""Render an incident for Slack: its message, which is kept up to date, and the replies in its thread.
 
-Everything that comes from a log stands in rich_text elements, which Slack shows as they are: such text cannot format, link or
-ping. Only the top-level text (push messages, search, screen readers) is escaped. Order: severity and title;
-entity and since when; cause; fix; evidence; what it explains; links.
+All text from logs is in rich_text elements, which Slack shows literally: such text cannot format, link or mention. Only the
+top-level text (push messages, search, screen readers) is escaped. Order: severity and title; entity and times; cause; fix;
+evidence; symptoms; links.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _THREAD_EVENTS, _THREAD_LINES = 6, 20
 _PROSE, _CODE = 1_500, 2_500
 _STEPS, _SYMPTOMS, _LINKS = 6, 6, 5
 
-_FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")  # of a stack trace: left to the thread
+_FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")  # frames of a stack trace, shown in the thread only
 
 
 class Message(Struct, frozen=True):
-    """What is posted: `text` is escaped; `blocks` may be empty."""
+    """A message to post: `text` is escaped; `blocks` may be empty."""
 
     text: str
     blocks: list[SlackBlock]
 
 
 def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
-    """Return the message of `incident` with `links` to what leads on; a merged one is one line and these."""
+    """Return the message of `incident` with `links`; for a merged incident only one line and these."""
     headline = _headline(incident)
     where = visible(named(incident.labels))
     text = cut(escaped(": ".join(part for part in (headline, where) if part)), MOST_TEXT)
@@ -48,7 +48,7 @@ def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
 
 
 def reply(notification: Notification) -> Message | None:
-    """Return what belongs in the thread: the evidence when the incident is new, else what changed; None: nothing."""
+    """Return the reply for the thread: the evidence of a new incident, else what changed; None when there is nothing to add."""
     incident = notification.incident
     if notification.reason in (Reason.OPENED, Reason.TEST):
         blocks = [*_proof(incident.evidence, _THREAD_EVENTS, _THREAD_LINES), *_checks(incident)]
@@ -61,12 +61,12 @@ def reply(notification: Notification) -> Message | None:
 
 
 def is_loud(reason: Reason) -> bool:
-    """Say whether a reply is shown in the channel too: an edit is quiet, and these must be seen."""
+    """Return whether a reply is shown in the channel too, for changes that must be noticed: an edit notifies nobody."""
     return reason in (Reason.ESCALATED, Reason.REOPENED, Reason.REPEATED)
 
 
 def escaped(text: str) -> str:
-    """Return `text` with the three characters that Slack reads escaped."""
+    """Return `text` with Slack's three control characters escaped."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -119,10 +119,10 @@ def _proof(evidence: Iterable[Evidence], events: int, lines: int) -> Iterator[Sl
             return
         place = f"{event.source_id}:{event.number}" if event.number else event.source_id
         yield from _paragraph("Evidence", place)
-        told = [line for line in event.text.splitlines() if lines > _LINES or not _FRAME.match(line)]
-        shown = [cut(line, _WIDTH) for line in told[:lines]]
-        if len(told) > lines:
-            shown.append(f"... and {len(told) - lines} more")
+        lines_shown = [line for line in event.text.splitlines() if lines > _LINES or not _FRAME.match(line)]
+        shown = [cut(line, _WIDTH) for line in lines_shown[:lines]]
+        if len(lines_shown) > lines:
+            shown.append(f"... and {len(lines_shown) - lines} more")
         yield _code("\n".join(shown))
 
 
@@ -139,21 +139,21 @@ def _checks(incident: Incident) -> Iterator[SlackBlock]:
 
 
 def _references(references: Iterable[str]) -> Iterator[SlackBlock]:
-    known = [url for url in references if url.startswith(("https://", "http://")) and len(url) <= MOST_IN_LINK][:_LINKS]
-    yield from _line([{"type": "link", "url": url} for url in known], "See ")
+    urls = [url for url in references if url.startswith(("https://", "http://")) and len(url) <= MOST_IN_LINK][:_LINKS]
+    yield from _line([{"type": "link", "url": url} for url in urls], "See ")
 
 
 def _links(links: Iterable[Link]) -> Iterator[SlackBlock]:
-    """Yield a line of the links that Slack takes; a longer address is left out, the incident's page has it."""
+    """Yield a line of links; addresses too long for Slack are left out, the incident's page has them."""
     yield from _line([{"type": "link", "url": x.url, "text": x.title} for x in links if len(x.url) <= MOST_IN_LINK], "Open ")
 
 
 def _line(elements: Iterable[SlackBlock], start: str) -> Iterator[SlackBlock]:
-    """Yield a paragraph of `elements` with `start` before the first and a blank before each other; nothing without any."""
-    said = [part for element in elements for part in ({"type": "text", "text": " | "}, element)]
-    if said:
+    """Yield a paragraph of `elements` with `start` before the first and ` | ` between them; nothing without elements."""
+    parts = [part for element in elements for part in ({"type": "text", "text": " | "}, element)]
+    if parts:
         first: SlackBlock = {"type": "text", "text": start}
-        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [first, *said[1:]]}]}
+        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [first, *parts[1:]]}]}
 
 
 def _header(text: str) -> SlackBlock:
@@ -164,8 +164,8 @@ def _paragraph(name: str, text: str) -> Iterator[SlackBlock]:
     """Yield a paragraph that starts with `name` in bold; nothing when there is no text."""
     if text:
         start = {"type": "text", "text": f"{name}  ", "style": {"bold": True}}
-        said = {"type": "text", "text": cut(visible(text), _PROSE)}
-        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [start, said]}]}
+        body = {"type": "text", "text": cut(visible(text), _PROSE)}
+        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [start, body]}]}
 
 
 def _prose(text: str, italic: bool = False) -> SlackBlock:

@@ -1,4 +1,4 @@
-"""A Slack channel told through an incoming webhook: every message is a new one, nothing can be edited or looked up."""
+"""A Slack channel as a receiver, with an incoming webhook: it can only post, not edit or search messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WHOLE = frozenset((Reason.OPENED, Reason.REOPENED, Reason.ROOT_CHANGED, Reason.
 
 
 class SlackWebhookReceiver(Struct, frozen=True):
-    """The channel that the incoming webhook `url` belongs to."""
+    """The channel of the incoming webhook `url`."""
 
     url: str
 
@@ -33,11 +33,11 @@ class SlackWebhookReceiver(Struct, frozen=True):
 
     @property
     def rate_limit_key(self) -> str:
-        """The webhook: about one message a second."""
+        """The webhook: Slack allows about one message per second."""
         return f"slack:{self.url}"
 
     def deliver(self, notification: Notification) -> Receipt:
-        """Post the incident, or one line on what changed. After an attempt of unknown outcome a message may come twice."""
+        """Post the incident, or one line on what changed. After an attempt with unknown outcome a message may appear twice."""
         message = _message(notification)
         body = {"text": message.text, "blocks": message.blocks, "unfurl_links": False, "unfurl_media": False}
         headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "tocsin"}
@@ -49,9 +49,9 @@ class SlackWebhookReceiver(Struct, frozen=True):
 
 
 def open_webhook_receiver(url: str) -> SlackWebhookReceiver:
-    """Return the receiver behind `url`, which is a secret itself. Raises UsageError when it would travel unprotected."""
+    """Return the receiver of `url`, which is a secret itself. Raises UsageError when it would be sent unencrypted."""
     if not may_carry_secrets(url):
-        raise UsageError("webhook_url: such an address is used with https and on this machine only")
+        raise UsageError("webhook_url: must be an https address, or http on this machine, as the address is a secret")
     return SlackWebhookReceiver(url)
 
 

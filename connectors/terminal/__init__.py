@@ -1,4 +1,4 @@
-"""The terminal as a receiver: every incident it is told of is rendered and written, nothing is remembered."""
+"""The terminal as a receiver: every notification is rendered and printed; nothing is stored."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["TerminalReceiver"]
 
 
 class TerminalReceiver(Struct, frozen=True):
-    """Shows incidents through `show(notification)`, which the command line injects with its report."""
+    """Prints notifications by `show`, which the command line injects."""
 
     show: Callable[[Notification], None]
 
     @property
     def edits(self) -> bool:
-        """False: what is printed stays."""
+        """False: printed text cannot be edited."""
         return False
 
     @property
@@ -27,7 +27,7 @@ class TerminalReceiver(Struct, frozen=True):
         return ""
 
     def deliver(self, notification: Notification) -> Receipt:
-        """Show it. Where nothing can be written, as to a full disk or a closed pipe, it is tried again later."""
+        """Print `notification`. When the output fails, as on a full disk or a closed pipe, it is tried again later."""
         try:
             self.show(notification)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""A generic webhook as a receiver: each notification is one JSON document, sent by HTTP POST."""
+"""A generic webhook as a receiver: each notification is a JSON document, sent by HTTP POST."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from engine.model.notifications import DeliveryState, Notification, Receipt
 __all__ = ["WebhookReceiver", "open_receiver"]
 
 SCHEMA = 1
-_FINAL = frozenset((400, 410, 413, 415, 422))  # who listens has judged the document itself, or is gone for good
+_FINAL = frozenset((400, 410, 413, 415, 422))  # the server has rejected the document itself, or is gone for good
 
 
 class WebhookReceiver(Struct, frozen=True):
-    """Posts `{"schema", "reason", "news", "incident", "links"}` to `url`; `value_of` makes the JSON value of an incident.
+    """Posts `{"schema", "reason", "news", "incident", "links"}` to `url`; `value_of` returns the JSON value of an incident.
 
-    Every request has an `Idempotency-Key`, equal when the same is sent again after an attempt of unknown outcome.
+    Every request has an `Idempotency-Key`, which is the same when a notification is sent again after an attempt with unknown
+    outcome.
     """
 
     url: str
@@ -37,11 +38,11 @@ class WebhookReceiver(Struct, frozen=True):
     token: str = ""
 
     def __repr__(self) -> str:
-        return f"WebhookReceiver({self.rate_limit_key})"  # both the address and the token may be secret
+        return f"WebhookReceiver({self.rate_limit_key})"  # the address and the token may both be secret
 
     @property
     def edits(self) -> bool:
-        """False: whoever listens gets what is news, not every count."""
+        """False: the server gets changes of state, not every new count."""
         return False
 
     @property
@@ -50,8 +51,10 @@ class WebhookReceiver(Struct, frozen=True):
         return f"webhook:{urlsplit(self.url).hostname}"
 
     def deliver(self, notification: Notification) -> Receipt:
-        """Post it. 2xx is delivered; 400, 410, 413, 415 and 422 are refusals of what was sent; everything else is tried again
-        later: a proxy may have said it, or somebody mends an address or a token."""
+        """Post `notification`. 2xx is delivered; 400, 410, 413, 415 and 422 are rejected.
+
+        Any other status is tried again later: it may come from a proxy, or somebody may correct the address or the token.
+        """
         try:
             return _receipt(exchange(self._request(notification)))
         except (OSError, HTTPException, ValueError) as error:
@@ -78,12 +81,12 @@ class WebhookReceiver(Struct, frozen=True):
 
 
 def open_receiver(url: str, value_of: Callable[[Incident], Mapping[str, Any]], token: str = "") -> WebhookReceiver:
-    """Return the receiver behind `url`.
+    """Return the receiver of `url`.
 
-    Raises UsageError when it is no http address, or when a token would travel unprotected.
+    Raises UsageError when it is not an http or https address, or when a token would be sent unencrypted.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise UsageError("url of a webhook: only http and https addresses can be posted to")
+        raise UsageError("url of a webhook: must be an http or https address")
     if token and not may_carry_secrets(url):
         raise UsageError("url of a webhook: a token is sent to https addresses and to this machine only")
     return WebhookReceiver(url, value_of, token)
@@ -93,8 +96,8 @@ def _receipt(answer: HttpAnswer) -> Receipt:
     if 200 <= answer.status < 300:
         return Receipt(DeliveryState.DELIVERED)
     if answer.is_redirect:
-        what = f"a redirect to {answer.redirection()} (status {answer.status}), which is not followed; check url"
-        return Receipt(DeliveryState.RETRY_LATER, f"the webhook answers with {what}")
+        redirect = f"a redirect to {answer.redirection()} (status {answer.status}), which is not followed; check url"
+        return Receipt(DeliveryState.RETRY_LATER, f"the webhook answers with {redirect}")
     quoted = answer.quoted()
     why = f"the webhook answers with status {answer.status}{f': {quoted}' if quoted else ''}"
     if answer.status in _FINAL:

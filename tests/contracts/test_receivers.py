@@ -172,7 +172,7 @@ def test_a_terminal_that_cannot_be_written_to_is_told_again_later() -> None:
 def test_receipts_of_a_test_receiver_can_be_scripted() -> None:
     receiver = MemoryReceiver(answers=[Receipt(DeliveryState.REJECTED, "no")])
     assert receiver.deliver(Notification(TOO_LARGE, Reason.OPENED)).why == "no"
-    assert receiver.told == []
+    assert receiver.notifications == []
     assert (
         receiver.deliver(Notification(TOO_LARGE, Reason.OPENED, unsure_since=datetime.now(UTC))).state
         is DeliveryState.DELIVERED

@@ -40,7 +40,7 @@ def scene(store: Store, ops: MemoryReceiver) -> Scene:
 
 
 def reasons(receiver: MemoryReceiver) -> list[str]:
-    return [each.reason.value for each in receiver.told]
+    return [each.reason.value for each in receiver.notifications]
 
 
 @JUMPS
@@ -114,7 +114,7 @@ def test_a_digest_of_next_year_is_told_when_the_clock_was_put_right(scene: Scene
     assert [scene.at(32), scene.at(4000)] == [0, 0]
     scene.put(id="inc-3", last_seen=START - timedelta(hours=9))
     assert [scene.at(4001), scene.at(4061)] == [0, 1]
-    told = [(each.reason.value, each.incident.id[:5], each.incident.count) for each in ops.told]
+    told = [(each.reason.value, each.incident.id[:5], each.incident.count) for each in ops.notifications]
     assert told == [("backfill", "backf", 1), ("opened", "inc-2", 1), ("backfill", "backf", 1)]
 
 
@@ -137,12 +137,12 @@ def test_times_from_the_future_put_nothing_off_after_a_restart(scene: Scene, ops
     assert sentences == [
         "the clock of this machine is 365 d behind times in the incident store: what is ahead of it counts as of now"
     ]
-    assert sorted((each.incident.id, each.reason.value) for each in ops.told) == [
+    assert sorted((each.incident.id, each.reason.value) for each in ops.notifications) == [
         ("inc-0", "opened"),
         ("inc-1", "opened"),
         ("inc-2", "opened"),
     ]
-    (unsure,) = [each for each in ops.told if each.incident.id == "inc-1"]
+    (unsure,) = [each for each in ops.notifications if each.incident.id == "inc-1"]
     assert unsure.unsure_since is not None
     assert unsure.unsure_since < START, "a message that was sent before now is looked for before now"
     assert [scene.at(4 * 3600 + 29), scene.at(4 * 3600 + 100)] == [0, 3]
@@ -174,4 +174,4 @@ def test_a_flood_of_next_year_is_told_when_the_clock_was_put_right(store: Store,
     scene.restart()
     for second in range(31, 120):
         scene.at(second)
-    assert [(each.reason, each.incident.count) for each in ops.told] == [(Reason.DIGEST, 30)]
+    assert [(each.reason, each.incident.count) for each in ops.notifications] == [(Reason.DIGEST, 30)]

@@ -59,17 +59,17 @@ def test_a_critical_incident_behind_1500_low_ones_is_told_in_the_first_step(scen
     scene.at(0)
     scene.put(id="fire", severity="critical")
     assert scene.at(1) == 1
-    assert [(each.incident.id, each.reason) for each in ops.told] == [("fire", Reason.OPENED)]
+    assert [(each.incident.id, each.reason) for each in ops.notifications] == [("fire", Reason.OPENED)]
     through(scene, 2, 60)
-    assert [each.reason for each in ops.told] == [Reason.OPENED, Reason.DIGEST]
-    digest = ops.told[1].incident
+    assert [each.reason for each in ops.notifications] == [Reason.OPENED, Reason.DIGEST]
+    digest = ops.notifications[1].incident
     assert (digest.rule, digest.title, digest.count, digest.severity) == (
         FLOOD_RULE,
         "1,500 incidents at once: 1,500 still open",
         1500,
         "low",
     )
-    assert ops.told[1].links == (Link("incidents", "https://t/"),)
+    assert ops.notifications[1].links == (Link("incidents", "https://t/"),)
     states = Counter(entry.state for entry in scene.store.outbox().entries().values())
     assert states == {DeliveryState.DELIVERED: 1502}
     assert scene.outcomes("inc-00007") == [("digest", "delivered")]
@@ -81,24 +81,24 @@ def test_without_a_digest_the_most_severe_is_told_first_and_then_the_oldest(scen
     scene.at(0)
     for second in range(1, 6):
         scene.at(second)
-    assert [each.incident.id for each in ops.told] == ["inc-2", "inc-3", "inc-1", "inc-0", "inc-4"]
+    assert [each.incident.id for each in ops.notifications] == ["inc-2", "inc-3", "inc-1", "inc-0", "inc-4"]
 
 
 def test_a_few_are_told_one_by_one(scene: Scene, ops: MemoryReceiver) -> None:
     flood(scene, SINGLES)
     through(scene, 0, 100)
-    assert [each.reason for each in ops.told] == [Reason.OPENED] * SINGLES
+    assert [each.reason for each in ops.notifications] == [Reason.OPENED] * SINGLES
 
 
 def test_what_trickles_in_for_long_is_no_more_than_so_many_a_minute(scene: Scene, ops: MemoryReceiver) -> None:
     for second in range(600):
         flood(scene, 1, second)
         scene.at(second)
-    reasons = Counter(each.reason for each in ops.told)
+    reasons = Counter(each.reason for each in ops.notifications)
     assert reasons[Reason.OPENED] <= 11 * SINGLES
     assert 1 <= reasons[Reason.DIGEST] <= 11
     through(scene, 600, 700)
-    assert sum(each.incident.count if each.reason is Reason.DIGEST else 1 for each in ops.told) == 600
+    assert sum(each.incident.count if each.reason is Reason.DIGEST else 1 for each in ops.notifications) == 600
 
 
 def test_what_comes_while_a_digest_waits_joins_it_and_later_ones_follow(scene: Scene, ops: MemoryReceiver) -> None:
@@ -108,9 +108,9 @@ def test_what_comes_while_a_digest_waits_joins_it_and_later_ones_follow(scene: S
     through(scene, 5, 12)
     flood(scene, MANY, 2 * MANY)
     through(scene, 12, 70)
-    assert [each.incident.count for each in ops.told] == [2 * MANY]
+    assert [each.incident.count for each in ops.notifications] == [2 * MANY]
     through(scene, 70, 75)
-    assert [each.incident.count for each in ops.told] == [2 * MANY, MANY]
+    assert [each.incident.count for each in ops.notifications] == [2 * MANY, MANY]
 
 
 def test_what_gets_severe_is_told_by_itself_before_its_digest_and_after_it(scene: Scene, ops: MemoryReceiver) -> None:
@@ -121,12 +121,12 @@ def test_what_gets_severe_is_told_by_itself_before_its_digest_and_after_it(scene
     through(scene, 2, 20)
     scene.put(id="inc-00002", revision=2, severity="high")
     scene.at(21)
-    assert [(each.incident.id[:9], each.reason) for each in ops.told] == [
+    assert [(each.incident.id[:9], each.reason) for each in ops.notifications] == [
         ("inc-00001", Reason.OPENED),
-        (ops.told[1].incident.id[:9], Reason.DIGEST),
+        (ops.notifications[1].incident.id[:9], Reason.DIGEST),
         ("inc-00002", Reason.ESCALATED),
     ]
-    assert ops.told[1].incident.count == MANY - 1
+    assert ops.notifications[1].incident.count == MANY - 1
 
 
 def test_the_end_of_a_flood_is_a_digest_too(scene: Scene, ops: MemoryReceiver) -> None:
@@ -134,7 +134,7 @@ def test_the_end_of_a_flood_is_a_digest_too(scene: Scene, ops: MemoryReceiver) -
     through(scene, 0, 20)
     flood(scene, MANY, revision=2, status="resolved")
     through(scene, 20, 400)
-    assert [each.incident.title for each in ops.told] == [
+    assert [each.incident.title for each in ops.notifications] == [
         f"{MANY} incidents at once: {MANY} still open",
         f"{MANY} incidents at once: 0 still open",
     ]
@@ -147,15 +147,15 @@ def test_who_edits_gets_no_message_for_each_count_of_what_a_digest_told(store: S
     through(scene, 0, 20)
     flood(scene, MANY, revision=2, count=9)
     through(scene, 20, 700)
-    assert [each.reason for each in ops.told] == [Reason.DIGEST]
+    assert [each.reason for each in ops.notifications] == [Reason.DIGEST]
 
 
 def test_a_flood_of_severe_ones_leaves_the_first_of_them_single(scene: Scene, ops: MemoryReceiver) -> None:
     flood(scene, LONGEST_QUEUE + 50, severity="high")
     through(scene, 0, 3 * LONGEST_QUEUE)
-    reasons = Counter(each.reason for each in ops.told)
+    reasons = Counter(each.reason for each in ops.notifications)
     assert reasons == {Reason.OPENED: LONGEST_QUEUE, Reason.DIGEST: 1}
-    (digest,) = [each.incident for each in ops.told if each.reason is Reason.DIGEST]
+    (digest,) = [each.incident for each in ops.notifications if each.reason is Reason.DIGEST]
     assert (digest.severity, digest.count) == ("high", 50)
 
 
@@ -166,12 +166,16 @@ def test_what_has_a_message_or_may_have_one_is_kept_true_one_by_one(store: Store
     for start in range(0, SINGLES, 5):
         flood(scene, 5, start)
         through(scene, start * 10, start * 10 + 10)
-    assert len(ops.told) == SINGLES
+    assert len(ops.notifications) == SINGLES
     ops.answers = [Receipt(DeliveryState.DELIVERED, marks={"ts": "1"})] * SINGLES
     flood(scene, SINGLES, revision=2, status="resolved")
     flood(scene, MANY, 100)
     through(scene, 1000, 1100)
-    assert Counter(each.reason for each in ops.told) == {Reason.OPENED: SINGLES, Reason.DIGEST: 1, Reason.RESOLVED: SINGLES}
+    assert Counter(each.reason for each in ops.notifications) == {
+        Reason.OPENED: SINGLES,
+        Reason.DIGEST: 1,
+        Reason.RESOLVED: SINGLES,
+    }
 
 
 def test_a_digest_cut_short_is_told_as_the_same_one_by_the_next_process(scene: Scene, ops: MemoryReceiver) -> None:
@@ -182,12 +186,12 @@ def test_a_digest_cut_short_is_told_as_the_same_one_by_the_next_process(scene: S
     (entry,) = [each for each in scene.store.outbox().entries().values() if each.reason is Reason.DIGEST]
     scene.restart()
     through(scene, 11, 30)
-    (told,) = ops.told
+    (told,) = ops.notifications
     assert (told.incident.id, told.incident.count) == (entry.incident, MANY)
     assert told.unsure_since == START + timedelta(seconds=10)
     scene.restart()
     through(scene, 31, 100)
-    assert len(ops.told) == 1
+    assert len(ops.notifications) == 1
 
 
 def test_what_is_over_before_its_digest_is_told_as_over_and_what_was_merged_not_at_all(
@@ -198,7 +202,7 @@ def test_what_is_over_before_its_digest_is_told_as_over_and_what_was_merged_not_
     flood(scene, 3, revision=2, status="merged", merged_into="inc-00009")
     flood(scene, 2, 3, revision=2, status="resolved")
     through(scene, 1, 20)
-    assert ops.told[0].incident.title == f"{MANY - 3} incidents at once: {MANY - 5} still open"
+    assert ops.notifications[0].incident.title == f"{MANY - 3} incidents at once: {MANY - 5} still open"
 
 
 def test_what_is_silenced_before_its_digest_waits_and_an_empty_digest_is_gone(scene: Scene, ops: MemoryReceiver) -> None:
@@ -207,10 +211,10 @@ def test_what_is_silenced_before_its_digest_waits_and_an_empty_digest_is_gone(sc
     ends = START + timedelta(seconds=600)
     scene.store.outbox().put_silence(Silence("s", (LabelMatcher("severity", "=", "low"),), START, ends))
     through(scene, 1, 30)
-    assert ops.told == []
+    assert ops.notifications == []
     assert {entry.state for entry in scene.store.outbox().entries().values()} == {DeliveryState.MUTED}
     through(scene, 600, 620)
-    assert [each.incident.count for each in ops.told] == [MANY]
+    assert [each.incident.count for each in ops.notifications] == [MANY]
 
 
 def test_a_run_that_ends_waits_for_no_more_to_come(store: Store, ops: MemoryReceiver) -> None:
@@ -242,14 +246,14 @@ def test_who_is_named_as_fallback_is_told_at_once_when_a_receiver_refuses(store:
     scene.at(0)
     scene.at(30)
     assert scene.at(31) == 1
-    assert (spare.told[0].reason, spare.told[0].news) == (Reason.OPENED, "told here because ops refuses it")
+    assert (spare.notifications[0].reason, spare.notifications[0].news) == (Reason.OPENED, "told here because ops refuses it")
     scene.put(revision=2, severity="critical")
     scene.at(400)
     scene.at(401)
-    assert [each.reason for each in spare.told] == [Reason.OPENED, Reason.ESCALATED]
+    assert [each.reason for each in spare.notifications] == [Reason.OPENED, Reason.ESCALATED]
     scene.restart()
     through(scene, 402, 420)
-    assert len(spare.told) == 2
+    assert len(spare.notifications) == 2
 
 
 def test_a_fallback_may_have_its_own(store: Store, ops: MemoryReceiver) -> None:
@@ -259,7 +263,7 @@ def test_a_fallback_may_have_its_own(store: Store, ops: MemoryReceiver) -> None:
     scene = Scene(store, {"ops": ops, "middle": middle, "last": last}, policy)
     scene.put()
     through(scene, 0, 4)
-    assert [each.incident.id for each in last.told] == ["inc-1"]
+    assert [each.incident.id for each in last.notifications] == ["inc-1"]
 
 
 def test_a_digest_that_is_refused_is_told_by_the_fallback(store: Store, ops: MemoryReceiver) -> None:
@@ -267,9 +271,9 @@ def test_a_digest_that_is_refused_is_told_by_the_fallback(store: Store, ops: Mem
     scene = fallen_back(store, ops, spare)
     flood(scene, MANY)
     through(scene, 0, 80)
-    assert [(each.reason, each.incident.count) for each in spare.told] == [(Reason.DIGEST, MANY)]
+    assert [(each.reason, each.incident.count) for each in spare.notifications] == [(Reason.DIGEST, MANY)]
     scene.restart()
     ops.answers = []
     through(scene, 80, 200)
-    assert [each.incident.count for each in ops.told] == [MANY], "a new process tries the one that refused again"
-    assert len(spare.told) == 1
+    assert [each.incident.count for each in ops.notifications] == [MANY], "a new process tries the one that refused again"
+    assert len(spare.notifications) == 1

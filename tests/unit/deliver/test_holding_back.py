@@ -36,7 +36,7 @@ def ops() -> MemoryReceiver:
 
 
 def told(receiver: MemoryReceiver) -> list[tuple[str, str]]:
-    return [(each.incident.id, each.reason.value) for each in receiver.told]
+    return [(each.incident.id, each.reason.value) for each in receiver.notifications]
 
 
 def test_what_is_still_open_when_the_interval_ends_is_told_then(store: Store, ops: MemoryReceiver) -> None:
@@ -99,7 +99,7 @@ def test_old_incidents_are_told_in_one_digest(store: Store, ops: MemoryReceiver)
     scene.put(id="inc-4", last_seen=None, first_seen=None)
     assert [scene.at(s) for s in (30, 59, 60, 89)] == [0, 0, 2, 0]
     assert scene.at(90) == 1
-    *single, digest = ops.told
+    *single, digest = ops.notifications
     assert [each.incident.id for each in single] == ["inc-3", "inc-4"]
     assert (digest.reason, digest.incident.rule, digest.incident.severity) == (Reason.BACKFILL, DIGEST_RULE, "high")
     assert digest.incident.title == "2 incidents from before: 1 still open"
@@ -139,7 +139,7 @@ def test_catching_up_for_long_does_not_put_the_digest_off_for_ever(store: Store,
     for number in range(12):
         scene.put(id=f"inc-{number}", last_seen=OLD)
         assert scene.at(number * 59) == (1 if number == 11 else 0), "ten minutes are over after 10 x 59 s"
-    assert [each.incident.count for each in ops.told] == [12]
+    assert [each.incident.count for each in ops.notifications] == [12]
 
 
 def test_a_digest_that_fails_is_tried_again_with_what_has_joined(store: Store, ops: MemoryReceiver) -> None:
@@ -152,7 +152,7 @@ def test_a_digest_that_fails_is_tried_again_with_what_has_joined(store: Store, o
     scene.at(70)
     scene.restart()
     assert [scene.at(159), scene.at(160)] == [0, 1]
-    assert [each.incident.count for each in ops.told] == [2]
+    assert [each.incident.count for each in ops.notifications] == [2]
 
 
 def test_a_process_that_ends_right_after_the_digest_does_not_repeat_it(store: Store, ops: MemoryReceiver) -> None:
@@ -164,7 +164,7 @@ def test_a_process_that_ends_right_after_the_digest_does_not_repeat_it(store: St
     scene.store.outbox().put(before)
     scene.restart()
     assert [scene.at(61), scene.at(500)] == [0, 0]
-    assert len(ops.told) == 1
+    assert len(ops.notifications) == 1
 
 
 def test_a_run_that_ends_tells_everything_by_itself_unless_an_age_is_set(store: Store, ops: MemoryReceiver) -> None:

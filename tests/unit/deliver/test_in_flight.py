@@ -65,7 +65,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def told(receiver: MemoryReceiver) -> list[tuple[str, int]]:
-    return [(each.incident.id, each.incident.revision) for each in receiver.told]
+    return [(each.incident.id, each.incident.revision) for each in receiver.notifications]
 
 
 def test_others_are_told_while_one_hangs_and_it_is_told_everything_in_the_end(store: Store, slow: Hanging) -> None:
@@ -74,9 +74,9 @@ def test_others_are_told_while_one_hangs_and_it_is_told_everything_in_the_end(st
     for number in range(3):
         scene.put(id=f"inc-{number}")
     until(lambda: telling.step() >= 0 and telling.backlog() == 3)
-    assert (len(ops.told), slow.told) == (3, [])
+    assert (len(ops.notifications), slow.notifications) == (3, [])
     slow.go.set()
-    until(lambda: telling.step() >= 0 and len(slow.told) == 3)
+    until(lambda: telling.step() >= 0 and len(slow.notifications) == 3)
     assert told(slow) == told(ops) == [(f"inc-{number}", 1) for number in range(3)]
     assert slow.most == 1
     until(lambda: telling.step() >= 0 and telling.backlog() == 0)
@@ -91,7 +91,7 @@ def test_what_changes_while_it_is_being_told_is_told_afterwards(store: Store, sl
     telling.step()
     assert store.outbox().entries()["slow", "inc-1"].state is DeliveryState.SENDING
     slow.go.set()
-    until(lambda: telling.step() >= 0 and len(slow.told) == 2)
+    until(lambda: telling.step() >= 0 and len(slow.notifications) == 2)
     assert told(slow) == [("inc-1", 1), ("inc-1", 2)]
 
 
@@ -101,9 +101,9 @@ def test_receivers_of_one_channel_share_its_lane(store: Store) -> None:
     Scene(store, {}).put()
     until(lambda: telling.step() >= 0 and slow.entered.is_set())
     telling.step()
-    assert other.told == []
+    assert other.notifications == []
     slow.go.set()
-    until(lambda: telling.step() >= 0 and len(slow.told) == len(other.told) == 1)
+    until(lambda: telling.step() >= 0 and len(slow.notifications) == len(other.notifications) == 1)
 
 
 def test_a_loop_that_is_woken_does_not_rest_any_longer(store: Store, slow: Hanging, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_a_loop_that_is_woken_does_not_rest_any_longer(store: Store, slow: Hangi
     for number in range(2):
         scene.put(id=f"inc-{number}")
         telling.wake()
-        until(lambda number=number: len(ops.told) == len(slow.told) == number + 1)
+        until(lambda number=number: len(ops.notifications) == len(slow.notifications) == number + 1)
     stop.set()
     telling.wake()
     loop.join(WITHIN_S)

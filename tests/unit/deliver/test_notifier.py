@@ -46,7 +46,7 @@ def scene(store: Store, ops: MemoryReceiver) -> Scene:
 
 
 def reasons(receiver: MemoryReceiver) -> list[str]:
-    return [told.reason.value for told in receiver.told]
+    return [told.reason.value for told in receiver.notifications]
 
 
 def test_an_incident_is_queued_at_once_and_told_after_its_wait_to_the_second(scene: Scene, ops: MemoryReceiver) -> None:
@@ -67,7 +67,7 @@ def test_what_changes_while_it_waits_is_told_in_one_message_of_the_newest_revisi
     scene.at(10)
     scene.put(revision=3, count=9, severity="high")
     scene.at(30)
-    (told,) = ops.told
+    (told,) = ops.notifications
     assert (told.reason, told.incident.revision, told.incident.count) == (Reason.OPENED, 3, 9)
 
 
@@ -76,7 +76,7 @@ def test_what_leads_on_goes_with_every_message(store: Store, ops: MemoryReceiver
     scene.put()
     scene.at(0)
     scene.at(30)
-    assert ops.told[0].links == (Link("incident", "https://tocsin.example/incidents/inc-1"),)
+    assert ops.notifications[0].links == (Link("incident", "https://tocsin.example/incidents/inc-1"),)
 
 
 def test_changes_wait_for_the_interval_and_worse_ones_do_not(scene: Scene, ops: MemoryReceiver) -> None:
@@ -123,7 +123,7 @@ def test_what_ends_before_anybody_was_told_is_nobodys_business(scene: Scene, ops
     scene.put(revision=2, status=status, merged_into="inc-0")
     scene.at(10)
     scene.at(40)
-    assert ops.told == []
+    assert ops.notifications == []
     assert scene.store.outbox().entries() == {}
 
 
@@ -139,12 +139,12 @@ def test_who_was_told_of_a_part_is_told_of_the_survivor(store: Store) -> None:
     scene.at(31)
     scene.at(61)
     scene.at(62)
-    assert [(told.incident.id, told.reason.value) for told in data.told] == [
+    assert [(told.incident.id, told.reason.value) for told in data.notifications] == [
         ("inc-part", "opened"),
         ("inc-part", "merged"),
         ("inc-root", "opened"),
     ]
-    assert [told.incident.id for told in ops.told] == ["inc-root"]
+    assert [told.incident.id for told in ops.notifications] == ["inc-root"]
 
 
 def test_rules_that_others_explain_settle_first(store: Store, ops: MemoryReceiver) -> None:
@@ -170,7 +170,7 @@ def test_a_receiver_says_when_and_a_newer_revision_does_not_hurry_it(scene: Scen
     scene.at(30)
     scene.put(revision=2, severity="low")
     assert [scene.at(60), scene.at(119.9), scene.at(120)] == [0, 0, 1]
-    assert ops.told[0].incident.revision == 2
+    assert ops.notifications[0].incident.revision == 2
 
 
 def test_a_refusal_waits_for_something_new_or_a_restart(scene: Scene, ops: MemoryReceiver) -> None:
@@ -195,7 +195,7 @@ def test_an_attempt_cut_short_is_tried_again_as_unsure(scene: Scene, ops: Memory
     scene.wait(40)
     scene.restart()
     assert scene.at(40) == 1
-    assert ops.told[0].unsure_since == START + timedelta(seconds=30)
+    assert ops.notifications[0].unsure_since == START + timedelta(seconds=30)
 
 
 def test_an_unsure_attempt_is_followed_up_even_when_there_is_nothing_left_to_tell(scene: Scene, ops: MemoryReceiver) -> None:
@@ -205,7 +205,7 @@ def test_an_unsure_attempt_is_followed_up_even_when_there_is_nothing_left_to_tel
     scene.at(30)
     scene.put(revision=2, status="retracted")
     scene.at(36)
-    (told,) = ops.told
+    (told,) = ops.notifications
     assert (told.incident.status, told.unsure_since) == ("retracted", START + timedelta(seconds=30))
 
 

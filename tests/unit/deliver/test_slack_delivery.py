@@ -139,7 +139,7 @@ def test_a_message_that_no_answer_names_is_looked_for_and_taken_up(scene: Scene,
     scene.put()
     scene.at(0)
     assert scene.at(30) == 0
-    assert "not which message" in scene.entry().why
+    assert "does not name the message" in scene.entry().why
     assert scene.at(36) == 1
     (parent,) = server.parents()
     assert len(server.replies(parent)) == 1

@@ -76,7 +76,7 @@ def test_a_receipt_that_cannot_be_written_is_kept_and_written_when_the_store_is_
     scene = Scene(store, {"ops": ops}, Policy(Route("ops", timings=Timings(0, 0, 0))))
     scene.put()
     scene.at(0)
-    assert len(ops.told) == 1
+    assert len(ops.notifications) == 1
     assert scene.entry().state is DeliveryState.SENDING
     for second in range(1, 90):
         with pytest.raises(StoreAway):
@@ -88,7 +88,7 @@ def test_a_receipt_that_cannot_be_written_is_kept_and_written_when_the_store_is_
     assert scene.outcomes() == [("opened", "delivered")]
     assert scene.store.outbox().told()["ops", "inc-1"].at == START
     scene.at(1000)
-    assert len(ops.told) == 1
+    assert len(ops.notifications) == 1
 
 
 def test_nothing_is_sent_while_it_cannot_be_written_down_that_it_is(store: Store, hold: Hold) -> None:
@@ -99,7 +99,7 @@ def test_nothing_is_sent_while_it_cannot_be_written_down_that_it_is(store: Store
     hold.begin()
     with pytest.raises(StoreAway):
         scene.at(30)
-    assert ops.told == []
+    assert ops.notifications == []
     hold.end()
     assert scene.at(31) == 1
 
@@ -206,7 +206,7 @@ def test_an_answer_that_comes_late_is_taken_up_all_the_same(store: Store) -> Non
         slow.go.set()
         until(lambda: scene.notifier.step() >= 0 and scene.entry().state is DeliveryState.DELIVERED)
         scene.at(LEASE.total_seconds() + 60)
-        assert len(slow.told) == 1
+        assert len(slow.notifications) == 1
 
 
 @pytest.mark.parametrize("after_s", [1e9, float("inf"), float("9" * 400)])
