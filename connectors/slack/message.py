@@ -119,11 +119,11 @@ def _proof(evidence: Iterable[Evidence], events: int, lines: int) -> Iterator[Sl
             return
         place = f"{event.source_id}:{event.number}" if event.number else event.source_id
         yield from _paragraph("Evidence", place)
-        lines_shown = [line for line in event.text.splitlines() if lines > _LINES or not _FRAME.match(line)]
-        shown = [cut(line, _WIDTH) for line in lines_shown[:lines]]
-        if len(lines_shown) > lines:
-            shown.append(f"... and {len(lines_shown) - lines} more")
-        yield _code("\n".join(shown))
+        all_lines = [line for line in event.text.splitlines() if lines > _LINES or not _FRAME.match(line)]
+        cut_lines = [cut(line, _WIDTH) for line in all_lines[:lines]]
+        if len(all_lines) > lines:
+            cut_lines.append(f"... and {len(all_lines) - lines} more")
+        yield _code("\n".join(cut_lines))
 
 
 def _explains(name: str, symptoms: tuple[Symptom, ...]) -> Iterator[SlackBlock]:

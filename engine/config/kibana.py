@@ -25,13 +25,15 @@ def _check_url(url: str) -> None:
 
 
 Version = Annotated[str, validated_by(_parse_version, Code.BAD_KIBANA, "a version of Kibana", 'for example: "8.15", in quotes')]
-Base = Annotated[str, validated_by(_check_url, Code.BAD_KIBANA, "an address of Kibana", "for example: https://kibana.example")]
+KibanaUrl = Annotated[
+    str, validated_by(_check_url, Code.BAD_KIBANA, "an address of Kibana", "for example: https://kibana.example")
+]
 
 
 class KibanaEntry(Strict):
     """a Kibana that has the logs: url and data_view"""
 
-    url: Base
+    url: KibanaUrl
     data_view: Text
     version: Version = "8.15"
     space: str = ""

@@ -25,7 +25,7 @@ def _check_pattern(pattern: str) -> None:
         raise ValueError
 
 
-Hidden = Annotated[
+RedactionPattern = Annotated[
     str,
     validated_by(
         _check_pattern,
@@ -41,7 +41,7 @@ class RedactEntry(Strict):
 
     email: Flag = True
     phone: Flag = False
-    patterns: list[Hidden] = Field(default=[])
+    patterns: list[RedactionPattern] = Field(default=[])
 
 
 def redaction_of(entry: RedactEntry) -> Redaction:

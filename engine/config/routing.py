@@ -44,7 +44,7 @@ class RouteEntry(Strict):
         if isinstance(value, dict) and "group_by" in value:
             sentence = "`group_by` is not part of a route: alerts with one root are one incident, and an incident is the group"
             raise finding_error(
-                Code.NOT_AVAILABLE, sentence, "leave the key out; `explains` in a rule says what belongs together"
+                Code.NOT_AVAILABLE, sentence, "leave the key out; `explains` in a rule decides which alerts belong together"
             )
         return value
 

@@ -84,7 +84,7 @@ class StampsEntry(Strict):
     ahead: Duration | None = None
 
 
-Voice = Annotated[
+Speaker = Annotated[
     str,
     validated_by(
         _check_speaker,
@@ -103,7 +103,7 @@ class FilesEntry(Strict):
     labels: Mapping[str, str] = {}
     timezone: Timezone = "UTC"
     stamps: StampsEntry = StampsEntry()
-    may_speak_for: list[Voice] | None = None
+    may_speak_for: list[Speaker] | None = None
     start: Start | None = None
 
 
@@ -116,7 +116,7 @@ class KafkaEntry(Strict):
     labels: Mapping[str, str] = {}
     timezone: Timezone = "UTC"
     stamps: StampsEntry = StampsEntry()
-    may_speak_for: list[Voice] | None = None
+    may_speak_for: list[Speaker] | None = None
     start: Start | None = None
     options: Mapping[str, str] = {}
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from engine.deliver.planning import WAITING
-from engine.deliver.resuming import entry_moved, log_moved, resumed
+from engine.deliver.resuming import resumed, shift_entry, shift_log
 from engine.errors import StoreError
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Settlement
 from engine.store import Outbox
@@ -46,7 +46,7 @@ class Book:
         for entry in entries.values():
             self._put_entry(resumed(entry, now))
         for pair, log in logs.items():
-            self._put_log(pair, log if log.at <= now else log_moved(log, now - log.at))
+            self._put_log(pair, log if log.at <= now else shift_log(log, now - log.at))
 
     @property
     def has_pending(self) -> bool:
@@ -102,11 +102,11 @@ class Book:
             self._outbox.settle(self._pending)
             self._pending.clear()
 
-    def move(self, by: timedelta) -> None:
+    def shift(self, by: timedelta) -> None:
         """Shift every time in memory by `by`, after the clock was corrected by that much, so that waits keep their length."""
         for entry in list(self._entries.values()):
-            self._put_entry(entry_moved(entry, by))
-        self._logs = {pair: log_moved(log, by) for pair, log in self._logs.items()}
+            self._put_entry(shift_entry(entry, by))
+        self._logs = {pair: shift_log(log, by) for pair, log in self._logs.items()}
 
     def _put_log(self, pair: Pair, log: NotificationLog) -> None:
         self._logs[pair] = log

@@ -55,7 +55,7 @@ def plan_digest(
     if max(times) > now:  # a time of a wrong clock: do not wait for it
         due_at = now
     fresh = Delivery(members[0].receiver, summary.id, summary.revision, Reason.BACKFILL, min(times), due_at)
-    return Digest(summary, _joined(fresh, entry), tuple(members), tuple(member_incidents))
+    return Digest(summary, _updated_entry(fresh, entry), tuple(members), tuple(member_incidents))
 
 
 def plan_flood(
@@ -68,12 +68,12 @@ def plan_flood(
     fresh = Delivery(members[0].receiver, summary.id, summary.revision, Reason.DIGEST, known_at, due_at)
     if entry is not None and not entry.attempts:
         fresh = replace(fresh, due_at=entry.due_at)
-    return Digest(summary, _joined(fresh, entry), tuple(members), tuple(member_incidents))
+    return Digest(summary, _updated_entry(fresh, entry), tuple(members), tuple(member_incidents))
 
 
 def folded(entry: Delivery, id: str) -> Delivery:
     """Return `entry` folded: as it waits for the digest `id`."""
-    why = "too many at once to be told one by one: told in a digest"
+    why = "too many at once to be sent one by one: sent in a digest"
     return replace(entry, state=DeliveryState.FOLDED, digest=id, why=why)
 
 
@@ -83,7 +83,7 @@ def notified_members(members: Iterable[Delivery], log: NotificationLog, now: dat
     Of that digest only the notification log `log` is left, so these are the members that joined before it; one that joined
     after `now`, by a clock that was wrong, counts as a member too.
     """
-    why = f"told in the digest of {moment(log.at)}, as it was old when it was first seen"
+    why = f"sent in the digest of {moment(log.at)}, as it was old when it was first seen"
     return [
         replace(member, attempt_at=log.at, why=why) for member in members if member.known_at <= log.at or member.known_at > now
     ]
@@ -101,17 +101,17 @@ def settlements(sent_digest: Digest, entry: Delivery, now: datetime, has_fallbac
                 replace(member, state=DeliveryState.REJECTED, why=entry.why, attempt_at=now, digest=""), now, is_attempt=False
             )
         elif entry.state is DeliveryState.DELIVERED and member.state is DeliveryState.BACKFILL:
-            why = f"told in the digest of {moment(now)}, as it was old when it was first seen"
+            why = f"sent in the digest of {moment(now)}, as it was old when it was first seen"
             yield Settlement(replace(member, attempt_at=now, why=why), now, is_attempt=False)
         elif entry.state is DeliveryState.DELIVERED:
-            why = f"told in the digest of {moment(now)}, with {len(sent_digest.members):,} in all"
+            why = f"sent in the digest of {moment(now)}, with {len(sent_digest.members):,} in all"
             settled = replace(
                 member, state=DeliveryState.DELIVERED, reason=Reason.DIGEST, news="", attempts=0, attempt_at=now, why=why
             )
             yield Settlement(settled, now, notification_log(incident, now, {}, member.digest))
 
 
-def _joined(fresh: Delivery, entry: Delivery | None) -> Delivery:
+def _updated_entry(fresh: Delivery, entry: Delivery | None) -> Delivery:
     """Return the entry of a digest: the one in the outbox, updated for new members, or `fresh` where that one is finished."""
     if entry is None or not (entry.state in WAITING or entry.revision == fresh.revision):
         return fresh

@@ -85,10 +85,10 @@ class Dispatch:
         for pair, entry in list(self._book.sending.items()):
             if is_expired(entry, now):
                 self.in_flight.abandon(pair)
-                ended = expired(entry, now)
-                self._book.settle([Settlement(ended, now)])
-                planner.on_settled(ended, planner.digest(ended), now)
-                self._on_notice(DeliveryNotice(ended, Receipt(ended.state, ended.why, unsure=True)))
+                expired_entry = expired(entry, now)
+                self._book.settle([Settlement(expired_entry, now)])
+                planner.on_settled(expired_entry, planner.digest(expired_entry), now)
+                self._on_notice(DeliveryNotice(expired_entry, Receipt(expired_entry.state, expired_entry.why, unsure=True)))
 
     def restart_waits(self) -> None:
         """Forget the times of a clock that was wrong."""

@@ -64,7 +64,7 @@ class Notifier:
         if self._book.ahead > TOLERANCE:
             self._remarks.append(
                 f"the clock of this machine is {lasting(self._book.ahead)} behind times in the incident store:"
-                " what is ahead of it counts as of now"
+                " later times count as the present"
             )
 
     def step(self) -> int:
@@ -140,7 +140,7 @@ class Notifier:
             return
         self._remarks.append(str(jump))
         if jump.adopted:
-            self._book.move(jump.by)
+            self._book.shift(jump.by)
             self._planner.restart_waits()
             self._dispatch.restart_waits()
 

@@ -203,8 +203,8 @@ class Planner:
         self._changed_digests.clear()
 
     def _plan_backfill(self, receiver: str, now: datetime) -> None:
-        held = self._book.held[receiver].values()
-        members = [entry for entry in held if entry.state is DeliveryState.BACKFILL and entry.incident in self._incidents]
+        old_entries = [entry for entry in self._book.held[receiver].values() if entry.state is DeliveryState.BACKFILL]
+        members = [entry for entry in old_entries if entry.incident in self._incidents]
         pair = (receiver, digest_id(members)) if members else None
         if pair is None or pair in self._digests:
             return

@@ -134,7 +134,7 @@ def _decision(policy: Policy, target: Target, incident: Incident, log: Notificat
     edits = target.receiver in policy.edits and not (log is not None and log.digest)
     decision = decide_notification(log, incident, timings, known_at, explained=explained, edits=edits)
     if target.instead_of and log is None and decision.reason is not None:
-        return replace(decision, news=f"told here because {target.instead_of} refuses it")
+        return replace(decision, news=f"sent here because {target.instead_of} refuses it")
     return decision
 
 
@@ -161,9 +161,9 @@ def _held_for_good(
     """
     if is_backfill(incident, known_at, policy.max_age_s):
         age = lasting(timedelta(seconds=policy.max_age_s))
-        return DeliveryState.BACKFILL, f"older than {age} when it was first seen: told in a digest only"
+        return DeliveryState.BACKFILL, f"older than {age} when it was first seen: sent in a digest only"
     if entry is not None and entry.state is DeliveryState.MUTED and incident.status in _ENDED:
-        return DeliveryState.MUTED, "it was over before it could be told: it was muted until then"
+        return DeliveryState.MUTED, "it was over before it could be sent: it was muted until then"
     return None
 
 

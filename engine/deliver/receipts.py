@@ -45,12 +45,12 @@ def settled(started: Delivery, receipt: Receipt, now: datetime) -> Delivery:
     """Return the entry after an attempt that ended with `receipt` at `now`."""
     marks = started.marks if receipt.marks is None else receipt.marks
     unsure_since = started.unsure_since or (started.attempt_at if receipt.unsure else None)
-    ended = replace(started, state=receipt.state, why=receipt.why, marks=marks, unsure_since=unsure_since)
+    entry = replace(started, state=receipt.state, why=receipt.why, marks=marks, unsure_since=unsure_since)
     if receipt.state is DeliveryState.RETRY_LATER:
-        return replace(ended, due_at=retried(started, receipt.after_s, now))
+        return replace(entry, due_at=retried(started, receipt.after_s, now))
     if receipt.state is DeliveryState.DELIVERED:
-        return replace(ended, attempts=0, unsure_since=None, news="")
-    return replace(ended, unsure_since=None)
+        return replace(entry, attempts=0, unsure_since=None, news="")
+    return replace(entry, unsure_since=None)
 
 
 def expired(started: Delivery, now: datetime) -> Delivery:

@@ -53,21 +53,21 @@ def is_expired(entry: Delivery, now: datetime) -> bool:
     return entry.state is DeliveryState.SENDING and entry.attempt_at is not None and entry.attempt_at + LEASE <= now
 
 
-def entry_moved(entry: Delivery, by: timedelta) -> Delivery:
+def shift_entry(entry: Delivery, by: timedelta) -> Delivery:
     """Return `entry` with its times shifted by `by`, after the clock was corrected by that much."""
     return replace(
         entry,
         known_at=entry.known_at if entry.state is DeliveryState.BACKFILL else entry.known_at + by,
         due_at=entry.due_at + by,
-        attempt_at=_moved(entry.attempt_at, by),
-        unsure_since=_moved(entry.unsure_since, by),
+        attempt_at=_shift(entry.attempt_at, by),
+        unsure_since=_shift(entry.unsure_since, by),
     )
 
 
-def log_moved(log: NotificationLog, by: timedelta) -> NotificationLog:
+def shift_log(log: NotificationLog, by: timedelta) -> NotificationLog:
     """Return `log` with its time shifted by `by`, after the clock was corrected by that much."""
     return replace(log, at=log.at + by)
 
 
-def _moved(at: datetime | None, by: timedelta) -> datetime | None:
+def _shift(at: datetime | None, by: timedelta) -> datetime | None:
     return None if at is None else at + by

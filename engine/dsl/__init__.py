@@ -1,4 +1,4 @@
-"""The rule language: YAML files in, a Plan out, and a Diagnostic for everything that is wrong (docs/rules.md).
+"""The rule language: YAML files in, a Plan out, and a Diagnostic for every error (docs/rules.md).
 
 Importing this package is cheap; PyYAML, pydantic, pyparsing and RE2 are imported when rules are compiled, not when a cached
 plan is read. Imports no other stage.
@@ -31,9 +31,9 @@ def builtin_rules() -> Path:
 
 
 def load(paths: Sequence[Path], overrides: Mapping[str, Override] | None = None) -> Plan:
-    """Return the plan of every rule, component and format file at or under `paths`, changed as `overrides` (by rule id) say.
+    """Return the plan of every rule, component and format file at or under `paths`, changed by `overrides` (by rule id).
 
-    Raises RulesError with every error of every file. Warnings are for `lint`.
+    Raises RulesError with every error of every file. Warnings are reported by `lint` only.
     """
     return apply(load_valid(paths).plan, overrides or {})
 
@@ -44,14 +44,14 @@ def load_cached(
     overrides: Mapping[str, Override] | None = None,
     without: Collection[str] = (),
 ) -> Plan:
-    """Return what `load` returns, from a file of `cache_dir` when the same contents were compiled before.
+    """Return the same plan as `load`, from the cache in `cache_dir` when the same contents were compiled before.
 
-    A cache that is missing, unreadable, damaged or cannot be written is no error. `cache_dir` defaults to `tocsin` in the
-    user's cache folder. Files beside the shipped ones are compiled alone: the shipped ones are kept. Raises RulesError as
-    `load` does.
+    A cache that is missing, unreadable, damaged or not writable is not an error. `cache_dir` defaults to `tocsin` in the
+    user's cache folder. Files besides the shipped ones are compiled alone, and added to the cached plan of these. Raises
+    RulesError as `load` does.
 
     Args:
-        without: files that are left out, as `Diagnostic.path` names them.
+        without: the paths of files to leave out, as in `Diagnostic.path`.
     """
     sources = [source for source in collect(paths) if str(source.path) not in without]
     plan = cached(fingerprint(sources), cache_dir) or _compile_and_store(sources, cache_dir).plan
@@ -59,7 +59,7 @@ def load_cached(
 
 
 def load_tests(paths: Sequence[Path], cache_dir: Path | None = None) -> Tests:
-    """Return the tests of the rules at or under `paths`, kept as `load_cached` keeps the plan. Raises RulesError as `load`."""
+    """Return the tests of the rules at or under `paths`, by rule id, cached like the plan. Raises RulesError as `load` does."""
     sources = collect(paths)
     return cached_tests(fingerprint(sources), cache_dir) or _compile_and_store(sources, cache_dir).tests
 
@@ -82,8 +82,10 @@ def _compile_and_store(sources: Sequence[RuleSource], cache_dir: Path | None) ->
 
 
 def _beside_shipped(sources: Sequence[RuleSource], cache_dir: Path | None) -> Pack | None:
-    """Return the shipped rules, which need no compiling again, with those beside them; None where they are not among `sources`,
-    alone, or not the same with the others."""
+    """Return the shipped rules, from the cache, with the other `sources` added.
+
+    None when the sources lack a shipped file or have no other, and when the shipped rules change by the others.
+    """
     from engine.dsl.pack import compile_beside  # noqa: PLC0415
 
     shipped = collect([builtin_rules()])
@@ -95,7 +97,7 @@ def _beside_shipped(sources: Sequence[RuleSource], cache_dir: Path | None) -> Pa
 
 
 def load_valid(paths: Sequence[Path]) -> Pack:
-    """Return everything at or under `paths`. Raises RulesError with every error of every file."""
+    """Compile every file at or under `paths`. Raises RulesError with every error of every file."""
     return _without_errors(load_pack(paths))
 
 
@@ -106,14 +108,14 @@ def _without_errors(pack: Pack) -> Pack:
 
 
 def load_pack(paths: Sequence[Path]) -> Pack:
-    """Return plan, tests and findings of everything at or under `paths`; never raises for what a file holds."""
+    """Compile every file at or under `paths`: plan, tests and findings. Never raises for the contents of a file."""
     from engine.dsl.pack import load_pack as compile_pack  # noqa: PLC0415  (keeps the cached start free of the compiler)
 
     return compile_pack(paths)
 
 
 def lint(paths: Sequence[Path]) -> list[Diagnostic]:
-    """Return every error and warning about the files at or under `paths`, by file and place."""
+    """Return every error and warning about the files at or under `paths`, in order of file and place."""
     from engine.dsl.advice import advise  # noqa: PLC0415  (keeps the cached start free of the compiler)
 
     return advise(load_pack(paths))

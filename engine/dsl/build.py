@@ -8,8 +8,8 @@ from engine.dsl.correlations import correlation_of, timespan_s
 from engine.dsl.document import Loc, TextNode
 from engine.dsl.drafts import Draft
 from engine.dsl.schema import CaseEntry, ClearEntry, EscalateEntry, ExplainsEntry, StepEntry, ToldAsEntry
+from engine.dsl.symbols import SymbolTable, entity_of
 from engine.dsl.templates import CONTEXT, EMPTY, expression, template
-from engine.dsl.world import World, entity_of
 from engine.model.expressions import Expression, names
 from engine.model.rules import (
     Case,
@@ -32,12 +32,12 @@ DEFAULT_CLEAR_S = 3600.0
 PAIR_CLEAR_S = 24 * 3600.0  # an expected event rarely comes later than that; until it does, the alert is not over
 
 
-def signature(draft: Draft, world: World) -> Signature:
+def signature(draft: Draft, symbols: SymbolTable) -> Signature:
     """Return the signature of a draft that has a detection; errors go to the draft's report."""
     detection = draft.detection
-    rule = _rule(draft, world, DEFAULT_CLEAR_S)
+    rule = _rule(draft, symbols, DEFAULT_CLEAR_S)
     items = tuple(_anchored(item, detection.condition) for item in detection.items) if rule.speaker else detection.items
-    loggers = _loggers(rule.speaker, world)
+    loggers = _loggers(rule.speaker, symbols)
     return Signature(rule, items, detection.condition, draft.file.collapse, tuple(draft.file.distinct), loggers=loggers)
 
 
@@ -54,26 +54,26 @@ def is_bound_to_beginning(test: Test) -> bool:
     return test.op == "pattern" and test.field == "text"
 
 
-def _loggers(speaker: Sequence[str], world: World) -> tuple[str, ...]:
+def _loggers(speaker: Sequence[str], symbols: SymbolTable) -> tuple[str, ...]:
     """Return the logger packages of the components of `speaker`; empty when one of them declares none, so any logger fits."""
-    components = [world.components[name] for name in speaker if name in world.components]
+    components = [symbols.components[name] for name in speaker if name in symbols.components]
     if not all(component.loggers for component in components):
         return ()
     return tuple(package for component in components for package in component.loggers)
 
 
-def correlation(draft: Draft, world: World) -> Correlation | None:
+def correlation(draft: Draft, symbols: SymbolTable) -> Correlation | None:
     """Return the correlation of a draft; None when it has none, or an unreadable one."""
     entry = draft.file.correlation
     if entry is None:
         return None
     seconds = timespan_s(draft, entry)
     quiet = PAIR_CLEAR_S if entry.type == "pair" else seconds or DEFAULT_CLEAR_S
-    return correlation_of(draft, entry, _rule(draft, world, quiet), seconds, world)
+    return correlation_of(draft, entry, _rule(draft, symbols, quiet), seconds, symbols)
 
 
-def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
-    file, visible = draft.file, world.visible(draft.id)
+def _rule(draft: Draft, symbols: SymbolTable, clear_s: float) -> Rule:
+    file, visible = draft.file, symbols.visible(draft.id)
     return Rule(
         id=file.id,
         title=_text(draft, ["title"], visible),
@@ -83,7 +83,7 @@ def _rule(draft: Draft, world: World, clear_s: float) -> Rule:
         versions=file.versions,
         entity=dict(entity_of(draft)),
         runbook=_runbook(draft, visible),
-        captures=dict(world.captures(draft.id)),
+        captures=dict(symbols.captures(draft.id)),
         labels=dict(file.labels),
         explains=tuple(_explains(entry) for entry in file.explains),
         continues=tuple(Continues(e.rule, e.by, e.within) for e in file.continues),

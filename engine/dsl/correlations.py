@@ -10,8 +10,8 @@ from engine.dsl.drafts import Draft
 from engine.dsl.quantities import MAX_DIGITS, OPERATORS, duration_s
 from engine.dsl.report import did_you_mean
 from engine.dsl.schema import CorrelationEntry, StopEntry
+from engine.dsl.symbols import SymbolTable
 from engine.dsl.templates import expression
-from engine.dsl.world import World
 from engine.model.expressions import Binary, Expression, Literal, NameExpression
 from engine.model.rules import Absence, Correlation, Rule, Sooner, Stop
 
@@ -48,11 +48,11 @@ _SHAPES = {
 }
 
 
-def correlation_of(draft: Draft, entry: CorrelationEntry, rule: Rule, timespan_s: float, world: World) -> Correlation:
+def correlation_of(draft: Draft, entry: CorrelationEntry, rule: Rule, timespan_s: float, symbols: SymbolTable) -> Correlation:
     """Return the correlation of `draft`; errors go to the draft's report."""
     shape = _SHAPES[entry.type]
     _check_shape(draft, entry, shape)
-    field = _field(draft, entry, shape, world)
+    field = _field(draft, entry, shape, symbols)
     condition = _condition(draft, entry) if "condition" in (*shape.needs, *shape.may) else None
     absence = _absence(entry, timespan_s) if entry.type == "absence" else None
     rules = entry.open if entry.type == "pair" else entry.rules
@@ -102,7 +102,7 @@ def _check_shape(draft: Draft, entry: CorrelationEntry, shape: _CorrelationShape
         draft.report.add(Code.CORRELATION_SHAPE, draft.document.key(["clear", "rules"]), message, "name them in `expect`")
 
 
-def _field(draft: Draft, entry: CorrelationEntry, shape: _CorrelationShape, world: World) -> str:
+def _field(draft: Draft, entry: CorrelationEntry, shape: _CorrelationShape, symbols: SymbolTable) -> str:
     """Return the capture or label that the condition measures; empty for types without one."""
     condition = entry.condition
     name = condition.get(FIELD) if isinstance(condition, dict) else None
@@ -116,16 +116,16 @@ def _field(draft: Draft, entry: CorrelationEntry, shape: _CorrelationShape, worl
         message = f"a correlation of type {entry.type} says in `field` which capture it measures"
         draft.report.add(Code.CORRELATION_SHAPE, at, message, shape.example)
         return ""
-    _check_field(draft, entry.type, name, world)
+    _check_field(draft, entry.type, name, symbols)
     return name
 
 
-def _check_field(draft: Draft, kind: str, name: str, world: World) -> None:
+def _check_field(draft: Draft, kind: str, name: str, symbols: SymbolTable) -> None:
     """Report a field that some counted rule does not capture; `value_count` also takes a label."""
     at = draft.document.find(["correlation", "condition", FIELD])
     for id_ in draft.file.correlation.rules if draft.file.correlation else ():
-        names = {*world.captures(id_), *(world.labels if kind == "value_count" else ())}
-        if id_ in world.outlines and name not in names:
+        names = {*symbols.captures(id_), *(symbols.labels if kind == "value_count" else ())}
+        if id_ in symbols.outlines and name not in names:
             draft.report.add(Code.UNKNOWN_ENTITY, at, f"`{id_}` captures no `{name}`", did_you_mean(name, names))
 
 

@@ -100,7 +100,7 @@ def _all_of(value: MapNode, report: Report) -> Groups:
 def _entry(key: TextNode, expected: Node, parent: MapNode, report: Report) -> Groups:
     field, *modifiers = key.value.split("|")
     if not _is_field(field):
-        _unknown_field(field, key, parent, report)
+        _report_unknown_field(field, key, parent, report)
         return ()
     operators = [modifier for modifier in modifiers if modifier in OPERATORS]
     unknown = [modifier for modifier in modifiers if modifier not in MODIFIERS]
@@ -120,10 +120,11 @@ def _is_field(field: str) -> bool:
     return field in FIELDS or _LABEL.fullmatch(field) is not None
 
 
-def _unknown_field(field: str, key: TextNode, parent: MapNode, report: Report) -> None:
+def _report_unknown_field(field: str, key: TextNode, parent: MapNode, report: Report) -> None:
     """Report a key that is not a field; a flow map or a key with blanks was probably meant as a pattern."""
-    lone = parent.flow and parent.entries[0][1] == TextNode(parent.entries[0][1].mark, "", "")  # `{topic}` or `{size:bytes}`
-    if " " in field or lone:
+    value = parent.entries[0][1]
+    is_bare_hole = parent.flow and value == TextNode(value.mark, "", "")  # `{topic}` or `{size:bytes}`
+    if " " in field or is_bare_hole:
         help_line = "put `>-` after the item's name and the pattern, indented, on the next line; or quote it"
         report.add(Code.YAML_PLAIN, parent, "YAML takes this unquoted pattern for a map", help_line)
         return
@@ -210,16 +211,16 @@ def _condition(node: MapNode, items: tuple[Item, ...], captures: Mapping[str, st
     return in_units(expression, captures)
 
 
-def _operands(expression: Expression, inside: bool = False) -> frozenset[str]:
+def _operands(expression: Expression, is_operand: bool = False) -> frozenset[str]:
     """Return the names that are compared, calculated with or passed to a function."""
     match expression:
         case NameExpression(name):
-            return frozenset((name,)) if inside else frozenset()
+            return frozenset((name,)) if is_operand else frozenset()
         case Unary(op, operand):
-            return _operands(operand, inside or op == "-")
+            return _operands(operand, is_operand or op == "-")
         case Binary(op, left, right):
-            deeper = inside or op not in ("and", "or")
-            return _operands(left, deeper) | _operands(right, deeper)
+            below = is_operand or op not in ("and", "or")
+            return _operands(left, below) | _operands(right, below)
         case Call(_, arguments):
             return frozenset(name for argument in arguments for name in _operands(argument, True))
     return frozenset()

@@ -139,8 +139,8 @@ def _check_test(node: Node, entry: TestEntry, report: Report) -> None:
         _check_timeline(node, report)
         return
     outcomes = [key for key in ("fires", "silent") if node.get(key) is not None]
-    denied = entry.silent is False and node.get("silent") is not None and plain(node.get("silent") or node) == "false"
-    if len(outcomes) != 1 or denied or not (node.get("log") or node.get("logs")):
+    is_false = entry.silent is False and node.get("silent") is not None and plain(node.get("silent") or node) == "false"
+    if len(outcomes) != 1 or is_false or not (node.get("log") or node.get("logs")):
         help_line = "write `log: text` and either `fires: {capture: value}` or `silent: true`"
         report.add(Code.TEST_SHAPE, node, "this test lacks its input or its expected outcome", help_line)
     log = node.get("log")

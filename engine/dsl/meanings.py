@@ -44,7 +44,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "rules": "The rules that are explained.",
         "by": "Keys that must be equal: own key, or a map of own key to the symptom's.",
         "within": "How far from this rule's own span a symptom may start.",
-        "scope_wide": "Say true to join on the cluster alone.",
+        "scope_wide": "Write true to join on the cluster alone.",
         "at_least": "The least severity at which an alert of this rule explains them; `info` if not given. Above `info`, an "
         "alert that an `info` rule explains does not explain them.",
     },

@@ -19,8 +19,8 @@ from engine.dsl.links import check_links
 from engine.dsl.reader import read
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.rule_test import Tests
+from engine.dsl.symbols import outlines_of, symbol_table
 from engine.dsl.terms import Terms, terms_of
-from engine.dsl.world import outlines_of, world
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Component, Format, Plan
 
@@ -176,18 +176,18 @@ def _compiled(reading: _FileReading, beside: Plan, digest: str) -> Plan:
     """Return the plan `beside` with the rules, components and formats of `reading` added; errors go to the reports."""
     reading.components |= {component.name: component for component in beside.components}
     reading.formats |= {format_.name: format_ for format_ in beside.formats}
-    rule_world = world(reading.drafts, reading.components, tuple(reading.formats.values()), outlines_of(beside))
-    check_links(rule_world)
+    symbols = symbol_table(reading.drafts, reading.components, tuple(reading.formats.values()), outlines_of(beside))
+    check_links(symbols)
     _check_unless(reading)
     signatures, correlations = list(beside.signatures), list(beside.correlations)
-    for draft in plan_order(rule_world.drafts):
+    for draft in plan_order(symbols.drafts):
         if draft.file.correlation is None:
-            signatures.append(signature(draft, rule_world))
-        elif (compiled := correlation(draft, rule_world)) is not None:
+            signatures.append(signature(draft, symbols))
+        elif (compiled := correlation(draft, symbols)) is not None:
             correlations.append(compiled)
     return Plan(
-        formats=tuple(sorted(rule_world.formats, key=lambda format_: (format_.rank, format_.name))),
-        components=tuple(sorted(rule_world.components.values(), key=lambda component: component.name)),
+        formats=tuple(sorted(symbols.formats, key=lambda format_: (format_.rank, format_.name))),
+        components=tuple(sorted(symbols.components.values(), key=lambda component: component.name)),
         signatures=tuple(sorted(signatures, key=lambda signature: signature.rule.id)),
         correlations=tuple(sorted(correlations, key=lambda correlation: correlation.rule.id)),
         hash=digest,

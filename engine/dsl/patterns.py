@@ -114,9 +114,9 @@ def report_refused(node: TextNode, reason: str, report: Report) -> None:
         help_line = "use another item and `not` in the condition, or a repeated hole {name} in a pattern"
         report.add(Code.NOT_LINEAR, node, message, help_line, construct.start("why"), len(construct["why"]))
         return
-    culprit = reason.rpartition(": ")[2]
-    at = node.value.find(culprit) if ": " in reason else -1
-    place = (at, len(culprit)) if at > 0 else (0, 0)
+    fragment = reason.rpartition(": ")[2]
+    at = node.value.find(fragment) if ": " in reason else -1
+    place = (at, len(fragment)) if at > 0 else (0, 0)
     report.add(Code.REGEX, node, f"RE2 does not accept this: {reason}", "https://github.com/google/re2/wiki/Syntax", *place)
 
 

@@ -55,14 +55,14 @@ def propose(text: str) -> Proposal:
     names: list[str] = []
     pattern, position = "", 0
     while position < len(text):
-        match = next((hit for hit in _hits(text, position) if hit is not None), None)
-        if match is None:
+        first = next((match for match in _matches(text, position) if match is not None), None)
+        if first is None:
             pattern += _literal(text, position)
             position += 1
             continue
-        kind, hit = match
-        pattern = _unescaping(pattern + hit["keep"]) + _hole(kind, text[: hit.start("take")], names)
-        position = hit.end("take")
+        kind, match = first
+        pattern = _unescaping(pattern + match["keep"]) + _hole(kind, text[: match.start("take")], names)
+        position = match.end("take")
     return Proposal(pattern, tuple(names))
 
 
@@ -83,9 +83,10 @@ def merged(patterns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(" ".join(words) for words in shapes.values()))
 
 
-def _hits(text: str, position: int) -> list[tuple[str, re.Match[str]] | None]:
+def _matches(text: str, position: int) -> list[tuple[str, re.Match[str]] | None]:
+    """Return (kind, match) of each shape that matches at `position`, in order of preference."""
     matches = ((kind, expression.match(text, position)) for kind, expression in _EXPRESSIONS.items())
-    return [(kind, hit) for kind, hit in matches if hit is not None and _varies(kind, hit["take"])]
+    return [(kind, match) for kind, match in matches if match is not None and _varies(kind, match["take"])]
 
 
 def _varies(kind: str, value: str) -> bool:

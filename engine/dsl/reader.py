@@ -26,7 +26,7 @@ _NO_KEY = TextNode(START, "", "")
 _BLOCK_HELP = "put `>-` after the key and the text, indented, on the next line"
 
 
-class _Open(Struct):
+class _OpenCollection(Struct):
     """A list or map that is still open. `key` is the map key whose value comes next; None when a key comes next."""
 
     event: yaml.CollectionStartEvent
@@ -60,13 +60,13 @@ class _Builder:
     def __init__(self, text: str, report: Report) -> None:
         self._text = text
         self._report = report
-        self._stack: list[_Open] = []
+        self._stack: list[_OpenCollection] = []
         self._roots: list[Node] = []
 
     def build(self) -> MapNode:
         try:
             for event in yaml.parse(self._text, Loader=_LOADER):
-                if not self._take(event):
+                if not self._handle(event):
                     return MapNode(START, ())
         except yaml.MarkedYAMLError as error:
             self._report_syntax(error)
@@ -85,12 +85,12 @@ class _Builder:
         self._report.add(Code.NOT_ONE_MAP, at, f"the file {problem}", "write one document of `key: value` lines")
         return MapNode(START, ())
 
-    def _take(self, event: yaml.Event) -> bool:
+    def _handle(self, event: yaml.Event) -> bool:
         """Handle one event; return False to stop reading."""
         if isinstance(event, yaml.NodeEvent):
             self._refuse_extras(event)
         if isinstance(event, yaml.CollectionStartEvent):
-            self._stack.append(_Open(event))
+            self._stack.append(_OpenCollection(event))
             if len(self._stack) > MAX_NESTING:
                 self._report.add(Code.TOO_DEEP, self._mark(event), f"nested deeper than {MAX_NESTING} levels")
                 return False
@@ -117,7 +117,7 @@ class _Builder:
         value = getattr(event, "value", self._text[start:end])  # an alias has no value: take its source text
         return TextNode(self._mark(event), value, self._text[start:end], style, cut)
 
-    def _close(self, collection: _Open) -> Node:
+    def _close(self, collection: _OpenCollection) -> Node:
         mark, flow = self._mark(collection.event), bool(collection.event.flow_style)
         if isinstance(collection.event, yaml.SequenceStartEvent):
             return ListNode(mark, tuple(collection.items), flow)
@@ -143,7 +143,7 @@ class _Builder:
         self._report.add(Code.KEY_NOT_TEXT, node, "a key must be text, not a list or a map", "quote the text before the colon")
         return _NO_KEY
 
-    def _add_entry(self, parent: _Open, key: TextNode, value: Node) -> None:
+    def _add_entry(self, parent: _OpenCollection, key: TextNode, value: Node) -> None:
         if key is _NO_KEY:
             return
         earlier = parent.entries.get(key.value)

@@ -30,7 +30,7 @@ def _error(code: Code, message: str, help: str = "") -> PydanticCustomError:
     return PydanticCustomError(code.id, "{message}", {"message": message, "help": help, "code": code.name})
 
 
-def _typed(parse: Callable[[str], T], code: Code, kind: str, example: str, written: Any) -> BeforeValidator:
+def _scalar(parse: Callable[[str], T], code: Code, kind: str, example: str, written: Any) -> BeforeValidator:
     """Return the validator of a scalar; `written` is its type in the JSON Schema, which editors check."""
 
     def convert(value: Any) -> Any:
@@ -47,26 +47,26 @@ def _typed(parse: Callable[[str], T], code: Code, kind: str, example: str, writt
 def _one_of(words: Sequence[str]) -> BeforeValidator:
     def check(value: Any) -> Any:
         if value not in words:
-            shown = value if isinstance(value, str) else "a list or a map"
-            raise _error(Code.NOT_ONE_OF, f"`{shown}` is not one of the allowed words", did_you_mean(str(value), words))
+            text = value if isinstance(value, str) else "a list or a map"
+            raise _error(Code.NOT_ONE_OF, f"`{text}` is not one of the allowed words", did_you_mean(str(value), words))
         return value
 
     return BeforeValidator(check, json_schema_input_type=Annotated[str, Field(json_schema_extra={"enum": [*words]})])
 
 
-def _name(value: Any) -> Any:
+def _valid_id(value: Any) -> Any:
     if not isinstance(value, str) or not re.fullmatch(_ID, value):
         raise _error(Code.BAD_ID, "must be lower-case letters, digits and dashes", "for example: broker-disk-full")
     return value
 
 
-def _filled(value: Any) -> Any:
+def _not_empty(value: Any) -> Any:
     if value == "":
         raise _error(Code.EMPTY, "must not be empty", "write a value, or leave the key out")
     return value
 
 
-def _keyed(value: Any) -> Any:
+def _as_map(value: Any) -> Any:
     """Return a list of names as a map of each name to itself; any other value unchanged."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return {item: item for item in value}
@@ -77,13 +77,13 @@ _ID = r"^[a-z0-9][a-z0-9-]{0,99}$"
 _DURATION = r"^[0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)$"
 _BOUND = r"(<=|>=|==|!=|<|>|=)\s*[0-9]+(\.[0-9]+){0,3}"
 
-Flag = Annotated[bool, _typed(quantities.flag, Code.BAD_FLAG, "a yes-or-no value", "write true or false", bool)]
+Flag = Annotated[bool, _scalar(quantities.flag, Code.BAD_FLAG, "a yes-or-no value", "write true or false", bool)]
 Count = Annotated[
-    int, _typed(quantities.count, Code.BAD_NUMBER, "a whole number", "digits only, at most 19", Annotated[int, Field(ge=0)])
+    int, _scalar(quantities.count, Code.BAD_NUMBER, "a whole number", "digits only, at most 19", Annotated[int, Field(ge=0)])
 ]
 Duration = Annotated[
     float,
-    _typed(
+    _scalar(
         quantities.duration_s,
         Code.BAD_DURATION,
         "a duration",
@@ -93,7 +93,7 @@ Duration = Annotated[
 ]
 Versions = Annotated[
     tuple[tuple[str, str], ...],
-    _typed(
+    _scalar(
         quantities.versions,
         Code.BAD_VERSIONS,
         "a version range",
@@ -102,13 +102,13 @@ Versions = Annotated[
     ),
 ]
 Severity = Annotated[str, _one_of(SEVERITIES)]
-RuleId = Annotated[str, BeforeValidator(_name, json_schema_input_type=Annotated[str, Field(pattern=_ID)])]
-Text = Annotated[str, BeforeValidator(_filled, json_schema_input_type=Annotated[str, Field(min_length=1)])]
-Keys = Annotated[dict[str, str], BeforeValidator(_keyed, json_schema_input_type=list[str] | dict[str, str])]
+RuleId = Annotated[str, BeforeValidator(_valid_id, json_schema_input_type=Annotated[str, Field(pattern=_ID)])]
+Text = Annotated[str, BeforeValidator(_not_empty, json_schema_input_type=Annotated[str, Field(min_length=1)])]
+Keys = Annotated[dict[str, str], BeforeValidator(_as_map, json_schema_input_type=list[str] | dict[str, str])]
 
 
 class Strict(BaseModel):
-    """A map with these keys and no others."""
+    """A map without any other keys than its fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -122,7 +122,7 @@ class Within(Strict):
 
 
 class ExplainsEntry(Strict):
-    """`explains`: one group of rules that this rule is the cause of."""
+    """`explains`: rules whose alerts this rule is the cause of."""
 
     rules: list[RuleId] = Field(min_length=1)
     by: Keys
@@ -132,7 +132,7 @@ class ExplainsEntry(Strict):
 
 
 class ContinuesEntry(Strict):
-    """`continues`: the rule whose trouble this one is the next stage of."""
+    """`continues`: a rule of which this one is the next stage."""
 
     rule: RuleId
     by: Keys
@@ -156,7 +156,7 @@ class EscalateEntry(Strict):
 
 
 class ToldAsEntry(Strict):
-    """`told_as`: the rule whose name the incident bears when it is known to go further."""
+    """`told_as`: a rule whose id and severity the incident takes when more is known."""
 
     rule: RuleId
     when: Text
@@ -177,7 +177,7 @@ class StepEntry(Strict):
 
 
 class CaseEntry(Strict):
-    """`runbook.cases`: what is said instead when more is known."""
+    """`runbook.cases`: texts for a special case."""
 
     when: Text
     cause: Text
@@ -186,7 +186,7 @@ class CaseEntry(Strict):
 
 
 class RunbookEntry(Strict):
-    """`runbook`: what the reader is told."""
+    """`runbook`: cause, impact and fix for the reader of an alert."""
 
     cause: Text
     impact: Text
@@ -215,7 +215,7 @@ class TestEntry(Strict):
 
 
 class SoonerEntry(Strict):
-    """`correlation.sooner`: complaints that name the silent one."""
+    """`correlation.sooner`: complaints that name the silent process."""
 
     rules: list[RuleId] = Field(min_length=1)
     naming: dict[str, str]
@@ -279,7 +279,7 @@ class RuleFile(Strict):
 
 
 class HeartbeatEntry(Strict):
-    """`heartbeats` of a component: a line printed unconditionally."""
+    """`heartbeats` of a component: a line that it prints at a fixed pace."""
 
     log: Text
     every: Duration

@@ -35,16 +35,16 @@ def with_terms(node: MapNode, terms: Terms, report: Report) -> MapNode:
 def _entry(key: TextNode, value: Node, terms: Terms, report: Report) -> tuple[TextNode, Node]:
     field, *modifiers = key.value.split("|")
     if MODIFIER not in modifiers:
-        return key, _inside(value, terms, report)
+        return key, _expanded_below(value, terms, report)
     plain_key = "|".join((field, *(modifier for modifier in modifiers if modifier != MODIFIER)))
     return replace(key, value=plain_key), _expanded(value, terms, report)
 
 
-def _inside(value: Node, terms: Terms, report: Report) -> Node:
+def _expanded_below(value: Node, terms: Terms, report: Report) -> Node:
     if isinstance(value, MapNode):
         return with_terms(value, terms, report)
     if isinstance(value, ListNode):
-        return replace(value, items=tuple(_inside(item, terms, report) for item in value.items))
+        return replace(value, items=tuple(_expanded_below(item, terms, report) for item in value.items))
     return value
 
 

@@ -32,7 +32,7 @@ def digest(id: str, members: Sequence[Incident], max_age_s: float) -> Incident:
         rule=DIGEST_RULE,
         title=f"{incidents} from before: {still_open} still open",
         cause=f"Their last signs were more than {lasting(timedelta(seconds=max_age_s))} old when they were first seen,"
-        " so they are told here and not one by one (notify_max_age).",
+        " so they are listed here and not sent one by one (notify_max_age).",
         symptoms=[_symptom(member) for member in sorted(members, key=_urgency)],
     )
 

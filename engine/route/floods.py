@@ -63,7 +63,7 @@ def flood_digest(id: str, members: Sequence[Incident]) -> Incident:
         id=id,
         rule=FLOOD_RULE,
         title=f"{number} at once: {still_open:,} still open",
-        cause="More came at once than can be told one by one, so they are told together and hide nothing that is more severe.",
+        cause="More incidents came at once than can be sent one by one. They are sent together, so as not to hide severe ones.",
         symptoms=list(_symptoms(members)),
     )
 

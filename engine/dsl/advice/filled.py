@@ -9,8 +9,8 @@ from engine.dsl.document import Loc, TextNode
 from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
+from engine.dsl.symbols import SymbolTable, given_labels
 from engine.dsl.templates import CONTEXT
-from engine.dsl.world import World, given_labels
 from engine.identity_cache import remembered
 from engine.model.expressions import names
 from engine.model.rules import Hole, Step, Template
@@ -42,14 +42,14 @@ def _names(template: Template) -> Iterator[tuple[Hole, str]]:
 
 
 def _filled(draft: Draft, pack: Pack) -> frozenset[str]:
-    return frozenset((*CONTEXT, *_world(pack).visible(draft.id)))
+    return frozenset((*CONTEXT, *_symbols(pack).visible(draft.id)))
 
 
 @remembered
-def _world(pack: Pack) -> World:
+def _symbols(pack: Pack) -> SymbolTable:
     components = {component.name: component for component in pack.plan.components}
     labels = given_labels(components.values(), pack.plan.formats) | _EVERYWHERE
-    return World(pack.drafts, components, pack.plan.formats, labels)
+    return SymbolTable(pack.drafts, components, pack.plan.formats, labels)
 
 
 def _texts(steps: Sequence[Step], verify: Sequence[Template]) -> Iterator[tuple[Loc, Template]]:

@@ -11,7 +11,7 @@ from engine.dsl.document import Loc
 from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
-from engine.dsl.world import World, entity_of, world
+from engine.dsl.symbols import SymbolTable, entity_of, symbol_table
 from engine.identity_cache import remembered
 from engine.model.expressions import Binary, Call, Expression, Literal, Unary, evaluate
 from engine.model.rules import Absence, Correlation, Plan
@@ -32,12 +32,12 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
         _check_order(draft, correlation, pack.plan, report)
     elif correlation.condition is not None:
         _check_condition(draft, correlation, correlation.condition, pack.plan, report)
-    _check_keys(draft, _world(pack), report)
+    _check_keys(draft, _symbols(pack), report)
 
 
 @remembered
-def _world(pack: Pack) -> World:
-    return world(pack.drafts, {component.name: component for component in pack.plan.components}, pack.plan.formats)
+def _symbols(pack: Pack) -> SymbolTable:
+    return symbol_table(pack.drafts, {component.name: component for component in pack.plan.components}, pack.plan.formats)
 
 
 def _check_absence(draft: Draft, absence: Absence, plan: Plan, report: Report) -> None:
@@ -100,18 +100,18 @@ def _reach(correlation: Correlation, plan: Plan) -> tuple[float, str]:
 def _most(rules: Iterable[str], correlation: Correlation, plan: Plan) -> float:
     """Return the largest number of occurrences of `rules` that a window can hold; `collapse` limits those of one entity."""
     collapse = {collapse_s.rule.id: collapse_s.collapse_s for collapse_s in plan.signatures}
-    counted = [collapse.get(id_, 0.0) for id_ in rules]
-    if not all(counted):
+    collapses = [collapse.get(id_, 0.0) for id_ in rules]
+    if not all(collapses):
         return math.inf
-    return sum(math.floor(correlation.timespan_s / collapse_s) + 1 for collapse_s in counted)
+    return sum(math.floor(correlation.timespan_s / collapse_s) + 1 for collapse_s in collapses)
 
 
 def _candidates(condition: Expression, most: float, fractions: bool) -> Iterator[float]:
     """Yield the counts up to `most` that decide whether `condition` can hold: at, below, above and between its numbers."""
     steps = (-1, -0.5, 0, 0.5, 1) if fractions else (-1, 0, 1)
-    around = {1.0, *(int(number) + step for number in _numbers(condition) for step in steps)}
+    counts = {1.0, *(int(number) + step for number in _numbers(condition) for step in steps)}
     least = 0.5 if fractions else 1
-    yield from (count for count in sorted(around) if least <= count <= most)
+    yield from (count for count in sorted(counts) if least <= count <= most)
 
 
 def _numbers(expression: Expression) -> Iterator[float]:
@@ -128,23 +128,23 @@ def _numbers(expression: Expression) -> Iterator[float]:
                 yield from _numbers(argument)
 
 
-def _check_keys(draft: Draft, rule_world: World, report: Report) -> None:
+def _check_keys(draft: Draft, symbols: SymbolTable, report: Report) -> None:
     """Report rules without a value for a key of `group-by`: their matches never share an entity with those of the others."""
     correlation = draft.file.correlation
     for key, ids in (
         (("rules", correlation.rules), ("open", correlation.open), ("expect", correlation.expect)) if correlation else ()
     ):
         for index, id_ in enumerate(ids):
-            missing = " and no ".join(f"`{name}`" for name in _missing(draft, id_, rule_world))
+            missing = " and no ".join(f"`{name}`" for name in _missing(draft, id_, symbols))
             if missing:
                 at = draft.document.find(["correlation", key, index])
                 message = f"`{id_}` has no {missing}, so it never counts together with the others"
                 report.add(Code.UNREACHABLE, at, message, "capture it in that rule, or group by what all of them have")
 
 
-def _missing(draft: Draft, id_: str, rule_world: World) -> Sequence[str]:
-    other = rule_world.outlines.get(id_)
+def _missing(draft: Draft, id_: str, symbols: SymbolTable) -> Sequence[str]:
+    other = symbols.outlines.get(id_)
     if other is None:
         return ()
-    names = {*rule_world.captures(id_), *rule_world.labels, *other.labels, *other.entity}
+    names = {*symbols.captures(id_), *symbols.labels, *other.labels, *other.entity}
     return [name for name in entity_of(draft).values() if name not in names]

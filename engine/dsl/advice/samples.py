@@ -35,16 +35,16 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
     """Report numbers in a pattern that its own sample has where a hole belongs, and names that no other rule's sample has."""
     logs = firing_logs(draft)
     for pattern in patterns(draft):
-        _want_holes(pattern, logs, report)
+        _report_missing_hole(pattern, logs, report)
         for kind, start, value in _instances(pattern.value):
             wording = kind == _NAME and _in_other_samples(value, draft, pack)  # Kafka's own words occur in many samples
-            if _stands_in(value, logs) and not wording:
+            if _occurs_in(value, logs) and not wording:
                 message = f"`{value}` looks like {kind}, and comes from the rule's own sample"
                 help_line = "put a hole there, for example {broker:int}, {host:host} or {group}"
                 report.add(Code.SAMPLE_CONSTANT, pattern, message, help_line, start, len(value))
 
 
-def _want_holes(pattern: TextNode, logs: Sequence[str], report: Report) -> None:
+def _report_missing_hole(pattern: TextNode, logs: Sequence[str], report: Report) -> None:
     number = _NUMBER.search(pattern.value)
     if number is None or any(hole["name"] for hole in HOLE.finditer(pattern.value)):
         return
@@ -62,8 +62,8 @@ def _instances(text: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _in_other_samples(value: str, draft: Draft, pack: Pack) -> bool:
-    return any(_stands_in(value, firing_logs(other)) for other in pack.drafts.values() if other.id != draft.id)
+    return any(_occurs_in(value, firing_logs(other)) for other in pack.drafts.values() if other.id != draft.id)
 
 
-def _stands_in(value: str, logs: Sequence[str]) -> bool:
+def _occurs_in(value: str, logs: Sequence[str]) -> bool:
     return any(value in log for log in logs)

@@ -64,10 +64,10 @@ def _is_of_its_source(id_: str, silent: Rule, pack: Pack) -> bool:
 @remembered
 def _quotable(pack: Pack) -> frozenset[str]:
     """Return the ids of the signatures that can hold without an item that is bound to the beginning of a message."""
-    return frozenset(signature.rule.id for signature in pack.plan.signatures if _holds_quoted(signature))
+    return frozenset(signature.rule.id for signature in pack.plan.signatures if _is_quotable_signature(signature))
 
 
-def _holds_quoted(signature: Signature) -> bool:
+def _is_quotable_signature(signature: Signature) -> bool:
     return _may_hold(signature.condition, {item.name: _is_quotable(item) for item in signature.items})
 
 

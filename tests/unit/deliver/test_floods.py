@@ -246,7 +246,7 @@ def test_who_is_named_as_fallback_is_told_at_once_when_a_receiver_refuses(store:
     scene.at(0)
     scene.at(30)
     assert scene.at(31) == 1
-    assert (spare.notifications[0].reason, spare.notifications[0].news) == (Reason.OPENED, "told here because ops refuses it")
+    assert (spare.notifications[0].reason, spare.notifications[0].news) == (Reason.OPENED, "sent here because ops refuses it")
     scene.put(revision=2, severity="critical")
     scene.at(400)
     scene.at(401)

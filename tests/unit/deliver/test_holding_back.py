@@ -64,7 +64,7 @@ def test_what_was_over_before_the_interval_ended_is_told_to_nobody_and_kept(stor
     assert [scene.at(s) for s in (300, 600, 2000)] == [0, 0, 0]
     assert (scene.entry().state, scene.entry().why) == (
         DeliveryState.MUTED,
-        "it was over before it could be told: it was muted until then",
+        "it was over before it could be sent: it was muted until then",
     )
 
 
@@ -106,7 +106,7 @@ def test_old_incidents_are_told_in_one_digest(store: Store, ops: MemoryReceiver)
     assert [symptom.title.partition(":")[0] for symptom in digest.incident.symptoms] == ["high, open", "critical, resolved"]
     assert digest.links == (Link("incidents", "https://t/"),)
     assert scene.entry().state is DeliveryState.BACKFILL
-    assert scene.entry().why == "told in the digest of 2023-02-03 02:11:30 UTC, as it was old when it was first seen"
+    assert scene.entry().why == "sent in the digest of 2023-02-03 02:11:30 UTC, as it was old when it was first seen"
     scene.restart()
     assert [scene.at(s) for s in (100, 4000)] == [0, 0]
 

@@ -33,7 +33,7 @@ class Outline(Struct, frozen=True):
     counts: bool = False
 
 
-class World(Struct, frozen=True, dict=True):
+class SymbolTable(Struct, frozen=True, dict=True):
     """Everything that rules may refer to. `drafts`, by id, are not compiled yet; `compiled` are the outlines of rules, by id,
     that are."""
 
@@ -80,14 +80,16 @@ class World(Struct, frozen=True, dict=True):
                     yield other
 
 
-def world(
+def symbol_table(
     drafts: Mapping[str, Draft],
     components: Mapping[str, Component],
     formats: Sequence[Format],
     compiled: Mapping[str, Outline] | None = None,
-) -> World:
-    """Return the world of these files, with every label that they set."""
-    return World(drafts, components, formats, frozenset(LABELS) | given_labels(components.values(), formats), compiled or {})
+) -> SymbolTable:
+    """Return the symbols of these files, with every label that they set."""
+    return SymbolTable(
+        drafts, components, formats, frozenset(LABELS) | given_labels(components.values(), formats), compiled or {}
+    )
 
 
 def outlines_of(plan: Plan) -> Mapping[str, Outline]:
@@ -106,7 +108,7 @@ def _outline_of_rule(rule: Rule, counts: bool) -> Outline:
 def _outline(draft: Draft) -> Outline:
     captures, labels = draft.detection.captures, draft.file.labels
     counts = draft.file.correlation is not None
-    return Outline(captures, entity_of(draft), labels, _named_below(draft), members(draft), counts)
+    return Outline(captures, entity_of(draft), labels, _rules_below(draft), members(draft), counts)
 
 
 def given_labels(components: Iterable[Component], formats: Iterable[Format]) -> frozenset[str]:
@@ -133,7 +135,7 @@ def entity_of(draft: Draft) -> Mapping[str, str]:
     return draft.file.entity or {"cluster": "cluster"}
 
 
-def _named_below(draft: Draft) -> tuple[str, ...]:
+def _rules_below(draft: Draft) -> tuple[str, ...]:
     explained = tuple(rule for entry in draft.file.explains for rule in entry.rules)
     return (*explained, *(entry.rule for entry in draft.file.continues))
 
