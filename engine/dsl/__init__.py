@@ -84,7 +84,7 @@ def _compile_and_store(sources: Sequence[RuleSource], cache_dir: Path | None) ->
 def _beside_shipped(sources: Sequence[RuleSource], cache_dir: Path | None) -> Pack | None:
     """Return the shipped rules, from the cache, with the other `sources` added.
 
-    None when the sources lack a shipped file or have no other, and when the shipped rules change by the others.
+    None when the sources lack a shipped file or have no other, and when an id is defined twice.
     """
     from engine.dsl.pack import compile_beside  # noqa: PLC0415
 

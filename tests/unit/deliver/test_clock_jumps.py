@@ -135,7 +135,7 @@ def test_times_from_the_future_put_nothing_off_after_a_restart(scene: Scene, ops
     sentences: list[str] = []
     scene.notifier.drain(scene.wait, sentences.append)
     assert sentences == [
-        "the clock of this machine is 365 d behind times in the incident store: what is ahead of it counts as of now"
+        "the clock of this machine is 365 d behind times in the incident store: later times count as the present"
     ]
     assert sorted((each.incident.id, each.reason.value) for each in ops.notifications) == [
         ("inc-0", "opened"),
