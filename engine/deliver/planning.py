@@ -53,8 +53,8 @@ class Policy(Struct, frozen=True):
     def targets(
         self, incident: Incident, notified: Iterable[str], refuses: Callable[[str], bool] = lambda receiver: False
     ) -> tuple[Target, ...]:
-        """Return the targets of `incident`, each receiver once: those that it is routed to, the fallbacks of those that
-        `refuses` it, and those in `notified`, which had a notification of it or of an incident merged into it."""
+        """Return the targets of `incident`, each receiver once: those that it is routed to, the fallbacks of those for
+        which `refuses` is true, and those in `notified`, which had a notification of it or of an incident merged into it."""
         routed = {target.receiver: target for target in route(routing_labels(incident), self.tree)}
         for target in list(routed.values()):
             for name in self._instead_of(target.receiver, refuses):

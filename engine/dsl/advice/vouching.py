@@ -24,8 +24,8 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
     if rule is None:
         return
     quotable = _quotable(pack)
-    for loc, id_ in _vouching(draft, rule):
-        if id_ in quotable and not _is_of_its_source(id_, rule, pack):
+    for loc, id_ in _withdrawing_rules(draft, rule):
+        if id_ in quotable and not _is_unnamed_stop(id_, rule, pack):
             message = f"`{id_}` matches any line that quotes its text, whichever process prints that line"
             report.add(Code.QUOTABLE, draft.document.find(loc), message, _HELP)
     if rule.severity == _INFORMS and not rule.escalate and rule.id in quotable:
@@ -35,7 +35,7 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
                 report.add(Code.QUOTABLE, draft.document.find(["explains", index]), message, _HELP)
 
 
-def _vouching(draft: Draft, rule: Rule) -> Iterator[tuple[Loc, str]]:
+def _withdrawing_rules(draft: Draft, rule: Rule) -> Iterator[tuple[Loc, str]]:
     """Yield (place, id) of every reference of the rule to one that withdraws or resolves its alerts."""
     if "source" not in rule.entity.values() and draft.file.clear is not None:
         yield from ((("clear", "rules", index), id_) for index, id_ in enumerate(draft.file.clear.rules))
@@ -51,7 +51,7 @@ def _vouching(draft: Draft, rule: Rule) -> Iterator[tuple[Loc, str]]:
         yield from ((("correlation", key, part, index), id_) for index, id_ in enumerate(ids))
 
 
-def _is_of_its_source(id_: str, silent: Rule, pack: Pack) -> bool:
+def _is_unnamed_stop(id_: str, silent: Rule, pack: Pack) -> bool:
     """Return whether `id_` is a planned stop without a name, which is a stop of the process whose log holds the line."""
     correlation = next((correlation for correlation in pack.plan.correlations if correlation.rule.id == silent.id), None)
     stop = correlation.absence.stop if correlation is not None and correlation.absence is not None else None
