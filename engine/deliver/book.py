@@ -39,7 +39,7 @@ class Book:
         self._receivers: defaultdict[str, set[str]] = defaultdict(set)  # of an incident: who was told of it
         self._unwritten: list[Settlement] = []
         self.ahead = timedelta(0)
-        entries, told = outbox.entries(), outbox.told()
+        entries, told = outbox.entries(), outbox.notification_logs()
         times = [*(each.known_at for each in entries.values()), *(each.at for each in told.values())]
         self.ahead = max([timedelta(0), *(at - now for at in times)])
         for entry in entries.values():
