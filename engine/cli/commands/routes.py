@@ -68,15 +68,15 @@ def _labels(pairs: list[str]) -> Mapping[str, str]:
 
 def _lines(node: Route, depth: int = 0) -> Iterator[str]:
     condition = " ".join(str(matcher) for matcher in node.matchers) or "everything" + (" else" if node.routes else "")
-    goes_on = ", then goes on" if node.goes_on else ""
-    yield f"{'  ' * depth}{condition} -> {node.receiver}  ({_timings(node.timings)}){goes_on}"
+    suffix = ", then goes on" if node.goes_on else ""
+    yield f"{'  ' * depth}{condition} -> {node.receiver}  ({_timings(node.timings)}){suffix}"
     for branch in node.routes:
         yield from _lines(branch, depth + 1)
 
 
 def _value(node: Route) -> Mapping[str, Any]:
-    own = {"receiver": node.receiver, "matchers": [str(m) for m in node.matchers], "continue": node.goes_on}
-    return {**own, **_seconds(node.timings), "routes": [_value(branch) for branch in node.routes]}
+    fields = {"receiver": node.receiver, "matchers": [str(m) for m in node.matchers], "continue": node.goes_on}
+    return {**fields, **_seconds(node.timings), "routes": [_value(branch) for branch in node.routes]}
 
 
 def _seconds(timings: Timings) -> Mapping[str, float]:

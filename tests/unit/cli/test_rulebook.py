@@ -46,7 +46,7 @@ def test_a_users_rules_join_the_built_in_ones(tmp_path: Path) -> None:
     write(tmp_path, "bell-rang")
     builtin = open_rulebook(None).plan
     book = open_rulebook([Path("builtin"), tmp_path])
-    assert book.wrong == ()
+    assert book.diagnostics == ()
     assert set(book.plan.rules()) == {*builtin.rules(), "bell-rang"}
 
 
