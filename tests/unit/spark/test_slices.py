@@ -265,7 +265,7 @@ TRACES = [(source, line.encode() + b"\n") for line in (ERROR.replace("@@@", "000
 def test_sources_interleaved_in_one_stream_are_joined_each_for_itself(
     size: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slices, "HELD_BYTES", held)
+    monkeypatch.setattr(slices, "MAX_WAITING_BYTES", held)
     streams, said = Streams(shipped(), {}), list[Match | ActivitySpan]()
     for at in range(0, len(TRACES), size):
         items = list(scan(interleaved(TRACES[at : at + size], at), shipped()))
