@@ -49,7 +49,7 @@ class Ruling(Struct, frozen=True):
 
 
 def decide(alignment: Alignment, checkpoint: str, store: str) -> Ruling:
-    """Return what to do; the sentence calls the two by the names `checkpoint` and `store`."""
+    """Return what to do; `checkpoint` and `store` are their names in the sentence."""
     if alignment.query is None or (alignment.done < 0 and alignment.stored < 0):  # no batch was ever committed
         return _start_without_checkpoint(alignment, checkpoint, store)
     if alignment.belongs_to != alignment.store and (alignment.belongs_to is not None or alignment.stored < 0):

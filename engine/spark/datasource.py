@@ -167,7 +167,7 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             yield Tick(datetime.fromtimestamp(after.at_s, UTC), set_back=after.at_s < before.at_s)
 
     def _clock_notices(self, before: SourceOffsets, after: SourceOffsets) -> Iterator[tuple[str, InputNotice]]:
-        """Yield the notices about the machine's clock with a scope: only one of the scopes gets them."""
+        """Yield the notices about the machine's clock, with the one scope that gets them (the first by name)."""
         at, scope = datetime.fromtimestamp(after.at_s, UTC), min(self._scopes.values(), default="default")
         if after.clock:
             yield scope, InputNotice(at, after.clock)

@@ -48,7 +48,8 @@ class DeadLetterFile:
         self._reported: dict[str, int] = {}
 
     def incidents_of(self, letters: Sequence[DeadLetter], ledger: Ledger) -> list[Incident]:
-        """Return the revisions of incidents about dead letters that no scope has reported: those of grouping.
+        """Evaluate the rules about tocsin on the dead letters of grouping, which no scope has evaluated; return the new
+        revisions of incidents.
 
         The state advances only with the next `write`, so that a batch whose store was away can be repeated.
         """

@@ -63,7 +63,7 @@ def evaluate_own(
     for match in matches:
         correlator.observe(match)
     for tick in ticks:
-        activity_at = tick.at + LATENESS  # our own notices never come late
+        activity_at = tick.at + LATENESS  # tocsin's own notices are never late
         correlator.observe(ActivitySpan(OWN, activity_at, activity_at))
         correlator.observe(tick)
     findings = [finding for finding in correlator.flush() if isinstance(finding, Verdict | Evidence)]

@@ -43,8 +43,8 @@ def at_work(checkpoint: Path) -> int | None:
 def forget_plan(checkpoint: Path, is_stored: Callable[[int], bool]) -> int:
     """Remove the plan of the batch that was planned and not done; return the number of the batch that comes next.
 
-    The plan stays when `is_stored` returns True for the batch. With the plan of batch 0 the state goes too, since Spark does
-    not start over with one. The query must not be running.
+    The plan stays when `is_stored` returns True for the batch. Together with the plan of batch 0 the state folder is removed:
+    Spark expects none before the first batch. The query must not be running.
     """
     batch = at_work(checkpoint)
     if batch is None:

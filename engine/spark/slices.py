@@ -177,7 +177,7 @@ class _Stream:
         self._moved_on: set[str] = set()
         self._skimmers: dict[str, Skimmer] = {}
         self._pending: dict[str, _PendingChunks] = {}
-        self._labelled: set[str] = set()  # sources whose carried labels are known in this slice
+        self._labelled: set[str] = set()  # sources with a line in this slice that carries labels
 
     def continues_at(self, chunk: Chunk) -> bool:
         return chunk.offset == self._end

@@ -224,7 +224,8 @@ class StoreLedger:
 
 @cache
 def _upsert(table: Table) -> Insert:
-    """Return the statement that puts rows into `table` or replaces those of the same key; a unique column stays as it was."""
+    """Return the statement that inserts rows into `table` or replaces those of the same key, except in unique columns, which
+    keep their values."""
     statement = insert(table)
     values = {c.name: statement.excluded[c.name] for c in table.columns if not (c.primary_key or c.unique)}
     keys = [c.name for c in table.primary_key]
@@ -262,13 +263,13 @@ def _interval(key: AlertKey, starts_at: str, until: str | None) -> AlertInterval
 
 
 def key_text(key: AlertKey) -> str:
-    """Return a key as it is kept in the column `key`: the scope stands beside it."""
+    """Return a key as stored in the column `key`, without the scope, which has its own column."""
     return f"{key[1]} {entity_text(key[2])}"
 
 
 @lru_cache(maxsize=10_000)  # a batch writes of the same ones again and again
 def entity_text(entity: tuple[tuple[str, str], ...]) -> str:
-    """Return the entity of a key as it is kept in the column `entity`."""
+    """Return the entity of a key as stored in the column `entity`: JSON."""
     return json.dumps(entity, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -91,7 +91,7 @@ incidents = Table(
     Column("rule", Text, nullable=False),
     Column("changed_at", Text, nullable=False),  # by this machine's clock
     Column("first_seen", Text),
-    Column("until", Text),  # the last time at which it is known to have lasted
+    Column("until", Text),  # the last event time at which it lasted; NULL when its lines bear no time
     Index("incidents_by_scope", "scope", "number"),
     Index("incidents_by_change", "changed_at"),
     comment="the last revision of every incident",

@@ -36,7 +36,7 @@ app = typer.Typer(help=HELP, no_args_is_help=True)
 
 @app.command("list")
 def list_receivers(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
-    """List every receiver and what it is. Secrets are not shown."""
+    """List every receiver with its type and destination. Secrets are not shown."""
     rows = [
         {"name": receiver.name, "type": _type(receiver), "to": _destination(receiver)} for receiver in load(config).receivers
     ]
@@ -52,7 +52,7 @@ def test_receiver(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A receiver of the configuration.")],
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Send a test message, and say how it went."""
+    """Send a test message and print the result."""
     receivers = {receiver.name: receiver for receiver in load(config).receivers}
     if name not in receivers:
         raise UsageError(f"there is no receiver `{name}`; known: {', '.join(receivers)}")

@@ -1,4 +1,4 @@
-"""The route tree: show it, and ask who would be told of what."""
+"""The route tree: show it, and test which receivers an incident goes to."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_routes(
     config: ConfigOption = DEFAULT_CONFIG,
     format: FormatOption = OutputFormat.TEXT,
 ) -> None:
-    """Say which receivers would be told of an incident with these labels."""
+    """Print which receivers would be notified of an incident with these labels."""
     targets = route(_labels(labels or []), load(config).route)
     if format is OutputFormat.JSON:
         print_json([{"receiver": target.receiver, **_seconds(target.timings)} for target in targets])

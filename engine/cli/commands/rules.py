@@ -84,7 +84,7 @@ def show_rule(
 
 @app.command("lint")
 def lint_rules(rules: Folders = None, format: FormatOption = OutputFormat.TEXT) -> None:
-    """Check every file: errors, and advice such as missing near misses. Everything is told at once."""
+    """Check every file: report all errors, and advice such as missing near misses, at once."""
     from engine.cli.linting import lint  # noqa: PLC0415  (plays the tests, which most of these commands need not load)
 
     findings = lint(rule_paths(rules))
@@ -101,7 +101,7 @@ def test_rules(
     rules: Folders = None,
     format: FormatOption = OutputFormat.TEXT,
 ) -> None:
-    """Run the tests of the rules and tell what was expected and what came."""
+    """Run the tests of the rules and report expected and actual results."""
     plan, tests = plan_of(rules), tests_of(rules)
     for id in ids or ():
         rule_of(plan, id)

@@ -1,4 +1,4 @@
-"""Watch the logs named in tocsin.yml: the Spark job, the incident store, and who is told."""
+"""Watch the logs named in tocsin.yml: the Spark job, the incident store and the notifications."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _save_lost_store(store: Store) -> str:
 
 
 def _keep_private(settings: Settings) -> None:
-    """Keep what is written, and what earlier runs have written, to this user; say what was not."""
+    """Restrict the files of this run and of earlier runs to this user; report those that were readable by others."""
     keep_private()
     store = store_path(settings.store)
     for place in (settings.checkpoint, *(files_of(store) if store is not None else ())):

@@ -1,4 +1,4 @@
-"""The silences: keep everybody from being told of something for a while."""
+"""The silences: mute notifications about something for a while."""
 
 from __future__ import annotations
 
