@@ -113,8 +113,8 @@ class Commands(TyperGroup):
 application = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=EXAMPLES)
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"tocsin {__version__}")
         raise typer.Exit
 

@@ -91,17 +91,19 @@ def _narrow_once(plan: Plan) -> Callable[[str], Plan]:
 def _narrow(plan: Plan, rule_id: str) -> Plan:
     rules: tuple[Signature | Correlation, ...] = (*plan.signatures, *plan.correlations)
     rules_by_id = {rule.rule.id: rule for rule in rules}
-    wanted: set[str] = set()
+    selected: set[str] = set()
     pending = [rule_id, *(other for entry in rules_by_id[rule_id].rule.explains for other in entry.rules)]
     while pending:
         id_ = pending.pop()
-        if id_ in rules_by_id and id_ not in wanted:
-            wanted.add(id_)
+        if id_ in rules_by_id and id_ not in selected:
+            selected.add(id_)
             pending.extend(_used_rules(rules_by_id[id_]))
     return replace(
         plan,
-        signatures=tuple(replace(s, rule=_without_causes(s.rule, rule_id)) for s in plan.signatures if s.rule.id in wanted),
-        correlations=tuple(replace(c, rule=_without_causes(c.rule, rule_id)) for c in plan.correlations if c.rule.id in wanted),
+        signatures=tuple(replace(s, rule=_without_causes(s.rule, rule_id)) for s in plan.signatures if s.rule.id in selected),
+        correlations=tuple(
+            replace(c, rule=_without_causes(c.rule, rule_id)) for c in plan.correlations if c.rule.id in selected
+        ),
     )
 
 

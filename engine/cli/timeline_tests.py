@@ -61,14 +61,14 @@ class _TimelineRun:
         """Yield a problem when the lines in reverse order, or with one of them last, end in other alerts."""
         steps = [step for step in self._test.timeline if not step.expects]
         end = max((step.at_s for step in self._test.timeline), default=0.0)
-        whole = self._items(steps, end)
-        in_order = self.alerts([whole])
-        if self.alerts([list(reversed(whole))]) != in_order:
+        all_items = self._items(steps, end)
+        in_order = self.alerts([all_items])
+        if self.alerts([list(reversed(all_items))]) != in_order:
             yield "the same end with the lines in reverse", "another end"
-        for late in steps:
-            rest = self._items([step for step in steps if step is not late], end)
-            if self.alerts([rest, [item for item in whole if item not in rest]]) != in_order:
-                yield f"the same end when this line comes last: {late.written}", "another end"
+        for late_step in steps:
+            other_items = self._items([step for step in steps if step is not late_step], end)
+            if self.alerts([other_items, [item for item in all_items if item not in other_items]]) != in_order:
+                yield f"the same end when this line comes last: {late_step.written}", "another end"
 
     def _correlate(self, batches: Iterable[Items]) -> Alerts:
         correlator = Correlator(self._plan, self._scope)

@@ -139,9 +139,9 @@ def _admit(store: Store, checkpoint: Path, say: Callable[[str], None]) -> None:
     if ruling.sentence:
         say(ruling.sentence)
     if current.belongs_to != store.id:
-        fresh = checkpoint / f"{MARK}.new"
-        fresh.write_text(dumps(_FenceMark(store.id)), encoding="utf-8")
-        fresh.replace(checkpoint / MARK)
+        temporary = checkpoint / f"{MARK}.new"
+        temporary.write_text(dumps(_FenceMark(store.id)), encoding="utf-8")
+        temporary.replace(checkpoint / MARK)
 
 
 def _recorded_store(checkpoint: Path) -> str | None:

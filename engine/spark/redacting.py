@@ -91,8 +91,8 @@ def _redact_after(previous: str, separator: str, text: str, redact: Redact) -> s
     if not separator and previous.endswith(MASK):
         text = _REST.sub("", text, count=1) if _REST.match(text) else text
     masked = redact(text)
-    both, prefix = redact(f"{previous}{separator}{masked}"), f"{previous}{separator}"
-    return both.removeprefix(prefix) if both.startswith(prefix) else masked
+    redacted_pair, prefix = redact(f"{previous}{separator}{masked}"), f"{previous}{separator}"
+    return redacted_pair.removeprefix(prefix) if redacted_pair.startswith(prefix) else masked
 
 
 def _with_text(record: Record, text: str, formats: Sequence[Format], redact: Redact) -> Record:

@@ -79,8 +79,8 @@ def sent(scope: str, item: BatchRow) -> RowTuple:
 
 def item(kind: str, body: str) -> BatchRow:
     """Return the item that `row` encoded. Raises KeyError for an unknown kind, msgspec's DecodeError for a bad body."""
-    made: BatchRow = loads(body, _KINDS[kind])
-    return made
+    decoded: BatchRow = loads(body, _KINDS[kind])
+    return decoded
 
 
 def received(kind: str, body: str) -> BatchRow:

@@ -74,17 +74,17 @@ class StoreLedger:
         table = schema.alerts
         columns = (table.c.rule, table.c.entity, table.c.starts_at, table.c.body)
         query = select(*columns).where(table.c.scope == scope, table.c.body != REMOVED)
-        wanted = (
+        row_keys = (
             None
             if seen is None
             else {(interval.key[1], entity_text(interval.key[2]), schema.text(interval.starts_at)) for interval in seen}
         )
-        if wanted is not None:
-            earliest = min((starts_at for *_, starts_at in wanted), default="")
-            query = query.where(table.c.rule.in_({rule for rule, *_ in wanted}), table.c.starts_at >= earliest)
+        if row_keys is not None:
+            earliest = min((starts_at for *_, starts_at in row_keys), default="")
+            query = query.where(table.c.rule.in_({rule for rule, *_ in row_keys}), table.c.starts_at >= earliest)
         alerts_by_key: dict[AlertKey, list[Alert]] = {}
         for rule, entity, starts_at, body in self._connection.execute(query.order_by(*table.primary_key)).all():
-            if wanted is None or (rule, entity, starts_at) in wanted:
+            if row_keys is None or (rule, entity, starts_at) in row_keys:
                 alerts_by_key.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
         return {key: tuple(alerts) for key, alerts in sorted(alerts_by_key.items())}
 

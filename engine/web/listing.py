@@ -69,13 +69,13 @@ def parse_query(parameters: Iterable[tuple[str, str]]) -> Query:
 
     Raises UsageError when a parameter has a value that does not exist, or when there are too many or too long ones.
     """
-    given = list(islice(parameters, MAX_PARAMETERS + 1))
-    if len(given) > MAX_PARAMETERS:
+    pairs = list(islice(parameters, MAX_PARAMETERS + 1))
+    if len(pairs) > MAX_PARAMETERS:
         raise UsageError(f"the address has more than {MAX_PARAMETERS} parameters; leave some of them out")
-    if any(len(name) + len(text) > MAX_CHARACTERS for name, text in given):
+    if any(len(name) + len(text) > MAX_CHARACTERS for name, text in pairs):
         raise UsageError(f"a parameter of the address is longer than {MAX_CHARACTERS} characters; shorten it")
     query = Query()
-    for name, text in given:
+    for name, text in pairs:
         value = text.strip()
         if not value:
             continue
@@ -84,8 +84,8 @@ def parse_query(parameters: Iterable[tuple[str, str]]) -> Query:
         elif name == "severity":
             query = replace(query, severity=_one_of(name, value, SEVERITIES))
         elif name == "label":
-            label, _, wanted = value.partition("=")
-            query = replace(query, labels=(*query.labels, (label.strip(), wanted.strip())))
+            label, _, label_value = value.partition("=")
+            query = replace(query, labels=(*query.labels, (label.strip(), label_value.strip())))
         elif name == "page":
             query = replace(query, page=_page(value))
     return query

@@ -198,11 +198,14 @@ def _pattern(test: Test, text: str, redacted: RedactedEvent) -> tuple[str, float
     hit = _search(test, cuts[low], text) if prefix.strip() else None
     if hit is None:
         return f"nothing like `{_shortened(test.value)}` in the {test.field}", 0.0
-    wanted = test.value[cuts[low] :].strip().split()[0]
+    expected_word = test.value[cuts[low] :].strip().split()[0]
     rest = text[hit.end() :].partition("\n")[0].strip()
     follows = _shortened(redacted.part(rest)) or "the end"
     share = cuts[low] / max(1, len(test.value))
-    return f"found as far as `{_shortened(prefix.strip())}`; `{wanted}` should follow, but what follows is: {follows}", share
+    return (
+        f"found as far as `{_shortened(prefix.strip())}`; `{expected_word}` should follow, but what follows is: {follows}",
+        share,
+    )
 
 
 def _cut_positions(pattern: str) -> Sequence[int]:

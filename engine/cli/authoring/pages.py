@@ -80,12 +80,12 @@ def _detection(draft: Draft) -> str:
     return "\n".join((*items, "", f"It fires when `{' '.join(condition.split())}`."))
 
 
-def _correlation(given: CorrelationEntry) -> str:
-    subjects = ", ".join(_link(id_) for id_ in (*given.rules, *given.open)) or f"`{given.of}`"
-    continuation = f", then {', '.join(_link(id_) for id_ in given.expect)}" if given.expect else ""
-    span = given.timespan or (human_ms(given.within * 1000) if given.within else "")
-    keys = ", ".join(given.group_by)
-    return f"`{given.type}` of {subjects}{continuation}, for each {keys}" + (f", within {span}." if span else ".")
+def _correlation(correlation: CorrelationEntry) -> str:
+    subjects = ", ".join(_link(id_) for id_ in (*correlation.rules, *correlation.open)) or f"`{correlation.of}`"
+    continuation = f", then {', '.join(_link(id_) for id_ in correlation.expect)}" if correlation.expect else ""
+    span = correlation.timespan or (human_ms(correlation.within * 1000) if correlation.within else "")
+    keys = ", ".join(correlation.group_by)
+    return f"`{correlation.type}` of {subjects}{continuation}, for each {keys}" + (f", within {span}." if span else ".")
 
 
 def _item(node: Node) -> Iterator[str]:
@@ -101,19 +101,19 @@ def _item(node: Node) -> Iterator[str]:
 
 
 def _impact_text(draft: Draft, incident: Incident | None) -> str:
-    given = draft.file.runbook
+    runbook = draft.file.runbook
     if incident is not None:
         return f"{_prose(incident.cause)}\n\n{_prose(incident.impact)}"
-    if given is not None:
-        return f"{_prose(given.cause)}\n\n{_prose(given.impact)}"
+    if runbook is not None:
+        return f"{_prose(runbook.cause)}\n\n{_prose(runbook.impact)}"
     return "It opens no incident by itself: other rules count it, or explain it."
 
 
 def _cases(draft: Draft) -> str:
     """Return the causes and fix steps that have a condition `when`, as a list."""
-    given = draft.file.runbook
-    causes = [(case.when, case.cause) for case in given.cases] if given else []
-    steps = [(step.when, step.do) for step in given.fix if step.when] if given else []
+    runbook = draft.file.runbook
+    causes = [(case.when, case.cause) for case in runbook.cases] if runbook else []
+    steps = [(step.when, step.do) for step in runbook.fix if step.when] if runbook else []
     return "\n".join(f"- {_inline(when)}: {_prose(outline(text))}" for when, text in (*causes, *steps))
 
 
