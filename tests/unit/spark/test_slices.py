@@ -23,7 +23,7 @@ from engine.ports import Chunk
 from engine.skim import alike, skimmer
 from engine.spark import slices
 from engine.spark.scope import carried_progress
-from engine.spark.slices import Scanned, SliceFragments, WorkerStages, matched, scan, stages
+from engine.spark.slices import EarlyMatches, Scanned, SliceFragments, WorkerStages, matched, scan, stages
 from engine.spark.streams import Retraction, Streams, StreamState
 from tests.rulepack.playing import plan
 from tests.wrapping import CHAINS, mingled, wrapped
@@ -341,3 +341,8 @@ def test_sources_read_out_of_streams_are_caught_up_when_all_of_these_are() -> No
 
 def edges(items: Iterator[Match | ActivitySpan | SliceFragments | Scanned]) -> list[SliceFragments]:
     return [item for item in items if isinstance(item, SliceFragments)]
+
+
+def test_the_state_of_a_stream_of_an_earlier_checkpoint_is_read() -> None:
+    earlier = '{"end": 9, "open": {"open": []}, "said": {"a.log": {"records": 2, "matches": []}}}'
+    assert loads(earlier, StreamState).matched == {"a.log": EarlyMatches(2)}

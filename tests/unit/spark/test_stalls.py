@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from engine.codec import loads
 from engine.spark.stalls import Failure, Stall, notices, stalled_sources, updated_stalls
 
 FIRST = Failure("prod", "one", "k1:9092", "Connection refused")
@@ -53,3 +54,8 @@ def test_what_is_passed_over_is_said_once_and_nobody_waits_for_it() -> None:
     assert texts(begun, later, 1000) == []
     assert not any(stall.reported for stall in later)
     assert texts(later, (), 1001) == ["'/var/log/a.hprof' is gone, or can be read now"]
+
+
+def test_a_stall_of_an_earlier_checkpoint_is_read() -> None:
+    earlier = '{"scope": "prod", "what": "k1:9092", "why": "refused", "since_s": 100, "sources": ["one"], "told": true}'
+    assert loads(earlier, Stall) == Stall("prod", "k1:9092", "refused", 100, ("one",), reported=True)
