@@ -113,7 +113,8 @@ def _logging_once_per_minute(*names: str) -> Iterator[None]:
 
 @contextmanager
 def _ending_on_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Handle SIGTERM and SIGINT by ending `server` only: uvicorn's own handlers would raise them again after it has ended."""
+    """Handle SIGTERM and SIGINT by ending `server` only: uvicorn raises the signal that ended it once more when it is done,
+    which would end the process."""
 
     def end(*_: object) -> None:
         server.should_exit = True
