@@ -1,1 +1,1 @@
-"""The command line: what people type, read and pipe. The only package that knows both the engine and the connectors."""
+"""The command line. The only package that imports both the engine and the connectors."""

@@ -1,4 +1,4 @@
-"""`tocsin scan --format json`: the answer as one document. Keys may be added, never changed."""
+"""The output of `tocsin scan --format json`: one JSON document. Keys may be added, never changed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def document(triage: Triage) -> Mapping[str, Any]:
         "incidents": [incident_value(i) for i in triage.incidents],
         "pending": [incident_value(i) for i in triage.pending],
         "minor": [incident_value(i) for i in triage.minor],
-        "unknown": [_unknown(each) for each in triage.unknown],
+        "unknown": [_unknown(group) for group in triage.unknown],
         "blind": [{"scope": b.scope, "what": b.what, "why": b.why} for b in triage.blind],
-        "quarantined": [plain(each) for each in triage.quarantined],
+        "quarantined": [plain(letter) for letter in triage.quarantined],
         "notes": list(triage.notes),
         "stats": {
             "lines": triage.stats.lines,

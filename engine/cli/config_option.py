@@ -1,4 +1,4 @@
-"""The option of every command that reads a configuration."""
+"""The option `--config` of the commands that read a configuration."""
 
 from __future__ import annotations
 

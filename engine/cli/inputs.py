@@ -1,4 +1,4 @@
-"""The sources of a configuration, opened: what the job is given of each, what there is to read now, and what is not."""
+"""Open the sources of a configuration: the specs for the job, the input that each has now, and the errors."""
 
 from __future__ import annotations
 
@@ -16,29 +16,33 @@ from engine.dsl.quantities import duration_s
 from engine.errors import SourceAway, SourceError, SourceMissing
 from engine.spark.sources import SourceSpec
 
-LIVE_START = "1h"  # what a live run reads of logs that were there before it, unless the source says otherwise
+LIVE_START = "1h"  # how far back a live run reads when the source has no `start`
 OPENERS: Mapping[str, str] = {"files": "connectors.files:open_source", "kafka": "connectors.kafka:open_source"}
 
 
 class SourceInput(Struct, frozen=True):
-    """A source of the configuration.
+    """A source of the configuration, opened.
 
-    `specs` are for the job: a source of type kafka gives one a topic, so that a topic can be added without the others losing
-    their place. `found` says what there is to read now, a line each, `summary` how much it is; `errors` what cannot be read.
+    Attributes:
+        specs: the sources of the job: for type kafka one per topic, so that a topic can be added without moving the offsets of
+            the others.
+        summary: how much input there is now.
+        contents: a line for each file or topic that can be read now.
+        errors: what cannot be read.
     """
 
     specs: tuple[SourceSpec, ...]
     summary: str
-    found: tuple[str, ...]
+    contents: tuple[str, ...]
     errors: tuple[SourceError, ...]
 
 
-def opened(source: SourceSettings, once: bool, own: Sequence[str] = ()) -> SourceInput:
-    """Return `source` as it is now. Raises RuntimeMissing when a package that it needs is not installed.
+def open_input(source: SourceSettings, once: bool, own: Sequence[str] = ()) -> SourceInput:
+    """Open `source` and look at its present input. Raises RuntimeMissing when a package that it needs is not installed.
 
     Args:
-        once: the input is bounded by what is there; without a start of its own it is read from its beginning.
-        own: the files and folders that tocsin writes, which are no logs to follow.
+        once: the input is bounded: a source without `start` is read from its beginning.
+        own: the files and folders that tocsin writes, which are excluded.
     """
     start = _start(source.start or ("earliest" if once else LIVE_START))
     labels = {**source.labels, "cluster": source.scope}
@@ -46,27 +50,27 @@ def opened(source: SourceSettings, once: bool, own: Sequence[str] = ()) -> Sourc
 
 
 def own_paths(settings: Settings) -> tuple[str, ...]:
-    """Return the files and folders that tocsin writes by `settings`: the store, unless it is on a server, and the checkpoint,
-    which Spark's log is in."""
+    """Return the files and folders that tocsin writes: the store, unless it is on a server, and the checkpoint, which contains
+    Spark's log."""
     _, _, store = settings.store.partition("sqlite:///")
     return tuple(os.path.abspath(path) for path in (store, settings.checkpoint) if path)  # noqa: PTH100  (links stay)
 
 
 def checks() -> Checks:
-    """Return what the connectors know to be wrong in a configuration."""
+    """Return the checks of the connectors on a configuration."""
     return Checks({"files": _files_label, "kafka": kafka.check_label}, kafka.check_option)
 
 
 def unreadable(inputs: Sequence[SourceInput], once: bool, dry_run: bool = False) -> list[SourceError]:
-    """Return what cannot be read, each sentence once.
+    """Return the errors of `inputs`, without repetitions of the same text.
 
-    What is not there yet is no problem for a run without an end, which waits for it; nor is a cluster that does not answer, but
-    a dry run tells of that. Raises SourceMissing when there is nothing at all to read, and never will be.
+    An unbounded run waits for input that is missing and for a cluster that does not answer, so these are no errors for it; a
+    dry run reports clusters that do not answer. Raises SourceMissing when a bounded run has nothing to read.
     """
-    waits = () if once else (SourceMissing,) if dry_run else (SourceMissing, SourceAway)
-    told = {str(error): error for each in inputs for error in each.errors if not isinstance(error, waits)}
-    errors = list(told.values())
-    if once and not any(each.found for each in inputs):
+    awaited = () if once else (SourceMissing,) if dry_run else (SourceMissing, SourceAway)
+    error_by_text = {str(error): error for source in inputs for error in source.errors if not isinstance(error, awaited)}
+    errors = list(error_by_text.values())
+    if once and not any(source.contents for source in inputs):
         why = "; ".join(str(error) for error in errors)
         raise SourceMissing(f"none of the sources has anything that can be read ({why}); nothing was run")
     return errors
@@ -74,28 +78,28 @@ def unreadable(inputs: Sequence[SourceInput], once: bool, dry_run: bool = False)
 
 def _of_files(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
     spec = _spec(source, " ".join(source.paths), {"paths": source.paths, "excluded": own, **settings})
-    found = files.open_source(spec.settings).check()
-    return SourceInput((spec,), f"{count(len(found.files), 'file')} now", found.files, found.errors)
+    search = files.open_source(spec.settings).check()
+    return SourceInput((spec,), f"{count(len(search.files), 'file')} now", search.files, search.errors)
 
 
 def _of_kafka(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
     address = {"bootstrap_servers": source.bootstrap_servers, "options": source.options}
-    specs, found, errors, records = list[SourceSpec](), list[str](), list[SourceError](), 0
+    specs, topics, errors, records = list[SourceSpec](), list[str](), list[SourceError](), 0
     for topic in source.topics:
         spec = _spec(source, f"{source.bootstrap_servers} {topic}", {**address, "topic": topic, **settings})
         try:
             partitions = kafka.open_source(spec.settings).count()
         except SourceError as error:
             errors.append(error)
-            specs += [] if settings["final"] else [spec]  # a run without end waits for what is not there
+            specs += [] if settings["final"] else [spec]  # an unbounded run waits for the topic
             continue
         specs.append(spec)
         records += sum(partitions.values())
-        found.append(
+        topics.append(
             f"{topic}: {count(len(partitions), 'partition')}, up to {count(sum(partitions.values()), 'record')} in a first run"
         )
-    summary = f"{count(len(found), 'topic')} on {source.bootstrap_servers}, up to {count(records, 'record')} in a first run"
-    return SourceInput(tuple(specs), summary, tuple(found), tuple(errors))
+    summary = f"{count(len(topics), 'topic')} on {source.bootstrap_servers}, up to {count(records, 'record')} in a first run"
+    return SourceInput(tuple(specs), summary, tuple(topics), tuple(errors))
 
 
 _INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], Sequence[str]], SourceInput]] = {
@@ -104,12 +108,12 @@ _INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], Sequence[s
 }
 
 
-def _spec(source: SourceSettings, what: str, settings: Mapping[str, object]) -> SourceSpec:
-    return SourceSpec(f"{source.type} {source.scope} {what}", OPENERS[source.type], settings, source.scope)
+def _spec(source: SourceSettings, resource: str, settings: Mapping[str, object]) -> SourceSpec:
+    return SourceSpec(f"{source.type} {source.scope} {resource}", OPENERS[source.type], settings, source.scope)
 
 
 def _start(start: str) -> str:
-    """Return `start` with a duration back from now as the time it stands for."""
+    """Return `start`; a duration is converted to the time that lies so far back from now (ISO 8601)."""
     with suppress(ValueError):
         return (datetime.now(UTC) - timedelta(seconds=duration_s(start))).isoformat()
     return start

@@ -1,4 +1,5 @@
-"""Bounded input for a scan: every file in turn, with a progress bar on a terminal; what cannot be read is told, not fatal."""
+"""The bounded input of a scan: the files one after the other, with a progress bar on a terminal. A file that cannot be read is
+noted and does not end the scan."""
 
 from __future__ import annotations
 
@@ -12,37 +13,38 @@ from engine.errors import SourceError
 from engine.model.records import Labels, Progress, RawLine
 from engine.ports import Chunk
 
-BAR_FROM_BYTES = 5_000_000  # smaller input is over before a bar could be read
+BAR_FROM_BYTES = 5_000_000  # smaller input is read before a bar could be seen
 
-Advance = Callable[[int], None]  # takes how many bytes are read so far
+Advance = Callable[[int], None]  # takes the number of bytes read so far
 
 
 class Intake:
-    """The files somebody named, read one after the other.
+    """The files of a scan, read one after the other.
 
-    `notes` are sentences for the report and `refused` those among them that say what was asked for and could not be read; both
-    are complete once `chunks` is exhausted.
+    Attributes:
+        notes: sentences for the report; complete once `chunks` is exhausted.
+        refused: the notes about requested files that could not be read; complete once `chunks` is exhausted.
     """
 
-    def __init__(self, wanted: Sequence[str], labels: Labels) -> None:
-        found = find(wanted)
-        repeats = same_content(found.files)
+    def __init__(self, paths: Sequence[str], labels: Labels) -> None:
+        search = find(paths)
+        duplicates = same_content(search.files)
         self._labels = labels
-        self._files = [path for path in found.files if path not in repeats]
-        self.refused = [str(error) for error in found.errors]
-        self.notes = [*self.refused, *(f"{path}: same content as {first}; read once" for path, first in repeats.items())]
+        self._files = [path for path in search.files if path not in duplicates]
+        self.refused = [str(error) for error in search.errors]
+        self.notes = [*self.refused, *(f"{path}: same content as {first}; read once" for path, first in duplicates.items())]
 
     def chunks(self) -> Iterator[Chunk | Progress]:
-        """Yield every chunk and progress of every file that can be read, in the order the files were named."""
+        """Yield the chunks and progress of every file that can be read, in the order of the arguments."""
         sizes = {path: _size(path) for path in self._files}
-        behind = 0
+        bytes_before = 0
         with _progress_bar(sum(sizes.values())) as advance:
             for path in self._files:
-                yield from _advancing(self._file(path), advance, behind, sizes[path])
-                behind += sizes[path]
+                yield from _advancing(self._file(path), advance, bytes_before, sizes[path])
+                bytes_before += sizes[path]
 
     def lines(self) -> Iterator[RawLine | Progress]:
-        """Yield the same line by line."""
+        """Yield the same input line by line."""
         for item in self.chunks():
             yield from item.lines() if isinstance(item, Chunk) else (item,)
 
@@ -60,17 +62,17 @@ class Intake:
             self.notes.append(f"{path}: is empty")
 
 
-def _advancing(items: Iterator[Chunk | Progress], advance: Advance, behind: int, size: int) -> Iterator[Chunk | Progress]:
+def _advancing(items: Iterator[Chunk | Progress], advance: Advance, bytes_before: int, size: int) -> Iterator[Chunk | Progress]:
     for item in items:
         if isinstance(item, Chunk):
-            advance(behind + min(item.offset, size))  # offsets count uncompressed bytes
+            advance(bytes_before + min(item.offset, size))  # offsets count uncompressed bytes
         yield item
 
 
 def _size(path: str) -> int:
     try:
         return Path(path).stat().st_size
-    except OSError:  # whoever reads it says so
+    except OSError:  # reading it reports the error
         return 0
 
 

@@ -1,5 +1,5 @@
-"""All of `rules lint`: the files by themselves, rules that make every line be read, and rules that shadow each other, found by
-playing their tests."""
+"""The checks of `rules lint`: each file by itself, rules that force every line to be read, and rules that shadow each other on
+the logs of their tests."""
 
 from __future__ import annotations
 
@@ -22,69 +22,72 @@ from engine.model.rules import Plan, Rule
 
 
 def lint(paths: Sequence[Path]) -> list[Diagnostic]:
-    """Return every error and warning about the rules at or under `paths`, by file and place; the tests are played if there is
-    no error."""
+    """Return every error and warning about the rules at or under `paths`, ordered by file and position. The tests are run only
+    when there is no error."""
     pack = load_pack(paths)
-    found = advise(pack)
-    return found if pack.errors() else in_order([*found, *unscreened(pack), *shadowed(pack)])
+    findings = advise(pack)
+    return findings if pack.errors() else in_order([*findings, *unscreened(pack), *shadowed(pack)])
 
 
 def unscreened(pack: Pack) -> list[Diagnostic]:
-    """Return a finding for each rule that texts cannot be searched for: one such rule makes a scan read every line."""
+    """Return a finding for each rule without a text to search for: one such rule forces a scan to read every line."""
     message = "no text is sure to be in each event"
     help_line = "let the condition need an item with words that never change, in the letters of ASCII"
-    screens = {each.rule.id: Screen([signs_of(each.items, each.condition)]) for each in pack.plan.signatures}
+    screens = {
+        signature.rule.id: Screen([signs_of(signature.items, signature.condition)]) for signature in pack.plan.signatures
+    }
     return [
         _finding(pack, id_, Code.NOTHING_SURE, message, help_line) for id_, screen in screens.items() if not screen.complete
     ]
 
 
 def shadowed(pack: Pack) -> list[Diagnostic]:
-    """Return a finding for each rule on all of whose firing lines another one fires too, though neither explains the other."""
-    rules = {each.rule.id: each.rule for each in pack.plan.signatures}
-    told = {id_ for id_, rule in rules.items() if rule.severity != "info"}
-    if len(told) < 2:
+    """Return a finding for each pair of rules where one fires on every firing line of the other and neither explains the
+    other."""
+    rules = {signature.rule.id: signature.rule for signature in pack.plan.signatures}
+    reported = {id_ for id_, rule in rules.items() if rule.severity != "info"}
+    if len(reported) < 2:
         return []
     plan = with_layouts(pack.plan)
     matcher = Matcher(plan)
-    found: list[Diagnostic] = []
-    for id_ in sorted(told):
-        over = _over(id_, [test for test in pack.tests[id_] if test.fires is not None], matcher, plan)
-        for other in sorted((over & told) - {id_}):
+    findings: list[Diagnostic] = []
+    for id_ in sorted(reported):
+        also_firing = _also_firing(id_, [test for test in pack.tests[id_] if test.fires is not None], matcher, plan)
+        for other in sorted((also_firing & reported) - {id_}):
             if not _related(rules[id_], rules[other], plan):
-                found.append(_shadowing(pack, id_, other))
-    return found
+                findings.append(_shadowing(pack, id_, other))
+    return findings
 
 
-def _over(id_: str, tests: Sequence[RuleTest], matcher: Matcher, plan: Plan) -> frozenset[str]:
+def _also_firing(id_: str, tests: Sequence[RuleTest], matcher: Matcher, plan: Plan) -> frozenset[str]:
     """Return the rules that match every event that `id_` matches in `tests`."""
-    over: frozenset[str] = frozenset()
+    rules: frozenset[str] = frozenset()
     for event in (event for test in tests for event in events(test, plan)):
         ids = frozenset(match.rule_id for match in matcher.match_event(event))
         if id_ in ids:
-            over = over & ids if over else ids
-        if len(over) == 1:  # itself: what follows takes nothing back
+            rules = rules & ids if rules else ids
+        if len(rules) == 1:  # only itself is left
             break
-    return over
+    return rules
 
 
-def _related(one: Rule, other: Rule, plan: Plan) -> bool:
-    """Say whether one of the two explains or continues the other, through others too."""
-    below = {rule.id: {*_named(rule)} for rule in plan.rules().values()}
-    return other.id in _reached(one.id, below) or one.id in _reached(other.id, below)
+def _related(rule: Rule, other: Rule, plan: Plan) -> bool:
+    """Return whether one of two rules explains or continues the other, directly or through other rules."""
+    successors = {rule.id: {*_direct_symptoms_and_stages(rule)} for rule in plan.rules().values()}
+    return other.id in _reachable(rule.id, successors) or rule.id in _reachable(other.id, successors)
 
 
-def _named(rule: Rule) -> Iterator[str]:
+def _direct_symptoms_and_stages(rule: Rule) -> Iterator[str]:
     yield from (id_ for entry in rule.explains for id_ in entry.rules)
     yield from (entry.rule for entry in rule.continues)
 
 
-def _reached(start: str, below: Mapping[str, set[str]]) -> set[str]:
-    reached, waiting = set[str](), [start]
-    while waiting:
-        fresh = below.get(waiting.pop(), set()) - reached
-        reached |= fresh
-        waiting.extend(fresh)
+def _reachable(start: str, successors: Mapping[str, set[str]]) -> set[str]:
+    reached, pending = set[str](), [start]
+    while pending:
+        added = successors.get(pending.pop(), set()) - reached
+        reached |= added
+        pending.extend(added)
     return reached
 
 

@@ -1,6 +1,7 @@
-"""`tocsin`: finds the asked command in engine/cli/commands, runs it, and turns every failure into a sentence and an exit code.
+"""The entry point `tocsin`: find the command in engine/cli/commands, run it, and turn every failure into a sentence and an exit
+code.
 
-Only the module of the asked command is imported, so that `tocsin --help` answers at once and no command pays for another.
+Only the module of the requested command is imported, so that `tocsin --help` is fast and no command pays for another.
 Exit codes: 0 nothing found, 1 found, 2 usage or bad rules or configuration, 3 failure. By the custom of shells,
 130 means interrupted (Ctrl-C) and 141 that the reader of the output went away.
 """
@@ -17,14 +18,14 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-from typer.main import get_command as built
+from typer.main import get_command as build_command
 
 from engine import __version__
 from engine.cli import commands, streams
 from engine.cli.exits import BAD_REQUEST, FAILURE, INTERRUPTED, NOTHING_FOUND, READER_GONE
 from engine.errors import ConfigError, DiagnosticsError, RulesError, RuntimeMissing, TocsinError, UsageError
 
-WEB_PACKAGES = ("starlette", "uvicorn", "jinja2")  # those of the extra `web` that no other extra has
+WEB_PACKAGES = ("starlette", "uvicorn", "jinja2")  # the packages that only the extra `web` installs
 
 EXAMPLES = """\
 Reads the logs around Apache Kafka, recognises what went wrong, and says it once: cause, proof, and the fix with its numbers.
@@ -41,7 +42,7 @@ Exit codes: 0 nothing found, 1 found, 2 usage or bad rules or configuration, 3 f
 
 
 def command_files() -> Mapping[str, Path]:
-    """Return the file of every command by its name, sorted: those of engine/cli/commands that do not start with `_`."""
+    """Return the file of every command by name, sorted: the files of engine/cli/commands that do not start with `_`."""
     files = sorted(path for folder in commands.__path__ for path in Path(folder).glob("[!_]*.py"))
     return {path.stem.replace("_", "-"): path for path in files}
 
@@ -53,12 +54,12 @@ def summary(path: Path) -> str:
 
 
 def exit_code(error: TocsinError) -> int:
-    """Return what the process ends with: 2 where the request or its files are wrong, 3 where something failed."""
+    """Return the exit code of `error`: 2 when the request or its files are wrong, 3 when something failed."""
     return BAD_REQUEST if isinstance(error, UsageError | RulesError | ConfigError) else FAILURE
 
 
 def explanation(error: TocsinError) -> str:
-    """Return what to print for `error`: its sentence, or all of its diagnostics with their places, never only the first."""
+    """Return the text to print for `error`: its sentence, or all of its diagnostics with their positions."""
     if not isinstance(error, DiagnosticsError):
         return f"tocsin: {error}"
     count = len(error.diagnostics)
@@ -67,40 +68,40 @@ def explanation(error: TocsinError) -> str:
 
 
 class Commands(TyperGroup):
-    """The group of all commands; imports the one that is asked for."""
+    """The group of all commands. Imports only the command that is requested."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return all names, for help and completion."""
+        """Return the names of all commands, sorted."""
         return list(command_files())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import and build the command, or return None when there is no such file. Raises RuntimeMissing."""
+        """Import and build a command; return None when there is no such file. Raises RuntimeMissing."""
         if cmd_name not in command_files():
             return None
-        app = _imported(cmd_name)
+        app = _import_command(cmd_name)
         app.rich_markup_mode = None  # plain help: loading rich would double the start-up time
         app._add_completion = False
-        command = built(app)
+        command = build_command(app)
         command.name = cmd_name
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands from the files' first lines: help imports none of them."""
+        """Write the list of commands from the first lines of their files, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary(path)) for name, path in command_files().items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command of `args`. Raises UsageError, naming the nearest commands, when there is none."""
+        """Return the command of `args`. Raises UsageError, which names the nearest command, when there is no such command."""
         if args and args[0] not in command_files():
-            near = get_close_matches(args[0], command_files(), n=1)
+            matches = get_close_matches(args[0], command_files(), n=1)
             raise UsageError(
-                f"there is no command `{args[0]}`" + (f"; did you mean `{near[0]}`?" if near else "; see tocsin --help")
+                f"there is no command `{args[0]}`" + (f"; did you mean `{matches[0]}`?" if matches else "; see tocsin --help")
             )
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command and flush what it printed, so that a reader that went away is noticed here."""
-        _say_what_is_not_used()
+        """Run the command and flush its output, so that a closed pipe is noticed here."""
+        _report_unused_cache()
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -112,8 +113,8 @@ class Commands(TyperGroup):
 application = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=EXAMPLES)
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"tocsin {__version__}")
         raise typer.Exit
 
@@ -124,23 +125,23 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """Hold what comes before the command; the help text is EXAMPLES."""
+    """Take the options before the command; the help text is EXAMPLES."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run tocsin with `arguments` (default: the process's own) and return the exit code; every failure is told on stderr."""
+    """Run tocsin with `arguments` (by default those of the process); report failures on stderr; return the exit code."""
     streams.prepare()
     try:
-        return _ended(arguments)
+        return _run_guarded(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
         streams.settle()
 
 
-def _ended(arguments: Sequence[str] | None) -> int:
+def _run_guarded(arguments: Sequence[str] | None) -> int:
     try:
-        code = _done(arguments)
+        code = _run(arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -157,30 +158,30 @@ def _ended(arguments: Sequence[str] | None) -> int:
         return FAILURE
 
 
-def _done(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None) -> int:
     try:
-        built(application).main(arguments, prog_name="tocsin")
+        build_command(application).main(arguments, prog_name="tocsin")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else NOTHING_FOUND
     return NOTHING_FOUND
 
 
-def _say_what_is_not_used() -> None:
-    from engine.cache import DiskCache  # noqa: PLC0415  (help does without)
+def _report_unused_cache() -> None:
+    from engine.cache import DiskCache  # noqa: PLC0415  (not needed for help)
 
     if (refusal := DiskCache().refusal) is not None:
         print(f"tocsin: {refusal}", file=sys.stderr)
 
 
-def _imported(command: str) -> typer.Typer:
+def _import_command(command: str) -> typer.Typer:
     try:
         app: typer.Typer = import_module(f"engine.cli.commands.{command.replace('-', '_')}").app
     except ModuleNotFoundError as missing:
         if (missing.name or "").split(".")[0] in ("engine", "connectors"):
             raise
-        needed = f"`tocsin {command}` needs the package {missing.name}"
+        problem = f"`tocsin {command}` needs the package {missing.name}"
         extra = "web" if missing.name in WEB_PACKAGES else "spark"
-        raise RuntimeMissing(f"{needed}; install what is optional with: pip install 'tocsin[{extra}]'") from missing
+        raise RuntimeMissing(f"{problem}; install what is optional with: pip install 'tocsin[{extra}]'") from missing
     return app
 
 

@@ -1,4 +1,4 @@
-"""The notifier beside the job: built from the configuration, on its own thread, with its own stop."""
+"""Build the notifier from the configuration and run it on a thread beside the job."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ from engine.ports import Receiver, Say
 from engine.store import Store
 
 NOTIFY_MAX_AGE_S = 3600.0
-GRACE_S = 30.0  # how long an attempt under way may take to end when a run stops
+GRACE_S = 30.0  # how long a delivery in flight may take to end when a run stops
 
 
 def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, Receiver], say: Say, once: bool) -> Notifier:
-    """Return the notifier of a run; `once` counts waits as elapsed. Every failed attempt is told by `say`."""
-    edits = frozenset(name for name, receiver in receivers.items() if receiver.edits)
+    """Return the notifier of a run.
+
+    Args:
+        say: takes a sentence about every failed attempt.
+        once: the run is bounded: the waits of routes count as elapsed.
+    """
+    edit_capable = frozenset(name for name, receiver in receivers.items() if receiver.edits)
     max_age_s = _max_age_s(settings, once)
-    policy = Policy(settings.route, edits, explained(plan), once, settings.links, max_age_s, settings.fallbacks)
+    policy = Policy(settings.route, edit_capable, explained_rules(plan), once, settings.links, max_age_s, settings.fallbacks)
 
     def report(notice: DeliveryNotice) -> None:
         _report(notice, say)
@@ -31,21 +36,22 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
     return Notifier(store, policy, receivers, SteadyClock(), report, begin=on_a_thread)
 
 
-def explained(plan: Plan) -> frozenset[str]:
-    """Return the rules that others explain: their incidents settle before they are told."""
+def explained_rules(plan: Plan) -> frozenset[str]:
+    """Return the ids of the rules that other rules explain: their incidents wait for a cause before they are notified."""
     return frozenset(id_ for rule in plan.rules().values() for entry in rule.explains for id_ in entry.rules)
 
 
 def _max_age_s(settings: Settings, once: bool) -> float:
-    """Return the age from which incidents are told in a digest only; a run that ends is about the past: it has none."""
+    """Return the age in seconds from which incidents go into a digest only; 0 for no such age, as in a bounded run, which reads
+    the past."""
     if settings.notify_max_age_s is not None:
         return settings.notify_max_age_s
     return 0.0 if once else NOTIFY_MAX_AGE_S
 
 
 @contextmanager
-def running(notifier: Notifier, say: Say) -> Iterator[None]:
-    """Let the notifier tell on a thread of its own while the body runs; an attempt under way is finished before the end."""
+def running_notifier(notifier: Notifier, say: Say) -> Iterator[None]:
+    """Run the notifier on a thread of its own while the body runs; at the end wait up to GRACE_S for a delivery in flight."""
     stop = threading.Event()
     thread = threading.Thread(target=notifier.run, args=(stop, say), name="notifier", daemon=True)
     thread.start()
@@ -58,11 +64,11 @@ def running(notifier: Notifier, say: Say) -> Iterator[None]:
 
 
 def drain(notifier: Notifier, say: Say) -> int:
-    """Tell everything that there is to tell; return how many were told, and say what had to be left for the next run."""
-    told = notifier.drain(time.sleep, say)
-    if left := notifier.backlog():
-        say(f"{left} could not be delivered yet; they stay in the outbox, and the next run goes on with them")
-    return told
+    """Send all notifications that are waiting; return how many were sent, and report how many are left for the next run."""
+    sent = notifier.drain(time.sleep, say)
+    if waiting := notifier.backlog():
+        say(f"{waiting} could not be delivered yet; they stay in the outbox, and the next run goes on with them")
+    return sent
 
 
 def _report(notice: DeliveryNotice, say: Say) -> None:

@@ -1,4 +1,4 @@
-"""The two shapes of an answer: text to read, and JSON; and how text counts things."""
+"""The output formats of commands: text and JSON; and counts in text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 
 class OutputFormat(str, Enum):
-    """How an answer is printed."""
+    """The format that a command prints its result in."""
 
     TEXT = "text"
     JSON = "json"
@@ -20,10 +20,10 @@ FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Text to re
 
 
 def print_json(value: Any) -> None:
-    """Print a JSON value for people and programs: indented, in UTF-8."""
+    """Print a JSON value, indented and in UTF-8."""
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def count(number: int, noun: str) -> str:
-    """Return `1 file`, `1,200 files`."""
+    """Return a count with its noun, such as `1 file` or `1,200 files`; the plural is formed with `s`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

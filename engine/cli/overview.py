@@ -1,4 +1,4 @@
-"""The whole answer of a scan on a terminal: a sentence, the incidents, then what is pending, minor, unknown, or unjudged."""
+"""The report of a scan on a terminal: a summary, the incidents, then pending, minor, unknown and not evaluated items."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ from engine.model.phrases import moment
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
 
-MOST_OF_A_NAME = 28  # columns of what cannot be judged, often a path, so that the reason beside it is seen
+MOST_OF_A_NAME = 28  # columns for the name of what is not evaluated, often a path, so that the reason beside it is visible
 MOST_ITEMS = 5  # of pending, minor, unknown, blind and notes; --format json has them all
-MOST_ALIKE = 5  # incidents told in full that differ in whom they concern; of the others a line each says that
-MOST_LINES = 40  # of these
-MOST_IN_FULL = 100  # incidents, of whatever kind
-MOST_MINOR = 3  # told in full where nothing worse is: someone asks what the little they paste means
+MOST_ALIKE = 5  # incidents of one rule with the same advice that are printed in full; the others take a line each
+MOST_LINES = 40  # of such lines
+MOST_IN_FULL = 100  # incidents that are printed in full
+MOST_MINOR = 3  # minor incidents printed in full when there is nothing worse: whoever scans a few lines asks what they mean
 
 _NUMBER = re.compile(r"(\d+)")
 
 
 def render_triage(triage: Triage, width: int = 80) -> Text:
-    """Return the report of a scan, ending in a line end; print it as `render_incident` says."""
+    """Return the report of a scan, ending in a line end; print it like that of `render_incident`."""
     page = Text().append(f"{_verdict(triage)} {_read(triage.stats)}\n", "bold")
     in_full = triage.minor[:MOST_MINOR] if _only_minor(triage) else ()
     minor = triage.minor[len(in_full) :]
-    incidents, alike = _apart(triage.incidents)
+    incidents, alike = _separate_alike(triage.incidents)
     more, incidents = incidents[MOST_IN_FULL:], incidents[:MOST_IN_FULL]
     for incident in (*incidents, *in_full):
         page.append("\n").append(render_incident(incident, width))
     if alike or more or triage.pending or minor or triage.unknown or triage.blind or triage.quarantined or triage.notes:
         page.append("\n")
     _items(page, "More", [_alike(i) for i in more], width, MOST_LINES)
-    _items(page, "Alike", [_alike(i) for i in sorted(alike, key=_named)], width, MOST_LINES)
+    _items(page, "Alike", [_alike(i) for i in sorted(alike, key=_natural_order)], width, MOST_LINES)
     _items(page, "Pending", [_pending(i) for i in triage.pending], width)
     _items(page, "Minor", [_minor(i) for i in minor], width)
     _items(page, "Unknown", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown], width)
     _draft(page, triage)
     _items(page, "Blind", [_blind(b) for b in triage.blind], width)
-    _items(page, "Aside", [each.sentence for each in triage.quarantined], width)
+    _items(page, "Aside", [letter.sentence for letter in triage.quarantined], width)
     _items(page, "Note", list(triage.notes), width)
     return page
 
 
-def _apart(incidents: Sequence[Incident]) -> tuple[Sequence[Incident], Sequence[Incident]]:
-    """Return those incidents that say something new, and those of which several that one rule tells have the same advice."""
-    kinds: Counter[tuple[str, ...]] = Counter()
-    new: list[Incident] = []
+def _separate_alike(incidents: Sequence[Incident]) -> tuple[Sequence[Incident], Sequence[Incident]]:
+    """Return the incidents to print in full, and those beyond MOST_ALIKE of the same rule with the same advice."""
+    counts: Counter[tuple[str, ...]] = Counter()
+    distinct: list[Incident] = []
     alike: list[Incident] = []
     for incident in incidents:
-        kind = (incident.rule, *(_without(step.do, incident.labels.values()) for step in incident.fix))
-        kinds[kind] += 1
-        (new if kinds[kind] <= MOST_ALIKE else alike).append(incident)
-    return new, alike
+        key = (incident.rule, *(_without(step.do, incident.labels.values()) for step in incident.fix))
+        counts[key] += 1
+        (distinct if counts[key] <= MOST_ALIKE else alike).append(incident)
+    return distinct, alike
 
 
 def _without(text: str, names: Iterable[str]) -> str:
@@ -94,8 +94,8 @@ def _alike(incident: Incident) -> str:
     return f"{incident.severity} {incident.title}{_since(incident)} {entity(incident.labels)}"
 
 
-def _named(incident: Incident) -> tuple[str, Sequence[str | int]]:
-    """Return what to sort by so that orders-2 comes before orders-10."""
+def _natural_order(incident: Incident) -> tuple[str, Sequence[str | int]]:
+    """Return a sort key by rule and title in which orders-2 comes before orders-10."""
     return incident.rule, [int(part) if part.isdecimal() else part for part in _NUMBER.split(incident.title)]
 
 
@@ -109,18 +109,19 @@ def _minor(incident: Incident) -> str:
 
 def _blind(blind: NotEvaluated) -> str:
     scope = "" if blind.scope == "default" else f"{blind.scope}: "
-    what = blind.what if len(blind.what) <= MOST_OF_A_NAME else f"…{blind.what[-MOST_OF_A_NAME:]}"
-    return f"{scope}{what}: {blind.why}"
+    name = blind.what if len(blind.what) <= MOST_OF_A_NAME else f"…{blind.what[-MOST_OF_A_NAME:]}"
+    return f"{scope}{name}: {blind.why}"
 
 
 def _draft(page: Text, triage: Triage) -> None:
-    """Say how to make a rule of the first unknown lines, on one line of whatever width: a command cut short is none."""
+    """Append the command that drafts a rule from the first unknown lines, on one line of any width, so that it can be
+    copied."""
     if triage.unknown and (command := triage.unknown[0].draft):
         page.append(f"{'Rule':<{MARGIN}}", "dim").append(f"{visible(command)}\n", "green")
 
 
-def _items(page: Text, name: str, items: Sequence[str], width: int, most: int = MOST_ITEMS) -> None:
-    for number, item in enumerate(items[:most]):
+def _items(page: Text, name: str, items: Sequence[str], width: int, limit: int = MOST_ITEMS) -> None:
+    for number, item in enumerate(items[:limit]):
         page.append(f"{name if number == 0 else '':<{MARGIN}}", "dim").append(f"{one_line(item, width - MARGIN)}\n")
-    if len(items) > most:
-        page.append(f"{'':<{MARGIN}}and {len(items) - most} more; --format json lists them all\n", "dim")
+    if len(items) > limit:
+        page.append(f"{'':<{MARGIN}}and {len(items) - limit} more; --format json lists them all\n", "dim")

@@ -1,4 +1,4 @@
-"""Opening the receivers of a configuration: the one place where connectors meet the notifier."""
+"""Open the receivers of a configuration: the only module that joins connectors and notifier."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Show = Callable[[Notification], None]
 
 
 def open_receivers(settings: tuple[ReceiverSettings, ...], show: Show) -> Mapping[str, Receiver]:
-    """Return every receiver by its name; secrets are read here. Terminals print by `show`.
+    """Return every receiver by name. Secrets are read here; terminals print by `show`.
 
-    Raises UsageError when a secret is not where it should be, RuntimeMissing when a package is not installed.
+    Raises UsageError when a secret cannot be read, RuntimeMissing when a package is not installed.
     """
-    return {each.name: open_receiver(each, show) for each in settings}
+    return {receiver.name: open_receiver(receiver, show) for receiver in settings}
 
 
 def open_receiver(settings: ReceiverSettings, show: Show) -> Receiver:
-    """Return one receiver; raises as open_receivers does, naming the receiver."""
+    """Return one receiver. Raises the errors of open_receivers, with the name of the receiver."""
     try:
         if isinstance(settings, SlackSettings):
             return _slack(settings)
@@ -36,7 +36,7 @@ def open_receiver(settings: ReceiverSettings, show: Show) -> Receiver:
 
 def _slack(settings: SlackSettings) -> Receiver:
     try:
-        from connectors import slack  # noqa: PLC0415 - only who tells Slack needs its package
+        from connectors import slack  # noqa: PLC0415 - the package is optional
     except ImportError:
         raise RuntimeMissing("receivers of type slack need the package slack_sdk: pip install 'tocsin[slack]'") from None
     if settings.webhook_url is not None:

@@ -1,4 +1,4 @@
-"""Rule files that change while a job runs: the new rules when they are sound, else why the old ones stay."""
+"""Reload rule files that change while a job runs: valid rules replace the old ones, errors are reported."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from engine.errors import RulesError, TocsinError
 from engine.model.rules import Plan
 
 LOOK_EVERY_S = 2.0
-SHOWN = 5  # findings of a broken edit
+SHOWN = 5  # diagnostics that are reported of files with errors
 
 
-class Renewing:
-    """Looks at the files of `paths` now and then. Files that are being written are left until they rest.
+class RuleReloader:
+    """Polls the files of `paths`. A change is loaded only when the files are the same in two polls: they may still be written.
 
     Args:
-        load: returns the plan of these files; raises TocsinError when they are wrong.
-        say: is told of each change once, and why it was not taken.
-        asked: once it is set the files are read at once, rest or not, and what came of that is said in any case.
+        plan: the current plan.
+        load: returns the plan of the files; raises TocsinError when they have errors.
+        say: takes a sentence about each change, once, with the errors when it was refused.
+        clock: a monotonic clock, in seconds.
+        requested: once it is set, the files are loaded at once, and the result is reported even without a change.
     """
 
     def __init__(
@@ -31,43 +33,43 @@ class Renewing:
         load: Callable[[], Plan],
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
-        asked: threading.Event | None = None,
+        requested: threading.Event | None = None,
     ) -> None:
         self._paths, self._load, self._say, self._clock = paths, load, say, clock
-        self._asked = asked or threading.Event()
-        self._hash, self._sound = plan.hash, True
-        self._judged = self._seen = stamps(paths)
-        self._looked = clock()
+        self._requested = requested or threading.Event()
+        self._hash, self._is_valid = plan.hash, True
+        self._loaded_stamps = self._last_stamps = stamps(paths)
+        self._polled_at_s = clock()
 
-    def renewed(self) -> Plan | None:
-        """Return the plan of files that have changed, once; None while nothing has, or what has is wrong."""
-        if self._asked.is_set():
-            return self._read_again()
-        if self._clock() - self._looked < LOOK_EVERY_S:
+    def poll(self) -> Plan | None:
+        """Return the plan of changed files, once; None while there is no change, or a change with errors."""
+        if self._requested.is_set():
+            return self._reload()
+        if self._clock() - self._polled_at_s < LOOK_EVERY_S:
             return None
-        self._looked = self._clock()
-        before, self._seen = self._seen, stamps(self._paths)
-        if self._seen == self._judged or self._seen != before:
+        self._polled_at_s = self._clock()
+        previous, self._last_stamps = self._last_stamps, stamps(self._paths)
+        if self._last_stamps == self._loaded_stamps or self._last_stamps != previous:
             return None
-        self._judged = self._seen
-        return self._loaded()
+        self._loaded_stamps = self._last_stamps
+        return self._load_changed()
 
-    def _read_again(self) -> Plan | None:
-        self._asked.clear()
-        self._judged = self._seen = stamps(self._paths)
-        plan = self._loaded()
-        if plan is None and self._sound:
+    def _reload(self) -> Plan | None:
+        self._requested.clear()
+        self._loaded_stamps = self._last_stamps = stamps(self._paths)
+        plan = self._load_changed()
+        if plan is None and self._is_valid:
             self._say("the rules have been read again: none has changed")
         return plan
 
-    def _loaded(self) -> Plan | None:
-        self._sound = False
+    def _load_changed(self) -> Plan | None:
+        self._is_valid = False
         try:
             plan = self._load()
         except TocsinError as error:
             self._refuse(error)
             return None
-        self._sound = True
+        self._is_valid = True
         if plan.hash == self._hash:
             return None
         self._hash = plan.hash
@@ -77,9 +79,9 @@ class Renewing:
         return plan
 
     def _refuse(self, error: TocsinError) -> None:
-        found = error.diagnostics if isinstance(error, RulesError) else ()
+        diagnostics = error.diagnostics if isinstance(error, RulesError) else ()
         self._say(f"the rules have changed and are wrong, so the job goes on with those before: {error}")
-        for each in found[:SHOWN]:
-            self._say(each.render())
-        if len(found) > SHOWN:
-            self._say(f"and {len(found) - SHOWN} more: see `tocsin rules lint`")
+        for diagnostic in diagnostics[:SHOWN]:
+            self._say(diagnostic.render())
+        if len(diagnostics) > SHOWN:
+            self._say(f"and {len(diagnostics) - SHOWN} more: see `tocsin rules lint`")

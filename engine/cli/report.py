@@ -1,6 +1,6 @@
-"""The report read at 3 a.m. in ten seconds: what broke, since when, why, what to do, and the lines that prove it.
+"""The report of one incident on a terminal: what broke, since when, why, what to do, and the lines that prove it.
 
-Everything is rich Text built by hand: markup and highlighting are never parsed, so log text cannot format, and every string
+Everything is rich Text built by hand: markup and highlighting are never parsed, so log text cannot set styles, and every string
 passes through `visible`. Prose wraps at `width`; a command breaks only between its words, so that it can be copied.
 Print with `console.print(text, soft_wrap=True)`.
 """
@@ -38,8 +38,8 @@ _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|\S)+""")
 
 
 def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] = ()) -> Text:
-    """Return the incident's report, ending in a line end: title, entity, times, cause, fix, verify, proof, what it explains,
-    `links` to what leads on."""
+    """Return the report of an incident, ending in a line end: title, entity, times, cause, fix, verification, evidence,
+    symptoms, checks, references and `links`."""
     page = Text()
     _headline(page, incident, width)
     _prose(page, "Cause", incident.cause, width)
@@ -47,7 +47,7 @@ def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] =
     for number, step in enumerate(incident.fix, 1):
         _step(page, number, step, width)
     _block(page, "Verify", _command_lines(incident.verify, width - MARGIN), "green")
-    for number, event in enumerate(telling(incident.evidence)):
+    for number, event in enumerate(distinct_events(incident.evidence)):
         _proof(page, "Proof" if number == 0 else "", event, width)
     heading = DIGEST_HEADINGS.get(incident.rule, "Explains")
     for number, symptom in enumerate(incident.symptoms[:MOST_SYMPTOMS]):
@@ -64,8 +64,8 @@ def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] =
     return page
 
 
-def telling(events: Iterable[Evidence]) -> list[Evidence]:
-    """Return the first few events that say something new: one that differs from an earlier one in numbers only does not."""
+def distinct_events(events: Iterable[Evidence]) -> list[Evidence]:
+    """Return the first EVIDENCE_EVENTS events without those that differ from an earlier one in numbers only."""
     shapes: dict[str, Evidence] = {}
     for event in events:
         shapes.setdefault(_NUMBER.sub("0", event.text), event)
@@ -73,7 +73,7 @@ def telling(events: Iterable[Evidence]) -> list[Evidence]:
 
 
 def entity(labels: Mapping[str, str]) -> str:
-    """Return labels as `broker=1 topic=a`, without the cluster when it is the only one there is."""
+    """Return labels as `broker=1 topic=a`, without a default cluster (see phrases.named)."""
     return visible(named(labels))
 
 
@@ -139,11 +139,11 @@ def _proof(page: Text, name: str, event: Evidence, width: int) -> None:
     place = f"{event.source_id}:{event.number}" if event.number else event.source_id
     _block(page, name, [visible(place)], "cyan")
     lines = event.text.splitlines() or [""]
-    told = [line for line in lines if not _FRAME.match(line)] or lines
-    for line in told[:EVIDENCE_LINES]:
+    shown_lines = [line for line in lines if not _FRAME.match(line)] or lines
+    for line in shown_lines[:EVIDENCE_LINES]:
         _prose(page, "", _shortened(line, 4 * width), width, hang="  ", first="  ")
-    if len(told) > EVIDENCE_LINES:
-        _prose(page, "", f"... {len(told) - EVIDENCE_LINES} more lines", width, first="  ")
+    if len(shown_lines) > EVIDENCE_LINES:
+        _prose(page, "", f"... {len(shown_lines) - EVIDENCE_LINES} more lines", width, first="  ")
 
 
 def _shortened(line: str, limit: int) -> str:
@@ -152,8 +152,8 @@ def _shortened(line: str, limit: int) -> str:
 
 def _symptom(symptom: Symptom) -> str:
     times = f"{symptom.count:,} x " if symptom.count != 1 else ""
-    what = f"{times}{symptom.title or symptom.rule} [{symptom.rule}]"
-    return f"{what} {entity(symptom.labels)}".strip()
+    text = f"{times}{symptom.title or symptom.rule} [{symptom.rule}]"
+    return f"{text} {entity(symptom.labels)}".strip()
 
 
 def _prose(page: Text, name: str, text: str, width: int, *, hang: str = "", first: str = "", style: str = "") -> None:
@@ -167,7 +167,7 @@ def _block(page: Text, name: str, lines: Iterable[str], style: str = "") -> None
 
 
 def _command_lines(command: str, width: int) -> Iterator[str]:
-    """Yield a shell command over several lines that end in a backslash, each option beside its value; it can be pasted."""
+    """Yield a shell command as lines that end in a backslash and can be pasted; an option stays with its value."""
     line = ""
     for part in _parts(visible(command)):
         if line and cell_len(line) + 1 + cell_len(part) > width - 2:
@@ -180,7 +180,7 @@ def _command_lines(command: str, width: int) -> Iterator[str]:
 
 
 def _parts(command: str) -> list[str]:
-    """Split at blanks outside quotes; an option and the one word after it stay together."""
+    """Split a command at blanks outside quotes; an option stays with the word after it."""
     parts: list[str] = []
     for word in _WORD.findall(command):
         if parts and not word.startswith("-") and parts[-1].startswith("-") and " " not in parts[-1]:

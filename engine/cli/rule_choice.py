@@ -1,4 +1,4 @@
-"""Which rules the commands about rules work on: the folders of `--rules`, without a single error, and one rule of them."""
+"""The option `--rules` and the argument ID of the commands about rules, and the plan, tests and rule that they select."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ Folders = Annotated[
 RuleName = Annotated[str, typer.Argument(metavar="ID", help="A rule.")]
 
 
-def chosen(folders: Sequence[Path] | None) -> Plan:
-    """Return the plan of `--rules` folders (see `rule_paths`). Raises RulesError, with every error, when they have any."""
+def plan_of(folders: Sequence[Path] | None) -> Plan:
+    """Return the plan of `--rules` folders (see `rule_paths`). Raises RulesError, with all errors, when they have any."""
     return load_cached(rule_paths(folders))
 
 
 def tests_of(folders: Sequence[Path] | None) -> Tests:
-    """Return the tests of the rules of `--rules` folders. Raises RulesError as `chosen` does."""
+    """Return the tests of the rules of `--rules` folders. Raises RulesError as `plan_of` does."""
     return load_tests(rule_paths(folders))
 
 
-def one(plan: Plan, id: str) -> Rule:
-    """Return the rule `id`. Raises UsageError, naming the nearest, when there is none."""
+def rule_of(plan: Plan, id: str) -> Rule:
+    """Return the rule `id`. Raises UsageError, which names the nearest rule, when there is no such rule."""
     rules = plan.rules()
     if id not in rules:
-        near = get_close_matches(id, rules, n=1)
-        raise UsageError(f"there is no rule `{id}`" + (f"; did you mean `{near[0]}`?" if near else "; see tocsin rules list"))
+        matches = get_close_matches(id, rules, n=1)
+        raise UsageError(
+            f"there is no rule `{id}`" + (f"; did you mean `{matches[0]}`?" if matches else "; see tocsin rules list")
+        )
     return rules[id]

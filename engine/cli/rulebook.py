@@ -1,4 +1,4 @@
-"""The rules a command runs: the built-in ones or the user's, without the files that are wrong."""
+"""Load the rules that a command runs: the built-in ones or the user's, without the files that have errors."""
 
 from __future__ import annotations
 
@@ -19,22 +19,28 @@ BUILTIN = "builtin"
 
 
 class Rulebook(Struct, frozen=True):
-    """What can be run; `wrong` says what is wrong with the files that were left out, and `left_out` names these and the files
-    that could not do without them."""
+    """The rules that can be run.
+
+    Attributes:
+        diagnostics: the errors of the files that were left out.
+        left_out: the paths of these files and of the files that depend on them.
+    """
 
     plan: Plan
-    wrong: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
 def rule_paths(folders: Sequence[Path] | None) -> list[Path]:
-    """Return the folders that `--rules` options stand for: none means the built-in rules, the word `builtin` too."""
+    """Return the folders of `--rules` options: without any those of the built-in rules, for which `builtin` stands too."""
     return [builtin_rules() if str(folder) == BUILTIN else folder for folder in (folders or [Path(BUILTIN)])]
 
 
 def open_rulebook(folders: Sequence[Path] | None) -> Rulebook:
-    """Return the plan of `folders` (see `rule_paths`); a wrong file does not stop the others. Raises RulesError when nothing is
-    left of them, and UsageError when there is no rule in them."""
+    """Return the rules of `folders` (see `rule_paths`), without the files that have errors and those that depend on them.
+
+    Raises RulesError when no rule is left, and UsageError when the folders have no rule.
+    """
     paths = rule_paths(folders)
     try:
         book = Rulebook(load_cached(paths))
@@ -47,8 +53,7 @@ def open_rulebook(folders: Sequence[Path] | None) -> Rulebook:
 
 
 def not_empty(plan: Plan, paths: Sequence[Path]) -> Plan:
-    """Return `plan`, which was made of `paths`. Raises UsageError when it has no rule: nothing would be found, whatever is
-    wrong."""
+    """Return `plan`, which was loaded from `paths`. Raises UsageError when it has no rule: it would find nothing in any log."""
     if plan.rules():
         return plan
     where = ", ".join(map(str, paths))
@@ -56,7 +61,7 @@ def not_empty(plan: Plan, paths: Sequence[Path]) -> Plan:
 
 
 def with_layouts(plan: Plan) -> Plan:
-    """Return `plan` with the built-in formats and components where it brings none: rules alone can read no log."""
+    """Return `plan` with the built-in formats and components where it has none of its own: logs cannot be decoded without."""
     if plan.formats and plan.components:
         return plan
     shipped = load_cached([builtin_rules()])
@@ -64,35 +69,42 @@ def with_layouts(plan: Plan) -> Plan:
 
 
 def with_speakers(plan: Plan, sources: Iterable[Labels]) -> Plan:
-    """Return `plan`, by which sources with these labels are read. Raises UsageError when `may_speak_for` of one names a
-    component that the plan does not have: such a source would speak for nobody."""
-    known = {component.name for component in plan.components}
+    """Return `plan` after checking the labels of `sources` against it.
+
+    Raises UsageError when `may_speak_for` of a source names a component that the plan does not have.
+    """
+    names = {component.name for component in plan.components}
     granted = [labels[SPEAKS_FOR].split(", ") for labels in sources if labels.get(SPEAKS_FOR, NOBODY) != NOBODY]
-    unknown = dict.fromkeys(name for each in granted for name in (who.split(" ")[0] for who in each) if name not in known)
+    unknown = dict.fromkeys(
+        name for grants in granted for name in (grant.split(" ")[0] for grant in grants) if name not in names
+    )
     if unknown:
         raise UsageError(
-            "; ".join(f"may_speak_for: there is no component `{name}` ({did_you_mean(name, known)})" for name in unknown)
+            "; ".join(f"may_speak_for: there is no component `{name}` ({did_you_mean(name, names)})" for name in unknown)
         )
     return plan
 
 
 def with_roster(plan: Plan, brokers: str) -> Plan:
-    """Return `plan` told to expect the brokers of a comma list. Raises UsageError when that is not a list of broker ids."""
+    """Return `plan` with the broker ids of a comma-separated list as the expected brokers; unchanged for an empty list.
+
+    Raises UsageError when the list has something else than broker ids.
+    """
     if not brokers:
         return plan
-    ids = [each.strip() for each in brokers.split(",")]
-    if not all(each.isdecimal() for each in ids):
+    ids = [id_.strip() for id_ in brokers.split(",")]
+    if not all(id_.isdecimal() for id_ in ids):
         raise UsageError(f"--roster takes broker ids such as 1,2,3, not: {brokers}")
     return replace(plan, context={**plan.context, "brokers": ",".join(ids)})
 
 
 def _without_wrong_files(paths: Sequence[Path], error: RulesError) -> Rulebook:
-    """Load again without the files of the findings, until nothing is wrong: what leant on them goes too."""
-    first, left_out = error.diagnostics, dict.fromkeys(found.path for found in error.diagnostics)
+    """Load again without the files that have errors, until none has: files that depend on them are left out too."""
+    diagnostics, left_out = error.diagnostics, dict.fromkeys(diagnostic.path for diagnostic in error.diagnostics)
     while True:
         try:
             plan = load_cached(paths, without=left_out)
-        except RulesError as more:
-            left_out |= dict.fromkeys(found.path for found in more.diagnostics)
+        except RulesError as later:
+            left_out |= dict.fromkeys(diagnostic.path for diagnostic in later.diagnostics)
         else:
-            return Rulebook(plan, first, tuple(left_out))
+            return Rulebook(plan, diagnostics, tuple(left_out))

@@ -1,4 +1,4 @@
-"""What signals mean to a run: SIGTERM and SIGINT end it, SIGHUP has the rules read again, SIGQUIT shows what it is doing."""
+"""The signals of a run: SIGTERM and SIGINT end it, SIGHUP reloads the rules, SIGQUIT prints what every thread is doing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ _ENDING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Signals:
-    """`stop` is set by SIGTERM and SIGINT, `reload` by SIGHUP. `ended_by` is the number of the one that set `stop`, if any."""
+    """The signals that arrived.
+
+    Attributes:
+        stop: set by SIGTERM and SIGINT.
+        reload: set by SIGHUP.
+        ended_by: the number of the signal that set `stop`; None before.
+    """
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -22,11 +28,11 @@ class Signals:
         self.ended_by: int | None = None
 
     def _end(self, number: int, _frame: FrameType | None) -> None:
-        """End in good order; whoever asks again wants it at once, and gets it from the kernel."""
+        """Request an orderly end. A second signal ends the process at once, by the kernel's default."""
         self.ended_by = number
         self.stop.set()
-        for each in _ENDING:
-            signal.signal(each, signal.SIG_DFL)
+        for ending in _ENDING:
+            signal.signal(ending, signal.SIG_DFL)
         self._say("ending: the batch at work is finished or taken back (once more ends at once)")
 
     def _read_again(self, _number: int, _frame: FrameType | None) -> None:
@@ -34,16 +40,16 @@ class Signals:
 
 
 @contextmanager
-def handled(say: Callable[[str], None]) -> Iterator[Signals]:
-    """Take the signals of this process while the body runs. On the main thread only."""
+def handle_signals(say: Callable[[str], None]) -> Iterator[Signals]:
+    """Handle the signals of this process while the body runs. On the main thread only."""
     signals = Signals(say)
     handlers = {**dict.fromkeys(_ENDING, signals._end), signal.SIGHUP: signals._read_again}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     faulthandler.register(signal.SIGQUIT, file=sys.__stderr__ or sys.stderr, all_threads=True, chain=False)
     try:
         yield signals
     finally:
         faulthandler.unregister(signal.SIGQUIT)
-        for number, handler in before.items():
+        for number, handler in previous.items():
             if signals.ended_by is None or number not in _ENDING:
-                signal.signal(number, handler)  # once asked to end, nothing may come in between with a traceback
+                signal.signal(number, handler)  # after a stop the default stays: a traceback would interrupt the end

@@ -1,4 +1,4 @@
-"""The streams that a command writes to: closed ones, full disks behind them, readers that went away."""
+"""The output streams of a command: closed ones, full disks, readers that closed the pipe."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class UnwrittenError(OSError):
-    """Stdout cannot be written to; a reader that went away is a BrokenPipeError as always."""
+    """Stdout cannot be written to. A closed pipe raises BrokenPipeError instead."""
 
 
 class _Output(FileIO):
-    """Says by the type of its exception that it was the output that failed: a command reads and writes much else."""
+    """Raises UnwrittenError, so that a failure of stdout is told apart from failures of other files."""
 
     def write(self, data: ReadableBuffer) -> int:
         try:
@@ -28,8 +28,8 @@ class _Output(FileIO):
             raise UnwrittenError(error.errno, error.strerror) from None
 
 
-class _Complaints(FileIO):
-    """Lets go of what cannot be written: a command does its work, and ends with its own code, though nobody listens."""
+class _ErrorOutput(FileIO):
+    """Drops what cannot be written to stderr, so that the command goes on and ends with its own exit code."""
 
     def write(self, data: ReadableBuffer) -> int:
         try:
@@ -38,8 +38,8 @@ class _Complaints(FileIO):
             return memoryview(data).nbytes
 
 
-def _over(kind: type[FileIO], stream: TextIOWrapper) -> TextIOWrapper:
-    """Return `stream` over a file of `kind`; itself where it is no file."""
+def _wrap(kind: type[FileIO], stream: TextIOWrapper) -> TextIOWrapper:
+    """Return a stream like `stream` over a file of class `kind`; `stream` itself when it is not over a file."""
     raw = getattr(stream.buffer, "raw", stream.buffer)  # PYTHONUNBUFFERED leaves the buffer out
     if not isinstance(raw, FileIO):
         return stream
@@ -56,36 +56,37 @@ def _over(kind: type[FileIO], stream: TextIOWrapper) -> TextIOWrapper:
 
 
 def prepare() -> None:
-    """Make stdout and stderr fit to be written to: a terminal without UTF-8 gets escapes, and where nobody gave us one of them
-    what is written goes nowhere. Its number would else be that of the next file opened, and Python would print to the other."""
+    """Prepare stdout and stderr for writing: characters that a terminal cannot encode become escapes, and a stream that is
+    closed is opened on the null device. Its descriptor would otherwise be reused by the next file that is opened, and messages
+    would be written to that file."""
     for number, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None and getattr(sys, f"__{name}__") is None:
-            _give(number, name)
+            _open_null(number, name)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     if type(sys.stdout) is TextIOWrapper:
-        sys.stdout = _over(_Output, sys.stdout)
+        sys.stdout = _wrap(_Output, sys.stdout)
     if type(sys.stderr) is TextIOWrapper:
-        sys.stderr = _over(_Complaints, sys.stderr)
+        sys.stderr = _wrap(_ErrorOutput, sys.stderr)
 
 
 def settle() -> None:
-    """Write out what waits, and let go of it where that cannot be: the interpreter would complain when it ends, and change the
+    """Flush stdout, and discard its buffer when that fails: the interpreter would report an error at its end and change the
     exit code."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
         with suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
-            os.close(nowhere)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, sys.stdout.fileno())
+            os.close(null)
             sys.stdout.flush()
 
 
-def _give(number: int, name: str) -> None:
-    opened = os.open(os.devnull, os.O_RDWR)
-    if opened != number:
-        os.dup2(opened, number)
-        os.close(opened)
+def _open_null(number: int, name: str) -> None:
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    if descriptor != number:
+        os.dup2(descriptor, number)
+        os.close(descriptor)
     setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115

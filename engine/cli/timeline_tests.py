@@ -1,4 +1,4 @@
-"""Run the timelines that rules carry: what the rule says at each step, and again with lines late or in another order."""
+"""Run the timelines of rules: compare the alerts at each step, and repeat the run with lines late or in another order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.model.rules import Plan
 from engine.parse import assemble, decode, unwrap
 
 BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
-NOT_TOLD = ("pending", "retracted")
+INACTIVE = ("pending", "retracted")
 
 Problem = tuple[str, str]
 Items = Sequence[Match | ActivitySpan | Progress]
@@ -24,79 +24,81 @@ Alerts = Mapping[AlertKey, tuple[Alert, ...]]
 
 
 def timeline_problems(test: RuleTest, plan: Plan) -> Iterator[Problem]:
-    """Yield what each step of the timeline of `test` wanted and what came instead, then what depends on the order of lines."""
-    run = _Run(test, plan)
+    """Yield the expected and the actual result of each step of the timeline of `test` that failed, then the results that depend
+    on the order of lines."""
+    run = _TimelineRun(test, plan)
     for number, step in enumerate(test.timeline):
         if step.expects:
-            found = run.alerts([run.until(number, step.at_s)])
-            if not _is_as(step, found):
-                yield f"at {step.at_s:g}s: {step.written}", f"at {step.at_s:g}s: {_shown(step, found)}"
+            alerts = run.alerts([run.until(number, step.at_s)])
+            if not _meets(step, alerts):
+                yield f"at {step.at_s:g}s: {step.written}", f"at {step.at_s:g}s: {_alerts_text(step, alerts)}"
     yield from run.differences()
 
 
-class _Run:
-    """What a plan makes of the lines of one timeline."""
+class _TimelineRun:
+    """The correlation of the lines of one timeline."""
 
     def __init__(self, test: RuleTest, plan: Plan) -> None:
         self._test, self._plan = test, plan
         self._scope = test.labels.get("cluster", "default")
-        judged = [each for each in plan.correlations if each.rule.id == test.rule_id]
-        # a silence is judged by peers, and the end of a log is none; everything else waits for time to come
-        self._by_clock = not any(each.absence is not None for each in judged)
+        correlations = [correlation for correlation in plan.correlations if correlation.rule.id == test.rule_id]
+        # a silence is judged by the activity of peers, which a clock would hide; everything else waits for the watermark
+        self._by_clock = not any(correlation.absence is not None for correlation in correlations)
 
     def until(self, number: int, at_s: float) -> Items:
-        """Return what the steps before `number` come to, when everything up to `at_s` has been read."""
+        """Return the items of the steps before `number`, with the watermark at `at_s`."""
         return self._items(self._test.timeline[:number], at_s)
 
     def alerts(self, batches: Iterable[Items]) -> list[Alert]:
-        """Return the alerts of the tested rule after `batches`, by time; those that are pending do not count."""
-        said = self._said(batches)
+        """Return the alerts of the tested rule after `batches`, ordered by time, without pending and retracted ones."""
+        alerts_by_key = self._correlate(batches)
         return sorted(
-            (alert for alerts in said.values() for alert in alerts if alert.status not in NOT_TOLD),
+            (alert for alerts in alerts_by_key.values() for alert in alerts if alert.status not in INACTIVE),
             key=lambda alert: (alert.starts_at, alert.key),
         )
 
     def differences(self) -> Iterator[Problem]:
-        """Yield where the same lines in another order, or one of them late, end otherwise."""
+        """Yield a problem when the lines in reverse order, or with one of them last, end in other alerts."""
         steps = [step for step in self._test.timeline if not step.expects]
         end = max((step.at_s for step in self._test.timeline), default=0.0)
-        whole = self._items(steps, end)
-        in_order = self.alerts([whole])
-        if self.alerts([list(reversed(whole))]) != in_order:
+        all_items = self._items(steps, end)
+        in_order = self.alerts([all_items])
+        if self.alerts([list(reversed(all_items))]) != in_order:
             yield "the same end with the lines in reverse", "another end"
-        for late in steps:
-            rest = self._items([step for step in steps if step is not late], end)
-            if self.alerts([rest, [item for item in whole if item not in rest]]) != in_order:
-                yield f"the same end when this line comes last: {late.written}", "another end"
+        for late_step in steps:
+            other_items = self._items([step for step in steps if step is not late_step], end)
+            if self.alerts([other_items, [item for item in all_items if item not in other_items]]) != in_order:
+                yield f"the same end when this line comes last: {late_step.written}", "another end"
 
-    def _said(self, batches: Iterable[Items]) -> Alerts:
+    def _correlate(self, batches: Iterable[Items]) -> Alerts:
         correlator = Correlator(self._plan, self._scope)
-        said: dict[AlertKey, tuple[Alert, ...]] = {}
+        alerts_by_key: dict[AlertKey, tuple[Alert, ...]] = {}
         for batch in batches:
             for item in batch:
                 correlator.observe(item)
-            for each in correlator.flush():
-                if isinstance(each, Verdict) and each.key[1] == self._test.rule_id:
-                    said[each.key] = each.over(said.get(each.key, ()))
-        return said
+            for finding in correlator.flush():
+                if isinstance(finding, Verdict) and finding.key[1] == self._test.rule_id:
+                    alerts_by_key[finding.key] = finding.over(alerts_by_key.get(finding.key, ()))
+        return alerts_by_key
 
     def _items(self, steps: Iterable[TimelineStep], at_s: float) -> Items:
-        """Return what the lines of `steps` say, and that time has come to `at_s`."""
+        """Return the matches and spans of the lines of `steps`, followed by spans or progress that move the watermark to
+        `at_s`."""
         lines = [line for step in steps if not step.expects for line in self._lines(step)]
         progress = [
             Progress(name, 1, 1, True, closed=self._by_clock) for name in dict.fromkeys(line.source_id for line in lines)
         ]
-        found = match(decode(assemble(unwrap(lines, self._plan.formats), self._plan.formats), self._plan.formats), self._plan)
-        heard = (each for each in found if isinstance(each, Match | ActivitySpan))
-        reached = BEGIN + timedelta(seconds=at_s) + LATENESS
-        clock = [ActivitySpan("clock", reached, reached, {"cluster": self._scope})] if self._by_clock else []
-        return [*heard, *clock, *progress]
+        items = match(decode(assemble(unwrap(lines, self._plan.formats), self._plan.formats), self._plan.formats), self._plan)
+        observed = (item for item in items if isinstance(item, Match | ActivitySpan))
+        reached_at = BEGIN + timedelta(seconds=at_s) + LATENESS
+        clock = [ActivitySpan("clock", reached_at, reached_at, {"cluster": self._scope})] if self._by_clock else []
+        return [*observed, *clock, *progress]
 
     def _lines(self, step: TimelineStep) -> Iterator[RawLine]:
         at = BEGIN + timedelta(seconds=step.at_s)
         number = self._test.timeline.index(step)
-        for place, text in enumerate(_stamped(step.log, at).split("\n")):
-            yield RawLine(step.source, number * 1000 + place, text.encode(), number + 1, at, self._test.labels)
+        for position, text in enumerate(_stamped(step.log, at).split("\n")):
+            yield RawLine(step.source, number * 1000 + position, text.encode(), number + 1, at, self._test.labels)
 
 
 def _stamped(log: str, at: datetime) -> str:
@@ -104,12 +106,12 @@ def _stamped(log: str, at: datetime) -> str:
     return log.replace("{time}", stamp, 1) if "{time}" in log else f"[{stamp}] {log}"
 
 
-def _is_as(step: TimelineStep, found: Sequence[Alert]) -> bool:
+def _meets(step: TimelineStep, alerts: Sequence[Alert]) -> bool:
     if step.expects == FIRES:
-        return any(alert.ends_at is None and not _missing(step, alert) for alert in found)
+        return any(alert.ends_at is None and not _missing(step, alert) for alert in alerts)
     if step.expects == NOTHING:
-        return not found
-    return bool(found) and all(alert.ends_at is not None for alert in found)
+        return not alerts
+    return bool(alerts) and all(alert.ends_at is not None for alert in alerts)
 
 
 def _missing(step: TimelineStep, alert: Alert) -> list[str]:
@@ -118,8 +120,8 @@ def _missing(step: TimelineStep, alert: Alert) -> list[str]:
 
 
 def _facts(alert: Alert) -> Mapping[str, Sequence[str]]:
-    """Return as text what an alert says: captures, labels, count and severity."""
-    captures = {name: [_text(value) for value in (*each.values, each.max)] for name, each in alert.captures.items()}
+    """Return the facts of an alert by name, as texts: captures, labels, count and severity."""
+    captures = {name: [_text(value) for value in (*capture.values, capture.max)] for name, capture in alert.captures.items()}
     labels = {name: [value] for name, value in alert.labels.items()}
     return {**captures, **labels, "count": [str(alert.count)], "severity": [alert.severity]}
 
@@ -128,11 +130,11 @@ def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _shown(step: TimelineStep, found: Sequence[Alert]) -> str:
-    firing = [alert for alert in found if alert.ends_at is None]
+def _alerts_text(step: TimelineStep, alerts: Sequence[Alert]) -> str:
+    firing = [alert for alert in alerts if alert.ends_at is None]
     if not firing:
-        return "over" if found else "nothing"
+        return "over" if alerts else "nothing"
     nearest = min(firing, key=lambda alert: len(_missing(step, alert)))
     facts = _facts(nearest)
-    named = step.facts or dict(nearest.key[2])
-    return "fires {" + ", ".join(f"{name}: {', '.join(facts.get(name, ())[:3]) or '(missing)'}" for name in named) + "}"
+    names = step.facts or dict(nearest.key[2])
+    return "fires {" + ", ".join(f"{name}: {', '.join(facts.get(name, ())[:3]) or '(missing)'}" for name in names) + "}"

@@ -1,4 +1,4 @@
-"""What `scan` finds out: reads bounded input through the stages and gathers everything worth telling."""
+"""The work of `scan`: run bounded input through the stages and collect the result."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ from engine.skim.whole import Whole
 if TYPE_CHECKING:
     from engine.skim.sight import Sight
 
-OVER = ("merged", "retracted")  # an incident in one of these states is no finding of its own
-MOST_PICKED = 50  # events; whoever shows so few picked them out, and asks what they mean
-CALM = ("INFO", "DEBUG", "TRACE")  # levels at which a program warns of nothing
+OVER = ("merged", "retracted")  # incidents with these states are not reported
+MAX_PICKED = 50  # events: somebody picked out such a short piece of log and asks what it means
+CALM = ("INFO", "DEBUG", "TRACE")  # levels that warn of nothing
 PICKED = "this short piece of log ends in it and shows nothing worse; in a stream more of it is waited for"
 
 
 class Stats(Struct, frozen=True):
-    """How much was there: `matches` are those of rules, not of the lines in which a component names itself; `seconds` is wall
-    time."""
+    """The amount of input. `matches` leaves out the lines in which components name themselves; `seconds` is wall time."""
 
     lines: int
     events: int
@@ -43,11 +42,16 @@ class Stats(Struct, frozen=True):
 
 
 class Triage(Struct, frozen=True):
-    """The answer of a scan. Incidents and pending ones are in their final state, most severe first, then earliest.
+    """The result of a scan.
 
-    `minor` is what rules know that is no trouble until there is more of it, earliest first. A short piece of log that ends in a
-    warning of it and shows nothing worse is about just that: then it is an incident of severity low. `quarantined` is what
-    could not be judged.
+    Attributes:
+        incidents: the incidents in their final state, most severe first, then earliest.
+        pending: the incidents that wait to be confirmed, in the same order.
+        minor: matches that are no trouble until there are more of them, as incidents, earliest first. When a short piece of log
+            ends in such a warning and shows nothing worse, the log is about it: then it is an incident of severity low.
+        unknown: ERROR and FATAL events that no rule matches, in groups.
+        blind: what was not evaluated, and why.
+        quarantined: the dead letters.
     """
 
     incidents: tuple[Incident, ...]
@@ -61,7 +65,7 @@ class Triage(Struct, frozen=True):
 
 
 class _EventCounts:
-    """Counts the events that are read, and notes those that no rule knows and those that warn with nothing calm after them."""
+    """Counts events and matches, and collects unknown events and the matched events at the end of a short piece of log."""
 
     def __init__(self, redact: Redactor) -> None:
         self.events = self.matches = 0
@@ -72,38 +76,38 @@ class _EventCounts:
         self.events += 1
         self.matches += sum(not match.rule_id.startswith(COMPONENT_LINE) for match in matches)
         self.unknown.observe(event, matches)
-        if event.level in CALM or self.events > MOST_PICKED:
+        if event.level in CALM or self.events > MAX_PICKED:
             self.warned.clear()
         else:
             self.warned |= {(match.source_id, match.number) for match in matches}
 
 
 def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> Triage:
-    """Read `input`, leaving out what says nothing, and return what it shows: what the reference pipeline would find.
+    """Return the result of scanning `input`: that of the reference pipeline, though lines without signs are skipped.
 
     Args:
-        notes: sentences for the reader; `input` may add to them while it is read.
+        notes: sentences for the report; `input` may append to them while it is read.
     """
-    began, matcher, ledger = time.perf_counter(), Matcher(plan, DiskCache()), MemoryLedger()
-    counts, aside = _EventCounts(matcher.redact), Quarantine(matcher.redact)
-    whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe, aside)
-    findings = correlate(whole.read(input), plan, aside)
-    final = {i.id: i for i in group(findings, plan, ledger, aside)}
-    told = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
-    lesser = tuple(_minor(plan, ledger))
-    put_aside = aside.taken()
-    stats = Stats(whole.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - began)
-    picked = _picked(lesser, counts.warned) if not told and not whole.left_out else ()
-    ids = {each.id for each in picked}
+    started_at_s, matcher, ledger = time.perf_counter(), Matcher(plan, DiskCache()), MemoryLedger()
+    counts, quarantine = _EventCounts(matcher.redact), Quarantine(matcher.redact)
+    whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe, quarantine)
+    findings = correlate(whole.read(input), plan, quarantine)
+    final = {i.id: i for i in group(findings, plan, ledger, quarantine)}
+    reported = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
+    minor_incidents = tuple(_minor(plan, ledger))
+    quarantined = quarantine.taken()
+    stats = Stats(whole.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - started_at_s)
+    picked = _picked_incidents(minor_incidents, counts.warned) if not reported and not whole.left_out else ()
+    ids = {incident.id for incident in picked}
     return Triage(
-        incidents=picked or tuple(i for i in told if not i.pending),
-        pending=tuple(i for i in told if i.pending),
-        minor=tuple(i for i in lesser if i.id not in ids),
+        incidents=picked or tuple(i for i in reported if not i.pending),
+        pending=tuple(i for i in reported if i.pending),
+        minor=tuple(i for i in minor_incidents if i.id not in ids),
         unknown=counts.unknown.groups(),
         blind=tuple(ledger.blinds()),
-        notes=(*notes, *(each.sentence for each in put_aside if isinstance(each, Misdated))),
+        notes=(*notes, *(item.sentence for item in quarantined if isinstance(item, Misdated))),
         stats=stats,
-        quarantined=tuple(each for each in put_aside if isinstance(each, DeadLetter)),
+        quarantined=tuple(item for item in quarantined if isinstance(item, DeadLetter)),
     )
 
 
@@ -112,17 +116,17 @@ def _minor(plan: Plan, ledger: MemoryLedger) -> Iterator[Incident]:
         yield from minor(ledger.alerts(scope), plan, ledger.roster(scope), ledger.evidence)
 
 
-def _picked(lesser: Iterable[Incident], warned: Set[tuple[str, int]]) -> tuple[Incident, ...]:
-    found = (i for i in lesser if any((event.source_id, event.number) in warned for event in i.evidence))
-    return tuple(sorted((replace(i, severity="low", why=PICKED) for i in found), key=worst_first))
+def _picked_incidents(minor_incidents: Iterable[Incident], warned: Set[tuple[str, int]]) -> tuple[Incident, ...]:
+    picked = (i for i in minor_incidents if any((event.source_id, event.number) in warned for event in i.evidence))
+    return tuple(sorted((replace(i, severity="low", why=PICKED) for i in picked), key=worst_first))
 
 
 def _sight(plan: Plan, matcher: Matcher) -> Sight:
-    from engine.skim.sight import sight_of  # noqa: PLC0415  (numpy, which a small scan does without)
+    from engine.skim.sight import sight_of  # noqa: PLC0415  (imports numpy, which a small scan does not need)
 
     return sight_of(matcher, plan.formats, also=(ERROR_SIGN,))
 
 
 def worst_first(incident: Incident) -> tuple[int, str, str]:
-    """Return what to sort incidents by: most severe first, then earliest."""
+    """Return the sort key of an incident: most severe first, then earliest."""
     return (-SEVERITIES.index(incident.severity), incident.first_seen.isoformat() if incident.first_seen else "", incident.id)

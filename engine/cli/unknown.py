@@ -1,4 +1,4 @@
-"""ERROR and FATAL events that no rule knows, grouped by what they have in common: the raw material of new rules."""
+"""Group ERROR and FATAL events that no rule matches by their templates: new rules can be drafted from them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from engine.model.records import AnyEvent
 from engine.model.redaction import Redact
 
 LEVELS = ("FATAL", "ERROR")  # worst first
-# in every event of these levels, whoever wrote it
+# matches every event of these levels, whatever its format
 ERROR_SIGN = r"(?i)error|fatal|severe|critical|emergency|alert|\berr\b|\bcrit\b|\bemerg\b|\bfail: |\bE! "
-COMPONENT_LINE = "component:"  # what the rule ids of lines begin with in which a component names itself
+COMPONENT_LINE = "component:"  # the prefix of the rule ids of lines in which a component names itself
 MOST_GROUPS = 20
 MOST_CLUSTERS = 500  # kept while reading; the least recently seen are forgotten beyond
 SAMPLE_CHARACTERS = 1000
 
 
 class UnknownLines(Struct, frozen=True):
-    """Unmatched events of one shape: `template` has `<*>` where they differ, `sample` is the first of them, redacted."""
+    """Unmatched events with one template, which has `<*>` where they differ. `level` is the worst; `sample` is the first event,
+    redacted."""
 
     template: str
     count: int
@@ -31,7 +32,7 @@ class UnknownLines(Struct, frozen=True):
 
     @property
     def draft(self) -> str:
-        """Return a shell command that drafts a rule from the sample's first line; empty when there is no sample."""
+        """The shell command that drafts a rule from the first line of the sample; empty without a sample."""
         first, *_ = self.sample.splitlines() or [""]
         return f"printf '%s\\n' {shlex.quote(first)} | tocsin rules new" if first else ""
 
@@ -45,7 +46,8 @@ class UnknownEvents:
         self._seen: dict[int, tuple[str, str]] = {}  # cluster: worst level, first text
 
     def observe(self, event: AnyEvent, matches: Sequence[Match]) -> None:
-        """Take one event in, unless it is no error or a rule matched it; a component naming itself is no rule."""
+        """Add an event if it is an error that no rule matched; a match of a line in which a component names itself does not
+        count."""
         if event.level not in LEVELS or any(not match.rule_id.startswith(COMPONENT_LINE) for match in matches):
             return
         message = self._redact(event.message)
@@ -58,9 +60,9 @@ class UnknownEvents:
         """Return the largest groups, most severe level first, then most frequent."""
         if self._miner is None:
             return ()
-        found = [UnknownLines(c.get_template(), c.size, *self._seen[c.cluster_id]) for c in self._miner.clusters]
-        found.sort(key=lambda group: (LEVELS.index(group.level), -group.count, group.template))
-        return tuple(found[:MOST_GROUPS])
+        groups = [UnknownLines(c.get_template(), c.size, *self._seen[c.cluster_id]) for c in self._miner.clusters]
+        groups.sort(key=lambda group: (LEVELS.index(group.level), -group.count, group.template))
+        return tuple(groups[:MOST_GROUPS])
 
     def _drain(self) -> Any:
         if self._miner is None:

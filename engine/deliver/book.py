@@ -40,7 +40,7 @@ class Book:
         self._notified: defaultdict[str, set[str]] = defaultdict(set)  # incident -> receivers
         self._pending: list[Settlement] = []
         self.ahead = timedelta(0)
-        entries, logs = outbox.entries(), outbox.told()
+        entries, logs = outbox.entries(), outbox.notification_logs()
         times = [*(entry.known_at for entry in entries.values()), *(log.at for log in logs.values())]
         self.ahead = max([timedelta(0), *(at - now for at in times)])
         for entry in entries.values():

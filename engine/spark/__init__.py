@@ -1,4 +1,4 @@
-"""The flow hosted by Spark: any source scanned where it is read, correlation in keyed state, one transaction a batch.
+"""The stages on Spark: workers scan what they read, correlation runs in keyed state, each batch is one store transaction.
 
-The only place that imports pyspark. Must end where `engine/pipeline.py` ends.
+The only package that imports pyspark. Its final incidents must equal those of `engine/pipeline.py`.
 """

@@ -1,5 +1,5 @@
-"""What the driver does with what was put aside: dead letters in a file beside the checkpoint, what the rules about tocsin
-say of those that only the driver has come upon, and how often stamps were out of bounds."""
+"""The driver's part in quarantine: write dead letters to a file beside the checkpoint, evaluate the rules about tocsin on those
+that only the driver has met, and report how many events were misdated."""
 
 from __future__ import annotations
 
@@ -20,63 +20,69 @@ from engine.model.records import Tick
 from engine.model.rules import Plan
 from engine.ports import Ledger
 from engine.quarantine import Quarantine, summed
-from engine.spark.own import event, judged, notice_of
+from engine.spark.own import evaluate_own, event_of_notice, notice_of
 from engine.spark.rows import BatchRow
 from engine.spark.slices import own_rules
 
-FILE_BYTES = 4 << 20  # of dead letters; what is older is in a second file of as much
-FOLD = 10  # times as many misdated events as when that was told last are told again
+FILE_BYTES = 4 << 20  # of the file of dead letters; older ones are in a second file of the same size
+REPORT_FACTOR = 10  # misdated events of a source are reported again when there are this many times as many
 
 
 def file_of(checkpoint: Path) -> Path:
-    """Return where dead letters are written, one as JSON a line; older ones are in `.1` beside it."""
+    """Return the file of dead letters, one JSON value a line; older ones are in the file beside it that ends with `.1`."""
     return checkpoint / "quarantine.jsonl"
 
 
 class DeadLetterFile:
-    """Of one run of a job: its plan, its checkpoint, and the scope under which is told what has none of its own."""
+    """The dead letters of one run of a job.
+
+    Args:
+        scope: the scope of incidents about dead letters that belong to no scope.
+    """
 
     def __init__(self, plan: Plan, checkpoint: Path, scope: str) -> None:
         self._plan, self._path, self._scope = plan, file_of(checkpoint), scope
-        self._known: dict[str, str] = {}
-        self._judged: dict[str, str] = {}
-        self._misdated: dict[str, int] = {}
-        self._told: dict[str, int] = {}
+        self._stored_state: dict[str, str] = {}
+        self._next_state: dict[str, str] = {}
+        self._misdated_events: dict[str, int] = {}
+        self._reported: dict[str, int] = {}
 
-    def judged(self, letters: Sequence[DeadLetter], ledger: Ledger) -> list[Incident]:
-        """Return the revisions of incidents about dead letters that no scope has told of: those of grouping. What is known by
-        it is kept by `write`: until then it can be done again, as a batch is whose store was away."""
-        if not letters and not self._known:
+    def incidents_of(self, letters: Sequence[DeadLetter], ledger: Ledger) -> list[Incident]:
+        """Evaluate the rules about tocsin on the dead letters of grouping, which no scope has evaluated; return the new
+        revisions of incidents.
+
+        The state advances only with the next `write`, so that a batch whose store was away can be repeated.
+        """
+        if not letters and not self._stored_state:
             return []
         now = datetime.now(UTC)
-        said = [event(notice_of(replace(each, at=now)), self._scope) for each in summed(letters)]
-        unjudged = Quarantine(
-            redactor_of(self._plan.redaction)
-        )  # what the rules about tocsin fail on is told as the letters themselves are
-        self._judged = dict(self._known)
-        findings = judged(said, [Tick(now)], own_rules(self._plan), self._scope, self._judged, unjudged)
+        events = [event_of_notice(notice_of(replace(letter, at=now)), self._scope) for letter in summed(letters)]
+        unjudged = Quarantine(redactor_of(self._plan.redaction))  # its letters would be about letters: they are dropped
+        self._next_state = dict(self._stored_state)
+        findings = evaluate_own(events, [Tick(now)], own_rules(self._plan), self._scope, self._next_state, unjudged)
         return list(group(findings, self._plan, ledger, unjudged))
 
-    def misdated(self, items: Iterable[BatchRow]) -> list[str]:
-        """Return what is to be said of stamps that are out of bounds: the first time, and when there are FOLD times as many."""
-        said = []
-        for each in items:
-            if isinstance(each, Misdated):
-                total = self._misdated[each.source_id] = self._misdated.get(each.source_id, 0) + each.events
-                if total >= FOLD * self._told.get(each.source_id, 0):
-                    self._told[each.source_id] = total
-                    said.append(Misdated(each.source_id, total).sentence)
-        return said
+    def misdated_sentences(self, items: Iterable[BatchRow]) -> list[str]:
+        """Return a sentence for each source whose misdated events are due to be reported: at first, and whenever there are
+        REPORT_FACTOR times as many as at the last report."""
+        sentences = []
+        for item in items:
+            if isinstance(item, Misdated):
+                total = self._misdated_events[item.source_id] = self._misdated_events.get(item.source_id, 0) + item.events
+                if total >= REPORT_FACTOR * self._reported.get(item.source_id, 0):
+                    self._reported[item.source_id] = total
+                    sentences.append(Misdated(item.source_id, total).sentence)
+        return sentences
 
     def write(self, letters: Sequence[DeadLetter]) -> None:
         """Append the dead letters of a batch that is in the store to the file. Raises TocsinError when it cannot be written."""
-        self._known = self._judged
+        self._stored_state = self._next_state
         if not letters:
             return
         try:
             if self._path.exists() and self._path.stat().st_size > FILE_BYTES:
                 self._path.replace(self._path.with_name(f"{self._path.name}.1"))
             with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8") as file:
-                file.writelines(f"{dumps(each)}\n" for each in letters)
+                file.writelines(f"{dumps(letter)}\n" for letter in letters)
         except OSError as error:
             raise TocsinError(f"{self._path}: dead letters cannot be written ({error.strerror})") from error

@@ -1,7 +1,7 @@
-"""What keeps a checkpoint and an incident store together: one job at a time has them, and they stay the ones it began with.
+"""Reserve a checkpoint and an incident store for one job at a time, and notice when either is removed or replaced.
 
-A lock is a file that the living process holds (flock): the kernel lets go of it whatever ends the process. As the lock of the
-checkpoint lies in its folder, the folder is still the same one as long as the lock's file is.
+A lock is a file that the process holds with flock(2): the kernel releases it however the process ends. The lock of the
+checkpoint lies in its folder, so the folder is the same one as long as the lock file is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from engine.codec import dumps, loads
 from engine.errors import FenceError
-from engine.spark.alignment import Alignment, Course, ruled
+from engine.spark.alignment import Alignment, Course, decide
 from engine.spark.plans import done, planned, query_of
 from engine.store import Store
 
@@ -25,15 +25,18 @@ LOCK, MARK, QUERY = "lock", "store.json", "query"
 
 
 class _FenceMark(Struct, frozen=True):
-    """What is written down in a checkpoint: the id of the store that it is used with."""
+    """The mark in a checkpoint: the id of the store that it is used with."""
 
     store: str
 
 
 class ProcessLock:
-    """A file that one process at a time holds. Raises FenceError, naming `what` it guards, when another one does."""
+    """A lock file that one process at a time holds.
 
-    def __init__(self, path: Path, what: str) -> None:
+    Raises FenceError, which names what is `guarded`, when another process holds it.
+    """
+
+    def __init__(self, path: Path, guarded: str) -> None:
         self._path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -42,21 +45,21 @@ class ProcessLock:
         except OSError:
             holder = os.read(self._file, 20).decode("ascii", "replace").strip() or "unknown"
             os.close(self._file)
-            raise FenceError(f"{what} is in use by another job (process {holder}): end that one, or use another") from None
+            raise FenceError(f"{guarded} is in use by another job (process {holder}): end that one, or use another") from None
         os.ftruncate(self._file, 0)
         os.write(self._file, f"{os.getpid()}\n".encode())
 
     def in_place(self) -> bool:
-        """Return whether the file that is held is still the one at its path."""
+        """Return whether the held file is still the one at its path."""
         try:
-            there = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return False
-        held = os.fstat(self._file)
-        return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)
+        held_status = os.fstat(self._file)
+        return (status.st_dev, status.st_ino) == (held_status.st_dev, held_status.st_ino)
 
     def release(self) -> None:
-        """Let others have it. The file stays: removing it would let two have locks of the same name."""
+        """Release the lock. The file stays: if it were removed, two processes could hold locks of the same name."""
         os.close(self._file)
 
 
@@ -65,25 +68,28 @@ class Fence:
 
     def __init__(self, store: Store, checkpoint: Path, lock: ProcessLock) -> None:
         self._store, self._checkpoint, self._lock = store, checkpoint, lock
-        self._begun = query_of(checkpoint / QUERY) is not None
+        self._has_query = query_of(checkpoint / QUERY) is not None
 
     def check(self) -> None:
-        """Raise StoreLost or FenceError when the store or the checkpoint is not the one any more that the job began with.
-        Costs a few `stat`."""
+        """Raise StoreLost or FenceError when the store or the checkpoint was removed or replaced since the job began.
+
+        Costs a few calls of `stat`.
+        """
         self._store.check_file()
-        there = (self._checkpoint / QUERY / "metadata").exists()
-        if not self._lock.in_place() or (self._begun and not there):
-            anew = "start again: sources are read from where `start` says, and the incidents in the store stay"
-            raise FenceError(f"the checkpoint {self._checkpoint} was removed or replaced while the job was running; {anew}")
-        self._begun = self._begun or there
+        exists = (self._checkpoint / QUERY / "metadata").exists()
+        if not self._lock.in_place() or (self._has_query and not exists):
+            remedy = "start again: sources are read from where `start` says, and the incidents in the store stay"
+            raise FenceError(f"the checkpoint {self._checkpoint} was removed or replaced while the job was running; {remedy}")
+        self._has_query = self._has_query or exists
 
 
 @contextmanager
 def fenced(store: Store, checkpoint: Path, say: Callable[[str], None]) -> Iterator[Fence]:
-    """Have `store` and `checkpoint` for oneself, once they are known to belong together; `say` is told what was done for that.
+    """Hold `store` and `checkpoint` for this process, after checking that they belong together; `say` takes a sentence about
+    it.
 
-    Raises FenceError when another job has one of them or they do not belong together, saying what to do; OSError when the
-    checkpoint cannot be written to.
+    Raises FenceError, which says what to do, when another job holds one of them or they do not belong together; OSError when
+    the checkpoint cannot be written to.
     """
     locks: list[ProcessLock] = []
     try:
@@ -98,24 +104,25 @@ def fenced(store: Store, checkpoint: Path, say: Callable[[str], None]) -> Iterat
 
 
 def refuse_lost_store(path: Path | None, checkpoint: Path) -> None:
-    """Raise FenceError when `checkpoint` was used with a store and there is none at `path`: opening would make an empty one."""
+    """Raise FenceError when `checkpoint` was used with a store and there is none at `path`: opening it would create an empty
+    one."""
     if path is None or path.exists() or done(checkpoint / QUERY) < 0:
         return
-    anew = f"set the checkpoint aside (mv {checkpoint} {checkpoint}.old) and start again, which reads from where `start` says"
+    remedy = f"set the checkpoint aside (mv {checkpoint} {checkpoint}.old) and start again, which reads from where `start` says"
     raise FenceError(
-        f"the incident store {path} is gone, and the checkpoint {checkpoint} belongs to it: put it back, or {anew}"
+        f"the incident store {path} is gone, and the checkpoint {checkpoint} belongs to it: put it back, or {remedy}"
     )
 
 
 def alignment(store: Store, checkpoint: Path) -> Alignment:
-    """Return how far they are. The query must not be running."""
+    """Return how far `store` and `checkpoint` have got. The query must not be running."""
     query = query_of(checkpoint / QUERY)
     last = store.last_batch(query) if query is not None else None
     return Alignment(
         query=query,
         planned=planned(checkpoint / QUERY),
         done=done(checkpoint / QUERY),
-        belongs_to=_marked(checkpoint),
+        belongs_to=_recorded_store(checkpoint),
         store=store.id,
         stored=last.batch if last is not None else -1,
         written_at=store.written_at(),
@@ -123,21 +130,21 @@ def alignment(store: Store, checkpoint: Path) -> Alignment:
 
 
 def _admit(store: Store, checkpoint: Path, say: Callable[[str], None]) -> None:
-    found = alignment(store, checkpoint)
-    ruling = ruled(found, str(checkpoint), str(store.path))
+    current = alignment(store, checkpoint)
+    ruling = decide(current, str(checkpoint), str(store.path))
     if ruling.course is Course.REFUSE:
         raise FenceError(ruling.sentence)
-    if ruling.course is Course.READ_AGAIN and found.query is not None:
-        store.forget_batches(found.query, found.planned)
+    if ruling.course is Course.READ_AGAIN and current.query is not None:
+        store.forget_batches(current.query, current.planned)
     if ruling.sentence:
         say(ruling.sentence)
-    if found.belongs_to != store.id:
-        fresh = checkpoint / f"{MARK}.new"
-        fresh.write_text(dumps(_FenceMark(store.id)), encoding="utf-8")
-        fresh.replace(checkpoint / MARK)
+    if current.belongs_to != store.id:
+        temporary = checkpoint / f"{MARK}.new"
+        temporary.write_text(dumps(_FenceMark(store.id)), encoding="utf-8")
+        temporary.replace(checkpoint / MARK)
 
 
-def _marked(checkpoint: Path) -> str | None:
+def _recorded_store(checkpoint: Path) -> str | None:
     with suppress(OSError, msgspec.MsgspecError):
         return loads((checkpoint / MARK).read_text(encoding="utf-8"), _FenceMark).store
     return None

@@ -1,8 +1,9 @@
-"""The plans of batches in a query's checkpoint: `offsets/N` says what batch N is to read, `commits/N` that it is done.
+"""Read, and remove, the plans of batches in a query's checkpoint: `offsets/N` holds the offsets that batch N reads up to,
+`commits/N` marks it as done.
 
-A batch whose plan is there and whose commit is not is done again from the same plan when the query starts. Taken out, the plan
-is made anew: that is exact as long as nothing of the batch is in the store, since the state of the batch before is what Spark
-goes on from. Source: Structured Streaming guide, Recovering from failures with checkpointing.
+When the query starts, a batch with a plan and without a commit is repeated from the same plan. Once the plan is removed, Spark
+plans the batch anew: that is exact as long as nothing of the batch is in the store, since Spark continues from the state of the
+batch before. Source: Structured Streaming guide, Recovering from failures with checkpointing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def query_id(checkpoint: Path) -> str:
 
 
 def query_of(checkpoint: Path) -> str | None:
-    """Return the id of the query that `checkpoint` belongs to, None when there was none yet."""
+    """Return the id of the query that `checkpoint` belongs to; None before the first run."""
     return query_id(checkpoint) if (checkpoint / "metadata").exists() else None
 
 
@@ -34,21 +35,21 @@ def done(checkpoint: Path) -> int:
 
 
 def at_work(checkpoint: Path) -> int | None:
-    """Return the number of the batch that was planned and is not done; None when there is none."""
+    """Return the batch that was planned and is not done; None when there is none."""
     last = planned(checkpoint)
     return last if last > done(checkpoint) else None
 
 
-def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
-    """Take out the plan of the batch that was planned and not done; return the number of the batch that comes next.
+def forget_plan(checkpoint: Path, is_stored: Callable[[int], bool]) -> int:
+    """Remove the plan of the batch that was planned and not done; return the number of the batch that comes next.
 
-    The plan stays when `is_in` says that the store has the batch already. Before the first batch there is no state to go on
-    from, and Spark wants none to be there. The query must not be running.
+    The plan stays when `is_stored` returns True for the batch. Together with the plan of batch 0 the state folder is removed:
+    Spark expects none before the first batch. The query must not be running.
     """
     batch = at_work(checkpoint)
     if batch is None:
         return done(checkpoint) + 1
-    if not is_in(batch):
+    if not is_stored(batch):
         (checkpoint / "offsets" / str(batch)).unlink()
         (checkpoint / "offsets" / f".{batch}.crc").unlink(missing_ok=True)
         if batch == 0:
@@ -57,6 +58,6 @@ def forget_plan(checkpoint: Path, is_in: Callable[[int], bool]) -> int:
 
 
 def _last(folder: Path) -> int:
-    """Return the highest batch that `folder` has a file for; -1 when there is none."""
-    found = folder.iterdir() if folder.exists() else ()
-    return max((int(path.name) for path in found if path.name.isdigit()), default=-1)
+    """Return the highest batch with a file in `folder`; -1 when there is none."""
+    paths = folder.iterdir() if folder.exists() else ()
+    return max((int(path.name) for path in paths if path.name.isdigit()), default=-1)

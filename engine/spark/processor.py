@@ -1,6 +1,6 @@
-"""The keyed state on Spark: one scope's streams and correlation as a map of named parts, read and written part by part.
+"""Host the state of each scope in Spark: a map of named parts that are read and written one by one.
 
-What is done with them is engine/spark/scope.py, which knows no Spark.
+The work on the state is in engine/spark/scope.py, which does not know Spark.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ScopeProcessor(StatefulProcessor):  # type: ignore[misc]
 
     Args:
         plan_file: the plan, as `stages_of` reads it.
-        bounded: the input ends when it is read to its end, so that what is open then is final.
+        bounded: the input has an end: events that are open there are complete.
     """
 
     def __init__(self, plan_file: str, bounded: bool) -> None:
@@ -36,17 +36,17 @@ class ScopeProcessor(StatefulProcessor):  # type: ignore[misc]
         self._parts = handle.getMapState("parts", "name string", "body string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Yield what the scope of `key` has to say of the rows of one batch. Spark passes the arguments by these names.
+        """Yield the findings of the scope `key` in the rows of one batch. Spark passes the arguments by these names.
 
         Raises TocsinError for state that another version wrote.
         """
-        items = [received(each.kind, each.body) for each in rows]
+        items = [received(row.kind, row.body) for row in rows]
         try:
-            found = ScopeState(stages_of(self._plan_file), key[0], _Parts(self._parts), self._bounded).take(items)
+            items_out = ScopeState(stages_of(self._plan_file), key[0], _Parts(self._parts), self._bounded).take(items)
         except msgspec.DecodeError as error:
             raise TocsinError(self._unreadable(key[0], error)) from None
-        for said in found:
-            scope, kind, body = sent(key[0], said)
+        for item in items_out:
+            scope, kind, body = sent(key[0], item)
             yield Row(scope=scope, kind=kind, body=body)
 
     def _unreadable(self, scope: str, error: Exception) -> str:
@@ -57,27 +57,27 @@ class ScopeProcessor(StatefulProcessor):  # type: ignore[misc]
         return f"{why}; remove that folder and start again: sources are read anew from where `start` says"
 
     def close(self) -> None:
-        """Do nothing: the state is Spark's."""
+        """Do nothing: Spark owns the state."""
 
 
 class _Parts(MutableMapping[str, str]):
-    """Spark's map state as a mapping; parts that are not asked for are not read."""
+    """Spark's map state as a mapping that reads a part only when it is asked for."""
 
     def __init__(self, parts: MapState) -> None:
         self._parts = parts
 
     def __getitem__(self, name: str) -> str:
-        found = _reached(self._parts.getValue, (name,))
-        if found is None:
+        value = _state_call(self._parts.getValue, (name,))
+        if value is None:
             raise KeyError(name)
-        body: str = found[0]
+        body: str = value[0]
         return body
 
     def __setitem__(self, name: str, body: str) -> None:
-        _reached(self._parts.updateValue, (name,), (body,))
+        _state_call(self._parts.updateValue, (name,), (body,))
 
     def __delitem__(self, name: str) -> None:
-        _reached(self._parts.removeKey, (name,))
+        _state_call(self._parts.removeKey, (name,))
 
     def __iter__(self) -> Iterator[str]:
         yield from (name for ((name,), _) in self._parts.iterator())
@@ -86,9 +86,9 @@ class _Parts(MutableMapping[str, str]):
         return sum(1 for _ in self)
 
 
-def _reached(ask: Callable[..., Any], *args: object) -> Any:
-    """Return the answer of Spark's state. Raises TocsinError when it cannot be reached: that is no fault of any line."""
+def _state_call(call: Callable[..., Any], *args: object) -> Any:
+    """Return the result of a call to Spark's state. Raises TocsinError when the call fails, since no line is to blame."""
     try:
-        return ask(*args)
+        return call(*args)
     except Exception as error:
         raise TocsinError(f"Spark's state cannot be reached: {type(error).__name__}: {error}") from error

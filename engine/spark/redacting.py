@@ -1,9 +1,9 @@
-"""Taking secrets out of what is not matched yet: records that wait in the state, or on their way there, for their event's rest.
+"""Redact records before they are matched: those of open events, which wait in the state or travel there.
 
-A record is redacted line by line, and with the line before it, which may announce a secret. What it is part of is redacted once
-more when it has been matched, so that the end is the same whether an event lay in one slice or in several. Three things would
-not survive and are seen to here: an event is known by its first line as it was printed (`Record.identity`), a line begins an
-event by its header, and a private key goes on until its end, wherever it was cut.
+Each record is redacted by itself and together with the line before, which may announce a secret. The event is redacted once
+more after matching, so the result is the same whether it lay in one slice or in several. Three things need care here: the
+identity of an event is made of its first line as printed (`Record.identity`), a line begins an event by its header, and a
+private key goes on until its last line, wherever it was cut.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _KEY = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 _KEY_ENDS = re.compile(r"-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY")
 _KEY_BODY = re.compile(r"\s*[A-Za-z0-9+/]*={0,2}\s*")
 _KEY_ATTRIBUTE = re.compile(r"[\w-]+: ")  # between the first line and the body (RFC 1421)
-# a line of a key or certificate whose beginning is nowhere: RFC 7468 has 64 characters in each but the last one
+# a line of a key or certificate whose first line is missing: RFC 7468 has 64 characters in every line but the last
 _KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/]{60,}={0,2}|[A-Za-z0-9+/]{16,}={1,2})\s*")
-_KEY_MASK = "REDACTED"  # in the letters of a key, so that all of it is still seen to be one
+_KEY_MASK = "REDACTED"  # in the characters of a key body, so that the lines are still recognised as one key
 _REST = re.compile(r"[^\s,;\"'})\]]+")
 
 
-def redacted(block: Block, formats: Sequence[Format], redact: Redact) -> Block:
-    """Return `block` without secrets in the texts of its records, as many as there were; the same object when it holds none.
+def redact_block(block: Block, formats: Sequence[Format], redact: Redact) -> Block:
+    """Return `block` with redacted texts and the same number of records; the same object when it holds no secret.
 
-    Redacting it again, or together with records that follow, gives what all of it at once would give.
+    Redacting the result again, alone or with the records that follow, gives the same as redacting everything at once.
     """
     texts = list(_texts(block, redact))
     if all(text is record.text for text, record in zip(texts, block.records, strict=True)):
@@ -43,32 +43,34 @@ def redacted(block: Block, formats: Sequence[Format], redact: Redact) -> Block:
 
 
 def _texts(block: Block, redact: Redact) -> Iterator[str]:
-    """Yield the redacted text of each record of `block`; of one without secrets its own."""
+    """Yield the redacted text of each record of `block`; the same string object when a record holds no secret."""
     records = block.records
-    if not _suspicious(records, redact):
+    if not _may_hold_secret(records, redact):
         yield from (record.text for record in records)
         return
-    before, joint = "", "\n"
-    in_key, begun = False, not block.unsettled and block.headed  # elsewhere a key may have begun before the first line
+    previous, separator = "", "\n"
+    in_key, settled = False, not block.unsettled and block.headed  # else a key may have begun before the block
     for record in records:
         text = record.text
-        begins = _KEY.search(text)
-        if in_key and begins is None and (masked := _in_key(text)) is not None:
+        key_begin = _KEY.search(text)
+        if in_key and key_begin is None and (masked := _mask_key_line(text)) is not None:
             in_key = _KEY_ENDS.search(text) is None
-        elif begins is not None and _KEY_ENDS.search(text, begins.end()) is None:
-            in_key = begun = True
-            masked = redact(text[: begins.start()]) + begins.group() + (_KEY_MASK if text[begins.end() :].strip() else "")
-        elif not begun and _KEY_LINE.fullmatch(text):
+        elif key_begin is not None and _KEY_ENDS.search(text, key_begin.end()) is None:
+            in_key = settled = True
+            masked = (
+                redact(text[: key_begin.start()]) + key_begin.group() + (_KEY_MASK if text[key_begin.end() :].strip() else "")
+            )
+        elif not settled and _KEY_LINE.fullmatch(text):
             masked = _KEY_MASK
         else:
-            in_key, begun = False, begun or bool(text.strip())
-            masked = _after(before, joint, text, redact)
+            in_key, settled = False, settled or bool(text.strip())
+            masked = _redact_after(previous, separator, text, redact)
         yield text if masked == text else masked
-        before, joint = masked, "" if record.partial else "\n"
+        previous, separator = masked, "" if record.partial else "\n"
 
 
-def _in_key(text: str) -> str | None:
-    """Return a line of a private key behind its first one without its secret; None when it is none."""
+def _mask_key_line(text: str) -> str | None:
+    """Return a line of a private key after its first one, masked; None when `text` is no such line."""
     if (end := _KEY_ENDS.search(text)) is not None:
         return (_KEY_MASK if text[: end.start()].strip() else "") + text[end.start() :]
     if _KEY_ATTRIBUTE.match(text) or not text.strip():
@@ -76,25 +78,25 @@ def _in_key(text: str) -> str | None:
     return _KEY_MASK if _KEY_BODY.fullmatch(text) else None
 
 
-def _suspicious(records: Sequence[Record], redact: Redact) -> bool:
-    """Tell whether a look at all of it finds anything, which for most it does not."""
+def _may_hold_secret(records: Sequence[Record], redact: Redact) -> bool:
+    """Return whether the records, redacted together, may hold a secret; for most blocks they do not."""
     whole = "".join(record.text if record.partial else f"{record.text}\n" for record in records)
     return redact(whole) is not whole or any(
         _KEY_LINE.fullmatch(record.text) or (record.partial and record.text.endswith(MASK)) for record in records
     )
 
 
-def _after(before: str, joint: str, text: str, redact: Redact) -> str:
-    """Return `text` without its secrets, those included that the line `before` it announces or, cut in two, begins."""
-    if not joint and before.endswith(MASK):
+def _redact_after(previous: str, separator: str, text: str, redact: Redact) -> str:
+    """Return `text` redacted, with secrets that the line `previous` announces or, when a line was cut in two, begins."""
+    if not separator and previous.endswith(MASK):
         text = _REST.sub("", text, count=1) if _REST.match(text) else text
     masked = redact(text)
-    both, head = redact(f"{before}{joint}{masked}"), f"{before}{joint}"
-    return both.removeprefix(head) if both.startswith(head) else masked
+    redacted_pair, prefix = redact(f"{previous}{separator}{masked}"), f"{previous}{separator}"
+    return redacted_pair.removeprefix(prefix) if redacted_pair.startswith(prefix) else masked
 
 
 def _with_text(record: Record, text: str, formats: Sequence[Format], redact: Redact) -> Record:
-    """Return `record` with a redacted text that begins an event where its own does, and the identity of that event."""
+    """Return `record` with a redacted text that keeps its header, and with the identity of the event as printed."""
     if text == record.text:
         return record
     book = header_book(formats)

@@ -1,4 +1,4 @@
-"""The rows that cross Spark: one schema for everything, the model as JSON in `body`."""
+"""The rows that cross Spark: one schema for all of them, with a value of the model as JSON in `body`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class InputLoss(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What is said of it."""
+        """The sentence for the operator."""
         where = f"offsets {self.lost_from} to {self.lost_to}"
         if self.lost_from == self.lost_to:
             where = f"after offset {self.lost_from}, nobody knows how many"
@@ -39,7 +39,7 @@ class InputLoss(Struct, frozen=True):
 
 
 class InputNotice(Struct, frozen=True):
-    """A sentence about tocsin's own input, said at `at`."""
+    """A sentence about tocsin's own input, as of `at`."""
 
     at: datetime
     text: str
@@ -70,27 +70,27 @@ def row(scope: str, item: BatchRow) -> RowTuple:
 
 
 def sent(scope: str, item: BatchRow) -> RowTuple:
-    """Return `item` as a row of SCHEMA; what cannot be written as one is a dead letter that says so."""
+    """Return `item` as a row of SCHEMA, or a dead letter with the error when `item` cannot be encoded."""
     try:
         return row(scope, item)
     except (ValueError, TypeError, OverflowError) as error:
-        return row(scope, _lost(type(item).__name__, error, getattr(item, "source_id", "")))
+        return row(scope, _lost_row(type(item).__name__, error, getattr(item, "source_id", "")))
 
 
 def item(kind: str, body: str) -> BatchRow:
-    """Return what `row` was made of."""
-    made: BatchRow = loads(body, _KINDS[kind])
-    return made
+    """Return the item that `row` encoded. Raises KeyError for an unknown kind, msgspec's DecodeError for a bad body."""
+    decoded: BatchRow = loads(body, _KINDS[kind])
+    return decoded
 
 
 def received(kind: str, body: str) -> BatchRow:
-    """Return what `row` was made of; what cannot be read is a dead letter that says so."""
+    """Return the item that `row` encoded, or a dead letter with the error when the body cannot be decoded."""
     try:
         return item(kind, body)
     except (ValueError, DecodeError) as error:
-        return _lost(kind, error, "")
+        return _lost_row(kind, error, "")
 
 
-def _lost(kind: str, error: Exception, source_id: str) -> DeadLetter:
-    told = f"{type(error).__name__}: {error}"[:ERROR_CHARS].encode("utf-8", "replace").decode()
-    return DeadLetter("send", source_id.encode("utf-8", "replace").decode(), 0, 0, 0, 0, kind, told, "")
+def _lost_row(kind: str, error: Exception, source_id: str) -> DeadLetter:
+    description = f"{type(error).__name__}: {error}"[:ERROR_CHARS].encode("utf-8", "replace").decode()
+    return DeadLetter("send", source_id.encode("utf-8", "replace").decode(), 0, 0, 0, 0, kind, description, "")

@@ -1,7 +1,7 @@
-"""One scope's part of a batch: streams are joined, what they say is correlated. Pure; the state is a mapping of text.
+"""Process one scope's part of a batch: join the fragments of its streams and correlate. Pure; the state is a mapping of texts.
 
-Within a batch the order of rows means nothing: matches and spans come first, then what the edges add, then progress and ticks,
-which speak of everything read before them.
+The order of rows in a batch has no meaning: matches and spans are observed first, then those that the fragments add, then
+progress and ticks, which refer to everything read before them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from engine.model.matches import ActivitySpan, Match
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Progress, Tick
 from engine.quarantine import Quarantine, summed
-from engine.spark.combining import MatchBatch, expanded
-from engine.spark.own import event, judged, notice_of
+from engine.spark.combining import MatchBatch, expand
+from engine.spark.own import evaluate_own, event_of_notice, notice_of
 from engine.spark.rows import BatchRow, InputLoss, InputNotice
 from engine.spark.slices import Scanned, SliceFragments, WorkerStages
 from engine.spark.streams import Emission, Retraction, Streams, StreamState
 
-Passed = Scanned | InputLoss | InputNotice | DeadLetter | Misdated  # what is only passed on
+PassThrough = Scanned | InputLoss | InputNotice | DeadLetter | Misdated  # for the driver
 _STREAM = "stream:"  # rules have no colon in their ids, so streams and rules share one mapping
 _STREAMS = "streams"
 
@@ -36,8 +36,8 @@ class ScopeState:
     """Takes the items of one scope batch by batch.
 
     Args:
-        state: what an earlier ScopeState left there; read and written key by key, as needed.
-        bounded: the input ends when it is read to its end, so that what is open then is final.
+        state: the state that an earlier ScopeState left; read and written key by key, as needed.
+        bounded: the input has an end: events that are open there are complete.
     """
 
     def __init__(self, stages: WorkerStages, scope: str, state: MutableMapping[str, str], bounded: bool) -> None:
@@ -47,52 +47,58 @@ class ScopeState:
         self._quarantine = Quarantine(stages.matcher.redact)
         states = {name: loads(state[_STREAM + name], StreamState) for name in self._stored}
         self._streams = Streams(stages, states, self._quarantine)
-        self._correlator = Correlator(stages.plan, scope, state, stages.resting, self._quarantine, ticking=not bounded)
+        self._correlator = Correlator(stages.plan, scope, state, stages.state_cache, self._quarantine, ticking=not bounded)
 
-    def take(self, items: Iterable[BatchRow]) -> list[Finding | Passed]:
-        """Take all items of a batch; return the findings, and what is only passed on. The state then holds the batch."""
+    def take(self, items: Iterable[BatchRow]) -> list[Finding | PassThrough]:
+        """Process all items of a batch and bring the state up to date.
+
+        Return the findings with the items for the driver: those that came in and the new dead letters.
+        """
         batch = list(items)
-        matches = [*_of(batch, Match), *(match for some in _of(batch, MatchBatch) for match in expanded(some))]
-        self._tell(sorted(matches, key=attrgetter("at")))  # what a match opens and another ends is not kept all at once
-        self._tell(_of(batch, ActivitySpan))
-        self._tell(self._streams.join(_of(batch, SliceFragments)))
-        for progress in _of(batch, Progress):
-            self._tell(self._ended(progress))
+        matches = [
+            *_items_of(batch, Match),
+            *(match for match_batch in _items_of(batch, MatchBatch) for match in expand(match_batch)),
+        ]
+        self._observe(sorted(matches, key=attrgetter("at")))  # in order, so that few windows are open at once
+        self._observe(_items_of(batch, ActivitySpan))
+        self._observe(self._streams.join(_items_of(batch, SliceFragments)))
+        for progress in _items_of(batch, Progress):
+            self._observe(self._close_or_settle(progress))
             self._correlator.observe(progress)
-        for progress in carried(_of(batch, Progress), self._streams.carriers()):
+        for progress in carried_progress(_items_of(batch, Progress), self._streams.carriers()):
             self._correlator.observe(progress)
-        for tick in _of(batch, Tick):
-            self._tell(self._streams.tick())
+        for tick in _items_of(batch, Tick):
+            self._observe(self._streams.tick())
             self._correlator.observe(tick)
-        found = self._correlator.flush()
+        findings = self._correlator.flush()
         self._store()
-        aside = self._quarantine.taken()
-        passed = [each for each in batch if isinstance(each, Passed)]
-        ours = self._of_ourselves([*batch, *aside])
-        return [*passed, *aside, *found, *ours, *self._quarantine.taken()]
+        dead_letters = self._quarantine.taken()
+        passed_through = [item for item in batch if isinstance(item, PassThrough)]
+        own_findings = self._own_findings([*batch, *dead_letters])
+        return [*passed_through, *dead_letters, *findings, *own_findings, *self._quarantine.taken()]
 
-    def _of_ourselves(self, batch: Sequence[BatchRow]) -> list[Verdict | Evidence]:
-        """Say what lost lines, stalls and dead letters of our own input mean."""
-        at = max((each.at for each in batch if isinstance(each, Tick | InputLoss | InputNotice)), default=None)
-        letters = summed([replace(each, at=at or each.at) for each in _of(batch, DeadLetter)])
-        said = [event(each, self._scope) for each in batch if isinstance(each, InputLoss | InputNotice)]
-        said += [event(notice_of(each), self._scope) for each in letters]
-        return judged(said, _of(batch, Tick), self._own, self._scope, self._state, self._quarantine)
+    def _own_findings(self, batch: Sequence[BatchRow]) -> list[Verdict | Evidence]:
+        """Return the findings of the rules about tocsin in the losses, notices and dead letters of a batch."""
+        at = max((item.at for item in batch if isinstance(item, Tick | InputLoss | InputNotice)), default=None)
+        letters = summed([replace(letter, at=at or letter.at) for letter in _items_of(batch, DeadLetter)])
+        events = [event_of_notice(item, self._scope) for item in batch if isinstance(item, InputLoss | InputNotice)]
+        events += [event_of_notice(notice_of(letter), self._scope) for letter in letters]
+        return evaluate_own(events, _items_of(batch, Tick), self._own, self._scope, self._state, self._quarantine)
 
-    def _ended(self, progress: Progress) -> Iterator[Emission]:
-        """Say what is open in a stream that is read to its end, when that end is final."""
+    def _close_or_settle(self, progress: Progress) -> Iterator[Emission]:
+        """Yield the emissions of the open blocks of a stream that was read to its end, if that end is final."""
         if progress.closed and progress.caught_up:
             yield from self._streams.close(progress.source_id)
         elif self._bounded and progress.caught_up:
             yield from self._streams.settle(progress.source_id)
 
-    def _tell(self, said: Iterable[Emission]) -> None:
-        for item in said:
-            if isinstance(item, Retraction):
-                for match in item.matches:
+    def _observe(self, emissions: Iterable[Emission]) -> None:
+        for emission in emissions:
+            if isinstance(emission, Retraction):
+                for match in emission.matches:
                     self._correlator.retract(match)
             else:
-                self._correlator.observe(item)
+                self._correlator.observe(emission)
 
     def _store(self) -> None:
         states, changed = self._streams.states, self._streams.changed
@@ -104,18 +110,21 @@ class ScopeState:
             self._state[_STREAMS] = dumps(sorted(states))
 
 
-def carried(said: Iterable[Progress], carriers: Mapping[str, frozenset[str]]) -> list[Progress]:
-    """Return what progress of streams says of the sources read out of them: one that is in several has been read to its end
-    when they all have been. A stream says how far it is in every batch that any of its source's streams is in."""
-    by_stream = {progress.source_id: progress for progress in said}
-    found = []
+def carried_progress(reported: Iterable[Progress], carriers: Mapping[str, frozenset[str]]) -> list[Progress]:
+    """Return the progress of the sources that are read out of streams, from the progress of these streams, ordered by source.
+
+    A source in several streams is caught up when all of them are. Every batch that reports one stream of a source reports all
+    of them.
+    """
+    by_stream = {progress.source_id: progress for progress in reported}
+    derived = []
     for source, streams in sorted(carriers.items()):
         parts = [by_stream[stream] for stream in sorted(streams) if stream in by_stream]
         if parts:
             read_to, end = sum(part.read_to for part in parts), sum(part.end for part in parts)
-            found.append(Progress(source, read_to, end, all(part.caught_up for part in parts)))
-    return found
+            derived.append(Progress(source, read_to, end, all(part.caught_up for part in parts)))
+    return derived
 
 
-def _of(items: Iterable[BatchRow], kind: type[T]) -> list[T]:
+def _items_of(items: Iterable[BatchRow], kind: type[T]) -> list[T]:
     return [item for item in items if isinstance(item, kind)]

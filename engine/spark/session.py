@@ -1,7 +1,7 @@
-"""Starting Spark on this machine: what it needs, said clearly when it is absent; quick to start and quiet on the terminal.
+"""Start and stop Spark on this machine: check what it needs, keep the start quick and the terminal quiet.
 
-Spark listens on ports of this machine, which any of its users can reach. All that speaks there proves that it knows a secret of
-the run: none of them is on a command line.
+Spark listens on ports of this machine that any of its users can reach. Every peer there has to prove that it knows a secret of
+the run, and no secret is on a command line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from engine.errors import RuntimeMissing, TocsinError
 from engine.rights import make_file, make_folder
-from engine.spark.run_folder import RunFolder, remove_left
+from engine.spark.run_folder import RunFolder, remove_stale
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,9 +35,9 @@ PACKAGES = (
     "google.protobuf",
     "pyarrow",
     "sqlalchemy",
-)  # protobuf: stateful Python dies without a word if it is absent
-# Hadoop's other API, which Spark takes by default, starts a `readlink` for each file of a checkpoint that it looks at, some
-# twenty processes a batch (RawLocalFileSystem.getFileLinkStatus). On a local disk both write a file aside and rename it.
+)  # protobuf: without it, stateful Python workers die without a message
+# Spark's default, over Hadoop's FileContext, starts a `readlink` for every checkpoint file that it looks at, some twenty
+# processes a batch (RawLocalFileSystem.getFileLinkStatus). On a local disk both write a temporary file and rename it.
 _CHECKPOINT_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 # On local[N] Spark makes the secret itself and keeps it in memory (SecurityManager.initializeAuth).
 _SECURITY = {
@@ -51,12 +51,18 @@ _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStore
 
 
 class Resources(Struct, frozen=True):
-    """What Spark may use. `partitions`: state partitions, fixed for the life of a checkpoint."""
+    """What Spark may use of the machine.
+
+    Attributes:
+        partitions: the number of state partitions, which is fixed for the life of a checkpoint.
+        heap: the heap of the JVM, as Java writes it.
+        log: the file for the standard error of the JVM and the workers; None discards it.
+    """
 
     cores: int = 2
     partitions: int = 1
     heap: str = "1g"
-    log: Path | None = None  # where the JVM's and the workers' standard error goes; None: nowhere
+    log: Path | None = None
 
 
 def check_runtime(environment: Mapping[str, str] = os.environ) -> None:
@@ -71,16 +77,16 @@ def check_runtime(environment: Mapping[str, str] = os.environ) -> None:
         raise RuntimeMissing(
             f"the Spark job needs Java {JAVA} or newer and found none; install a JRE, or set JAVA_HOME. {_HINT}"
         )
-    found = java_version(java)
-    if found is None or found < JAVA:
-        raise RuntimeMissing(f"the Spark job needs Java {JAVA} or newer; {java} is {found or 'not Java'}. {_HINT}")
+    version = java_version(java)
+    if version is None or version < JAVA:
+        raise RuntimeMissing(f"the Spark job needs Java {JAVA} or newer; {java} is {version or 'not Java'}. {_HINT}")
 
 
 _HINT = "`tocsin scan` needs no Java"
 
 
 def java_command(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return the java that Spark would start: the one of JAVA_HOME, else the first on the PATH; None when there is none."""
+    """Return the java command that Spark would start: that of JAVA_HOME, else the first on the PATH; None without one."""
     if home := environment.get("JAVA_HOME"):
         java = Path(home, "bin", "java")
         return str(java) if java.is_file() else None
@@ -88,24 +94,26 @@ def java_command(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def java_version(java: str) -> int | None:
-    """Return the major version of a java command, from its installation's release file, else by asking it."""
+    """Return the major version of a java command, from the release file of its installation or else by running it; None when it
+    is not Java."""
     release = Path(java).resolve().parent.parent / "release"
     with suppress(OSError):
-        if (found := re.search(r'^JAVA_VERSION="([\d.]+)', release.read_text(encoding="utf-8"), re.MULTILINE)) is not None:
-            return _major(found[1])
+        if (version := re.search(r'^JAVA_VERSION="([\d.]+)', release.read_text(encoding="utf-8"), re.MULTILINE)) is not None:
+            return _major(version[1])
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr  # noqa: S603
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r'version "([\d.]+)', said)
-    return _major(found[1]) if found else None
+    version = re.search(r'version "([\d.]+)', output)
+    return _major(version[1]) if version else None
 
 
 def start(resources: Resources) -> SparkSession:
-    """Start Spark in this process and return its session; Ctrl-C stays the caller's to handle. What runs that were killed have
-    left in the temporary folder is taken away. Raises RuntimeMissing, and TocsinError where nothing temporary can be written.
+    """Start Spark in this process and return its session. The caller keeps its handler of Ctrl-C, and the folders of killed
+    runs are deleted.
 
-    One session a process: pyspark keeps its Java in the process.
+    Only one session may exist in a process, since pyspark keeps its JVM in class attributes. Raises RuntimeMissing, and
+    TocsinError when the temporary folder cannot be written to.
     """
     check_runtime()
     _prepare_environment()
@@ -122,7 +130,7 @@ def start(resources: Resources) -> SparkSession:
         folder.remove()
         raise
     finally:
-        if threading.current_thread() is threading.main_thread():  # elsewhere SparkContext sets no handler, nor could we
+        if threading.current_thread() is threading.main_thread():  # in other threads SparkContext sets no handler
             signal.signal(signal.SIGINT, interrupt)
     _folders[id(spark)] = folder
     return spark
@@ -132,8 +140,8 @@ _folders: dict[int, RunFolder] = {}  # of the sessions of this process
 
 
 def stop(spark: SparkSession) -> None:
-    """End Spark and its Java, which may be gone already when somebody told the whole process group to end, and take away all
-    that it wrote for a while."""
+    """Stop Spark and its JVM and delete the folder of the run. The JVM may have ended already, by a signal to the process
+    group."""
     from py4j.protocol import Py4JError  # noqa: PLC0415  (comes with pyspark)
 
     gateway = spark.sparkContext._gateway
@@ -145,7 +153,7 @@ def stop(spark: SparkSession) -> None:
 
 
 def _run_folder() -> RunFolder:
-    remove_left()
+    remove_stale()
     try:
         return RunFolder()
     except OSError as error:
@@ -154,7 +162,8 @@ def _run_folder() -> RunFolder:
 
 
 def _gateway(conf: Any, log: Path | None, folder: Path) -> Any:
-    """Start Java and return the way to it. Java authenticates who calls it, and so must Python, which it calls back."""
+    """Start the JVM and return py4j's gateway to it. The JVM authenticates its callers; with the same token Python
+    authenticates the JVM when that calls back."""
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
 
     with _log(log) as out, _temporary(folder):
@@ -164,7 +173,7 @@ def _gateway(conf: Any, log: Path | None, folder: Path) -> Any:
 
 
 def _end(gateway: Any) -> None:
-    """Wait until Java has ended, which it does when nobody is left to call it: its last act is to tidy up."""
+    """Close the gateway and wait until the JVM has cleaned up and ended; kill it after ENDS_WITHIN_S."""
     from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark import SparkContext  # noqa: PLC0415
 
@@ -177,21 +186,21 @@ def _end(gateway: Any) -> None:
     except subprocess.TimeoutExpired:
         gateway.proc.kill()
         gateway.proc.wait()
-    SparkContext._gateway = SparkContext._jvm = None  # another session starts another Java
+    SparkContext._gateway = SparkContext._jvm = None  # the next session starts a new JVM
 
 
 @contextmanager
 def _temporary(folder: Path) -> Iterator[None]:
-    """Let what is done and started now, and what that starts, put what is temporary into `folder`."""
+    """Make `folder` the temporary folder of this process and of the processes that are started meanwhile."""
     names = ("TMPDIR", "SPARK_LOCAL_DIRS")
-    before, here = {name: os.environ.get(name) for name in names}, tempfile.tempdir
+    saved, saved_tempdir = {name: os.environ.get(name) for name in names}, tempfile.tempdir
     os.environ.update(dict.fromkeys(names, str(folder)))
     tempfile.tempdir = str(folder)
     try:
         yield
     finally:
-        tempfile.tempdir = here
-        for name, value in before.items():
+        tempfile.tempdir = saved_tempdir
+        for name, value in saved.items():
             if value is None:
                 del os.environ[name]
             else:
@@ -230,15 +239,15 @@ def _java_options(folder: Path) -> str:
 
 
 def _prepare_environment() -> None:
-    """Let workers run this interpreter and find this package, and nothing in whatever folder the job is started from."""
+    """Make workers run this interpreter and find this package, and import nothing from the current folder."""
     root = str(Path(__file__).resolve().parents[2])
     path = [root, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(part for part in path if part))
     os.environ["PYTHONSAFEPATH"] = "1"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # With a thread of Java for each of Python's, Java forgets the secret that it calls Python back with, so that nothing could
-    # be asked of who calls (py4j 0.10.9.9: PythonClient.copyWith takes no authToken on; CallbackClient.copyWith does).
+    # With pinned threads the JVM drops the token for its callbacks, so that Python could not authenticate them (py4j 0.10.9.9:
+    # PythonClient.copyWith does not copy authToken; CallbackClient.copyWith does).
     os.environ["PYSPARK_PIN_THREAD"] = "false"
 
 
@@ -253,7 +262,7 @@ def _log(path: Path | None) -> IO[bytes]:
 def _importable(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # of the package that holds it
+    except ModuleNotFoundError:  # the parent package is missing
         return False
 
 

@@ -1,8 +1,8 @@
-"""Scanning one slice of a source: chunks in; matches, spans and what the slice cannot settle alone out. Pure.
+"""Scan one slice of a source: chunks go in; matches, activity spans and slice fragments come out. Pure.
 
-A slice may begin and end in the middle of an event. What it can decide alone is matched here, in the worker that read it; the
-records before its first header and the blocks still open at its end travel as Edges to the keyed state (engine/spark/streams),
-which joins them with the slices before and after.
+A slice may begin and end in the middle of an event. Events that lie wholly within it are matched here, in the worker that read
+the slice. The records before its first header and the blocks still open at its end travel as SliceFragments to the keyed state
+(engine/spark/streams.py), which joins them with the slices before and after.
 """
 
 from __future__ import annotations
@@ -31,26 +31,30 @@ from engine.ports import Chunk
 from engine.quarantine import Quarantine, attempt
 from engine.skim.sight import Sight, sight_of
 from engine.skim.skimmer import Skimmer
-from engine.spark.redacting import redacted
+from engine.spark.redacting import redact_block
 
-PIECE_BYTES = 1 << 20  # of a source that are skimmed together
-HELD_BYTES = 16 << 20  # of a slice that wait for it at most, of all sources together
+SKIM_BYTES = 1 << 20  # of one source that are skimmed together
+MAX_WAITING_BYTES = 16 << 20  # of all sources of a slice that wait to be skimmed
 
 
 class EarlyMatches(Struct, frozen=True):
-    """An open block that was matched when it had this many records, and its matches."""
+    """The matches of an open block, made when it had `records` records."""
 
     records: int
     matches: tuple[Match, ...] = ()
 
 
 class SliceFragments(Struct, frozen=True):
-    """What slice [start, end) of the stream `parent_id` cannot settle alone.
+    """The parts of slice [start, end) of the stream `parent_id` that cannot be matched without its neighbours, redacted.
 
-    `heads` hold records, each source's in order, that need what came before them. `moved_on` are the sources (the stream
-    itself, or containers printed into it) that went on with another event behind them. `tail` is what was open at the end and
-    does not need what came before, with the labels that lines of the slice carry on. Secrets are taken out of all of them.
-    What the blocks of the tail said with them is in `early`, by source: the last event of a log is always open, and seldom cut.
+    Attributes:
+        heads: blocks that need the records before the slice, in order for each source.
+        moved_on: the sources (the stream itself, or containers printed into it) that began another event after their heads,
+            sorted.
+        tail: the blocks that were open at the end and do not need the records before the slice, with the labels that lines of
+            the slice carry on.
+        early: the matches of those blocks of the tail that held a secret, made before it was redacted, by source: the last
+            event of a log is always open, and seldom cut.
     """
 
     parent_id: str
@@ -63,7 +67,7 @@ class SliceFragments(Struct, frozen=True):
 
 
 class Scanned(Struct, frozen=True):
-    """How much a slice held."""
+    """The amount of input in one stream's part of a slice."""
 
     source_id: str
     lines: int
@@ -78,76 +82,81 @@ class CompiledRules(Struct, frozen=True):
 
 
 class WorkerStages(CompiledRules, frozen=True, dict=True):
-    """What a worker keeps between slices and batches: the rules about logs, and apart from them those about tocsin's `own`
-    input; the logics of its scopes."""
+    """What a worker keeps between slices and batches: the compiled rules about logs and the correlation logics of its scopes.
+
+    Attributes:
+        own: the rules about tocsin's own input, which are evaluated apart.
+        takers: the names of the formats whose lines take labels that an earlier line carries.
+        state_cache: the logics that no scope uses now.
+    """
 
     own: CompiledRules
-    takers: frozenset[str]  # formats whose lines take labels that an earlier line carries
-    resting: StateCache = field(default_factory=StateCache)
+    takers: frozenset[str]
+    state_cache: StateCache = field(default_factory=StateCache)
 
     @cached_property
     def sight(self) -> Sight:
-        """How raw lines are skimmed; made when first asked for."""
+        """How raw lines are skimmed; built on first use."""
         return sight_of(self.matcher, self.formats)
 
     @property
     def lost_matches(self) -> int:
-        """Return in how many events Hyperscan lost a match (see Screen)."""
+        """The number of events in which Hyperscan lost a match (see Screen)."""
         return self.sight.screen.lost if "sight" in self.__dict__ else 0
 
     @property
     def formats(self) -> tuple[Format, ...]:
-        """The plan's formats, the same object each time: the parser finds its compiled form by it."""
+        """The plan's formats, always the same object: the parser's cache of compiled formats is keyed by it."""
         return self.plan.formats
 
 
 def stages(plan: Plan) -> WorkerStages:
-    """Compile `plan`."""
-    about_logs = replace(plan, signatures=tuple(each for each in plan.signatures if each.rule.component != OWN))
+    """Return the stages with the rules of `plan` compiled."""
+    log_plan = replace(plan, signatures=tuple(signature for signature in plan.signatures if signature.rule.component != OWN))
     takers = frozenset(name for format_ in plan.formats for name in format_.carries)
-    return WorkerStages(about_logs, Matcher(about_logs, DiskCache()), own_rules(plan), takers)
+    return WorkerStages(log_plan, Matcher(log_plan, DiskCache()), own_rules(plan), takers)
 
 
 def own_rules(plan: Plan) -> CompiledRules:
     """Compile the rules of `plan` about tocsin's own input."""
-    own = tuple(each for each in plan.signatures if each.rule.component == OWN)
-    about_us = replace(plan, signatures=own, correlations=(), components=())
-    return CompiledRules(about_us, Matcher(about_us))
+    signatures = tuple(signature for signature in plan.signatures if signature.rule.component == OWN)
+    own_plan = replace(plan, signatures=signatures, correlations=(), components=())
+    return CompiledRules(own_plan, Matcher(own_plan))
 
 
 @lru_cache(maxsize=2)
 def stages_of(plan_file: str) -> WorkerStages:
-    """Return the stages of the plan in `plan_file` (its name holds the plan's hash), kept for the life of the process."""
-    keep_what_stays()  # what the plan before this one left stays no longer
+    """Return the stages of the plan in `plan_file`, cached in the process; the file's name contains the plan's hash."""
+    keep_what_stays()  # so that the garbage of the plan before is collected
     return stages(loads(Path(plan_file).read_text(encoding="utf-8"), Plan))
 
 
 def scan(
     chunks: Iterable[Chunk], stages: WorkerStages
 ) -> Iterator[Match | ActivitySpan | SliceFragments | Scanned | DeadLetter | Misdated]:
-    """Yield every match of the events that lie wholly within the slice, and for each stream its spans and its edges; last, what
-    raised, which costs only itself."""
+    """Yield the matches of the events that lie wholly within the slice, the spans and fragments of each stream and how much it
+    held; at the end, the dead letters: a line or event that a stage fails on does not affect the others."""
     streams: dict[str, _Stream] = {}
     quarantine = Quarantine(stages.matcher.redact)
-    taken = 0  # bytes, since nothing was waiting
+    waiting_bytes = 0  # an upper bound
     for chunk in chunks:
         stream = streams.get(chunk.parent_id)
-        if stream is None or not stream.goes_on_with(chunk):
+        if stream is None or not stream.continues_at(chunk):
             yield from stream.finish() if stream else ()
             stream = streams[chunk.parent_id] = _Stream(stages, chunk, quarantine)
         yield from stream.take(chunk)
-        taken += len(chunk.data)
-        if taken >= HELD_BYTES:
-            for each in streams.values():
-                yield from each.read()
-            taken = 0
-    for each in streams.values():
-        yield from each.finish()
+        waiting_bytes += len(chunk.data)
+        if waiting_bytes >= MAX_WAITING_BYTES:
+            for stream in streams.values():
+                yield from stream.read()
+            waiting_bytes = 0
+    for stream in streams.values():
+        yield from stream.finish()
     yield from quarantine.taken()
 
 
-class _Waiting(Struct):
-    """What waits to be skimmed of a source."""
+class _PendingChunks(Struct):
+    """The chunks of one source that wait to be skimmed."""
 
     chunks: list[Chunk] = field(default_factory=list)
     bytes: int = 0
@@ -163,104 +172,112 @@ class _Stream:
         self._bytes = 0
         self._mid_stream = first.offset > 0
         self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
-        self._heard = ActivityTracker(first.parent_id)
+        self._activity = ActivityTracker(first.parent_id)
         self._heads: list[Block] = []
         self._moved_on: set[str] = set()
         self._skimmers: dict[str, Skimmer] = {}
-        self._waiting: dict[str, _Waiting] = {}
-        self._labelled: set[str] = set()  # sources whose carried labels are known in this slice
+        self._pending: dict[str, _PendingChunks] = {}
+        self._labelled: set[str] = set()  # sources with a line in this slice that carries labels
 
-    def goes_on_with(self, chunk: Chunk) -> bool:
+    def continues_at(self, chunk: Chunk) -> bool:
         return chunk.offset == self._end
 
     def take(self, chunk: Chunk) -> Iterator[Match | ActivitySpan]:
         self._end = chunk.next_offset
         self._bytes += len(chunk.data)
-        waiting = self._waiting.setdefault(chunk.source_id, _Waiting())
-        waiting.chunks.append(chunk)
-        waiting.bytes += len(chunk.data)
-        if waiting.bytes >= PIECE_BYTES:
+        pending = self._pending.setdefault(chunk.source_id, _PendingChunks())
+        pending.chunks.append(chunk)
+        pending.bytes += len(chunk.data)
+        if pending.bytes >= SKIM_BYTES:
             yield from self._read(chunk.source_id)
 
     def read(self) -> Iterator[Match | ActivitySpan]:
-        """Read what waits, source by source: they do not concern each other."""
-        for source_id in list(self._waiting):
+        """Read the pending chunks, source by source: sources do not depend on each other."""
+        for source_id in list(self._pending):
             yield from self._read(source_id)
 
     def finish(self) -> Iterator[Match | ActivitySpan | SliceFragments | Scanned]:
         yield from self.read()
-        yield from self._heard.close()
-        yield self._edges()
+        yield from self._activity.close()
+        yield self._fragments()
         yield Scanned(self._parent_id, sum(skimmer.lines for skimmer in self._skimmers.values()), self._bytes)
 
     def _read(self, source_id: str) -> Iterator[Match | ActivitySpan]:
-        waiting = self._waiting.pop(source_id)
-        for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight, self._quarantine)).read(waiting.chunks):
+        pending = self._pending.pop(source_id)
+        for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight, self._quarantine)).read(pending.chunks):
             if isinstance(item, ActivitySpan):
-                self._heard.joined(item)
+                self._activity.joined(item)
             elif isinstance(item, Record):
                 yield from self._blocks(attempt(self._quarantine, "assemble", item, self._assembler.push, item) or ())
             else:
                 yield from self._blocks(self._assembler.close(item.source_id))
                 if item.left_out is not None:
-                    self._heard.joined(item.left_out)
+                    self._activity.joined(item.left_out)
                 self._moved_on.add(item.source_id)
-                yield from self._heard.event(item)
+                yield from self._activity.event(item)
                 yield from item.matches
 
     def _blocks(self, blocks: Iterable[Block]) -> Iterator[Match | ActivitySpan]:
         for block in blocks:
             self._moved_on.add(source_of(block))
-            if block.unsettled or self._lacks_labels(block):
+            if block.unsettled or self._may_lack_labels(block):
                 self._heads.append(block)
             else:
-                yield from matched(block, self._stages, self._heard, self._quarantine)
+                yield from matched(block, self._stages, self._activity, self._quarantine)
 
-    def _lacks_labels(self, block: Block) -> bool:
-        """Tell whether a line before this slice may have carried labels for `block`."""
+    def _may_lack_labels(self, block: Block) -> bool:
+        """Return whether a line before this slice may have carried labels for `block`."""
         source_id = source_of(block)
         if not self._mid_stream or not block.headed or source_id in self._labelled:
             return False
-        found = header_book(self._stages.formats).find(block.records[0].text)
-        if found is not None and found.carries:
+        layout = header_book(self._stages.formats).find(block.records[0].text)
+        if layout is not None and layout.carries:
             self._labelled.add(source_id)
-        return found is not None and found.name in self._stages.takers
+        return layout is not None and layout.name in self._stages.takers
 
-    def _edges(self) -> SliceFragments:
+    def _fragments(self) -> SliceFragments:
         snapshot = loads(self._assembler.snapshot(), Snapshot)
-        needy = [block for block in snapshot.open if block.unsettled or self._lacks_labels(block)]
-        tail = tuple(block for block in snapshot.open if block not in needy)
-        moved_on = {*self._moved_on, *map(source_of, tail)} - set(map(source_of, needy))
-        clean = {source_of(block): self._redacted(block) for block in tail}
+        dependent = [block for block in snapshot.open if block.unsettled or self._may_lack_labels(block)]
+        tail = tuple(block for block in snapshot.open if block not in dependent)
+        moved_on = {*self._moved_on, *map(source_of, tail)} - set(map(source_of, dependent))
+        redacted_by_source = {source_of(block): self._redacted(block) for block in tail}
         return SliceFragments(
             self._parent_id,
             self._start,
             self._end,
-            tuple(filter(None, map(self._redacted, (*self._heads, *needy)))),
+            tuple(filter(None, map(self._redacted, (*self._heads, *dependent)))),
             tuple(sorted(moved_on)),
-            Snapshot(tuple(filter(None, clean.values())), carried=snapshot.carried),
-            {source_of(block): self._said(block) for block in tail if clean[source_of(block)] not in (None, block)},
+            Snapshot(tuple(filter(None, redacted_by_source.values())), carried=snapshot.carried),
+            {
+                source_of(block): self._match_early(block)
+                for block in tail
+                if redacted_by_source[source_of(block)] not in (None, block)
+            },
         )
 
     def _redacted(self, block: Block) -> Block | None:
-        """Return an open block without secrets, None when it had to go into quarantine."""
-        return attempt(self._quarantine, "redact", block, redacted, block, self._stages.formats, self._stages.matcher.redact)
+        """Return an open block redacted; None when it went into quarantine."""
+        return attempt(
+            self._quarantine, "redact", block, redact_block, block, self._stages.formats, self._stages.matcher.redact
+        )
 
-    def _said(self, block: Block) -> EarlyMatches:
+    def _match_early(self, block: Block) -> EarlyMatches:
         items = matched(block, self._stages, ActivityTracker(), self._quarantine)
         return EarlyMatches(len(block.records), tuple(item for item in items if isinstance(item, Match)))
 
 
 def source_of(block: Block) -> str:
-    """Return the source whose records `block` holds."""
+    """Return the id of the source that the records of `block` are from."""
     return block.records[0].source_id
 
 
 def matched(
-    block: Block, stages: WorkerStages, heard: ActivityTracker, quarantine: Quarantine | None = None
+    block: Block, stages: WorkerStages, activity: ActivityTracker, quarantine: Quarantine | None = None
 ) -> Iterator[Match | ActivitySpan]:
-    """Yield what is to be said of a finished block: its matches, and the spans of its source that it ends. What raises goes
-    into `quarantine`; without one it is raised."""
+    """Yield the matches of a finished block, and the spans of its source that it ends.
+
+    A block or event that a stage fails on goes into `quarantine`; without one the error is raised.
+    """
     for event in attempt(quarantine, "decode", block, decode_block, block, stages.formats) or ():
-        yield from heard.event(event)
+        yield from activity.event(event)
         yield from matched_of(stages.matcher, event, quarantine)

@@ -1,4 +1,4 @@
-"""Naming a source so that it can be opened in any process."""
+"""Describe a source so that any process can open it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from engine.ports import Source
 
 
 class SourceSpec(Struct, frozen=True):
-    """A source for the job. `opener` (`module:function`) makes it of `settings` (JSON) in any process; see ports.Source.
+    """A source of the job that any process can open (see ports.Source).
 
-    `name` keeps its offset from run to run, so it must stay the same and differ from the others'. `scope` is what its lines are
-    correlated in.
+    Attributes:
+        name: the key of its offset in the checkpoint: unique among the sources and the same in every run.
+        opener: the function that opens it, as `module:function`.
+        settings: the argument of the opener, as JSON.
+        scope: the scope that its lines are correlated in.
     """
 
     name: str
@@ -24,7 +27,7 @@ class SourceSpec(Struct, frozen=True):
     scope: str
 
     def open(self) -> Source:
-        """Return the source."""
+        """Open the source."""
         module, _, function = self.opener.partition(":")
-        made: Source = getattr(import_module(module), function)(self.settings)
-        return made
+        source: Source = getattr(import_module(module), function)(self.settings)
+        return source

@@ -1,8 +1,8 @@
-"""Joining the edges of slices: what each stream still had open when it was last read. Pure.
+"""Join the fragments of slices with the blocks that each stream had open before. Pure.
 
-The slices of one batch come in order and contiguous for each stream; a gap between them (lost lines) ends whatever was open.
-An open event may be matched before its end is known (its source is quiet, or the input is bounded); should it go on after
-all, those matches are taken back first.
+The slices of one batch are contiguous for each stream; a gap between them (lost lines) ends the open blocks. An open block may
+be matched before its end is known, when its source is quiet or the input is bounded; if it goes on after all, a retraction
+takes those matches back first.
 """
 
 from __future__ import annotations
@@ -20,27 +20,32 @@ from engine.model.records import parent_id as named_parent
 from engine.parse import Assembler, decode_block
 from engine.parse.assembling import Snapshot
 from engine.quarantine import Quarantine, attempt
-from engine.spark.redacting import redacted
+from engine.spark.redacting import redact_block
 from engine.spark.slices import EarlyMatches, SliceFragments, WorkerStages, matched, source_of
 
 
 class Retraction(Struct, frozen=True):
-    """These matches were said too early: forget them; what is right follows."""
+    """Takes back matches of an open block that has gone on; the matches of the whole block follow."""
 
     matches: tuple[Match, ...]
 
 
 class StreamState(Struct, frozen=True):
-    """Where a stream stands: read up to `end`, with `open` blocks, from which secrets are taken out.
+    """The state of a stream. Its encoding in the checkpoint has the key `said` for `matched`.
 
-    `said` are the blocks matched already, by source. `waiting` are the sources whose open block was there at the last tick.
-    `carries` are the sources read out of it whose names do not tell so, sorted. `early` is what open blocks that held a secret
-    said with it: it holds as long as nothing is added to them.
+    Attributes:
+        end: the position that the stream was read up to.
+        open: the open blocks, redacted.
+        matched: the open blocks that were matched already, by source.
+        waiting: the sources whose open block was there at the last tick.
+        carries: the sources that are read out of the stream and are not named after it, sorted.
+        early: the matches of open blocks that held a secret, made before it was redacted, by source; they hold until the block
+            grows.
     """
 
     end: int
     open: Snapshot
-    said: Mapping[str, EarlyMatches] = field(default_factory=dict)
+    matched: Mapping[str, EarlyMatches] = field(name="said", default_factory=dict)
     waiting: tuple[str, ...] = ()
     carries: tuple[str, ...] = ()
     early: Mapping[str, EarlyMatches] = field(default_factory=dict)
@@ -50,112 +55,127 @@ Emission = Match | ActivitySpan | Retraction
 
 
 class Streams:
-    """The streams of one scope. Every method yields what there is to say and updates `states`; `changed` names them.
-    What raises goes into `quarantine`; without one it is raised."""
+    """The streams of one scope. Every method that yields emissions updates `states` and adds the names of the streams to
+    `changed`.
+
+    Records and blocks that a stage fails on go into `quarantine`; without one the error is raised.
+    """
 
     def __init__(self, stages: WorkerStages, states: Mapping[str, StreamState], quarantine: Quarantine | None = None) -> None:
         self._stages, self._quarantine = stages, quarantine
         self.states = dict(states)
         self.changed: set[str] = set()
 
-    def join(self, edges: Iterable[SliceFragments]) -> Iterator[Emission]:
-        """Take in the edges of slices, in any order."""
-        for edge in sorted(edges, key=lambda edge: (edge.parent_id, edge.start)):
-            state = self.states.get(edge.parent_id)
-            if state is not None and state.end != edge.start:
-                yield from self.close(edge.parent_id)
-                state = StreamState(edge.start, Snapshot(), carries=state.carries)
-            yield from self._joined(edge, state or StreamState(edge.start, Snapshot()))
+    def join(self, fragments: Iterable[SliceFragments]) -> Iterator[Emission]:
+        """Join the fragments of slices, given in any order, with the streams."""
+        for slice_fragments in sorted(
+            fragments, key=lambda slice_fragments: (slice_fragments.parent_id, slice_fragments.start)
+        ):
+            state = self.states.get(slice_fragments.parent_id)
+            if state is not None and state.end != slice_fragments.start:
+                yield from self.close(slice_fragments.parent_id)
+                state = StreamState(slice_fragments.start, Snapshot(), carries=state.carries)
+            yield from self._join_fragments(slice_fragments, state or StreamState(slice_fragments.start, Snapshot()))
 
     def settle(self, parent_id: str, due: frozenset[str] | None = None) -> Iterator[Emission]:
-        """Match what is open (of the sources `due`, or of all) as if nothing more came; it stays, and is taken back should it
-        go on."""
+        """Match the open blocks (of the sources `due`, or of all) as if they were complete. They stay open: if one goes on, its
+        matches are retracted."""
         state = self.states.get(parent_id)
         if state is None:
             return
-        said = dict(state.said)
+        matched = dict(state.matched)
         for block in state.open.open:
-            if source_of(block) not in said and (due is None or source_of(block) in due):
-                said[source_of(block)] = yield from self._said(block, parent_id, state)
-        waiting = tuple(source for source in state.waiting if source not in said)
-        self._put(parent_id, replace(state, said=said, waiting=waiting))
+            if source_of(block) not in matched and (due is None or source_of(block) in due):
+                matched[source_of(block)] = yield from self._match_early(block, parent_id, state)
+        waiting = tuple(source for source in state.waiting if source not in matched)
+        self._put(parent_id, replace(state, matched=matched, waiting=waiting))
 
     def close(self, parent_id: str) -> Iterator[Emission]:
-        """Match what is open and forget the stream: nothing more comes, or what comes does not follow it."""
+        """Match the open blocks and forget the stream: it has ended, or its next slice does not follow."""
         yield from self.settle(parent_id)
         if self.states.pop(parent_id, None) is not None:
             self.changed.add(parent_id)
 
     def tick(self) -> Iterator[Emission]:
-        """Match what was open at the last tick already and has not changed since."""
+        """Match the blocks that were open at the last tick and have not changed since."""
         for parent_id, state in list(self.states.items()):
-            unsaid = tuple(source for block in state.open.open if (source := source_of(block)) not in state.said)
-            if due := frozenset(unsaid) & frozenset(state.waiting):
+            unmatched = tuple(source for block in state.open.open if (source := source_of(block)) not in state.matched)
+            if due := frozenset(unmatched) & frozenset(state.waiting):
                 yield from self.settle(parent_id, due)
-            if (waiting := tuple(source for source in unsaid if source not in due)) != state.waiting:
+            if (waiting := tuple(source for source in unmatched if source not in due)) != state.waiting:
                 self._put(parent_id, replace(self.states[parent_id], waiting=waiting))
 
     def carriers(self) -> Mapping[str, frozenset[str]]:
-        """Return, for every source whose name does not tell what it is read out of, the streams that it was found in."""
-        found: dict[str, set[str]] = {}
+        """Return the streams that each source was read out of, for the sources that are not named after their stream."""
+        parents_by_source: dict[str, set[str]] = {}
         for parent_id, state in self.states.items():
             for source in state.carries:
-                found.setdefault(source, set()).add(parent_id)
-        return {source: frozenset(parents) for source, parents in found.items()}
+                parents_by_source.setdefault(source, set()).add(parent_id)
+        return {source: frozenset(parents) for source, parents in parents_by_source.items()}
 
-    def _joined(self, edge: SliceFragments, state: StreamState) -> Iterator[Emission]:
+    def _join_fragments(self, fragments: SliceFragments, state: StreamState) -> Iterator[Emission]:
         assembler = Assembler(self._stages.formats)
         assembler.restore(dumps(state.open))
-        records = (record for head in edge.heads for record in head.records)
+        records = (record for head in fragments.heads for record in head.records)
         pushed = (attempt(self._quarantine, "assemble", record, assembler.push, record) for record in records)
-        done = [block for blocks in pushed for block in blocks or ()]
-        opened = assembler.open_blocks()
-        done += [block for source, block in opened.items() if source in edge.moved_on]
-        going_on = (block for source, block in opened.items() if source not in edge.moved_on)
-        kept = [clean for block in going_on if (clean := self._redacted(block)) is not None]
-        news = [block for block in done if not _is_said(block, state)]
-        moved = {source_of(block) for block in done} | {source_of(block) for block in kept if block not in state.open.open}
-        grown = {source: said for source, said in state.said.items() if _has_grown(said, source, (*done, *kept))}
-        said = {source: each for source, each in state.said.items() if source not in moved}
-        yield from (Retraction(each.matches) for each in grown.values())
-        yield from self._matched(news, edge.parent_id, state)
-        for block in kept:
-            if source_of(block) in grown:  # said at once again, or what is true would be denied until it is settled
-                said[source_of(block)] = yield from self._said(block, edge.parent_id, state)
+        finished = [block for blocks in pushed for block in blocks or ()]
+        open_blocks = assembler.open_blocks()
+        finished += [block for source, block in open_blocks.items() if source in fragments.moved_on]
+        continuing = (block for source, block in open_blocks.items() if source not in fragments.moved_on)
+        still_open = [clean for block in continuing if (clean := self._redacted(block)) is not None]
+        unmatched = [block for block in finished if not _is_matched_already(block, state)]
+        changed = {source_of(block) for block in finished} | {
+            source_of(block) for block in still_open if block not in state.open.open
+        }
+        outgrown = {
+            source: early for source, early in state.matched.items() if _has_grown(early, source, (*finished, *still_open))
+        }
+        matched_by_source = {source: early for source, early in state.matched.items() if source not in changed}
+        yield from (Retraction(early.matches) for early in outgrown.values())
+        yield from self._matched(unmatched, fragments.parent_id, state)
+        for block in still_open:
+            if source_of(block) in outgrown:  # matched again at once, or true matches would be missing until it is settled
+                matched_by_source[source_of(block)] = yield from self._match_early(block, fragments.parent_id, state)
         self._put(
-            edge.parent_id,
+            fragments.parent_id,
             StreamState(
-                edge.end,
-                Snapshot((*kept, *edge.tail.open), carried={**state.open.carried, **edge.tail.carried}),
-                said,
-                tuple(source for source in state.waiting if source not in moved),
-                _carries(edge, state),
-                {**{source: each for source, each in state.early.items() if source not in moved}, **edge.early},
+                fragments.end,
+                Snapshot((*still_open, *fragments.tail.open), carried={**state.open.carried, **fragments.tail.carried}),
+                matched_by_source,
+                tuple(source for source in state.waiting if source not in changed),
+                _carries(fragments, state),
+                {**{source: early for source, early in state.early.items() if source not in changed}, **fragments.early},
             ),
         )
 
     def _redacted(self, block: Block) -> Block | None:
-        """Return a block without secrets, which its parts alone may not have shown; None when it had to go into quarantine."""
-        return attempt(self._quarantine, "redact", block, redacted, block, self._stages.formats, self._stages.matcher.redact)
+        """Return a block redacted as a whole, since its parts may not have shown a secret; None when it went into
+        quarantine."""
+        return attempt(
+            self._quarantine, "redact", block, redact_block, block, self._stages.formats, self._stages.matcher.redact
+        )
 
-    def _said(self, block: Block, parent_id: str, state: StreamState) -> Generator[Match | ActivitySpan, None, EarlyMatches]:
-        """Yield what an open block says so far, and return that."""
-        found = list(self._matched([block], parent_id, state))
-        yield from found
-        return EarlyMatches(len(block.records), tuple(item for item in found if isinstance(item, Match)))
+    def _match_early(
+        self, block: Block, parent_id: str, state: StreamState
+    ) -> Generator[Match | ActivitySpan, None, EarlyMatches]:
+        """Yield the matches and spans of an open block as it is now; return its matches."""
+        items = list(self._matched([block], parent_id, state))
+        yield from items
+        return EarlyMatches(len(block.records), tuple(item for item in items if isinstance(item, Match)))
 
     def _matched(self, blocks: Iterable[Block], parent_id: str, state: StreamState) -> Iterator[Match | ActivitySpan]:
-        """Yield what blocks say; of one that held a secret in `state` and has not grown, what it said with it."""
-        heard = ActivityTracker(parent_id)
+        """Yield the matches and spans of blocks. A block of `state` that held a secret and has not grown has the matches that
+        were made before it was redacted."""
+        activity = ActivityTracker(parent_id)
         for block in blocks:
             early = state.early.get(source_of(block))
             if early is None or len(block.records) != early.records or block not in state.open.open:
-                yield from matched(block, self._stages, heard, self._quarantine)
+                yield from matched(block, self._stages, activity, self._quarantine)
                 continue
             for event in decode_block(block, self._stages.formats):
-                yield from heard.event(event)
+                yield from activity.event(event)
             yield from early.matches
-        yield from heard.close()
+        yield from activity.close()
 
     def _put(self, parent_id: str, state: StreamState) -> None:
         if self.states.get(parent_id) != state:
@@ -163,19 +183,19 @@ class Streams:
             self.changed.add(parent_id)
 
 
-def _is_said(block: Block, state: StreamState) -> bool:
-    """Tell whether exactly this block was matched already: it starts its source's part of the state and has not grown."""
-    said = state.said.get(source_of(block))
-    return said is not None and block in state.open.open and len(block.records) == said.records
+def _is_matched_already(block: Block, state: StreamState) -> bool:
+    """Return whether exactly this block was matched already: it is open in `state` and has not grown since."""
+    early = state.matched.get(source_of(block))
+    return early is not None and block in state.open.open and len(block.records) == early.records
 
 
-def _has_grown(said: EarlyMatches, source: str, blocks: Iterable[Block]) -> bool:
-    """Tell whether the block of `source` that was matched too early has gone on."""
-    now = next((block for block in blocks if source_of(block) == source), None)
-    return now is not None and len(now.records) != said.records and bool(said.matches)
+def _has_grown(early: EarlyMatches, source: str, blocks: Iterable[Block]) -> bool:
+    """Return whether the block of `source`, matched early, has grown since and had matches to retract."""
+    current = next((block for block in blocks if source_of(block) == source), None)
+    return current is not None and len(current.records) != early.records and bool(early.matches)
 
 
-def _carries(edge: SliceFragments, state: StreamState) -> tuple[str, ...]:
-    found = {*edge.moved_on, *map(source_of, edge.heads), *map(source_of, edge.tail.open)}
-    fresh = {source for source in found - set(state.carries) if named_parent(source) != edge.parent_id}
-    return tuple(sorted({*state.carries, *fresh})) if fresh else state.carries
+def _carries(fragments: SliceFragments, state: StreamState) -> tuple[str, ...]:
+    sources = {*fragments.moved_on, *map(source_of, fragments.heads), *map(source_of, fragments.tail.open)}
+    added = {source for source in sources - set(state.carries) if named_parent(source) != fragments.parent_id}
+    return tuple(sorted({*state.carries, *added})) if added else state.carries

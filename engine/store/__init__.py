@@ -1,4 +1,4 @@
-"""The incident store: what the job decided, kept in SQL; the only owner of incident state."""
+"""The incident store: alerts, incidents and deliveries in SQL. The only owner of incident state."""
 
 from engine.store.outbox import Outbox
 from engine.store.search import STATES, Search

@@ -1,7 +1,7 @@
-"""The file that a store is kept in: whether it is still the one that was opened, and saving what it held when it is not.
+"""Watch the file of a store for removal and replacement, and save its content when that happens.
 
-A process that has a file open can read it after somebody has removed it, which nothing else can; so a store that is removed
-under a running job is written back from there.
+A process that has a file open can still read it after the file was removed; no other process can. So a store that is removed
+under a running job is written back from the open connection.
 """
 
 from __future__ import annotations
@@ -15,73 +15,77 @@ from urllib.parse import quote
 
 from engine.rights import make_file, make_folder
 
-BESIDE = ("-wal", "-shm")  # what SQLite keeps beside the file, by the end of its name
+SIDE_FILE_SUFFIXES = ("-wal", "-shm")  # of the files that SQLite keeps beside the database
 
 
 class StoreFile:
-    """The file at `path`, which is there. Holds it open; every method that fails raises OSError or sqlite3.Error."""
+    """The existing database file at `path`, held open. Methods that fail raise OSError or sqlite3.Error."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._identity = _identity(path)
-        self._held = connected(path, check_same_thread=False)
-        self._held.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the files of the WAL too
-        self._spent = False
+        self._connection = open_connection(path, check_same_thread=False)
+        self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the files of the WAL too
+        self._closed = False
 
     def lost(self) -> str | None:
-        """Return what became of the file, `removed` or `replaced`; None while it is the one that was opened. One `stat`."""
-        if self._spent:
+        """Return `removed` or `replaced` when that happened to the file, None while it is in place. Costs one `stat`."""
+        if self._closed:
             return "removed"
-        now = _identity(self.path)
-        if now is None:
+        identity = _identity(self.path)
+        if identity is None:
             return "removed"
-        return None if now == self._identity else "replaced"
+        return None if identity == self._identity else "replaced"
 
     def save(self) -> Path:
-        """Write what the lost file held, to its place if that is free, else beside it; return where. Nobody may write any more,
-        and nothing of this process may have it open but this object, whose last act it is."""
-        free = self.lost() == "removed"
+        """Write the content of the lost file to its path if that is free, else to a file beside it; return where.
+
+        No process may write to the lost file any more, and no other object of this process may have it open. The object cannot
+        be used afterwards.
+        """
+        is_free = self.lost() == "removed"
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         copy = self.path.with_name(f"{self.path.name}.saved-{stamp}")
         make_folder(copy.parent)
         make_file(copy)
-        with closing(connected(copy)) as target:
-            self._held.backup(target)
-            target.execute("PRAGMA journal_mode=DELETE")  # all of it in one file
-        if not free:
-            return copy  # the connection stays open: closing it would take the new file's WAL away
+        with closing(open_connection(copy)) as target:
+            self._connection.backup(target)
+            target.execute("PRAGMA journal_mode=DELETE")  # no side files
+        if not is_free:
+            return copy  # the connection stays open: closing it would delete the WAL of the new file
         self.close()
-        for beside in files_of(self.path)[1:]:
-            beside.unlink(missing_ok=True)  # of the lost file: they do not fit the copy
+        for side_file in files_of(self.path)[1:]:
+            side_file.unlink(missing_ok=True)  # belongs to the lost file, not to the copy
         return copy.rename(self.path)
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._spent = True
+        """Close the file."""
+        self._closed = True
         with suppress(sqlite3.Error):
-            self._held.close()
+            self._connection.close()
 
 
 def files_of(path: Path) -> Sequence[Path]:
-    """Return the file of a store and those that SQLite keeps beside it, whether they exist or not."""
-    return [path, *(path.with_name(path.name + end) for end in BESIDE)]
+    """Return the file of a store and its side files, whether they exist or not."""
+    return [path, *(path.with_name(path.name + suffix) for suffix in SIDE_FILE_SUFFIXES)]
 
 
 def create(path: Path) -> None:
-    """Make an empty file where there is none, and the folders that it is in."""
+    """Create an empty file, and its folders, where they are missing."""
     make_folder(path.parent)
     make_file(path)
 
 
-def connected(path: Path, *, timeout: float = 5.0, check_same_thread: bool = True) -> sqlite3.Connection:
-    """Connect to the file at `path`; unlike SQLite by itself never makes one, which would look like an empty store."""
+def open_connection(path: Path, *, timeout: float = 5.0, check_same_thread: bool = True) -> sqlite3.Connection:
+    """Connect to the file at `path`. Unlike SQLite's default this never creates the file, which would look like an empty
+    store."""
     address = f"file:{quote(str(path.absolute()))}?mode=rw"
     return sqlite3.connect(address, uri=True, timeout=timeout, check_same_thread=check_same_thread)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        about = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return about.st_dev, about.st_ino
+    return status.st_dev, status.st_ino

@@ -1,4 +1,4 @@
-"""The store as the Ledger that `group()` decides over: one connection, inside one transaction of its owner."""
+"""The store as the Ledger that `group()` reads and writes: one connection, in a transaction of the caller."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from engine.model.incidents import (
 from engine.model.quarantine import DeadLetter
 from engine.store import schema
 
-KEPT_LETTERS = 1000
+MAX_LETTERS = 1000
 REMOVED = ""  # the body of an alert that was removed for its age
 _AT_ONCE = 500  # bound parameters of one statement
 
-# statements are made once: that takes longer than SQLite takes to do what they say
+# statements are built once: building one takes longer than SQLite takes to execute it
 _LAST_NUMBER = select(func.max(schema.incidents.c.number))
 _OF_ENTITY = [schema.alerts.c[name] == bindparam(name) for name in ("scope", "rule", "entity")]
 _ALERTS_SINCE = select(schema.alerts.c.starts_at, schema.alerts.c.until, schema.alerts.c.body).where(
@@ -44,7 +44,7 @@ _ALERT_GONE = delete(schema.alerts).where(*_OF_ENTITY, schema.alerts.c.starts_at
 
 
 class StoreLedger:
-    """Findings and incidents in SQL; the same answers as the ledger in memory (tests/contracts/test_ledgers.py)."""
+    """Findings and incidents in SQL, with the same results as the ledger in memory (tests/contracts/test_ledgers.py)."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -56,144 +56,166 @@ class StoreLedger:
         rosters: Iterable[Roster],
         blinds: Iterable[NotEvaluated],
     ) -> Sequence[AlertInterval]:
-        """Store what correlation said, and return what changed by it (see ports.Ledger)."""
+        """Store the findings of correlation; return the intervals of the alerts that changed (see ports.Ledger)."""
         with self._connection.begin_nested():
-            changed = [each for verdict in verdicts for each in self._put_verdict(verdict)]
+            changed = [interval for verdict in verdicts for interval in self._put_verdict(verdict)]
             self._put(schema.evidence, [{"event_id": item.event_id, "body": dumps(item)} for item in evidence])
             self._put(schema.rosters, [{"scope": roster.scope, "body": dumps(roster)} for roster in rosters])
             self._put_blinds(blinds)
         return changed
 
     def scopes(self) -> Sequence[str]:
-        """Return every scope that something is known of, sorted."""
-        every = union(select(schema.alerts.c.scope), select(schema.incidents.c.scope))
-        return sorted(self._connection.scalars(every))
+        """Return every scope with alerts or incidents, sorted."""
+        scopes = union(select(schema.alerts.c.scope), select(schema.incidents.c.scope))
+        return sorted(self._connection.scalars(scopes))
 
     def alerts(self, scope: str, seen: Collection[AlertInterval] | None = None) -> Mapping[AlertKey, tuple[Alert, ...]]:
-        """Return the alerts of `scope` by key, or those `seen` of them, each ordered by time."""
+        """Return the alerts of `scope`, or those of the intervals `seen`, by key; for each key ordered by time."""
         table = schema.alerts
         columns = (table.c.rule, table.c.entity, table.c.starts_at, table.c.body)
-        chosen = select(*columns).where(table.c.scope == scope, table.c.body != REMOVED)
-        wanted = (
-            None if seen is None else {(each.key[1], entity_text(each.key[2]), schema.text(each.starts_at)) for each in seen}
+        query = select(*columns).where(table.c.scope == scope, table.c.body != REMOVED)
+        row_keys = (
+            None
+            if seen is None
+            else {(interval.key[1], entity_text(interval.key[2]), schema.text(interval.starts_at)) for interval in seen}
         )
-        if wanted is not None:
-            earliest = min((starts_at for *_, starts_at in wanted), default="")
-            chosen = chosen.where(table.c.rule.in_({rule for rule, *_ in wanted}), table.c.starts_at >= earliest)
-        found: dict[AlertKey, list[Alert]] = {}
-        for rule, entity, starts_at, body in self._connection.execute(chosen.order_by(*table.primary_key)).all():
-            if wanted is None or (rule, entity, starts_at) in wanted:
-                found.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
-        return {key: tuple(alerts) for key, alerts in sorted(found.items())}
+        if row_keys is not None:
+            earliest = min((starts_at for *_, starts_at in row_keys), default="")
+            query = query.where(table.c.rule.in_({rule for rule, *_ in row_keys}), table.c.starts_at >= earliest)
+        alerts_by_key: dict[AlertKey, list[Alert]] = {}
+        for rule, entity, starts_at, body in self._connection.execute(query.order_by(*table.primary_key)).all():
+            if row_keys is None or (rule, entity, starts_at) in row_keys:
+                alerts_by_key.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
+        return {key: tuple(alerts) for key, alerts in sorted(alerts_by_key.items())}
 
     def sights(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
-        """Return when the alerts of `scope` were that were not over before `since`."""
+        """Return the intervals of the alerts of `scope` that ended at `since` or later, or have not ended; in no order."""
         table = schema.alerts
-        chosen = select(table.c.rule, table.c.entity, table.c.starts_at, table.c.until).where(
+        query = select(table.c.rule, table.c.entity, table.c.starts_at, table.c.until).where(
             table.c.scope == scope,
             table.c.body != REMOVED,
             or_(table.c.until.is_(None), table.c.until >= schema.text(since)),
         )
-        rows = self._connection.execute(chosen).all()
-        return [_sight(_key(scope, rule, entity), start, until) for rule, entity, start, until in rows]
+        rows = self._connection.execute(query).all()
+        return [_interval(_key(scope, rule, entity), start, until) for rule, entity, start, until in rows]
 
     def incidents(self, scope: str, told_of: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
-        """Return the last revision of every incident of `scope`, or of those ever told of one of these keys, oldest first."""
+        """Return the last revision of the incidents of `scope`, in order of opening.
+
+        Args:
+            told_of: only incidents that had an alert of one of these keys at any revision.
+            since: with `told_of`, only incidents that went on until then or later.
+        """
         table = schema.incidents
-        chosen = select(table.c.number, table.c.body).where(table.c.scope == scope)
+        query = select(table.c.number, table.c.body).where(table.c.scope == scope)
         if told_of is None:
-            return [loads(body, Incident) for _, body in self._connection.execute(chosen.order_by(table.c.number))]
-        chosen = chosen.where(or_(table.c.until.is_(None), table.c.until >= schema.text(since)))
-        told, found = schema.told, dict[int, str]()
+            return [loads(body, Incident) for _, body in self._connection.execute(query.order_by(table.c.number))]
+        query = query.where(or_(table.c.until.is_(None), table.c.until >= schema.text(since)))
+        incident_keys, body_by_number = schema.incident_keys, dict[int, str]()
         keys = [key_text(key) for key in told_of]
-        for at in range(0, len(keys), _AT_ONCE):
-            ids = select(told.c.incident).where(told.c.scope == scope, told.c.key.in_(keys[at : at + _AT_ONCE]))
-            found.update((number, body) for number, body in self._connection.execute(chosen.where(table.c.id.in_(ids))))
-        return [loads(body, Incident) for _, body in sorted(found.items())]
+        for first in range(0, len(keys), _AT_ONCE):
+            ids = select(incident_keys.c.incident).where(
+                incident_keys.c.scope == scope, incident_keys.c.key.in_(keys[first : first + _AT_ONCE])
+            )
+            body_by_number.update((number, body) for number, body in self._connection.execute(query.where(table.c.id.in_(ids))))
+        return [loads(body, Incident) for _, body in sorted(body_by_number.items())]
 
     def judged_by(self, scope: str) -> str | None:
-        """Return the hash of the rules that all of `scope` was last decided by."""
+        """Return the hash of the plan that all of `scope` was last decided by; None for never."""
         return self._connection.scalar(select(schema.meta.c.value).filter_by(name=f"judged:{scope}"))
 
     def put_judged(self, scope: str, plan: str) -> None:
-        """Remember that all of `scope` was decided by the rules of this hash."""
+        """Record that all of `scope` was decided by the plan with this hash."""
         self._put(schema.meta, [{"name": f"judged:{scope}", "value": plan}])
 
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
-        """Return the evidence known under these ids."""
-        table, found = schema.evidence, {}
-        for at in range(0, len(event_ids), _AT_ONCE):
-            some = event_ids[at : at + _AT_ONCE]
-            rows = self._connection.execute(select(table.c.event_id, table.c.body).where(table.c.event_id.in_(some)))
-            found.update({event_id: loads(body, Evidence) for event_id, body in rows})
-        return found
+        """Return the stored evidence by event id; unknown ids are left out."""
+        table, evidence = schema.evidence, {}
+        for first in range(0, len(event_ids), _AT_ONCE):
+            ids = event_ids[first : first + _AT_ONCE]
+            rows = self._connection.execute(select(table.c.event_id, table.c.body).where(table.c.event_id.in_(ids)))
+            evidence.update({event_id: loads(body, Evidence) for event_id, body in rows})
+        return evidence
 
     def roster(self, scope: str) -> Roster:
-        """Return the members known in `scope` (empty when none are)."""
+        """Return the roster of `scope`; empty when none is stored."""
         body = self._connection.scalar(select(schema.rosters.c.body).where(schema.rosters.c.scope == scope))
         return Roster(scope, {}) if body is None else loads(body, Roster)
 
     def blinds(self, scope: str) -> Sequence[NotEvaluated]:
-        """Return what cannot be judged in `scope`."""
+        """Return what is not evaluated in `scope`, ordered by what and why."""
         table = schema.blinds
         rows = self._connection.execute(select(table.c.what, table.c.why).where(table.c.scope == scope))
         return sorted((NotEvaluated(scope, what, why) for what, why in rows), key=lambda blind: (blind.what, blind.why))
 
     def put_incidents(self, incidents: Iterable[Incident]) -> None:
-        """Store new revisions; the first one of an id gives it its place in the order of opening."""
-        every = [(incident, _incident_row(incident)) for incident in incidents]
-        if not every:
+        """Store new revisions. The first revision of an id determines its position in the order of opening."""
+        revisions = [(incident, _incident_row(incident)) for incident in incidents]
+        if not revisions:
             return
-        self._put(schema.revisions, [{"id": each.id, "revision": each.revision, "body": row["body"]} for each, row in every])
-        places = enumerate(every, self._next_number())
-        self._put(schema.incidents, [{"id": each.id, "number": number, **row} for number, (each, row) in places])
-        told = [{"scope": key[0], "key": key_text(key), "incident": each.id} for each, _ in every for key in each.alerts]
-        self._put(schema.told, told)
+        self._put(
+            schema.revisions,
+            [{"id": incident.id, "revision": incident.revision, "body": row["body"]} for incident, row in revisions],
+        )
+        places = enumerate(revisions, self._next_number())
+        self._put(schema.incidents, [{"id": incident.id, "number": number, **row} for number, (incident, row) in places])
+        key_rows = [
+            {"scope": key[0], "key": key_text(key), "incident": incident.id}
+            for incident, _ in revisions
+            for key in incident.alerts
+        ]
+        self._put(schema.incident_keys, key_rows)
 
     def put_losses(self, losses: Iterable[DataLoss]) -> None:
-        """Remember lines that were gone before they were read; a loss told again is the same loss."""
+        """Store losses of input; a loss that is reported again is the same loss."""
         names = {"source": "source_id", "lost_from": "lost_from", "lost_to": "lost_to", "why": "why"}
         self._put(schema.losses, [{column: getattr(loss, name) for column, name in names.items()} for loss in losses])
 
     def put_quarantined(self, letters: Iterable[DeadLetter], now: datetime) -> None:
-        """Keep dead letters, the newest KEPT_LETTERS of all; one that comes again from the same place is the same letter."""
-        rows = [{"id": _letter_id(each), "at": schema.text(each.at or now), "body": dumps(each)} for each in letters]
+        """Store dead letters and keep the newest MAX_LETTERS of all. A letter from the same place is the same letter.
+
+        Args:
+            now: the time of letters that have none.
+        """
+        rows = [{"id": _letter_id(letter), "at": schema.text(letter.at or now), "body": dumps(letter)} for letter in letters]
         if not rows:
             return
         self._put(schema.quarantine, rows)
         table = schema.quarantine
-        kept = select(table.c.id).order_by(table.c.at.desc(), table.c.id).limit(KEPT_LETTERS)
-        self._connection.execute(delete(table).where(table.c.id.not_in(kept)))
+        newest = select(table.c.id).order_by(table.c.at.desc(), table.c.id).limit(MAX_LETTERS)
+        self._connection.execute(delete(table).where(table.c.id.not_in(newest)))
 
     def _next_number(self) -> int:
         return 1 + (self._connection.scalar(_LAST_NUMBER) or 0)
 
     def _put_verdict(self, verdict: Verdict) -> Iterator[AlertInterval]:
-        """Replace what a rule said of an entity (see Verdict.over), and yield when the alerts were and are that differ; what
-        was removed for its age stays so."""
+        """Replace the alerts of a rule for an entity (see Verdict.over); yield the old and new intervals of those that differ.
+
+        Alerts that were removed for their age stay removed.
+        """
         scope, rule, entity = verdict.key
-        place = {"scope": scope, "rule": rule, "entity": entity_text(entity)}
+        entity_columns = {"scope": scope, "rule": rule, "entity": entity_text(entity)}
         final = schema.text(verdict.final_before or DAWN)
-        now = {schema.text(alert.starts_at): (sight(alert), dumps(alert)) for alert in verdict.alerts}
-        earlier = self._connection.execute(_ALERTS_SINCE, {**place, "start": min((final, *now))})
-        before = {row.starts_at: row for row in earlier}
-        gone = [start for start, row in before.items() if start >= final and start not in now and row.body != REMOVED]
-        told = [start for start, (_, body) in now.items() if start not in before or before[start].body not in (body, REMOVED)]
-        if gone:
-            self._connection.execute(_ALERT_GONE, [{**place, "start": start} for start in gone])
-        self._put(schema.alerts, [{**place, **_alert_row(*now[start])} for start in told])
-        yield from (_sight(verdict.key, start, before[start].until) for start in (*gone, *told) if start in before)
-        yield from (now[start][0] for start in told)
+        new = {schema.text(alert.starts_at): (sight(alert), dumps(alert)) for alert in verdict.alerts}
+        earlier = self._connection.execute(_ALERTS_SINCE, {**entity_columns, "start": min((final, *new))})
+        old = {row.starts_at: row for row in earlier}
+        removed = [start for start, row in old.items() if start >= final and start not in new and row.body != REMOVED]
+        changed = [start for start, (_, body) in new.items() if start not in old or old[start].body not in (body, REMOVED)]
+        if removed:
+            self._connection.execute(_ALERT_GONE, [{**entity_columns, "start": start} for start in removed])
+        self._put(schema.alerts, [{**entity_columns, **_alert_row(*new[start])} for start in changed])
+        yield from (_interval(verdict.key, start, old[start].until) for start in (*removed, *changed) if start in old)
+        yield from (new[start][0] for start in changed)
 
     def _put_blinds(self, blinds: Iterable[NotEvaluated]) -> None:
-        said: dict[NotEvaluated, None] = {}
+        new: dict[NotEvaluated, None] = {}
         for blind in blinds:
             if blind.what:
-                said[blind] = None
+                new[blind] = None
                 continue
             self._connection.execute(delete(schema.blinds).where(schema.blinds.c.scope == blind.scope))
-            said = {other: None for other in said if other.scope != blind.scope}
-        self._put(schema.blinds, [{"scope": b.scope, "what": b.what, "why": b.why} for b in said])
+            new = {other: None for other in new if other.scope != blind.scope}
+        self._put(schema.blinds, [{"scope": b.scope, "what": b.what, "why": b.why} for b in new])
 
     def _put(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         if rows:
@@ -202,7 +224,8 @@ class StoreLedger:
 
 @cache
 def _upsert(table: Table) -> Insert:
-    """Return the statement that puts rows into `table` or replaces those of the same key; a unique column stays as it was."""
+    """Return the statement that inserts rows into `table` or replaces those of the same key, except in unique columns, which
+    keep their values."""
     statement = insert(table)
     values = {c.name: statement.excluded[c.name] for c in table.columns if not (c.primary_key or c.unique)}
     keys = [c.name for c in table.primary_key]
@@ -224,29 +247,29 @@ def _incident_row(incident: Incident) -> dict[str, str | None]:
     }
 
 
-def _alert_row(when: AlertInterval, body: str) -> dict[str, str | None]:
-    until = schema.text(when.until) if when.until else None
-    return {"starts_at": schema.text(when.starts_at), "until": until, "body": body}
+def _alert_row(interval: AlertInterval, body: str) -> dict[str, str | None]:
+    until = schema.text(interval.until) if interval.until else None
+    return {"starts_at": schema.text(interval.starts_at), "until": until, "body": body}
 
 
 def _letter_id(letter: DeadLetter) -> str:
     place = letter.stage, letter.source_id, str(letter.offset), str(letter.number), letter.rule_id
-    what = () if letter.source_id else (letter.text,)
-    return hashlib.sha256("\0".join((*place, *what)).encode("utf-8", "replace")).hexdigest()[:16]
+    text = () if letter.source_id else (letter.text,)
+    return hashlib.sha256("\0".join((*place, *text)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _sight(key: AlertKey, starts_at: str, until: str | None) -> AlertInterval:
+def _interval(key: AlertKey, starts_at: str, until: str | None) -> AlertInterval:
     return AlertInterval(key, datetime.fromisoformat(starts_at), datetime.fromisoformat(until) if until else None)
 
 
 def key_text(key: AlertKey) -> str:
-    """Return a key as it is kept in the column `key`: the scope stands beside it."""
+    """Return a key as stored in the column `key`, without the scope, which has its own column."""
     return f"{key[1]} {entity_text(key[2])}"
 
 
 @lru_cache(maxsize=10_000)  # a batch writes of the same ones again and again
 def entity_text(entity: tuple[tuple[str, str], ...]) -> str:
-    """Return the entity of a key as it is kept in the column `entity`."""
+    """Return the entity of a key as stored in the column `entity`: JSON."""
     return json.dumps(entity, ensure_ascii=False, separators=(",", ":"))
 
 

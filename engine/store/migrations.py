@@ -1,7 +1,7 @@
 """The store's schema version, and the steps from each version to the next.
 
-A step is written in SQL of its own time: it must do the same when the tables of schema.py have moved on. All steps of an
-opening run in its transaction, so a store is at one version or at another, never in between.
+A step is plain SQL, so that it does the same after the tables of schema.py have changed. All steps of an opening run in one
+transaction, so a store has one version or another, never something in between.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sqlalchemy import Connection, insert, inspect, select, update
 from engine.errors import StoreError
 from engine.store import schema
 
-# version: what brings it to the next one
+# statements that bring a store from the version to the next one
 STEPS: Mapping[int, Sequence[str]] = {
     1: (
         "CREATE TABLE outbox (receiver TEXT NOT NULL, incident TEXT NOT NULL, state TEXT NOT NULL, due_at TEXT NOT NULL,"
@@ -71,19 +71,19 @@ STEPS: Mapping[int, Sequence[str]] = {
 
 
 def bring_up_to_date(connection: Connection) -> None:
-    """Create the tables of an empty store, or bring those of an older version to this one.
+    """Create the tables of an empty store, or bring those of an older version up to date.
 
-    Raises StoreError for a store that a newer version has written.
+    Raises StoreError for a store of a newer version, or of one that is too old for the steps.
     """
     if not inspect(connection).has_table(schema.meta.name):
         schema.metadata.create_all(connection)
         connection.execute(insert(schema.meta).values(name="schema", value=str(schema.SCHEMA_VERSION)))
         return
-    found = connection.scalar(select(schema.meta.c.value).filter_by(name="schema"))
-    version = int(found) if found and found.isdigit() else 0
+    stored = connection.scalar(select(schema.meta.c.value).filter_by(name="schema"))
+    version = int(stored) if stored and stored.isdigit() else 0
     if version not in (*STEPS, schema.SCHEMA_VERSION):
         raise StoreError(
-            f"{connection.engine.url}: written by another version of tocsin (schema {found}, this one is"
+            f"{connection.engine.url}: written by another version of tocsin (schema {stored}, this one is"
             f" {schema.SCHEMA_VERSION}); use that version, or another store"
         )
     _step_up(connection, version)

@@ -1,4 +1,4 @@
-"""What the notifier owns of the store: who was told what, what is still to be sent, how every attempt went, who is silenced."""
+"""The notifier's part of the store: notification logs, deliveries, attempts and silences."""
 
 from __future__ import annotations
 
@@ -16,80 +16,85 @@ from engine.model.notifications import Attempt, Delivery, DeliveryState, Notific
 from engine.model.routes import Silence
 from engine.store import schema
 
-Pair = tuple[str, str]  # receiver, incident id
+Pair = tuple[str, str]  # the receiver's name, the incident's id
 BeginTransaction = Callable[[], AbstractContextManager[Connection]]
 
 
 class Outbox:
     """Deliveries and silences. Every method is one transaction; one notifier at a time may write.
 
-    `reading` begins a transaction that only reads, `begin` one that writes.
+    Args:
+        reading: begins a transaction that only reads.
+        begin: begins a transaction that writes.
     """
 
     def __init__(self, reading: BeginTransaction, begin: BeginTransaction) -> None:
         self._reading = reading
         self._begin = begin
 
-    def told(self) -> Mapping[Pair, NotificationLog]:
-        """Return what each receiver knows of each incident."""
+    def notification_logs(self) -> Mapping[Pair, NotificationLog]:
+        """Return the notification log of every receiver and incident."""
         table = schema.deliveries
         with self._reading() as connection:
             rows = connection.execute(select(table.c.receiver, table.c.incident, table.c.body)).all()
         return {(receiver, incident): loads(body, NotificationLog) for receiver, incident, body in rows}
 
     def entries(self) -> Mapping[Pair, Delivery]:
-        """Return the entry of every receiver and incident, whatever its state."""
+        """Return the delivery of every receiver and incident in any state, soonest due first."""
         with self._reading() as connection:
             bodies = connection.scalars(select(schema.outbox.c.body).order_by(schema.outbox.c.due_at)).all()
-        found = [loads(body, Delivery) for body in bodies]
-        return {(entry.receiver, entry.incident): entry for entry in found}
+        entries = [loads(body, Delivery) for body in bodies]
+        return {(entry.receiver, entry.incident): entry for entry in entries}
 
     def put(self, entry: Delivery) -> None:
-        """Store the entry; it replaces the one of the same receiver and incident."""
+        """Store a delivery; it replaces that of the same receiver and incident."""
         self.change((entry,))
 
     def change(self, put: Iterable[Delivery], drop: Iterable[Delivery] = ()) -> None:
-        """Store entries, each in the place of the one of its receiver and incident, and take out those of which there is
-        nothing to tell any more: all of it or nothing."""
+        """Store the deliveries `put`, each replacing that of its receiver and incident, and delete the deliveries `drop`: all
+        of them or none."""
         with self._begin() as connection:
             _put(connection, put)
             for entry in drop:
                 connection.execute(delete(schema.outbox).filter_by(receiver=entry.receiver, incident=entry.incident))
 
     def settle(self, settlements: Iterable[Settlement]) -> None:
-        """Record how attempts went: each entry as it is now, its place in the list of attempts, and what is known by it; all
-        of them or none."""
-        outcomes = list(settlements)
-        attempts = [_attempt_row(each) for each in outcomes if each.is_attempt]
-        knowledge = [{**_key(each.entry), "body": dumps(each.told)} for each in outcomes if each.told is not None]
+        """Record the results of attempts: the deliveries as they are now, the attempts, and the notification logs; all or
+        none."""
+        settled = list(settlements)
+        attempts = [_attempt_row(settlement) for settlement in settled if settlement.is_attempt]
+        logs = [
+            {**_key(settlement.entry), "body": dumps(settlement.told)} for settlement in settled if settlement.told is not None
+        ]
         with self._begin() as connection:
-            _put(connection, [each.entry for each in outcomes])
+            _put(connection, [settlement.entry for settlement in settled])
             if attempts:
                 connection.execute(insert(schema.attempts), attempts)
-            _replace(connection, schema.deliveries, knowledge)
+            _replace(connection, schema.deliveries, logs)
 
     def attempts(self, incident: str) -> Sequence[Attempt]:
-        """Return every attempt to tell of `incident`, oldest first."""
+        """Return every attempt to notify a receiver of `incident`, oldest first."""
         table = schema.attempts
         with self._reading() as connection:
             rows = connection.execute(select(table).filter_by(incident=incident).order_by(table.c.number))
             return [_attempt(row) for row in rows]
 
     def standings(self, incident: str) -> Sequence[ReceiverStatus]:
-        """Return how it stands with every receiver that has to do with `incident`, by name."""
-        known = select(schema.deliveries.c.receiver, schema.deliveries.c.body).filter_by(incident=incident)
-        entered = select(schema.outbox.c.receiver, schema.outbox.c.body).filter_by(incident=incident)
-        done = select(schema.attempts.c.receiver).filter_by(incident=incident, outcome=DeliveryState.DELIVERED.value)
+        """Return the status of every receiver with a delivery or a notification log of `incident`, ordered by name."""
+        logs_query = select(schema.deliveries.c.receiver, schema.deliveries.c.body).filter_by(incident=incident)
+        entries_query = select(schema.outbox.c.receiver, schema.outbox.c.body).filter_by(incident=incident)
+        delivered_query = select(schema.attempts.c.receiver).filter_by(incident=incident, outcome=DeliveryState.DELIVERED.value)
         with self._reading() as connection:
-            told = {receiver: loads(body, NotificationLog) for receiver, body in connection.execute(known)}
-            entries = {receiver: loads(body, Delivery) for receiver, body in connection.execute(entered)}
-            delivered = Counter(connection.scalars(done))
+            notification_logs = {receiver: loads(body, NotificationLog) for receiver, body in connection.execute(logs_query)}
+            entries = {receiver: loads(body, Delivery) for receiver, body in connection.execute(entries_query)}
+            delivered = Counter(connection.scalars(delivered_query))
         return [
-            ReceiverStatus(name, entries.get(name), told.get(name), delivered[name]) for name in sorted(told.keys() | entries)
+            ReceiverStatus(name, entries.get(name), notification_logs.get(name), delivered[name])
+            for name in sorted(notification_logs.keys() | entries)
         ]
 
     def put_silence(self, silence: Silence) -> None:
-        """Store a silence; it replaces the one of the same id."""
+        """Store a silence; it replaces that of the same id."""
         with self._begin() as connection:
             row = {"id": silence.id, "ends_at": schema.text(silence.ends_at), "body": dumps(silence)}
             _replace(connection, schema.silences, [row])
@@ -97,9 +102,9 @@ class Outbox:
     def silences(self, after: datetime) -> Sequence[Silence]:
         """Return the silences that end later than `after`, soonest first."""
         table = schema.silences
-        chosen = select(table.c.body).where(table.c.ends_at > schema.text(after)).order_by(table.c.ends_at, table.c.id)
+        query = select(table.c.body).where(table.c.ends_at > schema.text(after)).order_by(table.c.ends_at, table.c.id)
         with self._reading() as connection:
-            return [loads(body, Silence) for body in connection.scalars(chosen)]
+            return [loads(body, Silence) for body in connection.scalars(query)]
 
 
 def _attempt(row: Any) -> Attempt:
@@ -113,8 +118,8 @@ def _key(entry: Delivery) -> dict[str, str]:
 
 def _attempt_row(settlement: Settlement) -> dict[str, Any]:
     entry = settlement.entry
-    how = {"reason": entry.reason.value, "outcome": entry.state.value, "why": entry.why}
-    return {**_key(entry), **how, "revision": entry.revision, "at": schema.text(settlement.at)}
+    outcome = {"reason": entry.reason.value, "outcome": entry.state.value, "why": entry.why}
+    return {**_key(entry), **outcome, "revision": entry.revision, "at": schema.text(settlement.at)}
 
 
 def _put(connection: Connection, entries: Iterable[Delivery]) -> None:
@@ -123,7 +128,7 @@ def _put(connection: Connection, entries: Iterable[Delivery]) -> None:
 
 
 def _replace(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Put rows into `table`, each in the place of the one of the same key."""
+    """Insert rows into `table`; each replaces the row of the same primary key."""
     if rows:
         statement = upsert(table)
         keys = [column.name for column in table.primary_key]

@@ -1,4 +1,4 @@
-"""Waiting for a store that is locked or away: what must not be lost is done again until it is done; the operator is told."""
+"""Wait for a store that is locked or away: repeat the work until it succeeds, and tell the operator."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from engine.errors import StoreAway
 from engine.ports import Say
 
 T = TypeVar("T")
-SAID_AFTER_S = 10.0
-SAID_AGAIN_S = 600.0
+ANNOUNCE_AFTER_S = 10.0
+ANNOUNCE_EVERY_S = 600.0
 PAUSE_S = 1.0
 
 
 class StoreOutage:
-    """How long a store has been away, and what there is to say of it: after SAID_AFTER_S, each SAID_AGAIN_S, and at its end.
+    """An outage of the store, and its announcements: after ANNOUNCE_AFTER_S, then every ANNOUNCE_EVERY_S, and at the end.
 
     Args:
-        elapsed_s: a clock that is never set.
+        elapsed_s: a monotonic clock.
     """
 
     def __init__(self, elapsed_s: Callable[[], float] = time.monotonic) -> None:
@@ -29,17 +29,17 @@ class StoreOutage:
         self._announced = False
 
     def goes_on(self, error: StoreAway) -> str | None:
-        """Note that the store is away, and return a sentence when it is time for one."""
+        """Note that the store is away; return an announcement when one is due, else None."""
         now_s = self._elapsed_s()
         if self._since_s is None:
-            self._since_s, self._due_s = now_s, now_s + SAID_AFTER_S
+            self._since_s, self._due_s = now_s, now_s + ANNOUNCE_AFTER_S
         if now_s < self._due_s:
             return None
-        self._due_s, self._announced = now_s + SAID_AGAIN_S, True
+        self._due_s, self._announced = now_s + ANNOUNCE_EVERY_S, True
         return f"waiting for the incident store for {now_s - self._since_s:.0f} s now, nothing is lost: {error}"
 
     def ends(self) -> str | None:
-        """Note that the store is there, and return a sentence when its absence was announced."""
+        """Note that the store is back; return an announcement if the outage was announced, else None."""
         since_s, announced = self._since_s, self._announced
         self._since_s, self._announced = None, False
         if since_s is None or not announced:
@@ -50,23 +50,23 @@ class StoreOutage:
 def until_back(
     work: Callable[[], T], pause: Callable[[float], object], say: Say, elapsed_s: Callable[[], float] = time.monotonic
 ) -> T:
-    """Return what `work` returns; while it raises StoreAway, do it again after a pause.
+    """Return the result of `work`; while it raises StoreAway, repeat it after a pause of PAUSE_S.
 
     Args:
-        work: leaves nothing behind when it raises.
-        pause: waits that many seconds; when it returns something true (a stop was asked for) the error is raised.
-        say: takes what there is to say of the wait (see Absence).
+        work: must have no effect when it raises.
+        pause: waits for a number of seconds; a true result means that a stop was requested, and StoreAway is raised.
+        say: takes the announcements of the outage (see StoreOutage).
     """
-    absence = StoreOutage(elapsed_s)
+    outage = StoreOutage(elapsed_s)
     while True:
         try:
             result = work()
         except StoreAway as error:
-            if sentence := absence.goes_on(error):
+            if sentence := outage.goes_on(error):
                 say(sentence)
             if pause(PAUSE_S):
                 raise
         else:
-            if sentence := absence.ends():
+            if sentence := outage.ends():
                 say(sentence)
             return result

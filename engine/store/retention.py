@@ -1,8 +1,8 @@
-"""What is removed from the store for its age: incidents that are over, with everything that is known of them only.
+"""Remove old incidents from the store, with everything that belongs only to them.
 
-Correlation may repeat an old alert at any time, so of a removed one its place stays, without a body: it can never open an
-incident again. Which alerts an incident is made of is not written down; they are those of its keys in its time. So one that
-another incident of the same key is near to is removed together with that one, or not at all.
+Correlation may repeat an old alert at any time, so a removed alert keeps its row, without a body: it can never open an incident
+again. The store does not record which alerts an incident is made of; they are those of its keys in its time. So two incidents
+that share a key and are near to each other in time are removed together or not at all.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from engine.store.ledger import REMOVED, entity_text
 
 NEAR = timedelta(days=1)
 _OVER = ("resolved", "retracted")
-_UNTOLD = (DeliveryState.QUEUED.value, DeliveryState.SENDING.value, DeliveryState.RETRY_LATER.value, DeliveryState.FOLDED.value)
-_OF_INCIDENTS = (schema.told, schema.deliveries, schema.outbox, schema.attempts)
+_UNSENT = (DeliveryState.QUEUED.value, DeliveryState.SENDING.value, DeliveryState.RETRY_LATER.value, DeliveryState.FOLDED.value)
+_INCIDENT_TABLES = (schema.incident_keys, schema.deliveries, schema.outbox, schema.attempts)
 _AT_ONCE = 500  # bound parameters of one statement
 _ALWAYS = (datetime.min.replace(tzinfo=UTC) + NEAR, datetime.max.replace(tzinfo=UTC) - NEAR)
 
 
 def prune(connection: Connection, before: datetime, limit: int) -> int:
-    """Remove at most `limit` incidents that are over and have not changed since `before`; return how many.
+    """Remove at most `limit` incidents that are over and have not changed since `before`; return how many were removed.
 
-    What became part of one goes with it, and batches and silences of that time go too. Never removed: what is open, what
-    somebody is still to be told of, and the incident that changed last, whose revision marks how far readers are.
+    Incidents merged into a removed one go with it; batches and silences from before that time go too. Never removed are open
+    incidents, incidents with a notification still to be sent, and the incident that changed last, whose revision is the mark
+    that readers have read up to.
     """
     candidates = _candidates(connection, before, limit)
     removed = removable(candidates, _neighbours(connection, candidates))
@@ -44,25 +45,27 @@ def prune(connection: Connection, before: datetime, limit: int) -> int:
 
 
 def removable(candidates: Sequence[Incident], incidents: Iterable[Incident]) -> list[Incident]:
-    """Return the `candidates` that no incident which stays is near to, in time and by a key. Pure."""
-    every, chosen = list(incidents), {incident.id: incident for incident in candidates}
+    """Return the `candidates` that share no key with a nearby incident that stays. Pure."""
+    all_incidents, selected = list(incidents), {incident.id: incident for incident in candidates}
     while True:
-        staying = [incident for incident in every if incident.id not in chosen]
-        kept = {id_: incident for id_, incident in chosen.items() if not any(_near(incident, other) for other in staying)}
-        if len(kept) == len(chosen):
-            return list(kept.values())
-        chosen = kept
+        staying = [incident for incident in all_incidents if incident.id not in selected]
+        remaining = {
+            id_: incident for id_, incident in selected.items() if not any(_near(incident, other) for other in staying)
+        }
+        if len(remaining) == len(selected):
+            return list(remaining.values())
+        selected = remaining
 
 
-def _near(one: Incident, other: Incident) -> bool:
-    if one.key[0] != other.key[0] or not set(one.alerts) & set(other.alerts):
+def _near(incident: Incident, other: Incident) -> bool:
+    if incident.key[0] != other.key[0] or not set(incident.alerts) & set(other.alerts):
         return False
-    (start, end), (others_start, others_end) = _span(one), _span(other)
-    return start - NEAR <= others_end and others_start <= end + NEAR
+    (start, end), (other_start, other_end) = _span(incident), _span(other)
+    return start - NEAR <= other_end and other_start <= end + NEAR
 
 
 def _span(incident: Incident) -> tuple[datetime, datetime]:
-    """Return when the alerts of an incident were; always, when its lines bear no time."""
+    """Return from when to when the alerts of an incident lasted; _ALWAYS when its lines bear no time."""
     if incident.first_seen is None or incident.last_seen is None:
         return _ALWAYS
     if incident.status not in _OVER:
@@ -72,23 +75,23 @@ def _span(incident: Incident) -> tuple[datetime, datetime]:
 
 def _candidates(connection: Connection, before: datetime, limit: int) -> list[Incident]:
     table, entries = schema.incidents, schema.outbox
-    chosen = select(table.c.body).where(
+    query = select(table.c.body).where(
         table.c.changed_at < schema.text(before),
         table.c.status.in_(_OVER),
-        table.c.id.not_in(select(entries.c.incident).where(entries.c.state.in_(_UNTOLD))),
+        table.c.id.not_in(select(entries.c.incident).where(entries.c.state.in_(_UNSENT))),
         table.c.id.not_in(_changed_last()),
     )
-    return [loads(body, Incident) for body in connection.scalars(chosen.order_by(table.c.changed_at).limit(limit))]
+    return [loads(body, Incident) for body in connection.scalars(query.order_by(table.c.changed_at).limit(limit))]
 
 
 def _neighbours(connection: Connection, candidates: Sequence[Incident]) -> list[Incident]:
-    """Return the incidents that may be near to one of `candidates`: those that did not begin after all of them."""
+    """Return the incidents that may be near to one of `candidates`: those that did not begin after all candidates ended."""
     table = schema.incidents
-    until = max((_span(each)[1] for each in candidates), default=_ALWAYS[0]) + NEAR
-    chosen = select(table.c.body).where(
+    until = max((_span(incident)[1] for incident in candidates), default=_ALWAYS[0]) + NEAR
+    query = select(table.c.body).where(
         table.c.status != "merged", or_(table.c.first_seen.is_(None), table.c.first_seen <= schema.text(until))
     )
-    return [loads(body, Incident) for body in connection.scalars(chosen)]
+    return [loads(body, Incident) for body in connection.scalars(query)]
 
 
 def _changed_last() -> Select[tuple[str]]:
@@ -98,39 +101,39 @@ def _changed_last() -> Select[tuple[str]]:
 def _remove_alerts(connection: Connection, incident: Incident) -> None:
     table, (start, end) = schema.alerts, _span(incident)
     for scope, rule, entity in incident.alerts:
-        of_key = update(table).filter_by(scope=scope, rule=rule, entity=entity_text(entity))
+        statement = update(table).filter_by(scope=scope, rule=rule, entity=entity_text(entity))
         in_time = table.c.starts_at.between(schema.text(start - NEAR), schema.text(end))
-        connection.execute(of_key.where(in_time).values(body=REMOVED))
+        connection.execute(statement.where(in_time).values(body=REMOVED))
 
 
 def _remove_evidence(connection: Connection, removed: Sequence[Incident]) -> None:
-    """Remove the events that incidents were proved by, but for those that an alert that stays is proved by too."""
-    shown = {event.event_id for incident in removed for event in incident.evidence}
-    if not shown:
+    """Remove the evidence of incidents, except events that are evidence of an alert that stays too."""
+    event_ids = {event.event_id for incident in removed for event in incident.evidence}
+    if not event_ids:
         return
     body = func.nullif(schema.alerts.c.body, REMOVED)
-    each = func.json_each(body, "$.evidence").table_valued("value")
-    needed = connection.scalars(select(each.c.value).select_from(schema.alerts.join(each, true())))
-    _delete(connection, schema.evidence.c.event_id, shown.difference(needed))
+    alert_evidence = func.json_each(body, "$.evidence").table_valued("value")
+    needed = connection.scalars(select(alert_evidence.c.value).select_from(schema.alerts.join(alert_evidence, true())))
+    _delete(connection, schema.evidence.c.event_id, event_ids.difference(needed))
 
 
 def _forget(connection: Connection, ids: Sequence[str]) -> None:
-    """Remove everything under the ids of incidents, and of those that became part of them."""
-    table, found = schema.incidents, list(ids)
-    while found:
+    """Remove all rows of the incidents `ids` and of the incidents that were merged into them."""
+    table, pending = schema.incidents, list(ids)
+    while pending:
         into = func.json_extract(table.c.body, "$.merged_into")
         parts = [
             part
-            for some in _some(found)
-            for part in connection.scalars(select(table.c.id).where(into.in_(some), table.c.id.not_in(_changed_last())))
+            for ids_chunk in _chunks(pending)
+            for part in connection.scalars(select(table.c.id).where(into.in_(ids_chunk), table.c.id.not_in(_changed_last())))
         ]
-        for kept in (table.c.id, schema.revisions.c.id, *(each.c.incident for each in _OF_INCIDENTS)):
-            _delete(connection, kept, found)
-        found = parts
+        for column in (table.c.id, schema.revisions.c.id, *(table.c.incident for table in _INCIDENT_TABLES)):
+            _delete(connection, column, pending)
+        pending = parts
 
 
 def _remove_older(connection: Connection, before: str) -> None:
-    """Remove old batches but the last of each query, which Spark may hand over again, and silences that ended."""
+    """Remove old silences and old batches, except the last batch of each query, which Spark may repeat."""
     batches, later = schema.batches, schema.batches.alias()
     last = select(func.max(later.c.batch)).where(later.c.query == batches.c.query).scalar_subquery()
     connection.execute(delete(batches).where(batches.c.at < before, batches.c.batch < last))
@@ -138,9 +141,9 @@ def _remove_older(connection: Connection, before: str) -> None:
 
 
 def _delete(connection: Connection, column: Column[Any], values: Iterable[str]) -> None:
-    for some in _some(sorted(values)):
-        connection.execute(delete(column.table).where(column.in_(some)))
+    for chunk in _chunks(sorted(values)):
+        connection.execute(delete(column.table).where(column.in_(chunk)))
 
 
-def _some(values: Sequence[str]) -> Iterator[Sequence[str]]:
-    yield from (values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE))
+def _chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    yield from (values[first : first + _AT_ONCE] for first in range(0, len(values), _AT_ONCE))

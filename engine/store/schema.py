@@ -1,7 +1,7 @@
 """The tables of the incident store.
 
-Rows hold the model's JSON (engine/codec) in `body`, and beside it only the columns that are searched by; so a new field of the
-model needs no migration. Times are ISO 8601 UTC text, which sorts as time does.
+Rows hold the model's JSON (engine/codec) in `body`, and otherwise only the columns that queries search by; so a new field of
+the model needs no migration. Times are ISO 8601 text in UTC, which sorts by time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ batches = Table(
     Column("batch", Integer, primary_key=True),
     Column("plan", Text, nullable=False),
     Column("at", Text, nullable=False),
-    comment="micro-batches whose findings are in",
+    comment="batches whose findings are stored",
 )
 
 alerts = Table(
@@ -36,7 +36,7 @@ alerts = Table(
     Column("until", Text),
     Column("body", Text, nullable=False),
     Index("alerts_by_end", "scope", "until"),
-    comment="what rules say of entities; an empty body stands for one that was removed for its age, and never comes back",
+    comment="alerts by rule and entity; one with an empty body was removed for its age and never comes back",
 )
 
 evidence = Table("evidence", metadata, Column("event_id", Text, primary_key=True), Column("body", Text, nullable=False))
@@ -68,7 +68,7 @@ quarantine = Table(
     Column("at", Text, nullable=False),
     Column("body", Text, nullable=False),
     Index("quarantine_by_time", "at"),
-    comment="dead letters: what a stage raised on; the newest only",
+    comment="dead letters: input that a stage failed on; the newest only",
 )
 
 revisions = Table(
@@ -77,7 +77,7 @@ revisions = Table(
     Column("id", Text, primary_key=True),
     Column("revision", Integer, primary_key=True),
     Column("body", Text, nullable=False),
-    comment="what an incident was at each revision: append-only",
+    comment="every revision of every incident: append-only",
 )
 
 incidents = Table(
@@ -91,20 +91,20 @@ incidents = Table(
     Column("rule", Text, nullable=False),
     Column("changed_at", Text, nullable=False),  # by this machine's clock
     Column("first_seen", Text),
-    Column("until", Text),  # the last time it is known to have gone on
+    Column("until", Text),  # the last event time at which it lasted; NULL when its lines bear no time
     Index("incidents_by_scope", "scope", "number"),
     Index("incidents_by_change", "changed_at"),
-    comment="the last revision of each",
+    comment="the last revision of every incident",
 )
 
-told = Table(
+incident_keys = Table(
     "told",
     metadata,
     Column("scope", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("incident", Text, primary_key=True),
     Index("told_by_incident", "incident"),
-    comment="the keys of the alerts that an incident told of at any of its revisions: append-only",
+    comment="the keys of the alerts that an incident had at any of its revisions: append-only",
 )
 
 deliveries = Table(
@@ -113,7 +113,7 @@ deliveries = Table(
     Column("receiver", Text, primary_key=True),
     Column("incident", Text, primary_key=True),
     Column("body", Text, nullable=False),
-    comment="what a receiver was last told of an incident",
+    comment="notification logs: what a receiver was last sent about an incident",
 )
 
 outbox = Table(
@@ -125,7 +125,7 @@ outbox = Table(
     Column("due_at", Text, nullable=False),
     Column("body", Text, nullable=False),
     Index("outbox_by_state", "state", "due_at"),
-    comment="what is to be sent, or was sent last: one entry for a receiver and an incident",
+    comment="deliveries to be sent or sent last: one for a receiver and an incident",
 )
 
 attempts = Table(
@@ -140,7 +140,7 @@ attempts = Table(
     Column("outcome", Text, nullable=False),
     Column("why", Text, nullable=False),
     Index("attempts_by_incident", "incident", "number"),
-    comment="every attempt to tell somebody, why and how it went: append-only",
+    comment="every attempt to notify a receiver, with reason and outcome: append-only",
 )
 
 silences = Table(
@@ -149,10 +149,10 @@ silences = Table(
     Column("id", Text, primary_key=True),
     Column("ends_at", Text, nullable=False),
     Column("body", Text, nullable=False),
-    comment="who asked not to be told of what, and until when",
+    comment="silences: no notifications about matching incidents until the end",
 )
 
 
 def text(at: datetime) -> str:
-    """Return a time as it is kept: all of one length, so that text sorts as time does."""
+    """Return a time as stored: in UTC with microseconds, always of the same length, so that text sorts by time."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")

@@ -1,4 +1,4 @@
-"""Finding incidents in SQL: only those of one page are read as a whole. Works on the JSON of `incidents.body`."""
+"""Search incidents in SQL, on the JSON of `incidents.body`: only the incidents of one page are decoded."""
 
 from __future__ import annotations
 
@@ -17,24 +17,26 @@ STATES = ("open", "acknowledged", "pending", "resolved", "merged", "retracted") 
 
 
 class Search(Struct, frozen=True):
-    """What is looked for: any of `states` (of STATES), the severity, every label. Empty parts look for nothing, and a label
-    without a value for incidents that have it at all."""
+    """A search: incidents in any of `states` (of STATES), with the severity and with all labels.
+
+    Empty parts do not restrict the search. A label with an empty value matches any value.
+    """
 
     states: tuple[str, ...] = ()
     severity: str = ""
     labels: tuple[tuple[str, str], ...] = ()
 
 
-def found(connection: Connection, search: Search, limit: int, offset: int = 0) -> Sequence[Incident]:
-    """Return at most `limit` incidents after the first `offset`: by state, then most severe, then seen last."""
+def find(connection: Connection, search: Search, limit: int, offset: int = 0) -> Sequence[Incident]:
+    """Return at most `limit` incidents after the first `offset`, ordered by state, most severe first, last seen first."""
     urgency = case({name: n for n, name in enumerate(STATES)}, value=_STATE), _rank().desc()
-    fitting = select(incidents.c.body).where(*_conditions(search), *_in_states(search))
-    chosen = fitting.order_by(*urgency, _SEEN.desc(), incidents.c.id.desc())
-    return [loads(body, Incident) for body in connection.scalars(chosen.limit(limit).offset(offset))]
+    query = select(incidents.c.body).where(*_conditions(search), *_in_states(search))
+    ordered = query.order_by(*urgency, _SEEN.desc(), incidents.c.id.desc())
+    return [loads(body, Incident) for body in connection.scalars(ordered.limit(limit).offset(offset))]
 
 
-def counted(connection: Connection, search: Search) -> Mapping[str, int]:
-    """Return how many incidents of each state fit, whatever states are looked for."""
+def count_by_state(connection: Connection, search: Search) -> Mapping[str, int]:
+    """Return how many incidents match by state, for all STATES, without regard to the states of the search."""
     rows = connection.execute(select(_STATE, func.count()).where(*_conditions(search)).group_by(_STATE))
     return dict.fromkeys(STATES, 0) | {row[0]: row[1] for row in rows}
 
@@ -58,8 +60,8 @@ def _conditions(search: Search) -> list[ColumnElement[bool]]:
 
 def _has(name: str, value: str) -> ColumnElement[bool]:
     labels = func.json_each(incidents.c.body, "$.labels").table_valued("key", "value")
-    fits: Select[Any] = select(literal_column("1")).select_from(labels).where(labels.c.key == name)
-    return (fits.where(labels.c.value == value) if value else fits).correlate(incidents).exists()
+    query: Select[Any] = select(literal_column("1")).select_from(labels).where(labels.c.key == name)
+    return (query.where(labels.c.value == value) if value else query).correlate(incidents).exists()
 
 
 _STATE: ColumnElement[Any] = case((_field("pending"), "pending"), else_=incidents.c.status)

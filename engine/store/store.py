@@ -1,7 +1,7 @@
-"""Opening the store, its transactions, and what readers of it ask.
+"""Open the store, run its transactions and answer its readers.
 
-SQLite in WAL mode: the job writes while others read. One writer at a time; it waits up to BUSY_S for another to finish, and
-whoever must not fail waits on from there (patience.py).
+SQLite in WAL mode: the job writes while others read. There is one writer at a time; another waits up to BUSY_S for it, and
+callers that must not fail go on waiting (patience.py).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from engine.errors import DataLoss, StoreAway, StoreError, StoreLost
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.quarantine import DeadLetter
 from engine.store import schema
-from engine.store.file import StoreFile, connected, create
+from engine.store.file import StoreFile, create, open_connection
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date
 from engine.store.outbox import Outbox
 from engine.store.retention import prune
-from engine.store.search import Search, counted, found
+from engine.store.search import Search, count_by_state, find
 
 BUSY_S = 30.0
 PRUNED_AT_ONCE = 100
@@ -38,28 +38,31 @@ PRUNED_AT_ONCE = 100
 _LOCKED = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL))
 # a disk that is full or was taken away, a folder that is mounted again
 _AWAY = frozenset((sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL))
-_PRIMARY_CODE = 0xFF  # the rest of SQLite's codes says which kind of it
+_PRIMARY_CODE = 0xFF  # the other bits of SQLite's codes are the extended code
 _READING = "tocsin_reading"  # the execution option of a transaction that only reads
 
 
 class BatchId(Struct, frozen=True):
-    """A micro-batch: the same pair is the same input, however often Spark hands it over."""
+    """A batch of a query: the same id means the same input, however often Spark repeats it."""
 
     query: str
     batch: int
 
 
 class LastBatch(Struct, frozen=True):
-    """The last batch of a query that a store holds, and when it was put in (ISO 8601)."""
+    """The last batch of a query in a store, and when it was stored (ISO 8601)."""
 
     batch: int
     at: str
 
 
 class Store:
-    """The incident store at one address. Every method that fails raises StoreError: StoreAway for what may pass by itself.
+    """The incident store at one address. Every method that fails raises StoreError: StoreAway when the failure may pass by
+    itself.
 
-    `id` is the same as long as the store exists, and in every copy of it. `path` is its file; None: it is in memory.
+    Attributes:
+        id: the same for the life of the store, and in every copy of it.
+        path: the file; None for a store in memory.
     """
 
     def __init__(self, engine: Engine, path: Path | None) -> None:
@@ -69,15 +72,16 @@ class Store:
 
     @classmethod
     def open(cls, url: str, busy_s: float = BUSY_S) -> Store:
-        """Open the store at `url` (`sqlite:///path`), creating its folder, file and tables when they are not there.
+        """Open the store at `url` (`sqlite:///path`); create its folder, file and tables where they are missing.
 
         Args:
             busy_s: how long each transaction waits for another writer before it fails.
 
-        Raises StoreError; StoreAway only when another process holds the store, for a store that is not there yet is a mistake.
+        Raises StoreError; StoreAway only when another process locks the store: other failures at the start are mistakes that do
+        not pass.
         """
         path = store_path(url)
-        with _explained(url):
+        with _store_errors(url):
             if path is not None:
                 create(path)
         engine = _sqlite(url, path, busy_s)
@@ -85,7 +89,7 @@ class Store:
             return cls(engine, path)
         except (SQLAlchemyError, sqlite3.Error) as error:
             engine.dispose()
-            raise _located(url, error, is_new=True) from error
+            raise _store_error(url, error, is_new=True) from error
 
     def close(self) -> None:
         """Close every connection."""
@@ -94,14 +98,16 @@ class Store:
             self._file.close()
 
     def check_file(self) -> None:
-        """Raise StoreLost when the file of the store is not the one any more that was opened. Cheap."""
-        if self._file is not None and (what := self._file.lost()):
-            raise StoreLost(f"{self._engine.url}: the incident store was {what} while it was in use")
+        """Raise StoreLost when the file of the store was removed or replaced since it was opened. Cheap."""
+        if self._file is not None and (event := self._file.lost()):
+            raise StoreLost(f"{self._engine.url}: the incident store was {event} while it was in use")
 
     def save(self) -> Path:
-        """Write what a lost store held, to its place where that is free, else beside it; return where. The store is of no use
-        afterwards, and nobody may be writing to it."""
-        with _explained(str(self._engine.url)):
+        """Write the content of a lost store to its path if that is free, else to a file beside it; return where.
+
+        No process may be writing to the store. It cannot be used afterwards.
+        """
+        with _store_errors(str(self._engine.url)):
             if self._file is None:
                 raise OSError("it has no file")
             if self._file.lost() == "removed":
@@ -110,59 +116,59 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[StoreLedger]:
-        """Give a ledger to read from, of one moment."""
+        """Yield a ledger to read from, which sees the store as of one moment."""
         with self._reading() as connection:
             yield StoreLedger(connection)
 
     @contextmanager
     def batch(self, batch: BatchId, plan: str = "") -> Iterator[StoreLedger]:
-        """Give the ledger for one batch and commit it with the batch's id. An exception leaves nothing of the batch behind.
+        """Yield the ledger for one batch and commit it with the batch's id. After an exception nothing of the batch is stored.
 
-        The last batch may come again after a crash: what it says then holds, for that is what the job goes on with. As a rule
-        it is the same and changes nothing; judged by other rules, or by a run that ends with it, it may say more.
+        The last batch may be repeated after a crash: its findings then replace the earlier ones, since the job continues from
+        them. Normally they are equal; with other rules, or in a bounded run that ends with the batch, there may be more.
 
         Args:
             plan: the hash of the rules that the batch was judged by.
         """
-        judged = {"plan": plan, "at": schema.text(datetime.now(UTC))}
-        row = insert(schema.batches).values(query=batch.query, batch=batch.batch, **judged)
+        columns = {"plan": plan, "at": schema.text(datetime.now(UTC))}
+        row = insert(schema.batches).values(query=batch.query, batch=batch.batch, **columns)
         with self._begin() as connection:
-            connection.execute(row.on_conflict_do_update(index_elements=["query", "batch"], set_=judged))
+            connection.execute(row.on_conflict_do_update(index_elements=["query", "batch"], set_=columns))
             yield StoreLedger(connection)
 
-    def has(self, batch: BatchId) -> bool:
-        """Return whether a batch is in."""
+    def has_batch(self, batch: BatchId) -> bool:
+        """Return whether a batch is stored."""
         with self._reading() as connection:
             return _has(connection, batch)
 
     def last_batch(self, query: str) -> LastBatch | None:
-        """Return the last batch of `query` that is in, None when none is."""
+        """Return the last stored batch of `query`; None without one."""
         table = schema.batches
-        chosen = select(table.c.batch, table.c.at).filter_by(query=query).order_by(table.c.batch.desc()).limit(1)
+        statement = select(table.c.batch, table.c.at).filter_by(query=query).order_by(table.c.batch.desc()).limit(1)
         with self._reading() as connection:
-            row = connection.execute(chosen).first()
+            row = connection.execute(statement).first()
             return LastBatch(row.batch, row.at) if row is not None else None
 
     def written_at(self) -> str | None:
-        """Return when a batch was last put in (ISO 8601), None when none ever was."""
+        """Return when a batch was last stored (ISO 8601); None for never."""
         with self._reading() as connection:
             at: str | None = connection.scalar(select(func.max(schema.batches.c.at)))
             return at
 
     def forget_batches(self, query: str, after: int) -> None:
-        """Forget that the batches of `query` later than `after` are in; what they found stays."""
+        """Forget that the batches of `query` later than `after` are stored; their findings stay."""
         table = schema.batches
         with self._begin() as connection:
             connection.execute(delete(table).where(table.c.query == query, table.c.batch > after))
 
     @contextmanager
     def amending(self) -> Iterator[StoreLedger]:
-        """Give the ledger for one change that no batch brings, and commit it."""
+        """Yield the ledger for a change that belongs to no batch, and commit it."""
         with self._begin() as connection:
             yield StoreLedger(connection)
 
     def batches(self) -> int:
-        """Return how many batches are in."""
+        """Return how many batches are stored."""
         with self._reading() as connection:
             return connection.scalar(select(func.count()).select_from(schema.batches)) or 0
 
@@ -172,10 +178,10 @@ class Store:
         with self._reading() as connection:
             return [loads(body, Incident) for body in connection.scalars(select(table.c.body).order_by(table.c.number))]
 
-    def found(self, search: Search, limit: int, offset: int = 0) -> tuple[Sequence[Incident], Mapping[str, int]]:
-        """Return the incidents that fit (see search.found), and how many fit in each state, of one moment."""
+    def search(self, search: Search, limit: int, offset: int = 0) -> tuple[Sequence[Incident], Mapping[str, int]]:
+        """Return one page of the incidents that match (see search.find) and how many match by state, as of one moment."""
         with self._reading() as connection:
-            return found(connection, search, limit, offset), counted(connection, search)
+            return find(connection, search, limit, offset), count_by_state(connection, search)
 
     def ids(self) -> Sequence[str]:
         """Return the id of every incident, in order of opening."""
@@ -184,71 +190,71 @@ class Store:
             return connection.scalars(select(table.c.id).order_by(table.c.number)).all()
 
     def revisions(self, incident_id: str) -> Sequence[Incident]:
-        """Return everything an incident was, first revision first."""
+        """Return every revision of an incident, first one first; empty when there is no such incident."""
         table = schema.revisions
         with self._reading() as connection:
             bodies = connection.scalars(select(table.c.body).filter_by(id=incident_id).order_by(table.c.revision))
             return [loads(body, Incident) for body in bodies]
 
     def blinds(self) -> Sequence[NotEvaluated]:
-        """Return what cannot be judged, over all scopes."""
+        """Return what is not evaluated, over all scopes, ordered by scope, what and why."""
         table = schema.blinds
         with self._reading() as connection:
             rows = connection.execute(select(table.c.scope, table.c.what, table.c.why).order_by(*table.primary_key))
             return [NotEvaluated(*row) for row in rows]
 
     def losses(self) -> Sequence[DataLoss]:
-        """Return every loss known, by source."""
+        """Return every loss of input, ordered by source and offset."""
         table = schema.losses
         with self._reading() as connection:
             rows = connection.execute(select(table).order_by(*table.primary_key))
             return [DataLoss(row.source, row.lost_from, row.lost_to, row.why) for row in rows]
 
     def quarantined(self) -> Sequence[DeadLetter]:
-        """Return the dead letters that are kept, newest first."""
+        """Return the stored dead letters, newest first."""
         table = schema.quarantine
         with self._reading() as connection:
             return [loads(body, DeadLetter) for body in connection.scalars(select(table.c.body).order_by(table.c.at.desc()))]
 
     def changed_since(self, mark: int) -> tuple[int, Sequence[Incident]]:
-        """Return the incidents with a revision later than `mark` as they are now, in order of opening, and the next mark.
+        """Return the next mark, and the incidents with a revision later than `mark` as they are now, in order of opening.
 
-        0 is before everything; a mark means nothing but "later" and belongs to this store.
+        Mark 0 is before everything. Marks only grow, are valid for this store only, and have no other meaning.
         """
         row, table = literal_column("rowid", Integer), schema.incidents
-        fresh = select(schema.revisions.c.id).where(row > mark)
+        changed = select(schema.revisions.c.id).where(row > mark)
         with self._reading() as connection:
             latest = connection.scalar(select(func.max(row)).select_from(schema.revisions)) or 0
             if latest <= mark:
                 return mark, ()
-            bodies = connection.scalars(select(table.c.body).where(table.c.id.in_(fresh)).order_by(table.c.number))
+            bodies = connection.scalars(select(table.c.body).where(table.c.id.in_(changed)).order_by(table.c.number))
             return latest, [loads(body, Incident) for body in bodies]
 
     def prune(self, before: datetime, limit: int = PRUNED_AT_ONCE) -> int:
-        """Remove at most `limit` incidents that are over and have not changed since `before`, with all that is known of them
-        only, and the batches and silences of that time; return how many incidents (see retention.prune)."""
+        """Remove at most `limit` incidents that are over and have not changed since `before`, with everything that belongs only
+        to them; return how many were removed (see retention.prune)."""
         with self._begin() as connection:
             return prune(connection, before, limit)
 
     def outbox(self) -> Outbox:
-        """Return what the notifier owns of this store."""
+        """Return the notifier's part of this store."""
         return Outbox(self._reading, self._begin)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """Begin a transaction that sees one moment, and neither waits for a writer nor makes one wait."""
-        with _explained(str(self._engine.url)), self._engine.connect() as plain:
+        """Begin a transaction that sees the store as of one moment. It neither waits for a writer nor makes one wait."""
+        with _store_errors(str(self._engine.url)), self._engine.connect() as plain:
             connection = plain.execution_options(**{_READING: True})
             with connection.begin():
                 yield connection
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
-        with _explained(str(self._engine.url)), self._engine.begin() as connection:
+        with _store_errors(str(self._engine.url)), self._engine.begin() as connection:
             yield connection
 
     def _create(self) -> str:
-        """Bring the tables up to date and return the id of the store, which is given to it here."""
+        """Bring the tables up to date; return the id of the store, which a new store gets here."""
         row = insert(schema.meta).values(name="store", value=uuid4().hex)
         with self._engine.begin() as connection:
             bring_up_to_date(connection)
@@ -257,7 +263,7 @@ class Store:
 
 
 def store_path(url: str) -> Path | None:
-    """Return the file of the store at `url`, None for one in memory. Raises StoreError when it is not a store's address."""
+    """Return the file of the store at `url`; None for a store in memory. Raises StoreError when `url` is no store address."""
     try:
         address = make_url(url)
     except ArgumentError:
@@ -268,8 +274,8 @@ def store_path(url: str) -> Path | None:
 
 
 def _has(connection: Connection, batch: BatchId) -> bool:
-    known = select(schema.batches.c.batch).filter_by(query=batch.query, batch=batch.batch)
-    return connection.scalar(known) is not None
+    query = select(schema.batches.c.batch).filter_by(query=batch.query, batch=batch.batch)
+    return connection.scalar(query) is not None
 
 
 def _sqlite(url: str, path: Path | None, busy_s: float) -> Engine:
@@ -277,8 +283,8 @@ def _sqlite(url: str, path: Path | None, busy_s: float) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def connect(_dialect: object, _record: object, _address: object, options: dict[str, Any]) -> Any:
-        how = {name: options[name] for name in ("timeout", "check_same_thread") if name in options}
-        return connected(path, **how) if path is not None else None
+        arguments = {name: options[name] for name in ("timeout", "check_same_thread") if name in options}
+        return open_connection(path, **arguments) if path is not None else None
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
@@ -294,15 +300,15 @@ def _sqlite(url: str, path: Path | None, busy_s: float) -> Engine:
 
 
 @contextmanager
-def _explained(url: str) -> Iterator[None]:
+def _store_errors(url: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-        raise _located(url, error) from error
+        raise _store_error(url, error) from error
 
 
-def _located(url: str, error: Exception, *, is_new: bool = False) -> StoreError:
-    """Return the StoreError for `error`; one of a store that `is_new` may pass by itself only when the store is locked."""
+def _store_error(url: str, error: Exception, *, is_new: bool = False) -> StoreError:
+    """Return the StoreError for `error`. While the store is opened (`is_new`), only a lock counts as passing by itself."""
     cause = getattr(error, "orig", None) or error
     code = getattr(cause, "sqlite_errorcode", 0) & _PRIMARY_CODE
     if code in _LOCKED:

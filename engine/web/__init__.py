@@ -1,10 +1,10 @@
-"""The pages of `tocsin serve`: incidents to read in a browser, straight from the store, and nothing that changes them.
+"""The pages of `tocsin serve`: incidents in a browser, read from the store; nothing on them changes anything.
 
-Readable without JavaScript; nothing comes from another host. Imports the model, the store and its own libraries only.
+The pages work without JavaScript and load nothing from other hosts. Imports the model, the store and its own libraries only.
 """
 
 from engine.web.app import application
 from engine.web.export import write_pages
-from engine.web.server import Door, open_door, serve
+from engine.web.server import Listener, listen_on, serve
 
-__all__ = ["Door", "application", "open_door", "serve", "write_pages"]
+__all__ = ["Listener", "application", "listen_on", "serve", "write_pages"]

@@ -1,4 +1,4 @@
-"""Where the pages are, seen from one of them: served below the root of a host, or files of one folder."""
+"""The addresses by which pages link to each other: paths of a server, or relative paths of files in one folder."""
 
 from __future__ import annotations
 
@@ -8,35 +8,40 @@ from msgspec import Struct
 
 
 class Addresses(Struct, frozen=True):
-    """The addresses of pages. `files`: they lie in a folder that can be moved, and `above` leads from the page to it."""
+    """The addresses of pages, as links on one of them.
+
+    Attributes:
+        files: the pages are files of a folder, and the links are relative.
+        root: the relative path from the page to that folder, empty or ending with a slash.
+    """
 
     files: bool = False
-    above: str = ""
+    root: str = ""
 
     @property
     def home(self) -> str:
-        """The list of incidents."""
-        return f"{self.above}index.html" if self.files else "/"
+        """The address of the list of incidents."""
+        return f"{self.root}index.html" if self.files else "/"
 
     def incident(self, id: str) -> str:
         """Return the address of an incident's page."""
-        return f"{self.above}{quote(page_file(id))}" if self.files else f"/incidents/{quote(id, '')}"
+        return f"{self.root}{quote(page_file(id))}" if self.files else f"/incidents/{quote(id, '')}"
 
     def json(self, id: str) -> str:
         """Return the address of an incident as JSON."""
-        return f"{self.above}{quote(json_file(id))}" if self.files else f"/incidents/{quote(id, '')}.json"
+        return f"{self.root}{quote(json_file(id))}" if self.files else f"/incidents/{quote(id, '')}.json"
 
 
 SERVED = Addresses()
 
 
 def page_file(id: str) -> str:
-    """Return the file of an incident's page below the folder; whatever the id holds, it names one file in there."""
+    """Return the path of an incident's page in the folder; the id is quoted, so that the path cannot leave the folder."""
     return f"incidents/{_name(id)}.html"
 
 
 def json_file(id: str) -> str:
-    """Return the file of an incident as JSON below the folder."""
+    """Return the path of an incident as JSON in the folder."""
     return f"incidents/{_name(id)}.json"
 
 

@@ -1,4 +1,4 @@
-"""An incident's page as a JSON value: that of a scan, and what only the store knows. Keys may be added, never changed."""
+"""An incident's page as a JSON value: that of a scan, with what only the store has. Keys may be added, never changed."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from engine.web.timeline import Change
 
 
 def history_value(history: History) -> Mapping[str, Any]:
-    """Return the incident as it is now, where it leads on to, who was told of it and how it went."""
+    """Return the last revision of the incident with its links, its deliveries by receiver and its changes, oldest first."""
     return {
         **incident_value(history.incident),
         "links": {link.kind: link.url for link in history.links},
-        "deliveries": [_delivery(standing) for standing in history.standings],
+        "deliveries": [_delivery(status) for status in history.standings],
         "timeline": [_change(change) for change in history.changes],
     }
 
 
-def _delivery(standing: ReceiverStatus) -> Mapping[str, Any]:
-    entry, told = standing.entry, standing.told
+def _delivery(status: ReceiverStatus) -> Mapping[str, Any]:
+    entry, log = status.entry, status.told
     return {
-        "receiver": standing.receiver,
+        "receiver": status.receiver,
         "state": entry.state.value if entry else None,
         "reason": entry.reason.value if entry else None,
         "why": entry.why if entry else "",
         "due_at": iso(entry.due_at) if entry else None,
         "attempts": entry.attempts if entry else 0,
-        "delivered": standing.delivered,
-        "told": _told(told) if told else None,
+        "delivered": status.delivered,
+        "told": _log_value(log) if log else None,
     }
 
 
-def _told(told: NotificationLog) -> Mapping[str, Any]:
-    return {"at": iso(told.at), "status": told.status, "severity": told.severity, "revision": told.revision}
+def _log_value(log: NotificationLog) -> Mapping[str, Any]:
+    return {"at": iso(log.at), "status": log.status, "severity": log.severity, "revision": log.revision}
 
 
 def _change(change: Change) -> Mapping[str, Any]:

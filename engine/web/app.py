@@ -1,8 +1,8 @@
-"""The application: addresses, and what is read from the store for each. It changes nothing and has no address that would.
+"""The application: the routes, and what each reads from the store. No route changes anything.
 
 /                     the list; status, severity and label (more than once) narrow it, page turns it
 /incidents/<id>       one incident
-/incidents/<id>.json  the same as in `tocsin scan --format json`, and who was told
+/incidents/<id>.json  the same as in `tocsin scan --format json`, with links, deliveries and history
 /healthz              200 when the store can be read, else 503
 """
 
@@ -28,7 +28,7 @@ from engine.store import Store
 from engine.web.answers import history_value
 from engine.web.guard import Guard
 from engine.web.history import history_of
-from engine.web.listing import asked, listed
+from engine.web.listing import list_incidents, parse_query
 from engine.web.pages import STATIC, incident_page, list_page, problem_page
 
 _SENTENCES = {404: "There is nothing at this address.", 405: "These pages can be read, and nothing else."}
@@ -40,18 +40,21 @@ class JsonText(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Return the bytes; what UTF-8 cannot hold becomes an escape that JSON knows."""
+        """Return the bytes; characters that UTF-8 cannot encode become JSON escapes."""
         return f"{json.dumps(content, ensure_ascii=False, indent=2)}\n".encode("utf-8", "backslashreplace")
 
 
 def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetime], links: LinkTargets = NO_LINKS) -> ASGIApp:
-    """Return the pages over `store` as an ASGI application that answers to `hosts` (values of the Host header, lower-case).
+    """Return the pages over `store` as an ASGI application.
 
-    `clock` gives the present in UTC, to say how long ago something was; `links` lead on from an incident.
+    Args:
+        hosts: the values of the Host header that are answered, in lower case.
+        clock: returns the current time in UTC, by which the pages show how long ago something was.
+        links: the links of an incident to other systems.
     """
 
     def incidents(request: Request) -> Response:
-        listing = listed(store, asked(request.query_params.multi_items()))
+        listing = list_incidents(store, parse_query(request.query_params.multi_items()))
         return HTMLResponse(list_page(listing, store.blinds(), store.losses(), clock()))
 
     def incident(request: Request) -> Response:
@@ -68,42 +71,43 @@ def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetim
         store.batches()
         return PlainTextResponse("ok\n")
 
-    def read(page: Callable[[Request], Response]) -> Callable[[Request], Response]:
-        """Return `page` without what a store that is gone, or that another one has replaced, would go on to say."""
+    def checked(page: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        """Return `page`, preceded by a check that the store was not removed or replaced: the open file would go on to
+        answer."""
 
-        def answer(request: Request) -> Response:
+        def checked_page(request: Request) -> Response:
             store.check_file()
             return page(request)
 
-        return answer
+        return checked_page
 
     routes = [
-        Route("/", read(incidents)),
-        Route("/incidents/{id}.json", read(incident_json)),
-        Route("/incidents/{id}", read(incident)),
-        Route("/healthz", read(healthz)),
+        Route("/", checked(incidents)),
+        Route("/incidents/{id}.json", checked(incident_json)),
+        Route("/incidents/{id}", checked(incident)),
+        Route("/healthz", checked(healthz)),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     return Guard(Starlette(routes=routes, exception_handlers=_HANDLERS), hosts)
 
 
-def _refused(_request: Request, error: Exception) -> Response:
+def _http_problem(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    said = error.detail if error.detail != HTTPStatus(error.status_code).phrase else ""
-    return _problem(error.status_code, said or _SENTENCES.get(error.status_code, ""), error.headers)
+    detail = error.detail if error.detail != HTTPStatus(error.status_code).phrase else ""
+    return _problem(error.status_code, detail or _SENTENCES.get(error.status_code, ""), error.headers)
 
 
-def _misunderstood(_request: Request, error: Exception) -> Response:
+def _usage_problem(_request: Request, error: Exception) -> Response:
     return _problem(400, str(error))
 
 
-def _unreadable(request: Request, error: Exception) -> Response:
-    said = f"{error}; start `tocsin serve` again" if isinstance(error, StoreLost) else str(error)
-    return PlainTextResponse(f"{said}\n", 503) if request.url.path == "/healthz" else _problem(503, said)
+def _store_problem(request: Request, error: Exception) -> Response:
+    sentence = f"{error}; start `tocsin serve` again" if isinstance(error, StoreLost) else str(error)
+    return PlainTextResponse(f"{sentence}\n", 503) if request.url.path == "/healthz" else _problem(503, sentence)
 
 
-def _defect(_request: Request, _error: Exception) -> Response:
-    return _problem(500, "This is a defect of tocsin itself; what it is stands where `tocsin serve` writes its messages.")
+def _defect_problem(_request: Request, _error: Exception) -> Response:
+    return _problem(500, "This is a defect of tocsin itself; the details are where `tocsin serve` writes its messages.")
 
 
 def _problem(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -111,8 +115,8 @@ def _problem(status: int, sentence: str, headers: Mapping[str, str] | None = Non
 
 
 _HANDLERS: Mapping[Any, Any] = {
-    HTTPException: _refused,
-    UsageError: _misunderstood,
-    StoreError: _unreadable,
-    Exception: _defect,
+    HTTPException: _http_problem,
+    UsageError: _usage_problem,
+    StoreError: _store_problem,
+    Exception: _defect_problem,
 }

@@ -1,4 +1,4 @@
-"""The pages as files of one folder: readable in a browser without a server, and wherever the folder is taken."""
+"""Write the pages as files of one folder, which a browser shows without a server, wherever the folder is moved."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from engine.store import Store
 from engine.web.addresses import Addresses, json_file, page_file
 from engine.web.answers import history_value
 from engine.web.history import history_of
-from engine.web.listing import EVERYTHING, Query, listed
+from engine.web.listing import UNPAGED, Query, list_incidents
 from engine.web.pages import incident_page, list_page
 
 _FOLDER = "incidents"
 
 
 def write_pages(store: Store, folder: Path, now: datetime, links: LinkTargets) -> int:
-    """Write the list and a page for each incident into `folder`, in place of those that were there; return how many incidents.
-    They hold lines of logs: a folder that is not there is made for this user alone.
+    """Write the list, and a page and a JSON file for each incident, into `folder`; return how many incidents the list shows.
 
-    Raises StoreError, and OSError when the folder cannot be written.
+    Earlier pages in the folder are replaced. A missing folder is created for this user alone, since pages contain lines of
+    logs. Raises StoreError, and OSError when the folder cannot be written to.
     """
     make_folder(folder)
     (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
-    for earlier in (folder / _FOLDER).glob("inc-*.*"):
-        earlier.unlink()
-    listing = listed(store, Query(), EVERYTHING)
+    for old_file in (folder / _FOLDER).glob("inc-*.*"):
+        old_file.unlink()
+    listing = list_incidents(store, Query(), UNPAGED)
     _write(folder / "index.html", list_page(listing, store.blinds(), store.losses(), now, Addresses(files=True)))
     for id_ in store.ids():
         history = history_of(store, id_, links)
         if history is not None:
-            _write(folder / page_file(id_), incident_page(history, now, Addresses(files=True, above="../")))
+            _write(folder / page_file(id_), incident_page(history, now, Addresses(files=True, root="../")))
             _write(folder / json_file(id_), json.dumps(history_value(history), ensure_ascii=False, indent=2) + "\n")
-    return listing.found
+    return listing.total
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What stands before every page: only names that were configured are answered, and every answer bears the security headers."""
+"""Guard the pages: only configured host names are answered, and every response has the security headers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ STATIC = "/static/"
 
 
 class Guard:
-    """Wraps the whole application, its error pages included.
+    """Wraps the whole application, including its error pages.
 
-    A page of another site can make a browser ask 127.0.0.1 under that site's name and read the answer (DNS rebinding);
-    it cannot choose the Host header. So a Host that is not one of `hosts` is answered with 400.
+    A page of another site can make a browser send requests to 127.0.0.1 under that site's name and read the response (DNS
+    rebinding), but it cannot choose the Host header. So a request whose Host is not one of `hosts` is answered with 400.
     """
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
@@ -35,7 +35,7 @@ class Guard:
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -49,13 +49,13 @@ class Guard:
         await app(scope, receive, guarded)
 
     def _answers(self, headers: Headers) -> bool:
-        asked = headers.getlist("host")
-        return len(asked) == 1 and asked[0].lower() in self._hosts
+        hosts = headers.getlist("host")
+        return len(hosts) == 1 and hosts[0].lower() in self._hosts
 
     def _refusal(self) -> PlainTextResponse:
-        known = ", ".join(sorted(self._hosts))
-        sentence = "This address is none that the pages are served under. They answer to: "
-        return PlainTextResponse(f"{sentence}{known}. Another one is set by web.public_url in tocsin.yml.\n", status_code=400)
+        names = ", ".join(sorted(self._hosts))
+        problem = "The pages are not served under this host name. They answer to: "
+        return PlainTextResponse(f"{problem}{names}. Another one is set by web.public_url in tocsin.yml.\n", status_code=400)
 
 
 def _harden(headers: MutableHeaders, path: str) -> None:

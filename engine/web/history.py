@@ -1,4 +1,4 @@
-"""Everything that the page of one incident shows, read from the store at one go."""
+"""The history of one incident: everything that its page shows, read from the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.web.timeline import Change, timeline
 
 
 class History(Struct, frozen=True):
-    """An incident as it is now, what happened to it, who was told of it, and what leads on from it."""
+    """The last revision of an incident, its changes (oldest first), the status of its receivers and its links."""
 
     incident: Incident
     changes: tuple[Change, ...]
@@ -21,7 +21,7 @@ class History(Struct, frozen=True):
 
 
 def history_of(store: Store, id: str, links: LinkTargets) -> History | None:
-    """Return the history of the incident `id`, None when there is no such incident. Raises StoreError."""
+    """Return the history of the incident `id`; None when there is no such incident. Raises StoreError."""
     revisions, outbox = store.revisions(id), store.outbox()
     if not revisions:
         return None

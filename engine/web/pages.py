@@ -1,7 +1,7 @@
-"""The pages as HTML: templates over the model.
+"""Render the pages as HTML from templates over the model.
 
-Every expression of a template passes through `visible` and is then escaped, so no template can forget it; text of several lines
-goes through `lines`, which does the same line by line.
+The value of every template expression passes through `visible` and is then escaped, so that no template can forget it; text of
+several lines goes through `lines`, which does the same line by line.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from engine.web.listing import Listing, Query, label_text, state
 
 STATIC = Path(__file__).parent / "static"
 EVENTS_SHOWN = 3
-LINES_SHOWN = 12  # of an event; the rest, mostly a stack trace, is folded away
+LINES_SHOWN = 12  # of an event; the rest, mostly a stack trace, is folded
 
 
 def list_page(
     listing: Listing, blinds: Sequence[NotEvaluated], losses: Sequence[DataLoss], now: datetime, site: Addresses = SERVED
 ) -> str:
-    """Return the page of all incidents."""
-    said = {"listing": listing, "query": listing.query, "blinds": blinds, "losses": losses, "now": now}
-    return _page("incidents.html", site, **said)
+    """Return the page with the list of incidents."""
+    values = {"listing": listing, "query": listing.query, "blinds": blinds, "losses": losses, "now": now}
+    return _page("incidents.html", site, **values)
 
 
 def incident_page(history: History, now: datetime, site: Addresses = SERVED) -> str:
@@ -47,38 +47,38 @@ def incident_page(history: History, now: datetime, site: Addresses = SERVED) -> 
 
 
 def problem_page(title: str, sentence: str) -> str:
-    """Return the page that says why there is no other."""
+    """Return the page of a request that failed, with the reason."""
     return _page("problem.html", SERVED, title=title, sentence=sentence)
 
 
 def lines(text: str) -> Markup:
-    """Return text of several lines as HTML: each made visible and escaped, line ends kept."""
+    """Return text of several lines as HTML: each line made visible and escaped, line ends kept."""
     return Markup("\n").join(escape(visible(line)) for line in text.split("\n"))
 
 
 def marked(text: str, captures: Mapping[str, Value]) -> Markup:
-    """Return text as `lines` does, with what the rule captured in it marked; single characters are not."""
+    """Return text as `lines` does, with the captured values in it marked, except single characters."""
     values = sorted({str(value) for value in captures.values() if len(str(value)) > 1}, key=len, reverse=True)
     if not values:
         return lines(text)
-    known = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, values))})(?!\w)")
-    parts = known.split(text)  # what stands at odd places is a captured value
+    pattern = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, values))})(?!\w)")
+    parts = pattern.split(text)  # those at odd positions are captured values
     return Markup("").join(Markup("<mark>{}</mark>").format(lines(p)) if n % 2 else lines(p) for n, p in enumerate(parts))
 
 
 def assigned(settings: Mapping[str, str]) -> str:
-    """Return settings as the lines of a file of properties."""
+    """Return settings as the lines of a properties file."""
     return "\n".join(f"{key}={value}" for key, value in settings.items())
 
 
 def ago(at: datetime, now: datetime) -> str:
-    """Return how long `at` is ago, or until it comes when a clock is ahead."""
+    """Return how long ago `at` is, or how far in the future when a clock is ahead."""
     span = now - at
     return f"{lasting(span)} ago" if span >= timedelta() else f"in {lasting(-span)}"
 
 
 def duration(incident: Incident) -> str:
-    """Return how long the incident lasts or lasted, by its lines; empty for a moment and without times."""
+    """Return how long the incident lasted by the times of its lines; empty below a second and without times."""
     end = incident.resolved_at or incident.last_seen
     if end is None or incident.first_seen is None or end - incident.first_seen < timedelta(seconds=1):
         return ""
@@ -86,33 +86,33 @@ def duration(incident: Incident) -> str:
 
 
 def folded(text: str) -> tuple[str, str, int]:
-    """Return the first lines of an event, the others, and how many these are."""
+    """Return the first LINES_SHOWN lines of an event, the other lines, and the number of these."""
     split = text.rstrip("\n").split("\n")
     return "\n".join(split[:LINES_SHOWN]), "\n".join(split[LINES_SHOWN:]), max(0, len(split) - LINES_SHOWN)
 
 
 def words(name: str) -> str:
-    """Return a name of the model as words: `retry_later` is `retry later`."""
+    """Return a name of the model as words: `retry_later` becomes `retry later`."""
     return name.replace("_", " ")
 
 
 def linkable(address: str) -> bool:
-    """Say whether a reference may be followed: only the web's own schemes."""
+    """Return whether a reference becomes a link: only http and https addresses do."""
     return address.startswith(("https://", "http://"))
 
 
 def only_label(name: str, value: str) -> str:
-    """Return the address of the list of incidents with this label."""
+    """Return the address of the list of the incidents with a label."""
     return Query(labels=((name, value),)).address()
 
 
 def _shown(value: Any) -> Any:
-    """Return what a template puts out for a value: HTML as it is, everything else as visible text."""
+    """Return the output of a template expression: HTML unchanged, every other value as visible text."""
     return value if isinstance(value, Markup) else visible(str(value))
 
 
 def _environment() -> Environment:
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("engine.web"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -120,8 +120,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"lines": lines, "moment": moment, "iso": iso, "named": named, "folded": folded, "marked": marked}
-    made.globals |= {
+    templates.filters |= {"lines": lines, "moment": moment, "iso": iso, "named": named, "folded": folded, "marked": marked}
+    templates.globals |= {
         "ago": ago,
         "duration": duration,
         "linkable": linkable,
@@ -131,8 +131,13 @@ def _environment() -> Environment:
         "assigned": assigned,
         "events_shown": EVENTS_SHOWN,
     }
-    made.globals |= {"only_label": only_label, "label_text": label_text, "states": STATES, "severities": SEVERITIES[::-1]}
-    return made
+    templates.globals |= {
+        "only_label": only_label,
+        "label_text": label_text,
+        "states": STATES,
+        "severities": SEVERITIES[::-1],
+    }
+    return templates
 
 
 def _page(template: str, site: Addresses, **values: Any) -> str:
@@ -140,7 +145,7 @@ def _page(template: str, site: Addresses, **values: Any) -> str:
 
 
 def _asset(name: str) -> Markup:
-    """Return a file of static/ to stand in a page that has no server."""
+    """Return the content of a file of static/, to be embedded in a page that has no server."""
     return Markup((STATIC / name).read_text(encoding="utf-8"))  # noqa: S704 - our own
 
 

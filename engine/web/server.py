@@ -1,4 +1,4 @@
-"""Where the pages are served: on which address, under which names, and until when."""
+"""Serve the pages: listen on an address, know its host names, and run until a signal."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from msgspec import Struct
 from starlette.types import ASGIApp
 
 from engine.errors import ListenError, UsageError
-from engine.web.connection import KEEP_ALIVE_S, PATIENCE, Connection, OncePerMinute, Patience
+from engine.web.connection import DEFAULT_LIMITS, KEEP_ALIVE_S, Connection, ConnectionLimits, OncePerMinute
 
 BACKLOG = 128
 END_WITHIN_S = 3
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class Door(Struct, frozen=True):
-    """An address that is listened on: connections wait until `serve` answers them."""
+class Listener(Struct, frozen=True):
+    """A listening socket and its address. Connections wait until `serve` accepts them."""
 
     socket: socket.socket
     host: str
@@ -32,56 +32,60 @@ class Door(Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """Where a browser on this machine finds the pages."""
+        """The address of the pages for a browser on this machine."""
         return f"http://{_authority(self.host, self.port)}/"
 
     def names(self, public_url: str = "") -> frozenset[str]:
-        """Return the values of the Host header that mean these pages; `public_url` is scheme and host, or empty."""
-        own = {_authority(self.host, self.port), f"localhost:{self.port}"}
-        here = own | {name.removesuffix(":80") for name in own if self.port == _DEFAULT_PORTS["http"]}
-        return frozenset(name.lower() for name in here | _public(public_url))
+        """Return the values of the Host header under which the pages are served, in lower case.
+
+        Args:
+            public_url: scheme and host of a proxy before the pages; empty for none.
+        """
+        local = {_authority(self.host, self.port), f"localhost:{self.port}"}
+        with_default_port = local | {name.removesuffix(":80") for name in local if self.port == _DEFAULT_PORTS["http"]}
+        return frozenset(name.lower() for name in with_default_port | _public_names(public_url))
 
 
-def open_door(host: str, port: int) -> Door:
-    """Listen on `host` and `port` (0: one that is free).
+def listen_on(host: str, port: int) -> Listener:
+    """Listen on `host` and `port`; port 0 chooses a free one.
 
-    Raises UsageError when others than this machine could connect, and ListenError when the address cannot be had.
+    Raises UsageError when other machines could connect, and ListenError when the address is in use or not of this machine.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError:
         raise ListenError(f"{host}: not an address of this machine; name one with --listen HOST:PORT") from None
-    if not all(ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found):
+    if not all(ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in addresses):
         raise UsageError(
             f"{_authority(host, port)} can be reached from other machines, and whoever reaches the pages reads what is in the"
             " logs; this needs web.auth, which is not available in this version. Listen on 127.0.0.1, and let a proxy that"
             " asks for a password stand before it"
         )
-    family, kind, protocol, _, address = found[0]
-    listening = socket.socket(family, kind, protocol)
+    family, kind, protocol, _, address = addresses[0]
+    server_socket = socket.socket(family, kind, protocol)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart need not wait for the last connections
-        listening.bind(address)
-        listening.listen(BACKLOG)
+        server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart need not wait for the last connections
+        server_socket.bind(address)
+        server_socket.listen(BACKLOG)
     except OSError as error:
-        listening.close()
+        server_socket.close()
         raise ListenError(_unavailable(_authority(host, port), error)) from None
-    return Door(listening, host, int(listening.getsockname()[1]))
+    return Listener(server_socket, host, int(server_socket.getsockname()[1]))
 
 
-def serve(app: ASGIApp, door: Door, patience: Patience = PATIENCE) -> None:
-    """Answer requests at `door` until SIGTERM or Ctrl-C; those at work are given END_WITHIN_S to finish."""
-    server = server_of(app, patience)
-    with _ending(server), _told_once_a_minute("uvicorn.error", "asyncio"):
-        server.run(sockets=[door.socket])
+def serve(app: ASGIApp, listener: Listener, limits: ConnectionLimits = DEFAULT_LIMITS) -> None:
+    """Serve `app` at `listener` until SIGTERM or Ctrl-C; requests in progress get END_WITHIN_S to finish."""
+    server = server_of(app, limits)
+    with _ending_on_signals(server), _logging_once_per_minute("uvicorn.error", "asyncio"):
+        server.run(sockets=[listener.socket])
 
 
-def server_of(app: ASGIApp, patience: Patience = PATIENCE) -> uvicorn.Server:
-    """Return what answers for `app`, with that much patience for who is slow."""
+def server_of(app: ASGIApp, limits: ConnectionLimits = DEFAULT_LIMITS) -> uvicorn.Server:
+    """Return the uvicorn server of `app` with these limits."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http=type("Served", (Connection,), {"patience": patience}),
+            http=type("Served", (Connection,), {"limits": limits}),
             ws="none",
             loop="asyncio",
             lifespan="off",
@@ -96,29 +100,30 @@ def server_of(app: ASGIApp, patience: Patience = PATIENCE) -> uvicorn.Server:
 
 
 @contextmanager
-def _told_once_a_minute(*names: str) -> Iterator[None]:
-    added = OncePerMinute()
+def _logging_once_per_minute(*names: str) -> Iterator[None]:
+    once_per_minute = OncePerMinute()
     for name in names:
-        logging.getLogger(name).addFilter(added)
+        logging.getLogger(name).addFilter(once_per_minute)
     try:
         yield
     finally:
         for name in names:
-            logging.getLogger(name).removeFilter(added)
+            logging.getLogger(name).removeFilter(once_per_minute)
 
 
 @contextmanager
-def _ending(server: uvicorn.Server) -> Iterator[None]:
-    """Let the signals that end `server` end nothing else: uvicorn raises them once more when it is done."""
+def _ending_on_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Handle SIGTERM and SIGINT by ending `server` only: uvicorn raises the signal that ended it once more when it is done,
+    which would end the process."""
 
     def end(*_: object) -> None:
         server.should_exit = True
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    handlers = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
@@ -126,18 +131,18 @@ def _authority(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _public(url: str) -> set[str]:
-    """Return the Host values of a public address: with its port, and without it where that is the scheme's own."""
+def _public_names(url: str) -> set[str]:
+    """Return the values of the Host header for a public address: with its port, and without it when it is the default port."""
     if not url:
         return set()
     parts = urlsplit(url)
     default = _DEFAULT_PORTS.get(parts.scheme, 0)
-    named = _authority(parts.hostname or "", parts.port or default)
-    return {named, named.removesuffix(f":{default}")}
+    authority = _authority(parts.hostname or "", parts.port or default)
+    return {authority, authority.removesuffix(f":{default}")}
 
 
 def _unavailable(authority: str, error: OSError) -> str:
-    choose = "choose another with --listen HOST:PORT or web.listen"
+    remedy = "choose another with --listen HOST:PORT or web.listen"
     if error.errno == errno.EADDRINUSE:
-        return f"{authority} is taken by another program (perhaps another `tocsin serve`); end it, or {choose}"
-    return f"{authority} cannot be listened on ({error.strerror}); {choose}"
+        return f"{authority} is taken by another program (perhaps another `tocsin serve`); end it, or {remedy}"
+    return f"{authority} cannot be listened on ({error.strerror}); {remedy}"

@@ -1,6 +1,6 @@
-"""What happened to an incident: its revisions, and who was told of it.
+"""The timeline of an incident: the differences between its revisions, and the attempts to notify receivers.
 
-Times of revisions are event times: what the logs say, not when it was noticed; those of messages are the notifier's.
+Times of revisions are event times, from the logs; times of attempts are the notifier's clock.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ BY_LOGS, BY_NOTIFIER = "logs", "notifier"
 
 
 class Change(Struct, frozen=True):
-    """Something that happened, in one sentence, read in the logs or done by the notifier; `at` is None when the lines bear no
-    time."""
+    """An entry of the timeline: one sentence, from the logs or from the notifier. `at` is None when the lines bear no time."""
 
     at: datetime | None
     revision: int
@@ -28,35 +27,40 @@ class Change(Struct, frozen=True):
 
 
 def timeline(revisions: Sequence[Incident], attempts: Sequence[Attempt] = ()) -> tuple[Change, ...]:
-    """Return the changes of `revisions` (at least one, first one first) and the `attempts` to tell of them, oldest first.
+    """Return the timeline of `revisions` (at least one, in order) and of `attempts` (oldest first).
 
-    Revisions that only count more are told with the next; an attempt stands before the first change that is later.
+    A revision with nothing new but a count is summed up with the next one. An attempt comes before the first change that is
+    later.
     """
-    said = list(_changes(revisions))
+    changes = list(_changes(revisions))
     for attempt in reversed(attempts):
-        later = (n for n, change in enumerate(said) if change.at is not None and change.at > attempt.at)
-        said.insert(next(later, len(said)), _told(attempt))
-    return tuple(said)
+        positions = (n for n, change in enumerate(changes) if change.at is not None and change.at > attempt.at)
+        changes.insert(next(positions, len(changes)), _attempt_change(attempt))
+    return tuple(changes)
 
 
-def _told(attempt: Attempt) -> Change:
-    what = attempt.reason.value.replace("_", " ")
+def _attempt_change(attempt: Attempt) -> Change:
+    reason = attempt.reason.value.replace("_", " ")
     if attempt.outcome is DeliveryState.DELIVERED:
-        return Change(attempt.at, attempt.revision, f"{attempt.receiver} was told: {what}", BY_NOTIFIER)
-    how = ", ".join(part for part in (attempt.outcome.value.replace("_", " "), attempt.why) if part)
-    return Change(attempt.at, attempt.revision, f"{attempt.receiver} was not told ({what}): {how}", BY_NOTIFIER)
+        return Change(attempt.at, attempt.revision, f"{attempt.receiver} was told: {reason}", BY_NOTIFIER)
+    outcome = ", ".join(part for part in (attempt.outcome.value.replace("_", " "), attempt.why) if part)
+    return Change(attempt.at, attempt.revision, f"{attempt.receiver} was not told ({reason}): {outcome}", BY_NOTIFIER)
 
 
 def _changes(revisions: Sequence[Incident]) -> Iterator[Change]:
     first = revisions[0]
-    chosen = [first]
+    notable = [first]
     for revision in revisions[1:]:
-        if next(_news(chosen[-1], revision), None):
-            chosen.append(revision)
-    if chosen[-1] is not revisions[-1]:
-        chosen.append(revisions[-1])
+        if next(_notable_differences(notable[-1], revision), None):
+            notable.append(revision)
+    if notable[-1] is not revisions[-1]:
+        notable.append(revisions[-1])
     yield Change(first.opened_at or first.first_seen, first.revision, _opening(first))
-    yield from (Change(_at(now), now.revision, said) for before, now in pairwise(chosen) for said in _sentences(before, now))
+    yield from (
+        Change(_time_of(now), now.revision, sentence)
+        for before, now in pairwise(notable)
+        for sentence in _differences(before, now)
+    )
 
 
 def _opening(first: Incident) -> str:
@@ -65,14 +69,14 @@ def _opening(first: Incident) -> str:
     )
 
 
-def _sentences(before: Incident, now: Incident) -> Iterator[str]:
-    yield from _news(before, now)
+def _differences(before: Incident, now: Incident) -> Iterator[str]:
+    yield from _notable_differences(before, now)
     if now.count != before.count:
         yield f"counted {now.count:,} times, {before.count:,} before"
 
 
-def _news(before: Incident, now: Incident) -> Iterator[str]:
-    """Yield what is worth a line of its own."""
+def _notable_differences(before: Incident, now: Incident) -> Iterator[str]:
+    """Yield a sentence for each difference other than the count."""
     if before.pending and not now.pending:
         yield f"confirmed and opened with severity {now.severity}"
     if now.rule != before.rule:
@@ -83,9 +87,9 @@ def _news(before: Incident, now: Incident) -> Iterator[str]:
         yield f"the next stage of the trouble is reached [{now.stage}]"
     if now.status != before.status:
         yield _status(now)
-    known = {(symptom.rule, tuple(symptom.labels.items())) for symptom in before.symptoms}
+    explained_before = {(symptom.rule, tuple(symptom.labels.items())) for symptom in before.symptoms}
     for symptom in now.symptoms:
-        if (symptom.rule, tuple(symptom.labels.items())) not in known:
+        if (symptom.rule, tuple(symptom.labels.items())) not in explained_before:
             yield f"explains {symptom.title or symptom.rule} [{symptom.rule}]"
 
 
@@ -96,5 +100,5 @@ def _status(now: Incident) -> str:
     return f"{word} ({now.why})" if now.why else word
 
 
-def _at(incident: Incident) -> datetime | None:
+def _time_of(incident: Incident) -> datetime | None:
     return incident.resolved_at if incident.status == "resolved" else incident.last_seen

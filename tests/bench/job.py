@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from connectors.kafka import open_source
 from engine.dsl import builtin_rules, load
-from engine.spark.combining import combined
+from engine.spark.combining import combine
 from engine.spark.slices import Scanned, WorkerStages, scan, stages
 from tests.bench.corpus import JOB_RATE
 from tests.bench.machine import corpus, say
@@ -113,6 +113,6 @@ def bare(topic: Producing, known: WorkerStages) -> float:
         source = open_source(topic.settings("earliest"))
         (slice_,) = source.partitions(source.initial(), source.latest(source.initial()))
         began = time.process_time()
-        lines = sum(item.lines for item in combined(scan(source.chunks(slice_), known)) if isinstance(item, Scanned))
+        lines = sum(item.lines for item in combine(scan(source.chunks(slice_), known)) if isinstance(item, Scanned))
         costs.append((time.process_time() - began) / lines * 1e6)
     return min(costs)

@@ -24,7 +24,7 @@ from engine.clock import SteadyClock
 from engine.model.rules import Plan
 from engine.spark.datasource import ReadSettings, SourceReader, source_options
 from engine.spark.fence import QUERY
-from engine.spark.job import Job, _Batches, fence_of, plan_file
+from engine.spark.job import Job, _BatchWriter, fence_of, plan_file
 from engine.spark.rows import RowTuple, received, sent
 from engine.spark.scope import ScopeState
 from engine.spark.slices import stages_of
@@ -78,8 +78,8 @@ class PlayedJob:
         self._plan_file = str(plan_file(self.plan, self.checkpoint))
         self.reader = self._opened()
         (self.checkpoint / QUERY / "metadata").write_text('{"id":"0"}')
-        self._batches = _Batches(Job((), self.plan, self.store, self.checkpoint, bounded), fence)
-        self._batches.judge_anew()
+        self._batches = _BatchWriter(Job((), self.plan, self.store, self.checkpoint, bounded), fence)
+        self._batches.regroup()
         if self.batch == 0 or self.place is None:  # Spark asks again until a first batch is done
             self.place = _through_json(self.reader.initialOffset())
 

@@ -21,7 +21,7 @@ from engine.parse import decode_block
 from engine.ports import Chunk
 from engine.quarantine import Quarantine
 from engine.spark import slices
-from engine.spark.combining import combined
+from engine.spark.combining import combine
 from engine.spark.rows import BatchRow, Scanned, received, sent
 from engine.spark.scope import ScopeState
 from engine.spark.slices import WorkerStages, scan, stages
@@ -81,7 +81,7 @@ class Run:
 
     def batch(self, chunks: list[Chunk], last: bool) -> None:
         self._batches += 1
-        items: list[BatchRow] = [item for chunk in chunks for item in combined(scan([chunk], compiled()))]
+        items: list[BatchRow] = [item for chunk in chunks for item in combine(scan([chunk], compiled()))]
         items.append(Tick(at(self._batches)))
         items += [Progress(chunk.source_id, 1, 1, True, closed=last) for chunk in chunks]
         crossed = [received(kind, body) for _, kind, body in (sent("default", item) for item in items)]

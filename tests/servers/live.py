@@ -61,7 +61,7 @@ class Live:
     def _took(self, report: BatchReport) -> None:
         self.batches += 1
         self.lines += report.lines
-        self.said += report.said
+        self.said += report.messages
 
 
 @contextmanager

@@ -41,7 +41,7 @@ class Faltering:
 
     def _took(self, report: BatchReport) -> None:
         self.lines += report.lines
-        self.said += report.said
+        self.said += report.messages
         if not self.job.bounded and self.lines == LINES:
             self.stop.set()
 

@@ -55,7 +55,7 @@ class Site:
         self.said, self.batches = [], []
 
         def took(report: BatchReport) -> None:
-            self.said += report.said
+            self.said += report.messages
             self.batches += [] if report.batch == NO_BATCH else [report.batch]
             on_batch(report)
 
@@ -112,7 +112,9 @@ def test_a_store_that_is_older_than_the_checkpoint_is_refused_and_both_together_
     site.write(10, "begun y at 2")
     after = site.run()
     site.put_back(kept)
-    with pytest.raises(FenceError, match=r"state\.db is older than the checkpoint .*: what batches 1 to 1 found is not in it"):
+    with pytest.raises(
+        FenceError, match=r"state\.db is older than the checkpoint .*: the findings of batches 1 to 1 are not in it"
+    ):
         site.run()
     site.put_back(both)
     assert site.run() == after
@@ -161,7 +163,7 @@ def test_a_rule_that_is_removed_ends_its_incidents_while_the_job_runs_and_betwee
     stop = threading.Event()
 
     def ended(report: BatchReport) -> None:
-        if any(NOT_JUDGED in said for said in report.said):
+        if any(NOT_JUDGED in said for said in report.messages):
             stop.set()
 
     def renewed() -> Plan | None:

@@ -64,15 +64,15 @@ def test_a_batch_that_does_not_end_is_told_of_while_it_lasts(spark: SparkSession
 
     def last(report: BatchReport) -> None:
         reports.append(report)
-        if report.said:
+        if report.messages:
             told.set()
         else:
             assert told.wait(120), "it was at work all the time, and nothing was said"
 
     run(Job([files(SMALLEST)], plan(), store, tmp_path / "checkpoint", True, overdue_after_s=1, on_batch=last), spark)
     store.close()
-    (overdue,) = [report for report in reports if report.said]
-    assert overdue.said[0].startswith("batch 0 has been at work for 1 s (Spark: ")
+    (overdue,) = [report for report in reports if report.messages]
+    assert overdue.messages[0].startswith("batch 0 has been at work for 1 s (Spark: ")
 
 
 @pytest.fixture(params=[1, 2], ids=["1-partition", "2-partitions"])
@@ -161,7 +161,7 @@ def test_lost_lines_are_reported_and_the_job_goes_on(spark: SparkSession, tmp_pa
     source = SourceSpec("logs", "connectors.files:open_source", settings, "default")
     _, reports = streamed(spark, [source], tmp_path / "state")
     assert sum(report.lines for report in reports) == 3
-    (said,) = [sentence for report in reports for sentence in report.said]
+    (said,) = [sentence for report in reports for sentence in report.messages]
     assert said.startswith("lines of '")
     assert "damaged or ends early" in said
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setattr("engine.store.patience.SAID_AFTER_S", 0.2)
+    monkeypatch.setattr("engine.store.patience.ANNOUNCE_AFTER_S", 0.2)
     monkeypatch.setattr("engine.store.patience.PAUSE_S", 0.1)
     opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db", busy_s=0.05)
     yield opened
@@ -44,7 +44,7 @@ def test_a_run_goes_on_when_the_store_is_free_again(
     sentences: list[str] = []
 
     def report(of: BatchReport) -> None:
-        sentences.extend(of.said)
+        sentences.extend(of.messages)
         if sentences and other.in_transaction:
             other.execute("COMMIT")
 

@@ -67,10 +67,10 @@ def site(tmp_path: Path) -> Installation:
 def test_a_store_that_was_backed_up_while_the_run_went_on_is_restored_alone(site: Installation) -> None:
     site.greet("Ann")
     with tocsin("-c", site.config) as process:
-        wait(process, site.store, lambda store: len(store.outbox().told()) == 1)
+        wait(process, site.store, lambda store: len(store.outbox().notification_logs()) == 1)
         site.documented("Back up", 0)
         site.greet("Bob")
-        wait(process, site.store, lambda store: len(store.outbox().told()) == 2)
+        wait(process, site.store, lambda store: len(store.outbox().notification_logs()) == 2)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=WITHIN_S)
     assert process.returncode == 0
@@ -104,7 +104,7 @@ def test_store_and_checkpoint_restored_together_go_on_from_their_time(site: Inst
 def test_a_store_that_is_deleted_under_a_run_is_put_back_and_nobody_is_told_twice(site: Installation) -> None:
     site.greet("Ann")
     with tocsin("-c", site.config) as process:
-        wait(process, site.store, lambda store: len(store.outbox().told()) == 1)
+        wait(process, site.store, lambda store: len(store.outbox().notification_logs()) == 1)
         for end in ("", "-wal", "-shm"):
             site.store.with_name(f"state.db{end}").unlink(missing_ok=True)
         _, err = process.communicate(timeout=WITHIN_S)

@@ -29,7 +29,7 @@ def test_a_source_that_does_not_say_what_there_is_to_read_is_told(spark: SparkSe
 
     def took(report: BatchReport) -> None:
         reports.append(report)
-        if report.said and pipe.exists():
+        if report.messages and pipe.exists():
             writer = os.open(pipe, os.O_WRONLY)  # whoever reads it is waiting for this
             pipe.unlink()
             os.close(writer)
@@ -39,5 +39,5 @@ def test_a_source_that_does_not_say_what_there_is_to_read_is_told(spark: SparkSe
     run(Job([source], plan(), store, tmp_path / "checkpoint", True, overdue_after_s=1, on_batch=took), spark)
     store.close()
     first, *others = reports
-    assert first.said[0].startswith("batch 0 has been planned, a source not saying what there is to read, for 1 s (Spark: ")
+    assert first.messages[0].startswith("batch 0 has been planned, a source not saying what there is to read, for 1 s (Spark: ")
     assert sum(report.lines for report in others) > 0

@@ -55,7 +55,7 @@ def test_a_run_goes_on_behind_every_poisonous_line_and_says_so(spark: SparkSessi
     rules = {incident.rule for incident in store.incidents()}
     assert {"connect-task-killed", "ingest-lines-quarantined"} <= rules
     assert any("sound" in incident.title for incident in store.incidents())
-    said = "\n".join(sentence for report in reports for sentence in report.said)
+    said = "\n".join(sentence for report in reports for sentence in report.messages)
     assert "in quarantine" in said
     assert "out of bounds" in said
     path = file_of(checkpoint)

@@ -137,7 +137,7 @@ def test_a_live_run_follows_growing_files_and_ends_gracefully_when_asked(tmp_pat
         wait(process, store, lambda seen: seen.batches() >= 1)
         with (logs / "broker-0.log").open("a") as log:
             log.writelines(whole)
-        wait(process, store, lambda seen: len(seen.outbox().told()) > 0)
+        wait(process, store, lambda seen: len(seen.outbox().notification_logs()) > 0)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 0, err
@@ -154,7 +154,7 @@ def test_pages_show_an_incident_while_the_run_that_found_it_goes_on(tmp_path: Pa
             try:
                 assert pages.stdout is not None
                 (address,) = re.findall(r"http://127\.0\.0\.1:\d+/", pages.stdout.readline())
-                wait(process, store, lambda seen: len(seen.outbox().told()) > 0)
+                wait(process, store, lambda seen: len(seen.outbox().notification_logs()) > 0)
                 found = kept(store)[0]
                 assert found.title in httpx.get(f"{address}incidents/{found.id}", timeout=60, trust_env=False).text
                 done = _batches(store)

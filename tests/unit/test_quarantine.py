@@ -20,7 +20,7 @@ from engine.pipeline import replay
 from engine.ports import Chunk
 from engine.quarantine import MOST, WITHHELD, Quarantine
 from engine.skim import skimmer
-from engine.spark.combining import combined
+from engine.spark.combining import combine
 from engine.spark.rows import BatchRow, Scanned, received, sent
 from engine.spark.scope import ScopeState
 from engine.spark.slices import WorkerStages, scan, stages
@@ -146,7 +146,7 @@ class Job:
 
     def batch(self, *chunks: Chunk) -> None:
         self._batches += 1
-        items: list[BatchRow] = [item for chunk in chunks for item in combined(scan([chunk], compiled()))]
+        items: list[BatchRow] = [item for chunk in chunks for item in combine(scan([chunk], compiled()))]
         items.append(Tick(at(7200 + self._batches)))
         crossed = [received(kind, body) for _, kind, body in (sent("default", each) for each in items)]
         found = ScopeState(compiled(), "default", self.state, bounded=False).take(crossed)

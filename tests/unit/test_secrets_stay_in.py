@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from connectors.slack.message import parent
 from connectors.webhook import WebhookReceiver
 from engine.cli.answer import document
-from engine.cli.authoring.drafting import drafted, shipped_logs
+from engine.cli.authoring.drafting import draft_rule, shipped_logs
 from engine.cli.authoring.explaining import explain
 from engine.cli.main import main
 from engine.cli.overview import render_triage
@@ -103,7 +103,7 @@ def test_no_output_holds_a_planted_secret(planted: list[tuple[str, str]]) -> Non
 
 def test_a_draft_of_a_rule_holds_no_secret_and_fires_on_the_line_that_had_it(tmp_path: Path) -> None:
     line = "[2022-01-01 00:00:00,000] ERROR Cannot log in to shop, password=ZQ7xSecret for topic orders-eu (org.example.Orders)"
-    draft = drafted(line, rules(), "", shipped_logs())
+    draft = draft_rule(line, rules(), "", shipped_logs())
     assert "ZQ7" not in draft.text
     assert "password=[redacted] for topic" in draft.text, "the tests of the rule show what is hidden"
     (tmp_path / f"{draft.id}.yml").write_text(draft.text, encoding="utf-8")

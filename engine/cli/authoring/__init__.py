@@ -1,1 +1,1 @@
-"""What helps to write rules: a draft from pasted lines, why a rule does or does not fire, pages and previews of rules."""
+"""Help for authors of rules: drafts from pasted lines, explanations of why a rule fires or not, pages and previews."""

@@ -1,4 +1,4 @@
-"""The commands that help to write rules; `register` adds them to `tocsin rules`."""
+"""The commands for authors of rules; `register` adds them to `tocsin rules`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import typer
 
 from engine.cli.exits import FOUND, NOTHING_FOUND
 from engine.cli.output import FormatOption, OutputFormat, print_json
-from engine.cli.rule_choice import Folders, RuleName, chosen, one, tests_of
+from engine.cli.rule_choice import Folders, RuleName, plan_of, rule_of, tests_of
 from engine.cli.rulebook import open_rulebook, rule_paths, with_layouts
 from engine.dsl import load_valid
 from engine.errors import RuntimeMissing, UsageError
 from engine.model.visible import visible
 
-MOST_EVENTS = 5  # that `explain` shows
+MAX_EVENTS = 5  # that `explain` shows
 
 
 def register(app: typer.Typer) -> None:
@@ -42,16 +42,16 @@ def new_rule(
     rules: Folders = None,
 ) -> None:
     """Draft a rule from log lines: pattern, entity, tests. Refused if it would fire where nothing is wrong."""
-    from engine.cli.authoring.drafting import drafted, shipped_logs  # noqa: PLC0415  (each of these loads what it needs)
+    from engine.cli.authoring.drafting import draft_rule, shipped_logs  # noqa: PLC0415  (each of these loads what it needs)
 
     pasted = sys.stdin.read() if lines == "-" else _read(Path(lines))
-    made = drafted(pasted, open_rulebook(rules).plan, id, goodlog or shipped_logs())
-    notes = [f"these lines are known already: {', '.join(made.known)}"] if made.known else []
+    draft = draft_rule(pasted, open_rulebook(rules).plan, id, goodlog or shipped_logs())
+    notes = [f"these lines are known already: {', '.join(draft.known_rules)}"] if draft.known_rules else []
     if out is None:
-        print(made.text, end="")
+        print(draft.text, end="")
     else:
-        path = out / f"{made.id}.yml"
-        _write_new(path, made.text)
+        path = out / f"{draft.id}.yml"
+        _write_new(path, draft.text)
         print(f"wrote {path}")
         notes.append(f"replace what begins with WRITE: in it, then: tocsin rules lint --rules {out}")
     for note in notes:
@@ -67,23 +67,23 @@ def explain_rule(
     """Say why a rule fires on events of a log, or does not: every item and every part of its condition."""
     from engine.cli.authoring.explaining import Explanation, explain  # noqa: PLC0415
 
-    plan = chosen(rules)
-    one(plan, id)
-    found: Explanation = explain(id, with_layouts(plan), files)
+    plan = plan_of(rules)
+    rule_of(plan, id)
+    explanation: Explanation = explain(id, with_layouts(plan), files)
     if format is OutputFormat.JSON:
-        print_json(found.as_json(MOST_EVENTS))
+        print_json(explanation.as_json(MAX_EVENTS))
     else:
-        print("\n".join(visible(line) for line in found.lines(MOST_EVENTS)))
-    raise typer.Exit(FOUND if found.fires else NOTHING_FOUND)
+        print("\n".join(visible(line) for line in explanation.lines(MAX_EVENTS)))
+    raise typer.Exit(FOUND if explanation.fires else NOTHING_FOUND)
 
 
 def preview_rule(id: RuleName, rules: Folders = None, format: FormatOption = OutputFormat.TEXT) -> None:
     """Show the Slack message of a rule, as its first firing test gives it; as JSON for Slack's Block Kit Builder."""
-    from engine.cli.authoring.showing import previewed  # noqa: PLC0415
+    from engine.cli.authoring.showing import preview_incident  # noqa: PLC0415
 
-    plan = chosen(rules)
-    one(plan, id)
-    incident = previewed(id, tests_of(rules), with_layouts(plan))
+    plan = plan_of(rules)
+    rule_of(plan, id)
+    incident = preview_incident(id, tests_of(rules), with_layouts(plan))
     try:
         from engine.cli.authoring.slack_preview import slack_json, slack_text  # noqa: PLC0415  (needs the extra `slack`)
     except ModuleNotFoundError as missing:
@@ -103,11 +103,11 @@ def write_docs(
     """Write the reference page of every rule, and an index by component and by exception."""
     from engine.cli.authoring.pages import pages  # noqa: PLC0415
 
-    made = pages(load_valid(rule_paths(rules)))
+    texts = pages(load_valid(rule_paths(rules)))
     out.mkdir(parents=True, exist_ok=True)
-    for name, text in made.items():
+    for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")
-    print(f"wrote {len(made)} pages to {out}")
+    print(f"wrote {len(texts)} pages to {out}")
 
 
 def print_schema() -> None:
@@ -124,11 +124,11 @@ def explain_code(
     """Say what a finding means, why it matters, and how to cure it."""
     from engine.dsl.explanations import explanation  # noqa: PLC0415
 
-    found = explanation(code)
+    explained = explanation(code)
     if format is OutputFormat.JSON:
-        print_json(found.as_json())
+        print_json(explained.as_json())
     else:
-        print("\n".join(_paragraphs(found.paragraphs())))
+        print("\n".join(_paragraphs(explained.paragraphs())))
 
 
 def _paragraphs(texts: Iterable[tuple[str, str]]) -> Iterable[str]:

@@ -1,6 +1,6 @@
-"""A draft of a rule from pasted log lines: a pattern with holes, the entity, and the tests that such a rule must pass.
+"""Draft a rule from pasted log lines: patterns with holes, the entity, and tests.
 
-Pure but for reading the ordinary logs, in which nothing is wrong: a draft that would fire on them is refused.
+Pure, except that it reads ordinary logs, in which nothing is wrong: a draft that fires on them is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from engine.parse import assemble, decode, unwrap
 PASTED = "pasted"
 
 _LEVELS: Mapping[str, str] = {"FATAL": "critical", "ERROR": "high", "WARN": "medium", "WARNING": "medium"}
-# how a logger begins -> whose text it is; the first that fits
+# prefix of a logger -> component; the first prefix that fits counts
 _COMPONENTS: Mapping[str, str] = {
     "io.debezium": "debezium",
     "io.confluent.kafka.schemaregistry": "schema-registry",
@@ -46,40 +46,40 @@ _COMPONENTS: Mapping[str, str] = {
     "org.apache.kafka.": "broker",
     "state.change.logger": "broker",
 }
-# the captures that make an entity: the first of which all are there
+# captures that make an entity; the first tuple of which all captures exist counts
 _ENTITIES = (("connector", "task"), ("topic", "partition"), ("group",), ("topic",), ("broker",), ("client",), ("host",))
-_EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[a-z][\w$]*\.)+(?P<said>[A-Z][\w$.]*(?:Exception|Error)\b.*)$", re.MULTILINE)
-_FROM_TEXT = datetime(2024, 1, 1, tzinfo=UTC)  # stands in for the time of lines without a stamp
+_EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[a-z][\w$]*\.)+(?P<reason>[A-Z][\w$.]*(?:Exception|Error)\b.*)$", re.MULTILINE)
+_FROM_TEXT = datetime(2024, 1, 1, tzinfo=UTC)  # the time of lines without a stamp
 _TITLE = 80  # characters
-MOST_SHOWN = 4  # pasted events that become tests
+MAX_TESTS = 4  # pasted events that become tests
 
-Firing = Mapping[str, Mapping[str, Value]]  # texts of events, and what is captured of each
+Firing = Mapping[str, Mapping[str, Value]]  # text of an event -> its captures
 
 
-class Drafted(Struct, frozen=True):
-    """A draft: id and text of the rule file, the rules that know these lines already, and how many events they are."""
+class RuleDraft(Struct, frozen=True):
+    """A draft: the id and text of the rule file, the ids of rules that match the lines already, and the number of events."""
 
     id: str
     text: str
-    known: tuple[str, ...]
+    known_rules: tuple[str, ...]
     events: int
 
 
 def shipped_logs() -> Path:
-    """Return the folder of the shipped logs in which nothing is wrong: inside an installed wheel, else the repository's."""
+    """Return the folder of the shipped logs in which nothing is wrong: that of the installed wheel, else the repository's."""
     packaged = Path(engine.__file__).parent / "_goodlog"
     return packaged if packaged.is_dir() else Path(engine.__file__).parents[1] / "samples" / "goodlog"
 
 
-def drafted(pasted: str, plan: Plan, id_: str, ordinary_logs: Path) -> Drafted:
-    """Return a draft of a rule that fires on each event of `pasted`; a secret in it becomes a hole, and stands in no test.
+def draft_rule(pasted: str, plan: Plan, id_: str, ordinary_logs: Path) -> RuleDraft:
+    """Return the draft of a rule that fires on each event of `pasted`. Secrets become holes and are in no test.
 
     Args:
-        plan: the rules that are there already, and the layouts by which lines are read.
-        id_: the rule's id; empty: made of its words.
-        ordinary_logs: a folder of logs in which nothing is wrong. The nearest of its lines becomes the near miss.
+        plan: the existing rules, and the formats that decode the lines.
+        id_: the id of the rule; when empty it is made of the words of the first event.
+        ordinary_logs: a folder of logs in which nothing is wrong; the most similar of their events becomes the near miss.
 
-    Raises UsageError when nothing was pasted, when `id_` is taken, or when the draft fires on one of the ordinary logs too.
+    Raises UsageError when `pasted` has no line, when the id is taken, or when the draft fires on an ordinary event too.
     """
     events = list(_events(_lines(redact(pasted)), plan))
     if not events:
@@ -89,11 +89,11 @@ def drafted(pasted: str, plan: Plan, id_: str, ordinary_logs: Path) -> Drafted:
         raise UsageError(f"there is a rule `{name}` already; give this one another id with --id")
     ordinary = list(_events(Intake([str(ordinary_logs)], {}).lines(), plan))
     sketch = _matcher(name, _rule_text(name, events, {events[0].text: {}}, ""))
-    _refuse_ordinary(sketch, ordinary)
+    _refuse_false_alarm(sketch, ordinary)
     text = _rule_text(name, events, _firing(events, sketch), _nearest(events[0], ordinary))
-    every = Matcher(plan)
-    known = {found.rule_id for event in events for found in every.match_event(event)}
-    return Drafted(name, text, tuple(sorted(id_ for id_ in known if id_ in plan.rules())), len(events))
+    matcher = Matcher(plan)
+    known_rules = {match.rule_id for event in events for match in matcher.match_event(event)}
+    return RuleDraft(name, text, tuple(sorted(id_ for id_ in known_rules if id_ in plan.rules())), len(events))
 
 
 def _lines(text: str) -> Iterator[RawLine | Progress]:
@@ -110,14 +110,14 @@ def _events(lines: Iterable[RawLine | Progress], plan: Plan) -> Iterator[LogEven
 
 
 def _matcher(name: str, text: str) -> Matcher:
-    """Return what tells on which events the rule `text` fires. Raises RulesError when it is not one."""
+    """Return the matcher of the rule file `text`. Raises RulesError when it has errors."""
     pack = compile_sources([RuleSource(Path(f"{name}.yml"), "rule", text.encode())])
     if pack.errors():
         raise RulesError(pack.errors())
     return Matcher(pack.plan)
 
 
-def _refuse_ordinary(sketch: Matcher, ordinary: Iterable[LogEvent]) -> None:
+def _refuse_false_alarm(sketch: Matcher, ordinary: Iterable[LogEvent]) -> None:
     hit = next((event for event in ordinary if sketch.match_event(event)), None)
     if hit is not None:
         raise UsageError(
@@ -127,18 +127,18 @@ def _refuse_ordinary(sketch: Matcher, ordinary: Iterable[LogEvent]) -> None:
 
 
 def _firing(events: Iterable[LogEvent], sketch: Matcher) -> Firing:
-    """Return the first event and those that give other captures, at most MOST_SHOWN, with what each gives."""
-    found = {event.text: dict(match.captures) for event in events for match in sketch.match_event(event)}
-    different: dict[str, str] = {}
-    for text, captures in found.items():
-        different.setdefault(repr(captures), text)
-    return {text: found[text] for text in list(different.values())[:MOST_SHOWN]}
+    """Return the events with different captures, in order and at most MAX_TESTS, with their captures."""
+    captures_by_text = {event.text: dict(match.captures) for event in events for match in sketch.match_event(event)}
+    text_by_captures: dict[str, str] = {}
+    for text, captures in captures_by_text.items():
+        text_by_captures.setdefault(repr(captures), text)
+    return {text: captures_by_text[text] for text in list(text_by_captures.values())[:MAX_TESTS]}
 
 
 def _nearest(event: LogEvent, ordinary: Iterable[LogEvent]) -> str:
-    """Return the text of the ordinary event that shares most words with `event`; empty without any."""
+    """Return the text of the ordinary event that shares the largest part of its words with `event`; empty without events."""
     words = set(event.message.split())
-    return max((each.text for each in ordinary), key=lambda text: _likeness(words, set(text.split())), default="")
+    return max((candidate.text for candidate in ordinary), key=lambda text: _likeness(words, set(text.split())), default="")
 
 
 def _likeness(words: set[str], others: set[str]) -> float:
@@ -146,43 +146,50 @@ def _likeness(words: set[str], others: set[str]) -> float:
 
 
 def _reason(event: LogEvent) -> str:
-    """Return what the innermost exception of `event` says, from its class on; empty when the message says it already."""
-    said = [hit["said"].strip() for hit in _EXCEPTION.finditer(event.text)]
-    return said[-1] if said and said[-1] not in event.message else ""
+    """Return the innermost exception of `event`, class and message; empty without one, or when the event's message has it."""
+    messages = [hit["reason"].strip() for hit in _EXCEPTION.finditer(event.text)]
+    return messages[-1] if messages and messages[-1] not in event.message else ""
 
 
 def _id_of(event: LogEvent) -> str:
-    said = _reason(event).partition(":")[0] or propose(event.message).pattern
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", said))
+    text = _reason(event).partition(":")[0] or propose(event.message).pattern
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", text))
     return "-".join([word.lower() for word in words if word not in ("Exception", "Error")][:5]) or "new-rule"
 
 
-def _rule_text(id_: str, events: Sequence[LogEvent], firing: Firing, near: str) -> str:
-    """Return the rule file, on whose tests it fires; `near`: a text that must stay silent, empty for none."""
+def _rule_text(id_: str, events: Sequence[LogEvent], firing: Firing, near_miss: str) -> str:
+    """Return the text of the rule file.
+
+    Args:
+        events: the pasted events; the first one determines severity and component.
+        firing: the events of the firing tests.
+        near_miss: the text of the silent test; empty for none.
+    """
     first = events[0]
     items = _items(events)
-    names = {found.name for _, pattern in items for found in compile_pattern(pattern).captures}
+    names = {capture.name for _, pattern in items for capture in compile_pattern(pattern).captures}
     entity = next((keys for keys in _ENTITIES if names.issuperset(keys)), ())
-    said = _as_template(dict(items).get("reason") or items[0][1])
-    short = said.partition(":")[0] if "reason" in dict(items) else said
+    cause = _as_template(dict(items).get("reason") or items[0][1])
+    headline = cause.partition(":")[0] if "reason" in dict(items) else cause
     subject = "-".join(f"{{{key}}}" for key in entity)
     component = next((name for start, name in _COMPONENTS.items() if first.logger.startswith(start)), "any")
     parts = (
         f"id: {id_}\n",
-        entry("title", ": ".join(part for part in (subject, short) if part)),
+        entry("title", ": ".join(part for part in (subject, headline) if part)),
         f"status: experimental\nseverity: {_LEVELS.get(first.level, 'low')}\ncomponent: {component}\n",
         "detection:\n",
         *(folded(name, pattern, 2) for name, pattern in items),
         f"  condition: {_condition([name for name, _ in items])}\n",
         f"entity: [{', '.join(('cluster', *entity))}]\n",
-        _runbook(said),
-        _tests(firing, near),
+        _runbook(cause),
+        _tests(firing, near_miss),
     )
     return "".join(parts)
 
 
 def _items(events: Sequence[LogEvent]) -> list[tuple[str, str]]:
-    """Return (name, pattern) of the items: each shape of message with the reason of its exception, numbered from 2 on."""
+    """Return (name, pattern) of the detection's items: for each shape of message one, and one for the reason of its exception;
+    names are numbered from the second shape on."""
     reasons = {len(event.message.split()): _reason(event) for event in reversed(events)}
     items = []
     for number, pattern in enumerate(merged([propose(event.message).pattern for event in events]), 1):
@@ -194,7 +201,7 @@ def _items(events: Sequence[LogEvent]) -> list[tuple[str, str]]:
 
 
 def _condition(names: Sequence[str]) -> str:
-    """Return the condition: a message and its reason, or another message and its reason."""
+    """Return the condition over items: each message and its reason joined by `and`, the shapes by `or`."""
     groups: list[list[str]] = []
     for name in names:
         if name.startswith("message"):
@@ -204,7 +211,7 @@ def _condition(names: Sequence[str]) -> str:
 
 
 def _as_template(pattern: str) -> str:
-    """Return the first words of `pattern` as a template: without the part in brackets before them, holes without types."""
+    """Return the first words of `pattern` as a template: without a leading part in brackets, with holes without types."""
     words = HOLE.sub(_hole_of_template, re.sub(r"^\[[^\]]*\] ", "", pattern))
     return words if len(words) <= _TITLE else words[:_TITLE].rpartition(" ")[0] + " ..."
 
@@ -213,22 +220,22 @@ def _hole_of_template(hole: re.Match[str]) -> str:
     return hole[0] if hole[0].startswith("\\") else f"{{{hole['name']}}}" if hole["name"] else "..."
 
 
-def _runbook(said: str) -> str:
+def _runbook(cause: str) -> str:
     return (
         "runbook:\n"
-        + entry("cause", f"{MARK} why this happens. The log says: {said}", 2)
+        + entry("cause", f"{MARK} why this happens. The log says: {cause}", 2)
         + entry("impact", f"{MARK} what stops working, and for whom", 2)
         + "  fix:\n"
         + entry("- do", f"{MARK} the first thing to do", 4)
     )
 
 
-def _tests(firing: Firing, near: str) -> str:
+def _tests(firing: Firing, near_miss: str) -> str:
     text = "tests:\n"
     for log, captures in firing.items():
         fires = ", ".join(f"{key}: {scalar(str(value))}" for key, value in captures.items())
         text += _log(log) + f"    fires: {{{fires}}}\n"
-    return text + (_log(near) + "    silent: true\n" if near else "")
+    return text + (_log(near_miss) + "    silent: true\n" if near_miss else "")
 
 
 def _log(text: str) -> str:

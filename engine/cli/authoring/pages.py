@@ -1,7 +1,7 @@
-"""The reference pages of rules, as Markdown: one page a rule and an index by component and by exception class.
+"""Write the reference pages of rules in Markdown: a page for each rule, and an index by component and by exception class.
 
-Everything on a page comes from the rule itself; the fix and the cause are those of its first firing test, and what is said and
-done in other cases stands below them. Pure.
+Everything on a page comes from the rule: cause and fix are those of its first firing test, followed by those of other cases.
+Pure.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _NEAR_MISSES = 3
 
 
 def pages(pack: Pack) -> Mapping[str, str]:
-    """Return the text of every page by its file name: `<rule>.md`, and the index."""
+    """Return the text of every page by file name: `<rule>.md`, and the index first."""
     plan = with_layouts(pack.plan)
     rules = pack.plan.rules()
-    made = {f"{id_}.md": _page(rule, pack, incident_of(id_, pack.tests, plan)) for id_, rule in sorted(rules.items())}
-    return {INDEX: _index(pack), **made}
+    page_by_name = {f"{id_}.md": _page(rule, pack, incident_of(id_, pack.tests, plan)) for id_, rule in sorted(rules.items())}
+    return {INDEX: _index(pack), **page_by_name}
 
 
 def _page(rule: Rule, pack: Pack, incident: Incident | None) -> str:
@@ -42,8 +42,8 @@ def _page(rule: Rule, pack: Pack, incident: Incident | None) -> str:
     symptoms = [id_ for entry in rule.explains for id_ in entry.rules]
     sections = (
         f"# {rule.id}\n\n{_prose(outline(draft.file.title))}\n\n{_facts(rule)}\n",
-        _section("What it recognises", _looked_for(draft)),
-        _section("Why it matters", _meaning(draft, incident)),
+        _section("What it recognises", _detection(draft)),
+        _section("Why it matters", _impact_text(draft, incident)),
         _section("What to do", _fix(incident.fix if incident else ())),
         _section("Case by case", _cases(draft)),
         _section("Afterwards", _code(incident.verify, "sh") if incident and incident.verify else ""),
@@ -70,9 +70,9 @@ def _section(title: str, body: str) -> str:
     return f"## {title}\n\n{body.rstrip()}\n" if body.strip() else ""
 
 
-def _looked_for(draft: Draft) -> str:
+def _detection(draft: Draft) -> str:
     if draft.file.correlation is not None:
-        return _correlated(draft.file.correlation)
+        return _correlation(draft.file.correlation)
     root = draft.document.root.get("detection")
     entries = root.entries if isinstance(root, MapNode) else ()
     items = [f"- `{name.value}`: {' or '.join(_item(value))}" for name, value in entries if name.value != "condition"]
@@ -80,12 +80,12 @@ def _looked_for(draft: Draft) -> str:
     return "\n".join((*items, "", f"It fires when `{' '.join(condition.split())}`."))
 
 
-def _correlated(given: CorrelationEntry) -> str:
-    what = ", ".join(_link(id_) for id_ in (*given.rules, *given.open)) or f"`{given.of}`"
-    then = f", then {', '.join(_link(id_) for id_ in given.expect)}" if given.expect else ""
-    span = given.timespan or (human_ms(given.within * 1000) if given.within else "")
-    keys = ", ".join(given.group_by)
-    return f"`{given.type}` of {what}{then}, for each {keys}" + (f", within {span}." if span else ".")
+def _correlation(correlation: CorrelationEntry) -> str:
+    subjects = ", ".join(_link(id_) for id_ in (*correlation.rules, *correlation.open)) or f"`{correlation.of}`"
+    continuation = f", then {', '.join(_link(id_) for id_ in correlation.expect)}" if correlation.expect else ""
+    span = correlation.timespan or (human_ms(correlation.within * 1000) if correlation.within else "")
+    keys = ", ".join(correlation.group_by)
+    return f"`{correlation.type}` of {subjects}{continuation}, for each {keys}" + (f", within {span}." if span else ".")
 
 
 def _item(node: Node) -> Iterator[str]:
@@ -100,21 +100,21 @@ def _item(node: Node) -> Iterator[str]:
             yield " and ".join(f"{key.value.replace('|', ' ')} {' or '.join(_item(value))}" for key, value in entries)
 
 
-def _meaning(draft: Draft, incident: Incident | None) -> str:
-    given = draft.file.runbook
+def _impact_text(draft: Draft, incident: Incident | None) -> str:
+    runbook = draft.file.runbook
     if incident is not None:
         return f"{_prose(incident.cause)}\n\n{_prose(incident.impact)}"
-    if given is not None:
-        return f"{_prose(given.cause)}\n\n{_prose(given.impact)}"
+    if runbook is not None:
+        return f"{_prose(runbook.cause)}\n\n{_prose(runbook.impact)}"
     return "It opens no incident by itself: other rules count it, or explain it."
 
 
 def _cases(draft: Draft) -> str:
-    """Return what is said, and what is to be done, only where its `when` holds."""
-    given = draft.file.runbook
-    causes = [(case.when, case.cause) for case in given.cases] if given else []
-    steps = [(step.when, step.do) for step in given.fix if step.when] if given else []
-    return "\n".join(f"- {_inline(when)}: {_prose(outline(said))}" for when, said in (*causes, *steps))
+    """Return the causes and fix steps that have a condition `when`, as a list."""
+    runbook = draft.file.runbook
+    causes = [(case.when, case.cause) for case in runbook.cases] if runbook else []
+    steps = [(step.when, step.do) for step in runbook.fix if step.when] if runbook else []
+    return "\n".join(f"- {_inline(when)}: {_prose(outline(text))}" for when, text in (*causes, *steps))
 
 
 def _fix(steps: Sequence[RenderedStep]) -> str:
@@ -162,13 +162,13 @@ def _index(pack: Pack) -> str:
 
 
 def _exceptions(pack: Pack) -> Iterator[str]:
-    """Yield a row for each exception class that a firing sample or a detection names."""
-    found: dict[str, set[str]] = {}
+    """Yield a table row for each exception class in a firing test or a detection, ordered by name."""
+    rules_by_exception: dict[str, set[str]] = {}
     for draft in pack.drafts.values():
-        looked_for = (text.value for text in texts(draft.document.root.get("detection")))
-        for name in _EXCEPTION.findall("\n".join((*firing_logs(draft), *looked_for))):
-            found.setdefault(name, set()).add(draft.id)
-    for name, ids in sorted(found.items()):
+        detection_texts = (text.value for text in texts(draft.document.root.get("detection")))
+        for name in _EXCEPTION.findall("\n".join((*firing_logs(draft), *detection_texts))):
+            rules_by_exception.setdefault(name, set()).add(draft.id)
+    for name, ids in sorted(rules_by_exception.items()):
         yield f"| `{name}` | {', '.join(_link(id_) for id_ in sorted(ids))} |"
 
 
@@ -177,7 +177,7 @@ def _link(id_: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return text of a rule or a log as Markdown that shows it as it is."""
+    """Return text of a rule or a log on one line, escaped so that Markdown shows it unchanged."""
     return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", visible(" ".join(text.split())))
 
 
@@ -188,7 +188,7 @@ def _inline(text: str) -> str:
 
 
 def _code(text: str, language: str) -> str:
-    """Return `text` in a fence that nothing in it closes; empty for no text."""
+    """Return `text` as a fenced code block whose fence is longer than any in the text; empty for blank text."""
     if not text.strip():
         return ""
     lines = "\n".join(visible(line) for line in text.rstrip("\n").split("\n"))

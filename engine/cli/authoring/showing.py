@@ -1,4 +1,4 @@
-"""What a rule says before it meets a log: the incident of its first firing test."""
+"""Preview a rule without a log: the incident of its first firing test."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from engine.model.rules import Plan
 
 
 def incident_of(id_: str, tests: Tests, plan: Plan) -> Incident | None:
-    """Return the incident that the first firing test of `id_` ends in; None when none of its tests opens one."""
+    """Return the incident of the first firing test of `id_` that opens one; None when no test does."""
     firing = (test for test in tests[id_] if test.fires is not None)
     return next((incident for test in firing for incident in incidents(test, plan)), None)
 
 
-def previewed(id_: str, tests: Tests, plan: Plan) -> Incident:
-    """Return what `incident_of` does. Raises UsageError when there is nothing to show, and says why."""
+def preview_incident(id_: str, tests: Tests, plan: Plan) -> Incident:
+    """Return the incident of `incident_of`. Raises UsageError, with the reason, when there is none."""
     incident = incident_of(id_, tests, plan)
     if incident is not None:
         return incident

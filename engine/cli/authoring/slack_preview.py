@@ -1,4 +1,4 @@
-"""The Slack message of an incident, as text for a terminal and as Slack takes it."""
+"""The Slack message of an incident, as text for a terminal and as the JSON that is posted."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from engine.model.incidents import Incident
 
 
 def slack_text(incident: Incident) -> str:
-    """Return the Slack message of `incident` as text: one block a paragraph, code with a bar at its left."""
+    """Return the Slack message of `incident` as text: each block is a paragraph, code has a bar at its left."""
     return "\n".join(line for block in parent(incident).blocks for line in _block(block))
 
 
 def slack_json(incident: Incident) -> Mapping[str, Any]:
-    """Return the Slack message as it is posted: `text` and `blocks`."""
+    """Return the Slack message as posted: `text` and `blocks`."""
     message = parent(incident)
     return {"text": message.text, "blocks": message.blocks}
 

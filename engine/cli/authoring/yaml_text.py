@@ -1,4 +1,4 @@
-"""Write YAML as rule files have it: text in blocks, so that a log line stands there as it was printed."""
+"""Write YAML in the style of rule files: texts are block scalars, so that log lines are unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PRINTABLE = re.compile(r"[\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 
 def scalar(text: str) -> str:
-    """Return `text` on one line: plain where that is safe, else in double quotes."""
+    """Return `text` as a scalar on one line: plain where that is safe, else in double quotes."""
     return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=not _PRINTABLE.fullmatch(text))
 
 
@@ -20,7 +20,7 @@ def entry(key: str, text: str, indent: int = 0) -> str:
 
 
 def folded(key: str, text: str, indent: int = 0) -> str:
-    """Return `key` with `text` (one line) below it, where nothing in it has to be quoted."""
+    """Return `key` with `text`, joined to one line, as a folded block scalar; quoted when it is empty or not printable."""
     text = " ".join(text.split())
     if not _PRINTABLE.fullmatch(text) or not text:
         return entry(key, text, indent)
@@ -28,7 +28,7 @@ def folded(key: str, text: str, indent: int = 0) -> str:
 
 
 def literal(key: str, text: str, indent: int = 0) -> str:
-    """Return `key` with the lines of `text` below it as they are."""
+    """Return `key` with `text` as a literal block scalar; quoted when that cannot hold it."""
     lines = text.rstrip("\n").split("\n")
     if not _PRINTABLE.fullmatch(text) or not lines[0]:
         return entry(key, text, indent)

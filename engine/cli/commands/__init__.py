@@ -1,4 +1,4 @@
-"""One command a file: `<name>.py` holds `app = typer.Typer(...)` and is imported only when `tocsin <name>` is asked for.
+"""The commands, one a file: `<name>.py` defines `app = typer.Typer(...)` and is imported only for `tocsin <name>`.
 
 The first line of the module's docstring is the command's line in `tocsin --help`. A file that starts with `_` is no command.
 """

@@ -38,10 +38,10 @@ def pages(
     settings = load(config)
     store = Store.open(settings.store)
     try:
-        number = write_pages(store, out, datetime.now(UTC), settings.links)
+        written = write_pages(store, out, datetime.now(UTC), settings.links)
     except OSError as error:
         raise UsageError(f"{out}: the pages cannot be written there ({error.strerror})") from None
     finally:
         store.close()
-    print(f"{number} {'incident' if number == 1 else 'incidents'}: {(out.resolve() / 'index.html').as_uri()}")
+    print(f"{written} {'incident' if written == 1 else 'incidents'}: {(out.resolve() / 'index.html').as_uri()}")
     print(f"Served while they change: tocsin serve -c {config}, then http://{settings.web.host}:{settings.web.port}/")

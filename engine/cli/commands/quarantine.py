@@ -50,6 +50,8 @@ def quarantine(
         print_json({"quarantined": plain(letters)})
     else:
         for letter in letters:
-            told = [] if text else [visible(letter.sentence)]
-            print("\n".join([*told, *(visible(line) if text else f"  {visible(line)}" for line in letter.text.splitlines())]))
+            heading = [] if text else [visible(letter.sentence)]
+            print(
+                "\n".join([*heading, *(visible(line) if text else f"  {visible(line)}" for line in letter.text.splitlines())])
+            )
     raise typer.Exit(FOUND if letters else NOTHING_FOUND)

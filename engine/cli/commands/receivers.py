@@ -36,8 +36,10 @@ app = typer.Typer(help=HELP, no_args_is_help=True)
 
 @app.command("list")
 def list_receivers(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
-    """List every receiver and what it is. Secrets are not shown."""
-    rows = [{"name": each.name, "type": _type(each), "to": _to(each)} for each in load(config).receivers]
+    """List every receiver with its type and destination. Secrets are not shown."""
+    rows = [
+        {"name": receiver.name, "type": _type(receiver), "to": _destination(receiver)} for receiver in load(config).receivers
+    ]
     if format is OutputFormat.JSON:
         print_json(rows)
         return
@@ -50,18 +52,18 @@ def test_receiver(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A receiver of the configuration.")],
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Send a test message, and say how it went."""
-    known = {each.name: each for each in load(config).receivers}
-    if name not in known:
-        raise UsageError(f"there is no receiver `{name}`; known: {', '.join(known)}")
-    receipt = delivered(open_receiver(known[name], _show), Notification(_test_incident(datetime.now(UTC)), Reason.TEST))
+    """Send a test message and print the result."""
+    receivers = {receiver.name: receiver for receiver in load(config).receivers}
+    if name not in receivers:
+        raise UsageError(f"there is no receiver `{name}`; known: {', '.join(receivers)}")
+    receipt = delivered(open_receiver(receivers[name], _show), Notification(_test_incident(datetime.now(UTC)), Reason.TEST))
     print(f"{name}: {receipt.state.value.replace('_', ' ')}" + (f" ({receipt.why})" if receipt.why else ""))
     if receipt.state is not DeliveryState.DELIVERED:
         raise typer.Exit(FAILURE)
 
 
 def _test_incident(now: datetime) -> Incident:
-    """Return an incident that says of itself that nothing is wrong."""
+    """Return the incident of a test message; its text says that nothing is wrong."""
     return Incident(
         id=f"test-{now:%Y%m%dT%H%M%S}",
         key=("default", "test", ()),
@@ -91,7 +93,7 @@ def _type(settings: ReceiverSettings) -> str:
     return "webhook" if isinstance(settings, WebhookSettings) else "terminal"
 
 
-def _to(settings: ReceiverSettings) -> str:
+def _destination(settings: ReceiverSettings) -> str:
     if isinstance(settings, SlackSettings):
         return f"{settings.channel} by {settings.token}" if settings.token else f"by {settings.webhook_url}"
     return str(settings.url) if isinstance(settings, WebhookSettings) else ""

@@ -1,4 +1,4 @@
-"""The route tree: show it, and ask who would be told of what."""
+"""The route tree: show it, and test which receivers an incident goes to."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_routes(
     config: ConfigOption = DEFAULT_CONFIG,
     format: FormatOption = OutputFormat.TEXT,
 ) -> None:
-    """Say which receivers would be told of an incident with these labels."""
+    """Print which receivers would be notified of an incident with these labels."""
     targets = route(_labels(labels or []), load(config).route)
     if format is OutputFormat.JSON:
         print_json([{"receiver": target.receiver, **_seconds(target.timings)} for target in targets])
@@ -68,15 +68,15 @@ def _labels(pairs: list[str]) -> Mapping[str, str]:
 
 def _lines(node: Route, depth: int = 0) -> Iterator[str]:
     condition = " ".join(str(matcher) for matcher in node.matchers) or "everything" + (" else" if node.routes else "")
-    goes_on = ", then goes on" if node.goes_on else ""
-    yield f"{'  ' * depth}{condition} -> {node.receiver}  ({_timings(node.timings)}){goes_on}"
+    suffix = ", then goes on" if node.goes_on else ""
+    yield f"{'  ' * depth}{condition} -> {node.receiver}  ({_timings(node.timings)}){suffix}"
     for branch in node.routes:
         yield from _lines(branch, depth + 1)
 
 
 def _value(node: Route) -> Mapping[str, Any]:
-    own = {"receiver": node.receiver, "matchers": [str(m) for m in node.matchers], "continue": node.goes_on}
-    return {**own, **_seconds(node.timings), "routes": [_value(branch) for branch in node.routes]}
+    fields = {"receiver": node.receiver, "matchers": [str(m) for m in node.matchers], "continue": node.goes_on}
+    return {**fields, **_seconds(node.timings), "routes": [_value(branch) for branch in node.routes]}
 
 
 def _seconds(timings: Timings) -> Mapping[str, float]:

@@ -12,7 +12,7 @@ import typer
 from engine.cli.authoring.commands import register
 from engine.cli.exits import BAD_REQUEST, FOUND, NOTHING_FOUND
 from engine.cli.output import FormatOption, OutputFormat, count, print_json
-from engine.cli.rule_choice import Folders, chosen, one, tests_of
+from engine.cli.rule_choice import Folders, plan_of, rule_of, tests_of
 from engine.cli.rulebook import rule_paths, with_layouts
 from engine.dsl.rule_test import RuleTest, Tests
 from engine.dsl.templates import outline
@@ -48,7 +48,7 @@ register(app)
 @app.command("list")
 def list_rules(rules: Folders = None, format: FormatOption = OutputFormat.TEXT) -> None:
     """List every rule: id, severity, component, status, title."""
-    plan, tests = chosen(rules), tests_of(rules)
+    plan, tests = plan_of(rules), tests_of(rules)
     rows = [_row(rule, plan, tests) for _, rule in sorted(plan.rules().items())]
     if format is OutputFormat.JSON:
         print_json(rows)
@@ -68,13 +68,13 @@ def show_rule(
     from engine.dsl.document import plain  # noqa: PLC0415  (the reader of YAML, which the other commands do without)
     from engine.dsl.reader import read  # noqa: PLC0415
 
-    plan = chosen(rules)
-    rule = one(plan, id)
+    plan = plan_of(rules)
+    rule = rule_of(plan, id)
     document, _ = read(rule.path, Path(rule.path).read_bytes())
     causes = sorted(other.id for other in plan.rules().values() for entry in other.explains if id in entry.rules)
     if format is OutputFormat.JSON:
-        about = {"captures": dict(rule.captures), "explained_by": causes, "rule": plain(document.root)}
-        print_json({**_row(rule, plan, tests_of(rules)), **about})
+        details = {"captures": dict(rule.captures), "explained_by": causes, "rule": plain(document.root)}
+        print_json({**_row(rule, plan, tests_of(rules)), **details})
         return
     print(f"{rule.id}  ({rule.path})")
     print(f"  captures: {', '.join(f'{name} ({type_})' for name, type_ in rule.captures.items()) or 'nothing'}")
@@ -84,15 +84,15 @@ def show_rule(
 
 @app.command("lint")
 def lint_rules(rules: Folders = None, format: FormatOption = OutputFormat.TEXT) -> None:
-    """Check every file: errors, and advice such as missing near misses. Everything is told at once."""
+    """Check every file: report all errors, and advice such as missing near misses, at once."""
     from engine.cli.linting import lint  # noqa: PLC0415  (plays the tests, which most of these commands need not load)
 
-    found = lint(rule_paths(rules))
+    findings = lint(rule_paths(rules))
     if format is OutputFormat.JSON:
-        print_json([_as_json(each) for each in found])
+        print_json([_as_json(finding) for finding in findings])
     else:
-        _print_findings(found)
-    raise typer.Exit(_lint_exit(found))
+        _print_findings(findings)
+    raise typer.Exit(_lint_exit(findings))
 
 
 @app.command("test")
@@ -101,12 +101,12 @@ def test_rules(
     rules: Folders = None,
     format: FormatOption = OutputFormat.TEXT,
 ) -> None:
-    """Run the tests of the rules and tell what was expected and what came."""
-    plan, tests = chosen(rules), tests_of(rules)
+    """Run the tests of the rules and report expected and actual results."""
+    plan, tests = plan_of(rules), tests_of(rules)
     for id in ids or ():
-        one(plan, id)
-    asked = [test for id in (ids or sorted(tests)) for test in tests[id]]
-    failed = _run(asked, with_layouts(plan), format)
+        rule_of(plan, id)
+    selected = [test for id in (ids or sorted(tests)) for test in tests[id]]
+    failed = _run(selected, with_layouts(plan), format)
     raise typer.Exit(FOUND if failed else NOTHING_FOUND)
 
 
@@ -117,43 +117,43 @@ def _row(rule: Rule, plan: Plan, tests: Tests) -> dict[str, Any]:
         "severity": rule.severity,
         "status": rule.status,
         "component": rule.component,
-        "kind": next((each.type for each in plan.correlations if each.rule.id == rule.id), "signature"),
+        "kind": next((correlation.type for correlation in plan.correlations if correlation.rule.id == rule.id), "signature"),
         "path": rule.path,
         "tests": len(tests[rule.id]),
     }
 
 
-def _as_json(found: Diagnostic) -> dict[str, Any]:
+def _as_json(finding: Diagnostic) -> dict[str, Any]:
     return {
-        "code": found.code,
-        "severity": found.level.value,
-        "path": found.path,
-        "line": found.line,
-        "column": found.column,
-        "message": found.message,
-        "help": found.help,
+        "code": finding.code,
+        "severity": finding.level.value,
+        "path": finding.path,
+        "line": finding.line,
+        "column": finding.column,
+        "message": finding.message,
+        "help": finding.help,
     }
 
 
-def _print_findings(found: Sequence[Diagnostic]) -> None:
-    for each in found:
-        print(each.render(), end="\n\n")
-    errors = sum(each.level is Level.ERROR for each in found)
-    print(f"{_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}")
+def _print_findings(findings: Sequence[Diagnostic]) -> None:
+    for finding in findings:
+        print(finding.render(), end="\n\n")
+    errors = sum(finding.level is Level.ERROR for finding in findings)
+    print(f"{_count_of(errors, 'error')}, {_count_of(len(findings) - errors, 'warning')}")
 
 
-def _counted(number: int, noun: str) -> str:
+def _count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _lint_exit(found: Sequence[Diagnostic]) -> int:
-    if any(each.level is Level.ERROR for each in found):
+def _lint_exit(findings: Sequence[Diagnostic]) -> int:
+    if any(finding.level is Level.ERROR for finding in findings):
         return BAD_REQUEST
-    return FOUND if found else NOTHING_FOUND
+    return FOUND if findings else NOTHING_FOUND
 
 
 def _run(tests: Sequence[RuleTest], plan: Plan, format: OutputFormat) -> int:
-    """Run `tests`, print the results, and return how many failed."""
+    """Run `tests` and print the results; return how many failed."""
     from engine.cli.rule_tests import difference, run_test  # noqa: PLC0415  (only this command needs the pipeline)
 
     outcomes = [run_test(test, plan) for test in _with_progress(tests)]
@@ -177,7 +177,7 @@ def _outcome_json(test: RuleTest, problems: Iterable[tuple[str, str]]) -> dict[s
 
 
 def _with_progress(tests: Sequence[RuleTest]) -> Iterator[RuleTest]:
-    """Yield `tests`, with a bar on stderr when that is a terminal."""
+    """Yield `tests` with a progress bar on stderr when that is a terminal."""
     if not sys.stderr.isatty():
         yield from tests
         return

@@ -67,7 +67,7 @@ def scan(
     intake = Intake(paths, labels)
     intake.notes += [f"{path}: not used; its rules have errors" for path in book.left_out]
     answer = triage(intake.chunks(), plan, intake.notes)
-    _complain(book, intake, answer)
+    _report_problems(book, intake, answer)
     if format is OutputFormat.JSON:
         print_json(document(answer))
     else:
@@ -76,23 +76,23 @@ def scan(
 
 
 def _redaction(config: Path) -> Redaction:
-    """Return what `config` says is hidden. Raises UsageError and ConfigError."""
-    from engine.config import load  # noqa: PLC0415  (pydantic, which a scan without a configuration does without)
+    """Return the redaction settings of `config`. Raises UsageError and ConfigError."""
+    from engine.config import load  # noqa: PLC0415  (imports pydantic, which a scan without a configuration does not need)
 
     return load(config).redaction
 
 
-def _complain(book: Rulebook, intake: Intake, answer: Triage) -> None:
-    """Tell everything that was wrong with what was asked for, in full, on stderr."""
-    for diagnostic in book.wrong:
+def _report_problems(book: Rulebook, intake: Intake, answer: Triage) -> None:
+    """Print every problem with the rules and the input, in full, on stderr."""
+    for diagnostic in book.diagnostics:
         print(diagnostic.render(), end="\n\n", file=sys.stderr)
-    for sentence in (*intake.refused, *(each.sentence for each in answer.quarantined)):
+    for sentence in (*intake.refused, *(letter.sentence for letter in answer.quarantined)):
         print(f"tocsin: {visible(sentence)}", file=sys.stderr)
 
 
 def _exit_code(book: Rulebook, intake: Intake, answer: Triage) -> int:
-    """Return how to end: a scan that left something out never looks like a clean one."""
-    if book.wrong:
+    """Return the exit code: a scan that left out rules or input never ends like a clean one."""
+    if book.diagnostics:
         return BAD_REQUEST
     if intake.refused or answer.quarantined:
         return FAILURE
@@ -101,14 +101,14 @@ def _exit_code(book: Rulebook, intake: Intake, answer: Triage) -> int:
 
 def _labels(pairs: Sequence[str]) -> dict[str, str]:
     """Return the labels of `key=value` pairs. Raises UsageError for anything else."""
-    bad = [pair for pair in pairs if not pair.partition("=")[0] or "=" not in pair]
-    if bad:
-        raise UsageError(f"--label takes key=value, not: {', '.join(bad)}")
+    invalid = [pair for pair in pairs if not pair.partition("=")[0] or "=" not in pair]
+    if invalid:
+        raise UsageError(f"--label takes key=value, not: {', '.join(invalid)}")
     return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
 def _zone(name: str) -> str:
-    """Return `name` when it is a time zone. Raises UsageError when it is none."""
+    """Return `name`. Raises UsageError when it is no time zone."""
     try:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError, OSError):

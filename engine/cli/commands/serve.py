@@ -11,7 +11,7 @@ from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.config import listen_address, load
 from engine.errors import UsageError
 from engine.store import Store
-from engine.web import application, open_door, serve
+from engine.web import application, listen_on, serve
 
 app = typer.Typer()
 
@@ -36,18 +36,18 @@ def run(
 ) -> None:
     """Serve the pages of `config`'s store; the help text is HELP."""
     settings = load(config)
-    host, port = _chosen(listen) if listen else (settings.web.host, settings.web.port)
-    door = open_door(host, port)
+    host, port = _host_and_port(listen) if listen else (settings.web.host, settings.web.port)
+    listener = listen_on(host, port)
     store = Store.open(settings.store)
-    names = door.names(settings.web.public_url)
-    print(f"Incidents of {settings.store} at {settings.web.public_url or door.address} (Ctrl-C ends)", flush=True)
+    names = listener.names(settings.web.public_url)
+    print(f"Incidents of {settings.store} at {settings.web.public_url or listener.address} (Ctrl-C ends)", flush=True)
     try:
-        serve(application(store, names, lambda: datetime.now(UTC), settings.links), door)
+        serve(application(store, names, lambda: datetime.now(UTC), settings.links), listener)
     finally:
         store.close()
 
 
-def _chosen(listen: str) -> tuple[str, int]:
+def _host_and_port(listen: str) -> tuple[str, int]:
     try:
         return listen_address(listen)
     except ValueError:

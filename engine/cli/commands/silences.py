@@ -1,4 +1,4 @@
-"""The silences: keep everybody from being told of something for a while."""
+"""The silences: mute notifications about something for a while."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def add_silence(
 def list_silences(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
     """List the silences that have not ended."""
     with _outbox(config) as outbox:
-        found = outbox.silences(datetime.now(UTC))
+        silences = outbox.silences(datetime.now(UTC))
     if format is OutputFormat.JSON:
-        print_json([_value(silence) for silence in found])
+        print_json([_value(silence) for silence in silences])
         return
-    for silence in found:
+    for silence in silences:
         print(visible(f"{silence.id}  until {moment(silence.ends_at)}  {_matchers(silence)}  {silence.comment}".rstrip()))
 
 
@@ -80,7 +80,7 @@ def expire_silence(
     """End a silence now."""
     now = datetime.now(UTC)
     with _outbox(config) as outbox:
-        silence = next((each for each in outbox.silences(now) if each.id == id), None)
+        silence = next((active for active in outbox.silences(now) if active.id == id), None)
         if silence is None:
             raise UsageError(f"there is no silence `{id}` that has not ended; see tocsin silences list")
         outbox.put_silence(replace(silence, ends_at=now))

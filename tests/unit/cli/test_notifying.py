@@ -21,7 +21,7 @@ def test_it_tells_while_a_run_goes_on_and_what_is_left_at_its_end(tmp_path: Path
     settings, receiver, said = load(tmp_path / "tocsin.yml"), MemoryReceiver(), []
     store = Store.open(settings.store)
     live = notifying.build(store, settings, plan(), {"terminal": receiver}, said.append, once=False)
-    with notifying.running(live, said.append), store.batch(BatchId("query", 0)) as ledger:
+    with notifying.running_notifier(live, said.append), store.batch(BatchId("query", 0)) as ledger:
         ledger.put_incidents([TOO_LARGE])
     assert [told.incident for told in receiver.notifications] == [TOO_LARGE]
     assert (

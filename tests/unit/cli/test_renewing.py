@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.renewing import LOOK_EVERY_S, Renewing
+from engine.cli.renewing import LOOK_EVERY_S, RuleReloader
 from engine.dsl import load
 
 RULE = "id: {0}\ntitle: t\nseverity: info\ncomponent: any\ndetection: {{seen: something bad, condition: seen}}\n"
@@ -19,7 +19,7 @@ class Watched:
         self.write("first")
         self.asked = threading.Event()
         plan = load([folder])
-        self.files = Renewing([folder], plan, lambda: load([folder]), self.said.append, lambda: self.now, self.asked)
+        self.files = RuleReloader([folder], plan, lambda: load([folder]), self.said.append, lambda: self.now, self.asked)
 
     def write(self, name: str, text: str = RULE) -> None:
         (self.folder / f"{name}.yml").write_text(text.format(name))
@@ -27,7 +27,7 @@ class Watched:
     def rules(self) -> list[str] | None:
         """Look once more; return the rules of a new plan."""
         self.now += LOOK_EVERY_S
-        plan = self.files.renewed()
+        plan = self.files.poll()
         return None if plan is None else sorted(plan.rules())
 
 
@@ -50,7 +50,7 @@ def test_a_new_file_is_taken_once_it_rests(watched: Watched) -> None:
 
 def test_it_is_not_looked_at_every_time(watched: Watched) -> None:
     watched.write("second")
-    assert [watched.files.renewed() for _ in range(9)] == [None] * 9
+    assert [watched.files.poll() for _ in range(9)] == [None] * 9
     assert watched.said == []
 
 
@@ -90,15 +90,15 @@ def test_an_emptied_folder_keeps_the_rules_and_is_said_once(watched: Watched) ->
 def test_whoever_asks_has_the_rules_read_at_once_and_is_told_what_came_of_it(watched: Watched) -> None:
     watched.write("second")
     watched.asked.set()
-    plan = watched.files.renewed()
+    plan = watched.files.poll()
     assert plan is not None
     assert sorted(plan.rules()) == ["first", "second"]
     watched.asked.set()
-    assert watched.files.renewed() is None
+    assert watched.files.poll() is None
     assert watched.said[1:] == ["the rules have been read again: none has changed"]
     watched.write("first", "id: [")
     watched.asked.set()
-    assert watched.files.renewed() is None
+    assert watched.files.poll() is None
     assert "goes on with those before" in watched.said[2]
     assert watched.rules() is None
     assert len([said for said in watched.said if "goes on with those before" in said]) == 1

@@ -46,7 +46,7 @@ def test_a_users_rules_join_the_built_in_ones(tmp_path: Path) -> None:
     write(tmp_path, "bell-rang")
     builtin = open_rulebook(None).plan
     book = open_rulebook([Path("builtin"), tmp_path])
-    assert book.wrong == ()
+    assert book.diagnostics == ()
     assert set(book.plan.rules()) == {*builtin.rules(), "bell-rang"}
 
 
@@ -63,14 +63,14 @@ def test_a_wrong_file_is_told_and_the_others_are_used(tmp_path: Path) -> None:
     for path in wrong:
         path.write_text("id: [not, an, id]\n")
     book = open_rulebook([tmp_path])
-    assert {found.path for found in book.wrong} == {str(path) for path in wrong}
+    assert {found.path for found in book.diagnostics} == {str(path) for path in wrong}
     assert set(book.left_out) == {str(path) for path in wrong}
     assert "bell-rang" in book.plan.rules()
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     book = open_rulebook([Path("builtin"), tmp_path / "nowhere"])
-    assert [found.path for found in book.wrong] == [str(tmp_path / "nowhere")]
+    assert [found.path for found in book.diagnostics] == [str(tmp_path / "nowhere")]
     assert book.plan.rules()
 
 

@@ -52,7 +52,7 @@ def test_what_is_new_when_the_clock_has_jumped_is_told_as_new_and_in_time(
     scene.put(last_seen=START)
     assert [scene.at(s) for s in (1, 30, 31)] == [0, 0, 1]
     assert reasons(ops) == ["opened"]
-    assert scene.store.outbox().told()["ops", "inc-1"].at == START + timedelta(seconds=31)
+    assert scene.store.outbox().notification_logs()["ops", "inc-1"].at == START + timedelta(seconds=31)
 
 
 @JUMPS
@@ -65,7 +65,7 @@ def test_repetitions_and_retries_come_when_they_would_have(scene: Scene, ops: Me
     assert [scene.at(s) for s in (31, 129, 130, 200, 4 * 3600)] == [0, 0, 1, 0, 0]
     assert scene.at(4 * 3600 + 130) == 1, "the new time was believed meanwhile, and the wait was not changed by it"
     assert reasons(ops) == ["opened", "repeated"]
-    told_at = scene.store.outbox().told()["ops", "inc-1"].at
+    told_at = scene.store.outbox().notification_logs()["ops", "inc-1"].at
     assert told_at == START + timedelta(seconds=4 * 3600 + 130) + by
 
 

@@ -159,7 +159,7 @@ def check(steps: list[tuple[str, int]]) -> None:
             world.scene.restart()
             world.wait(30)
             keys = Counter(key for key, _ in world.channel.messages)
-            told = world.store.outbox().told()
+            told = world.store.outbox().notification_logs()
     assert [key for key, times in keys.items() if times > 1] == []
     assert not unsettled, "nothing waits for another process"
     assert {id_ for _, id_ in told} >= set(world.ids)

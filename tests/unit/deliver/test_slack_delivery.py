@@ -77,7 +77,7 @@ def test_a_message_of_unknown_outcome_is_looked_for_before_it_is_sent_again(scen
     assert scene.at(36) == 1
     (parent,) = server.parents()
     assert len(server.replies(parent)) == 1
-    assert scene.store.outbox().told()["ops", "inc-1"].marks["ts"] == parent["ts"]
+    assert scene.store.outbox().notification_logs()["ops", "inc-1"].marks["ts"] == parent["ts"]
 
 
 def test_a_process_that_dies_between_sending_and_marking_leaves_one_message(scene: Scene, server: SlackStandIn) -> None:

@@ -86,7 +86,7 @@ def test_a_receipt_that_cannot_be_written_is_kept_and_written_when_the_store_is_
     scene.at(91)
     assert scene.entry().state is DeliveryState.DELIVERED
     assert scene.outcomes() == [("opened", "delivered")]
-    assert scene.store.outbox().told()["ops", "inc-1"].at == START
+    assert scene.store.outbox().notification_logs()["ops", "inc-1"].at == START
     scene.at(1000)
     assert len(ops.notifications) == 1
 
@@ -154,7 +154,7 @@ def test_the_loop_waits_for_the_store_says_so_after_a_while_and_writes_before_it
     store: Store, hold: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.deliver.notifier.POLL_S", 0.01)
-    monkeypatch.setattr("engine.store.patience.SAID_AFTER_S", 0.05)
+    monkeypatch.setattr("engine.store.patience.ANNOUNCE_AFTER_S", 0.05)
     ops, stop, sentences = Locking(hold.begin), threading.Event(), []
     waiting = threading.Event()
 

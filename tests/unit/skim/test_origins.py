@@ -9,7 +9,7 @@ from engine.model.incidents import Evidence
 from engine.model.matches import Match
 from engine.pipeline import replay
 from engine.ports import Chunk
-from engine.spark.combining import MatchBatch, combined, expanded
+from engine.spark.combining import MatchBatch, combine, expand
 from engine.spark.slices import WorkerStages, scan, stages
 from tests.rulepack.playing import plan
 
@@ -64,9 +64,7 @@ def test_a_match_names_the_document_of_its_first_line(wrap: str) -> None:
     ]
     bare = "".join(parts)
     wrapped = "".join(wrap.format(line) + "\n" for line in bare.splitlines())
-    items = [
-        e for i in combined(scan([chunk(wrapped)], compiled())) for e in (expanded(i) if isinstance(i, MatchBatch) else [i])
-    ]
+    items = [e for i in combine(scan([chunk(wrapped)], compiled())) for e in (expand(i) if isinstance(i, MatchBatch) else [i])]
     matches = [each for each in items if isinstance(each, Match)]
     assert len(matches) > 50
     assert [each.origin for each in matches] == [named(bare, each.text) for each in matches]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.spark.alignment import Alignment, Course, ruled
+from engine.spark.alignment import Alignment, Course, decide
 
 LATELY = "2026-01-02T03:04:05.123456+00:00"
 TOGETHER = Alignment("q", planned=8, done=8, belongs_to="s1", store="s1", stored=8, written_at=LATELY)
@@ -14,7 +14,7 @@ TOGETHER = Alignment("q", planned=8, done=8, belongs_to="s1", store="s1", stored
 
 def course(**changes: Any) -> tuple[Course, str]:
     made = {name: getattr(TOGETHER, name) for name in Alignment.__struct_fields__} | changes
-    ruling = ruled(Alignment(**made), "state.checkpoint", "state.db")
+    ruling = decide(Alignment(**made), "state.checkpoint", "state.db")
     return ruling.course, ruling.sentence
 
 
@@ -60,4 +60,4 @@ def test_a_store_that_is_older_is_refused_with_the_time_to_read_from(stored: int
 def test_a_checkpoint_that_is_older_reads_again() -> None:
     way, said = course(planned=5, done=5)
     assert way is Course.READ_AGAIN
-    assert "what batches 6 to 8 read is read again" in said
+    assert "the input of batches 6 to 8 is read again" in said

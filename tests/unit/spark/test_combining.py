@@ -15,7 +15,7 @@ from engine.model.incidents import Alert, Evidence, NotEvaluated, Roster, Verdic
 from engine.model.matches import ActivitySpan, Match
 from engine.model.rules import Absence, Clear, Plan
 from engine.spark import combining
-from engine.spark.combining import MatchBatch, combined, expanded
+from engine.spark.combining import MatchBatch, combine, expand
 from engine.spark.rows import BatchRow, item, row
 from engine.spark.scope import ScopeState
 from engine.spark.slices import stages
@@ -27,12 +27,12 @@ pytestmark = pytest.mark.slow
 
 def through(found: Iterable[Match | ActivitySpan]) -> list[BatchRow]:
     """The items of a slice as they come out on the other side of Spark."""
-    return [item(kind, body) for _, kind, body in (row("x", each) for each in combined(found))]
+    return [item(kind, body) for _, kind, body in (row("x", each) for each in combine(found))]
 
 
 def told(items: Iterable[BatchRow]) -> list[Match]:
     """Every match there is among items, combined or not."""
-    return [found for each in items for found in (expanded(each) if isinstance(each, MatchBatch) else [each])]  # type: ignore[misc]
+    return [found for each in items for found in (expand(each) if isinstance(each, MatchBatch) else [each])]  # type: ignore[misc]
 
 
 def test_alike_matches_are_one_row_and_come_back_as_they_were() -> None:
@@ -44,8 +44,8 @@ def test_alike_matches_are_one_row_and_come_back_as_they_were() -> None:
 
 
 def test_a_row_is_bounded_in_matches_and_in_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combining, "MOST", 10)
-    monkeypatch.setattr(combining, "MOST_TEXT", 100)
+    monkeypatch.setattr(combining, "MAX_MATCHES", 10)
+    monkeypatch.setattr(combining, "MAX_TEXT_CHARS", 100)
     few = through([match("r", n) for n in range(25)])
     assert sorted(len(each.at) for each in few if isinstance(each, MatchBatch)) == [5, 10, 10]
     long = through([replace(match("r", n), text="x" * 60) for n in range(4)])

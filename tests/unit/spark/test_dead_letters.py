@@ -31,6 +31,6 @@ def test_the_file_is_bounded_and_for_its_owner_only(tmp_path: Path, monkeypatch:
 
 def test_stamps_out_of_bounds_are_told_when_there_are_ten_times_as_many(tmp_path: Path) -> None:
     job = DeadLetterFile(plan(), tmp_path, "default")
-    told = [job.misdated([Misdated("a.log", 1)]) for _ in range(100)]
+    told = [job.misdated_sentences([Misdated("a.log", 1)]) for _ in range(100)]
     assert [number for number, each in enumerate(told, 1) if each] == [1, 10, 100]
     assert told[9] == [Misdated("a.log", 10).sentence]

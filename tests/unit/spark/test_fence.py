@@ -90,8 +90,8 @@ def test_a_store_that_has_more_than_its_checkpoint_forgets_which_batches(store: 
     shutil.rmtree(checkpoint / QUERY)
     read(checkpoint, None, 3)
     (said,) = entered(store, checkpoint)
-    assert "what batches 4 to 5 read is read again" in said
-    assert [store.has(BatchId("q", batch)) for batch in (3, 4, 5)] == [True, False, False]
+    assert "the input of batches 4 to 5 is read again" in said
+    assert [store.has_batch(BatchId("q", batch)) for batch in (3, 4, 5)] == [True, False, False]
     assert entered(store, checkpoint) == []
 
 

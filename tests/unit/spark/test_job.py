@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import TocsinError
-from engine.spark.job import _passing, plan_file
+from engine.spark.job import _transient_cause, plan_file
 from tests.rulepack.playing import plan
 
 AWAY = """[STREAM_FAILED] Query terminated with exception: Job aborted due to stage failure: Traceback (most recent call last):
@@ -37,10 +37,10 @@ def test_a_disk_that_is_full_leaves_no_half_of_a_plan(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("bounded", [True, False])
 def test_a_busy_machine_passes_in_any_run_and_a_refusal_in_none(bounded: bool) -> None:
-    assert _passing(BUSY, bounded) == "the machine is too busy to start Python within the time that Spark gives it"
-    assert _passing(DENIED, bounded) is None
+    assert _transient_cause(BUSY, bounded) == "the machine is too busy to start Python within the time that Spark gives it"
+    assert _transient_cause(DENIED, bounded) is None
 
 
 def test_a_source_that_is_away_passes_in_a_run_without_end_only() -> None:
-    assert _passing(AWAY, bounded=False) == "no broker of k1:9092 answers: why; check the address"
-    assert _passing(AWAY, bounded=True) is None
+    assert _transient_cause(AWAY, bounded=False) == "no broker of k1:9092 answers: why; check the address"
+    assert _transient_cause(AWAY, bounded=True) is None

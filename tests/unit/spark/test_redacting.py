@@ -18,7 +18,7 @@ from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Block, RawLine, Record
 from engine.parse import assemble, decode_block, unwrap
 from engine.ports import Chunk
-from engine.spark.redacting import redacted
+from engine.spark.redacting import redact_block
 from engine.spark.slices import SliceFragments, scan
 from engine.spark.streams import Streams, StreamState
 from tests.corpus.cases import cases
@@ -109,16 +109,16 @@ def test_a_key_is_one_secret_wherever_it_is_cut() -> None:
 
 def test_a_secret_that_a_container_runtime_split_goes_whole() -> None:
     parts = [Record("s", 0, "failed: password=Zq7pla", partial=True), Record("s", 30, "nted9Xw was refused")]
-    whole = redacted(Block(tuple(parts), headed=False), shipped().formats, redact)
+    whole = redact_block(Block(tuple(parts), headed=False), shipped().formats, redact)
     assert [record.text for record in whole.records] == ["failed: password=[redacted]", " was refused"]
-    first = redacted(Block((parts[0],), headed=False), shipped().formats, redact)
-    joined = redacted(Block((*first.records, parts[1]), headed=False), shipped().formats, redact)
+    first = redact_block(Block((parts[0],), headed=False), shipped().formats, redact)
+    joined = redact_block(Block((*first.records, parts[1]), headed=False), shipped().formats, redact)
     assert [record.text for record in joined.records] == [record.text for record in whole.records]
 
 
 def test_what_holds_no_secret_is_the_same_object() -> None:
     block = Block((Record("s", 0, QUIET), Record("s", 90, "\tat a.b(C.java:1)")), headed=True)
-    assert redacted(block, shipped().formats, redact) is block
+    assert redact_block(block, shipped().formats, redact) is block
 
 
 LOGS = sorted(path for folder in ("samples", "tests/captured") for path in (ROOT / folder).rglob("*.log"))
@@ -144,7 +144,7 @@ def _events(lines: Sequence[RawLine], conceal: bool) -> Iterator[tuple[str, str,
     formats = shipped().formats
     for block in assemble(unwrap(lines, formats), formats):
         assert isinstance(block, Block)
-        kept = redacted(block, formats, redact) if conceal else block
+        kept = redact_block(block, formats, redact) if conceal else block
         for event in decode_block(kept, formats):
             for match in shipped().matcher.match_event(event):
                 yield match.rule_id, match.event_id, match.captures, match.text

@@ -15,7 +15,7 @@ from engine.incident import MemoryLedger, group
 from engine.model.incidents import Evidence, NotEvaluated, Roster, Verdict
 from engine.model.records import Tick
 from engine.ports import Chunk
-from engine.spark.combining import combined
+from engine.spark.combining import combine
 from engine.spark.rows import BatchRow, InputLoss, item, row
 from engine.spark.scope import ScopeState
 from engine.spark.slices import WorkerStages, scan, stages
@@ -60,7 +60,7 @@ def batch(folder: Path, offset: dict[str, Any], max_lines: int | None, paralleli
         return None
     rows: list[BatchRow] = []
     for slice_ in source.partitions(offset, end, parallelism):
-        rows += combined(scan(source.chunks(slice_), compiled()))
+        rows += combine(scan(source.chunks(slice_), compiled()))
     rows += source.progress(end)
     return [item(kind, body) for _, kind, body in (row("x", each) for each in rows)], end
 
@@ -166,7 +166,7 @@ def test_a_batch_that_is_repeated_tells_of_lost_lines_once() -> None:
 def test_a_stall_is_an_incident_until_the_source_is_readable_again_whatever_the_logs_say() -> None:
     scope = Scope()
     stall = Stall("x", "k1:9092", "Connection refused", 0, ("logs",))
-    told = replace(stall, told=True)
+    told = replace(stall, reported=True)
     scope.take(*[notice for _, notice in notices([], [stall], EPOCH_S)], Tick(at(0)))
     assert scope.told() == []
     scope.take(*[notice for _, notice in notices([stall], [told], EPOCH_S + 60)], Tick(at(60)))

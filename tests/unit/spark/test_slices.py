@@ -22,8 +22,8 @@ from engine.parse import assemble, unwrap
 from engine.ports import Chunk
 from engine.skim import alike, skimmer
 from engine.spark import slices
-from engine.spark.scope import carried
-from engine.spark.slices import Scanned, SliceFragments, WorkerStages, matched, scan, stages
+from engine.spark.scope import carried_progress
+from engine.spark.slices import EarlyMatches, Scanned, SliceFragments, WorkerStages, matched, scan, stages
 from engine.spark.streams import Retraction, Streams, StreamState
 from tests.rulepack.playing import plan
 from tests.wrapping import CHAINS, mingled, wrapped
@@ -260,12 +260,12 @@ def interleaved(rounds: Sequence[tuple[str, bytes]], start: int = 0) -> list[Chu
 TRACES = [(source, line.encode() + b"\n") for line in (ERROR.replace("@@@", "000"), *LINES[2:5]) for source in ("t/a", "t/b")]
 
 
-@pytest.mark.parametrize("held", [1, slices.HELD_BYTES])
+@pytest.mark.parametrize("held", [1, slices.MAX_WAITING_BYTES])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
 def test_sources_interleaved_in_one_stream_are_joined_each_for_itself(
     size: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slices, "HELD_BYTES", held)
+    monkeypatch.setattr(slices, "MAX_WAITING_BYTES", held)
     streams, said = Streams(shipped(), {}), list[Match | ActivitySpan]()
     for at in range(0, len(TRACES), size):
         items = list(scan(interleaved(TRACES[at : at + size], at), shipped()))
@@ -335,9 +335,14 @@ def test_what_was_said_of_an_open_end_is_said_again_as_it_grows() -> None:
 def test_sources_read_out_of_streams_are_caught_up_when_all_of_these_are() -> None:
     carriers = {"t/a": frozenset({"t-0"}), "t/b": frozenset({"t-0", "t-1"})}
     behind = [Progress("t-0", 5, 5, True), Progress("t-1", 3, 9, False)]
-    assert carried(behind, carriers) == [Progress("t/a", 5, 5, True), Progress("t/b", 8, 14, False)]
-    assert carried([Progress("u-0", 1, 1, True)], carriers) == []
+    assert carried_progress(behind, carriers) == [Progress("t/a", 5, 5, True), Progress("t/b", 8, 14, False)]
+    assert carried_progress([Progress("u-0", 1, 1, True)], carriers) == []
 
 
 def edges(items: Iterator[Match | ActivitySpan | SliceFragments | Scanned]) -> list[SliceFragments]:
     return [item for item in items if isinstance(item, SliceFragments)]
+
+
+def test_the_state_of_a_stream_of_an_earlier_checkpoint_is_read() -> None:
+    earlier = '{"end": 9, "open": {"open": []}, "said": {"a.log": {"records": 2, "matches": []}}}'
+    assert loads(earlier, StreamState).matched == {"a.log": EarlyMatches(2)}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from engine.spark.stalls import Failure, Stall, notices, renewed, stalled
+from engine.codec import loads
+from engine.spark.stalls import Failure, Stall, notices, stalled_sources, updated_stalls
 
 FIRST = Failure("prod", "one", "k1:9092", "Connection refused")
 SECOND = replace(FIRST, source="two")
@@ -15,41 +16,46 @@ def texts(before: tuple[Stall, ...], after: tuple[Stall, ...], at_s: int) -> lis
 
 
 def test_sources_that_wait_for_the_same_are_one_stall_in_each_scope() -> None:
-    found = renewed((), [SECOND, FIRST, replace(FIRST, scope="test", source="three")], 100, 60)
-    assert [(stall.scope, stall.what, stall.sources) for stall in found] == [
+    found = updated_stalls((), [SECOND, FIRST, replace(FIRST, scope="test", source="three")], 100, 60)
+    assert [(stall.scope, stall.resource, stall.sources) for stall in found] == [
         ("prod", "k1:9092", ("one", "two")),
         ("test", "k1:9092", ("three",)),
     ]
-    assert stalled(found) == {"one", "two", "three"}
+    assert stalled_sources(found) == {"one", "two", "three"}
 
 
 def test_a_stall_is_said_when_it_begins_when_it_has_lasted_and_when_it_ends() -> None:
-    begun = renewed((), [FIRST], 100, 60)
+    begun = updated_stalls((), [FIRST], 100, 60)
     assert texts((), begun, 100) == ["cannot read 'k1:9092': Connection refused; looking again until it can be read"]
-    lasting = renewed(begun, [FIRST, SECOND], 159, 60)
+    lasting = updated_stalls(begun, [FIRST, SECOND], 159, 60)
     assert texts(begun, lasting, 159) == []
     timed_out = replace(FIRST, why="timed out")
-    long = renewed(lasting, [timed_out], 160, 60)
+    long = updated_stalls(lasting, [timed_out], 160, 60)
     assert texts(lasting, long, 160) == ["'k1:9092' has not been readable for 60 s: timed out"]
-    longer = renewed(long, [timed_out], 300, 60)
+    longer = updated_stalls(long, [timed_out], 300, 60)
     assert texts(long, longer, 300) == []
-    over = renewed(longer, [], 301, 60)
+    over = updated_stalls(longer, [], 301, 60)
     assert over == ()
     assert texts(longer, over, 301) == ["'k1:9092' is readable again after 201 s; reading goes on where it ended"]
 
 
 def test_another_trouble_of_the_same_source_is_another_stall() -> None:
-    begun = renewed((), [FIRST], 100, 60)
-    gone = renewed(begun, [replace(FIRST, what="the topic one", why="does not exist")], 200, 60)
-    assert [(stall.what, stall.since_s, stall.told) for stall in gone] == [("the topic one", 200, False)]
+    begun = updated_stalls((), [FIRST], 100, 60)
+    gone = updated_stalls(begun, [replace(FIRST, resource="the topic one", why="does not exist")], 200, 60)
+    assert [(stall.resource, stall.since_s, stall.reported) for stall in gone] == [("the topic one", 200, False)]
 
 
 def test_what_is_passed_over_is_said_once_and_nobody_waits_for_it() -> None:
     heap = Failure("prod", "one", "/var/log/a.hprof", "is not text", waits=False)
-    begun = renewed((), [heap], 100, 60)
+    begun = updated_stalls((), [heap], 100, 60)
     assert texts((), begun, 100) == ["cannot read '/var/log/a.hprof': is not text; passed over until it can be"]
-    assert not stalled(begun)
-    later = renewed(begun, [heap], 1000, 60)
+    assert not stalled_sources(begun)
+    later = updated_stalls(begun, [heap], 1000, 60)
     assert texts(begun, later, 1000) == []
-    assert not any(stall.told for stall in later)
+    assert not any(stall.reported for stall in later)
     assert texts(later, (), 1001) == ["'/var/log/a.hprof' is gone, or can be read now"]
+
+
+def test_a_stall_of_an_earlier_checkpoint_is_read() -> None:
+    earlier = '{"scope": "prod", "what": "k1:9092", "why": "refused", "since_s": 100, "sources": ["one"], "told": true}'
+    assert loads(earlier, Stall) == Stall("prod", "k1:9092", "refused", 100, ("one",), reported=True)

@@ -67,7 +67,7 @@ def test_version_1_is_brought_up_to_date_and_keeps_what_it_knew(tmp_path: Path) 
     url = written(tmp_path / "old.db", VERSION_1)
     store = Store.open(url)
     assert store.batches() == 1
-    (pair, told), *others = store.outbox().told().items()
+    (pair, told), *others = store.outbox().notification_logs().items()
     assert (pair, others) == (("terminal", "inc-1"), [])
     assert told == NotificationLog("a", "open", "high", told.at)
     assert [str(loss) for loss in store.losses()] == ["a.log: offsets 4 to 9 are gone (the file is gone)"]

@@ -34,9 +34,9 @@ def test_an_entry_replaces_the_one_of_its_receiver_and_incident(outbox: Outbox) 
 
 def test_an_attempt_is_recorded_with_what_is_known_by_it(outbox: Outbox) -> None:
     outbox.settle([Settlement(replace(ENTRY, state=DeliveryState.RETRY_LATER, why="wait"), NOON)])
-    assert outbox.told() == {}
+    assert outbox.notification_logs() == {}
     outbox.settle([Settlement(replace(ENTRY, state=DeliveryState.DELIVERED), NOON, TOLD)])
-    assert outbox.told() == {("ops", "inc-1"): TOLD}
+    assert outbox.notification_logs() == {("ops", "inc-1"): TOLD}
     assert outbox.attempts("inc-1") == [
         Attempt("ops", 3, Reason.OPENED, NOON, DeliveryState.RETRY_LATER, "wait"),
         Attempt("ops", 3, Reason.OPENED, NOON, DeliveryState.DELIVERED),

@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import StoreAway, StoreError
 from engine.store import Store
-from engine.store.patience import SAID_AFTER_S, SAID_AGAIN_S, StoreOutage, until_back
+from engine.store.patience import ANNOUNCE_AFTER_S, ANNOUNCE_EVERY_S, StoreOutage, until_back
 from engine.store.store import BatchId
 
 LOCKED = StoreAway("it is locked", locked=True)
@@ -85,9 +85,9 @@ def test_a_long_absence_is_said_now_and_then_and_a_short_one_never() -> None:
     now = [0.0]
     absence = StoreOutage(lambda: now[0])
     times = []
-    for now[0] in range(int(SAID_AGAIN_S + SAID_AFTER_S) + 1):
+    for now[0] in range(int(ANNOUNCE_EVERY_S + ANNOUNCE_AFTER_S) + 1):
         times += [now[0]] if absence.goes_on(LOCKED) else []
-    assert times == [SAID_AFTER_S, SAID_AFTER_S + SAID_AGAIN_S]
+    assert times == [ANNOUNCE_AFTER_S, ANNOUNCE_AFTER_S + ANNOUNCE_EVERY_S]
     assert absence.ends() is not None
     assert absence.goes_on(LOCKED) is None
     assert absence.ends() is None

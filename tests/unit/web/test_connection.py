@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from engine.web.connection import OncePerMinute, Patience
+from engine.web.connection import ConnectionLimits, OncePerMinute
 from engine.web.guard import HEADERS, Guard
-from engine.web.server import Door, open_door, server_of
+from engine.web.server import Listener, listen_on, server_of
 
 GET = "GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"
 LONG = 30_000_000  # more than sockets hold by themselves
@@ -41,32 +41,32 @@ def answer(request: Request) -> Response:
 
 
 @contextmanager
-def running(patience: Patience) -> Iterator[Door]:
-    door = open_door("127.0.0.1", 0)
-    app = Guard(Starlette(routes=[Route("/", answer), Route("/long", answer)]), door.names())
+def running(patience: ConnectionLimits) -> Iterator[Listener]:
+    listener = listen_on("127.0.0.1", 0)
+    app = Guard(Starlette(routes=[Route("/", answer), Route("/long", answer)]), listener.names())
     server = server_of(app, patience)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [door.socket]})
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener.socket]})
     thread.start()
     try:
-        yield door
+        yield listener
     finally:
         server.should_exit = True
         thread.join()
-        door.socket.close()
+        listener.socket.close()
 
 
 @pytest.fixture
-def opened() -> Iterator[Callable[[Door], socket.socket]]:
+def opened() -> Iterator[Callable[[Listener], socket.socket]]:
     with ExitStack() as stack:
 
-        def connect(door: Door) -> socket.socket:
-            return stack.enter_context(socket.create_connection((door.host, door.port), WITHIN_S))
+        def connect(listener: Listener) -> socket.socket:
+            return stack.enter_context(socket.create_connection((listener.host, listener.port), WITHIN_S))
 
         yield connect
 
 
-def asked(connection: socket.socket, door: Door, path: str = "/") -> None:
-    connection.sendall(GET.format(host=f"127.0.0.1:{door.port}").replace("GET /", f"GET {path}", 1).encode())
+def asked(connection: socket.socket, listener: Listener, path: str = "/") -> None:
+    connection.sendall(GET.format(host=f"127.0.0.1:{listener.port}").replace("GET /", f"GET {path}", 1).encode())
 
 
 def rest(connection: socket.socket) -> bytes:
@@ -80,16 +80,16 @@ def rest(connection: socket.socket) -> bytes:
     return said
 
 
-Open = Callable[[Door], socket.socket]
+Open = Callable[[Listener], socket.socket]
 
 
 def test_idle_connections_make_room_for_who_asks(opened: Open) -> None:
-    with running(Patience(connections=8)) as door:
-        idle = [opened(door) for _ in range(20)]
+    with running(ConnectionLimits(connections=8)) as listener:
+        idle = [opened(listener) for _ in range(20)]
         for connection in idle:
             connection.sendall(b"GET / HTTP/1.1\r\nHo")
-        reader = opened(door)
-        asked(reader, door)
+        reader = opened(listener)
+        asked(reader, listener)
         assert reader.recv(100).startswith(b"HTTP/1.1 200")
         assert rest(idle[0]) == b""
 
@@ -98,16 +98,16 @@ def test_idle_connections_make_room_for_who_asks(opened: Open) -> None:
     "begun", [b"", b"GET / HTTP/1.1\r\nHost: a\r\n", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab"]
 )
 def test_a_request_that_never_ends_is_waited_for_so_long_and_no_longer(begun: bytes, opened: Open) -> None:
-    with running(Patience(request_s=0.3)) as door:
-        connection = opened(door)
+    with running(ConnectionLimits(request_s=0.3)) as listener:
+        connection = opened(listener)
         connection.sendall(begun)
         rest(connection)
 
 
 def test_a_second_request_has_its_time_too_and_no_more(opened: Open) -> None:
-    with running(Patience(request_s=0.3)) as door:
-        connection = opened(door)
-        asked(connection, door)
+    with running(ConnectionLimits(request_s=0.3)) as listener:
+        connection = opened(listener)
+        asked(connection, listener)
         assert b"200" in connection.recv(1000)
         connection.sendall(b"G")
         rest(connection)
@@ -125,12 +125,12 @@ def closing() -> Iterator[threading.Event]:
 
 
 def test_who_does_not_read_is_left_after_a_while(opened: Open, closing: threading.Event) -> None:
-    with running(Patience(answer_s=0.5, connections=3)) as door:
-        slow = opened(door)
-        asked(slow, door, "/long")
-        others = [opened(door) for _ in range(2)]
+    with running(ConnectionLimits(answer_s=0.5, connections=3)) as listener:
+        slow = opened(listener)
+        asked(slow, listener, "/long")
+        others = [opened(listener) for _ in range(2)]
         for other in others:
-            asked(other, door)
+            asked(other, listener)
             assert b"200" in other.recv(1000)
         assert closing.wait(WITHIN_S), "it is still connected"
         assert len(rest(slow)) < LONG
@@ -138,8 +138,8 @@ def test_who_does_not_read_is_left_after_a_while(opened: Open, closing: threadin
 
 @pytest.mark.parametrize("said", NO_HTTP, ids=["tls", "version", "long", "header", "host"])
 def test_what_is_no_http_is_answered_with_the_security_headers(said: bytes, opened: Open) -> None:
-    with running(Patience()) as door:
-        connection = opened(door)
+    with running(ConnectionLimits()) as listener:
+        connection = opened(listener)
         connection.sendall(said)
         head, _, body = rest(connection).decode().partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 400")
@@ -150,14 +150,14 @@ def test_what_is_no_http_is_answered_with_the_security_headers(said: bytes, open
 
 
 def test_a_connection_that_breaks_off_is_no_matter(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
-    with running(Patience()) as door:
+    with running(ConnectionLimits()) as listener:
         for _ in range(5):
-            broken = opened(door)
+            broken = opened(listener)
             broken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
-            asked(broken, door, "/long")
+            asked(broken, listener, "/long")
             broken.close()
-        reader = opened(door)
-        asked(reader, door)
+        reader = opened(listener)
+        asked(reader, listener)
         assert reader.recv(100).startswith(b"HTTP/1.1 200")
     assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
 

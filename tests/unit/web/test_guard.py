@@ -85,7 +85,7 @@ def test_health_is_whether_the_store_can_be_read(client: TestClient, store: Stor
     def gone(*_: object) -> None:
         raise StoreError("the incident store cannot be used (disk I/O error)")
 
-    for method in ("batches", "found", "revisions"):
+    for method in ("batches", "search", "revisions"):
         monkeypatch.setattr(Store, method, gone)
     for address in ("/", "/healthz", "/incidents/inc-0"):
         ill = client.get(address)
@@ -107,7 +107,7 @@ def test_a_store_that_is_gone_is_not_shown_any_more(client: TestClient, store: S
 
 
 def test_a_defect_shows_nothing_of_itself(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Store, "found", lambda *_: 1 // 0)
+    monkeypatch.setattr(Store, "search", lambda *_: 1 // 0)
     app = application(store, frozenset({HOST}), lambda: NOW)
     broken = TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False).get("/")
     assert broken.status_code == 500

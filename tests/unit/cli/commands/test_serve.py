@@ -17,7 +17,7 @@ import pytest
 from engine.cli.main import main
 from engine.store import Store
 from engine.store.store import BatchId
-from engine.web import open_door
+from engine.web import listen_on
 from tests.unit.cli.incidents import TOO_LARGE
 
 ROOT = Path(__file__).parents[4]
@@ -66,10 +66,10 @@ def test_it_serves_until_it_is_told_to_end(config: Path, ending: signal.Signals)
 
 
 def test_a_taken_port_is_one_sentence(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    door = open_door("127.0.0.1", 0)
-    with door.socket:
-        assert main(["serve", "-c", str(config), "--listen", f"127.0.0.1:{door.port}"]) == 3
-    assert capsys.readouterr().err.startswith(f"tocsin: 127.0.0.1:{door.port} is taken by another program")
+    listener = listen_on("127.0.0.1", 0)
+    with listener.socket:
+        assert main(["serve", "-c", str(config), "--listen", f"127.0.0.1:{listener.port}"]) == 3
+    assert capsys.readouterr().err.startswith(f"tocsin: 127.0.0.1:{listener.port} is taken by another program")
 
 
 @pytest.mark.parametrize(
