@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from engine.correlate.aggregate import Aggregate, total
+from engine.correlate.entities import entity_labels
 from engine.correlate.episodes import Episode
-from engine.correlate.logic import known_labels
 from engine.model.expressions import evaluate
 from engine.model.incidents import Alert, AlertKey, Capture
 from engine.model.rules import SEVERITIES, Rule
@@ -43,7 +43,7 @@ def described(alert: Alert, summed: Aggregate) -> Alert:
     """Return `alert` with the labels, captures, events and sources of the matches it is made of."""
     return replace(
         alert,
-        labels=dict(sorted({**summed.labels, **known_labels(alert.key[2])}.items())),
+        labels=dict(sorted({**summed.labels, **entity_labels(alert.key[2])}.items())),
         captures=summed.captured(),
         events=summed.events(),
         evidence=summed.evidence(),

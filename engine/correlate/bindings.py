@@ -59,14 +59,14 @@ class Bindings:
                 for member, ids in members.items():
                     self._agree(source_id, name, member, ids)
 
-    def labels(self, source_id: str, labels: Labels) -> None:
+    def add_labels(self, source_id: str, labels: Labels) -> None:
         """Take the labels of one of the source's items."""
         for label in self._labels:
             value = labels.get(label)
             if value and _note(self._identity(source_id).labelled.setdefault(label, []), value, _MAX_MEMBERS):
                 self.revision += 1
 
-    def line(self, match: Match) -> None:
+    def add_line(self, match: Match) -> None:
         """Take a `component:<name>/names` or `/version` line, or a printed configuration."""
         if match.rule_id.startswith(PREFIX):
             self._printed(match)

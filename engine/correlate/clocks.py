@@ -44,7 +44,7 @@ class _SourceClock:
         self._reached = max((where[1] for where in self.printed.places if where is not None), default=-1)
         self._judge()
 
-    def hear(self, first: datetime, last: datetime, place: int | None) -> bool:
+    def add(self, first: datetime, last: datetime, place: int | None) -> bool:
         """Add a span; return whether that changed anything."""
         goes_on = (
             not self.printed or first > self.printed.last - AHEAD
@@ -86,7 +86,7 @@ class Clocks:
             for source_id, source in self._sources.items()
         }
 
-    def heard(self, source_id: str, first: datetime, last: datetime, place: int | None = None) -> None:
+    def add_activity(self, source_id: str, first: datetime, last: datetime, place: int | None = None) -> None:
         """Note that `source_id` spoke at `first`, at `last`, and without a pause between.
 
         Args:
@@ -96,19 +96,19 @@ class Clocks:
         if source is None:
             source = self._sources[source_id] = _SourceClock()
         newest = source.spans.last if source.spans else None
-        if source.hear(first, last, place):
+        if source.add(first, last, place):
             self.revision += 1
         if newest is None or source.spans.last > newest:
             source.moved = self.tick
 
-    def progress(self, progress: Progress) -> None:
+    def add_progress(self, progress: Progress) -> None:
         """Note how far a source, or the file that holds several of them, has been read."""
         source = self._sources.setdefault(progress.source_id, _SourceClock())
         if source.progress != progress:
             source.progress = progress
             self.revision += 1
 
-    def ticked(self, tick: Tick) -> None:
+    def add_tick(self, tick: Tick) -> None:
         """Note processing time. It goes back only where a clock was set back and no line says that it was right before."""
         if self.tick is not None and tick.at <= self.tick and not self._may_go_back(tick):
             return

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from engine.correlate.crowd import Border, Crowd
-from engine.correlate.logic import Entity
+from engine.correlate.entities import Entity
 from engine.model.incidents import OTHERS, Alert
 from engine.model.rules import Clear, Rule
 
@@ -166,7 +166,7 @@ def rule_of_others(rule: Rule) -> Rule:
     return replace(rule, escalate=(), clear=clear)
 
 
-def told_together(alert: Alert, rule: Rule, beyond: int) -> Alert:
+def aggregated(alert: Alert, rule: Rule, beyond: int) -> Alert:
     """Return the alert of what is not kept apart: it names nobody, and says how many they are."""
     named = {*rule.entity, *rule.entity.values()}
     captures = {name: capture for name, capture in alert.captures.items() if name not in named}

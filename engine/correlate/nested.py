@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 
 from engine.codec import dumps, loads
-from engine.correlate.logic import Entity, known_labels
+from engine.correlate.entities import Entity, entity_labels
 from engine.model.incidents import Alert, Capture, Verdict
 from engine.model.matches import Match, Value
 
@@ -29,7 +29,7 @@ class Nested:
         self._said: dict[str, dict[Entity, tuple[Match, ...]]] = {}
         self._changed: set[str] = set()
 
-    def replaced(self, verdict: Verdict) -> tuple[list[Match], list[Match]]:
+    def replace(self, verdict: Verdict) -> tuple[list[Match], list[Match]]:
         """Return the matches that `verdict` takes back, and those that it adds."""
         _, rule_id, entity = verdict.key
         said = self._of_rule(rule_id)
@@ -82,7 +82,7 @@ def _match(alert: Alert) -> Match:
         at=alert.starts_at,
         dated=alert.dated,
         captures={name: _single(capture) for name, capture in alert.captures.items() if capture.values},
-        labels={"cluster": scope, **alert.labels, **known_labels(entity)},
+        labels={"cluster": scope, **alert.labels, **entity_labels(entity)},
     )
 
 

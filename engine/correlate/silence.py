@@ -20,12 +20,19 @@ COMPLAINED = "others cannot reach it"
 
 
 class Pause(Struct, frozen=True):
-    """A member's silence and what is known around it.
+    """A pause of a member, and the circumstances.
 
-    `timespan`: how long it may be silent, None when never armed. Complaints, their takings back and planned stops are sorted
-    times. `others`: when each other member was heard from; `peer_time`: the time they agree has come. `read`: the member's
-    sources have been read to their ends. `border`: its log ends where a file was rotated away. `told`: this silence was told
-    of before.
+    Attributes:
+        gap: the pause.
+        timespan: how long the member may be silent; None when no heartbeat armed it.
+        complaints: when others complained of the member, sorted.
+        taken_back: when a complaint was withdrawn, sorted.
+        stops: when the member was stopped on purpose, sorted.
+        others: when each other member was active.
+        peer_time: the time that the other members agree has come.
+        read: whether the sources of the member have been read to their ends.
+        border: whether its log ends where a file was rotated away.
+        firing: whether an alert on this pause is open.
     """
 
     gap: Gap
@@ -37,7 +44,7 @@ class Pause(Struct, frozen=True):
     peer_time: datetime | None
     read: bool
     border: bool
-    told: bool = False
+    firing: bool = False
 
 
 class SilenceVerdict(Struct, frozen=True):
@@ -55,7 +62,7 @@ def judge(pause: Pause, absence: Absence, severity: str) -> SilenceVerdict | Non
 
     While a source has not been read to its end, a silence that lasts begins no verdict, and ends none that was told.
     """
-    if pause.gap.until is None and not (pause.read or pause.told):
+    if pause.gap.until is None and not (pause.read or pause.firing):
         return None
     stop = absence.stop
     planned = stop is not None and _near(pause.stops, pause.gap.since, timedelta(seconds=stop.within_s))

@@ -12,8 +12,9 @@ from datetime import datetime
 from msgspec import Struct
 
 from engine.correlate.aggregate import Occurrence
+from engine.correlate.entities import Entity
 from engine.correlate.entries import Part
-from engine.correlate.logic import Entity, Facts
+from engine.correlate.facts import Facts
 from engine.identity_cache import remembered
 from engine.model.rules import SEVERITIES, Plan, Rule
 

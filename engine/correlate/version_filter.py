@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from engine.correlate.aggregate import Occurrence
 from engine.correlate.entity_limit import GroupKey
 from engine.correlate.entries import Part
-from engine.correlate.logic import Facts, RuleNotEvaluated
+from engine.correlate.facts import Facts, RuleNotEvaluated
 from engine.correlate.measure import Counted
 from engine.correlate.versions import VersionBounds, within, written
 from engine.model.rules import Rule
@@ -37,7 +37,7 @@ class VersionFilter:
         """Remember nothing of `place`."""
         self._outside.pop(place, None)
 
-    def unjudged(self) -> list[RuleNotEvaluated]:
+    def not_evaluated(self) -> list[RuleNotEvaluated]:
         """Return the rules that were left out, one entry a place, with the version they are for and the one found."""
         return [
             (place.rule_id, f"is for {written(self._bounds(place.rule_id))}; {place.source_id} runs {version}")

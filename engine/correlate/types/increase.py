@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from engine.correlate.counted import condition, counted
 from engine.correlate.counts import Counts
-from engine.correlate.logic import Logic
+from engine.correlate.keyed_state import KeyedState
 from engine.correlate.measure import Measure
 from engine.correlate.speakers import speakers_of
 from engine.correlate.windows import Rise, Sliding
@@ -15,8 +15,8 @@ from engine.model.rules import Correlation, Plan
 TYPE = "increase"
 
 
-def logic(correlation: Correlation, plan: Plan) -> Logic:
-    """Return the logic of a correlation of this type."""
+def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
+    """Return the empty state of a correlation of this type."""
     field, timespan = correlation.field, timedelta(seconds=correlation.timespan_s)
     opening = Sliding(lambda: Rise(field), condition(correlation), timespan)
     return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening, field), speakers_of(plan))

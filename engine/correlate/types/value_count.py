@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from engine.correlate.counted import condition, counted
 from engine.correlate.counts import Counts
-from engine.correlate.logic import Logic
+from engine.correlate.keyed_state import KeyedState
 from engine.correlate.measure import Measure
 from engine.correlate.speakers import speakers_of
 from engine.correlate.windows import DistinctKinds, Sliding
@@ -15,8 +15,8 @@ from engine.model.rules import Correlation, Plan
 TYPE = "value_count"
 
 
-def logic(correlation: Correlation, plan: Plan) -> Logic:
-    """Return the logic of a correlation of this type."""
+def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
+    """Return the empty state of a correlation of this type."""
     opening = Sliding(
         lambda: DistinctKinds(lambda entry: entry.value), condition(correlation), timedelta(seconds=correlation.timespan_s)
     )
