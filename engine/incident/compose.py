@@ -37,7 +37,7 @@ def compose(trouble: AlertGroup, around: Circumstances, incident_id: str) -> Inc
     symptoms = _symptoms(trouble, around)
     captures = _captures(trouble)
     labels = _labels(trouble, rule)
-    told = (*trouble.told, *trouble.stages)
+    told = (*trouble.firings, *trouble.stages)
     environment = _environment(told, around, captures, _without_places(labels, root, rule))
     said = render.words(rule, environment)
     then = said if stage is rule else render.words(stage, environment)
@@ -59,7 +59,7 @@ def compose(trouble: AlertGroup, around: Circumstances, incident_id: str) -> Inc
         first_seen=min((alert.starts_at for alert in told if alert.dated), default=None),
         last_seen=max((alert.last_seen for alert in trouble.alerts() if alert.dated), default=None),
         resolved_at=max(ended) if over else None,
-        count=sum(alert.count for alert in trouble.told),
+        count=sum(alert.count for alert in trouble.firings),
         cause=_cause(said, then, environment),
         impact=render.prose(then.impact, environment),
         fix=tuple(render.step(step, environment, _settings(told)) for step in render.fitting(stage.runbook.fix, environment)),
@@ -70,7 +70,7 @@ def compose(trouble: AlertGroup, around: Circumstances, incident_id: str) -> Inc
         next_checks=tuple(render.prose(check, environment) for check in stage.runbook.next_checks),
         references=stage.runbook.references,
         stage=stage.id if stage is not rule else "",
-        why=trouble.stages[-1].why if trouble.stages else trouble.told[-1].why,
+        why=trouble.stages[-1].why if trouble.stages else trouble.firings[-1].why,
         pending=pending,
         alerts=trouble.keys(),
         opened_at=root.starts_at,
@@ -79,7 +79,7 @@ def compose(trouble: AlertGroup, around: Circumstances, incident_id: str) -> Inc
 
 def evidence_ids(trouble: AlertGroup) -> tuple[str, ...]:
     """Return the events that prove the trouble: the root's, then one of each stage and symptom, at most MAX_EVIDENCE."""
-    chosen = dict.fromkeys(event for alert in trouble.told for event in alert.evidence)
+    chosen = dict.fromkeys(event for alert in trouble.firings for event in alert.evidence)
     others = (alert.evidence[0] for alert in (*trouble.stages, *trouble.symptoms) if alert.evidence)
     return tuple(dict.fromkeys((*list(chosen)[:6], *others)))[:MAX_EVIDENCE]
 
@@ -101,13 +101,13 @@ def _cause(said: render.RunbookText, then: render.RunbookText, environment: Mapp
 def _severities(trouble: AlertGroup) -> Iterator[str]:
     """Yield how severe the trouble is and what it has led to: a harmless cause of a lost record is not harmless. What is only
     expected has not come yet."""
-    yield from (alert.severity for alert in (*trouble.told, *trouble.stages))
+    yield from (alert.severity for alert in (*trouble.firings, *trouble.stages))
     yield from (alert.severity for alert in trouble.symptoms if alert.status != "pending")
 
 
 def _symptoms(trouble: AlertGroup, around: Circumstances) -> tuple[Symptom, ...]:
     """Return what the trouble explains, one entry per rule and entity; an event counts once, for the explaining rule."""
-    counted = {event for alert in (*trouble.told, *trouble.stages) for event in alert.events}
+    counted = {event for alert in (*trouble.firings, *trouble.stages) for event in alert.events}
     found: dict[tuple[str, tuple[tuple[str, str], ...]], Symptom] = {}
     for alert in trouble.symptoms:
         count = alert.count - len(counted & set(alert.events))
@@ -151,7 +151,7 @@ def _named(alert: Alert) -> dict[str, str]:
 def _labels(trouble: AlertGroup, rule: Rule) -> dict[str, str]:
     """Return the root's labels; names of its entity that it lacks come from the first stage or symptom that has them."""
     known, entity = {**trouble.root.labels, **_named(trouble.root)}, dict(trouble.root.key[2])
-    for alert in (*trouble.told, *trouble.stages, *trouble.symptoms):
+    for alert in (*trouble.firings, *trouble.stages, *trouble.symptoms):
         known = {**{name: value for name, value in _named(alert).items() if name in entity}, **known}
     return {**known, **rule.labels}
 
@@ -164,7 +164,7 @@ def _without_places(labels: Mapping[str, str], alert: Alert, rule: Rule) -> dict
 
 def _captures(trouble: AlertGroup) -> dict[str, Capture]:
     """Return the captures of the trouble; what the root is named by is never overruled by what a symptom captured."""
-    own = _merged_captures((*trouble.told, *trouble.stages))
+    own = _merged_captures((*trouble.firings, *trouble.stages))
     fixed = _named(trouble.root).keys() - own.keys()
     every = _merged_captures(trouble.alerts())
     return {name: capture for name, capture in every.items() if name not in fixed}

@@ -9,9 +9,9 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from engine.incident.alert_groups import AlertGroup, ordered, troubles
+from engine.incident.alert_groups import AlertGroup, alert_groups, ordered
 from engine.incident.compose import Circumstances, compose, evidence_ids, proven
-from engine.incident.links import link
+from engine.incident.links import link_alerts
 from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, Roster
 from engine.model.rules import Plan
 
@@ -52,7 +52,7 @@ def minor(alerts: Mapping[AlertKey, tuple[Alert, ...]], plan: Plan, roster: Rost
 
 def _troubles(alerts: Mapping[AlertKey, tuple[Alert, ...]], around: Circumstances) -> list[AlertGroup]:
     known = ordered({key: told for key, told in alerts.items() if key[1] in around.rules})
-    return troubles(link(known, around.plan))
+    return alert_groups(link_alerts(known, around.plan))
 
 
 def _escalates(trouble: AlertGroup, around: Circumstances) -> bool:
