@@ -1,7 +1,7 @@
-"""Series: the time-ordered set of matches of one rule and entity, bounded without losing the count.
+"""Series: the matches of one rule and entity in order of time, bounded without losing the count.
 
-The newest KEPT are kept one by one. Older ones are folded into sums over stretches of time laid on a fixed grid; so what is
-folded, and into what, depends on the set of matches alone and not on the order in which they came.
+The newest KEPT are kept one by one. Older ones are folded into aggregates over stretches of time on a fixed grid; so what is
+folded, and into which stretch, depends on the set of matches alone, not on the order in which they came.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.correlate.aggregate import Aggregate, Occurrence, added, name_of, ta
 
 KEPT = 100
 STRETCHES = 100
-KNOWN = 4096  # names of folded matches that are remembered, so that one that comes again is not counted again
+KNOWN = 4096  # names of folded matches, so that one that is read again is not counted again
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _GRID = timedelta(minutes=1)
@@ -23,24 +23,30 @@ _GRID = timedelta(minutes=1)
 
 @dataclass
 class Series:
-    """Matches of one rule for one entity. `distinct`: captures whose every tuple of values counts once (empty: the event).
-    `timed`: of folded ones it is known to the second or so when they were.
+    """Matches of one rule for one entity.
 
-    `folded` maps the number of a stretch of `width` to the sum of its matches before `horizon`. `touched` is the newest tick
-    at which something was added.
+    Attributes:
+        distinct: captures whose every tuple of values counts once; empty: every event counts once.
+        timed: whether aggregates have cells, which say to the second or so when their matches were.
+        kept: the matches that are kept one by one, in order of time.
+        folded: the aggregates of the matches before `horizon`, by the number of their stretch.
+        width: the width of a stretch in minutes.
+        horizon: the time up to which matches are folded; None: none is.
+        known: names of folded matches, sorted, at most KNOWN.
+        touched: the newest tick at which a match was added.
     """
 
     distinct: tuple[str, ...] = ()
     timed: bool = False
     kept: list[Occurrence] = field(default_factory=list)
     folded: dict[int, Aggregate] = field(default_factory=dict)
-    width: int = 1  # in minutes
+    width: int = 1
     horizon: datetime | None = None
     known: list[str] = field(default_factory=list)
     touched: datetime | None = None
 
     def __post_init__(self) -> None:
-        self._names: dict[str, Occurrence] = {self._name(each): each for each in self.kept}  # what is stored are the fields
+        self._names: dict[str, Occurrence] = {self._name(kept): kept for kept in self.kept}  # not a field, so it is not stored
 
     def add(self, occurrence: Occurrence) -> bool:
         """Add a match; return whether it is new. Of two with the same distinct values the earlier one counts."""
@@ -60,24 +66,24 @@ class Series:
         return True
 
     def absorb(self, other: Series) -> None:
-        """Add everything that `other` holds, which is of no use any more."""
+        """Add the matches of `other`, which must not be used afterwards."""
         while self.width < other.width:
             self._widen()
         for stretch, summed in other.folded.items():
             self._sum(stretch * other.width // self.width, summed)
-        self.horizon = max((each for each in (self.horizon, other.horizon) if each is not None), default=None)
+        self.horizon = max((at for at in (self.horizon, other.horizon) if at is not None), default=None)
         self.known = sorted({*self.known, *other.known})[:KNOWN]
-        for each in other.kept:
-            self.add(each)
-        self.touched = max((each for each in (self.touched, other.touched) if each is not None), default=None)
+        for occurrence in other.kept:
+            self.add(occurrence)
+        self.touched = max((tick for tick in (self.touched, other.touched) if tick is not None), default=None)
 
     def retract(self, event_id: str) -> bool:
-        """Take back what one event added; return whether it was still kept one by one."""
-        found = next((each for each in reversed(self.kept) if each.event_id == event_id), None)
-        if found is None:
+        """Remove the match of one event; return whether it was still kept one by one."""
+        occurrence = next((kept for kept in reversed(self.kept) if kept.event_id == event_id), None)
+        if occurrence is None:
             return False
-        self._drop(found)
-        del self._names[self._name(found)]
+        self._drop(occurrence)
+        del self._names[self._name(occurrence)]
         return True
 
     def fold(self) -> None:
@@ -92,7 +98,7 @@ class Series:
             self._widen()
 
     def parts(self) -> Iterable[Occurrence | Aggregate]:
-        """Return everything, folded to its bounds: sums in order of time, then single matches in order of time."""
+        """Fold what is to be folded; return the aggregates in order of time, then the single matches in order of time."""
         self.fold()
         return (*(self.folded[stretch] for stretch in sorted(self.folded)), *self.kept)
 
@@ -110,17 +116,17 @@ class Series:
             return
         border = bisect_left(self.kept, (self.horizon, ""), key=when)
         by_stretch: dict[int, list[Occurrence]] = {}
-        for each in self.kept[:border]:
-            name = self._name(each)
+        for occurrence in self.kept[:border]:
+            name = self._name(occurrence)
             del self._names[name]
-            place = bisect_left(self.known, name)
-            if self.known[place : place + 1] != [name]:
-                self.known.insert(place, name)
-                by_stretch.setdefault((each.at - _EPOCH) // (_GRID * self.width), []).append(each)
+            position = bisect_left(self.known, name)
+            if self.known[position : position + 1] != [name]:
+                self.known.insert(position, name)
+                by_stretch.setdefault((occurrence.at - _EPOCH) // (_GRID * self.width), []).append(occurrence)
         del self.kept[:border]
         del self.known[KNOWN:]
-        for stretch, some in by_stretch.items():
-            self._sum(stretch, tally(some, self.timed))
+        for stretch, occurrences in by_stretch.items():
+            self._sum(stretch, tally(occurrences, self.timed))
 
     def _widen(self) -> None:
         before, self.folded, self.width = self.folded, {}, self.width * 2
@@ -128,5 +134,5 @@ class Series:
             self._sum(stretch // 2, summed)
 
     def _sum(self, stretch: int, summed: Aggregate) -> None:
-        known = self.folded.get(stretch)
-        self.folded[stretch] = added(known, summed, timed=self.timed) if known is not None else summed
+        before = self.folded.get(stretch)
+        self.folded[stretch] = added(before, summed, timed=self.timed) if before is not None else summed

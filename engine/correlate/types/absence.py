@@ -12,11 +12,11 @@ TYPE = "absence"
 
 
 def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
-    """Return the empty state of a correlation of this type. Raises ValueError when it does not say what is expected."""
+    """Return the empty state of a correlation of this type. Raises ValueError when it has no `of`."""
     absence = correlation.absence
     if absence is None:
         raise ValueError(f"{correlation.rule.id}: an absence needs `of`")
-    component = next((each for each in plan.components if each.name == absence.of), None)
+    component = next((component for component in plan.components if component.name == absence.of), None)
     if component is None:
         return Pauses(correlation, absence.of, absence.timespan_s or correlation.timespan_s)
     return MemberSilence(correlation.rule, absence, component, speakers_of(plan))

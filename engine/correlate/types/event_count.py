@@ -1,4 +1,4 @@
-"""event_count: a number of occurrences of some rules in a window. A signature by itself is one that needs a single one."""
+"""event_count: a number of occurrences of rules in a window. A signature by itself is one that needs a single occurrence."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
 def bare(signature: Signature, plan: Plan) -> KeyedState:
     """Return the empty state of a signature by itself: any match is an alert, which is over when its `clear` says so."""
     rule = signature.rule
-    timed = bool(rule.clear.rules or rule.escalate or signature.collapse_s)  # else any occurrence is as good as another
-    measure = Measure(_opening(lambda count: count >= 1, 1.0), timed=timed, single=True)  # any second in which there is one
+    timed = bool(rule.clear.rules or rule.escalate or signature.collapse_s)  # else it does not matter when each match was
+    measure = Measure(_opening(lambda count: count >= 1, 1.0), timed=timed, single=True)  # any second with a match in it
     return Counts(rule, (counted_as(signature),), measure, speakers_of(plan))
 
 

@@ -67,26 +67,20 @@ def _check_order(draft: Draft, given: Correlation, plan: Plan, report: Report) -
 
 def _check_condition(draft: Draft, given: Correlation, condition: Expression, plan: Plan, report: Report) -> None:
     most, why = _reach(given, plan)
-    if any(evaluate(condition, {"count": count}) is True for count in _candidates(condition, most, given.type == "increase")):
+    if any(evaluate(condition, {"count": count}) is True for count in _candidates(condition, most)):
         return
     why = why if math.isfinite(most) else "it contradicts itself"
-    longer = "" if given.type == "temporal" else "a longer `timespan`, a shorter `collapse` of the counted rules, or "
-    report.add(
-        Code.UNREACHABLE, draft.document.find(_CONDITION), f"no count fulfils this condition: {why}", f"{longer}a smaller count"
-    )
+    cure = "a longer `timespan`, a shorter `collapse` of the counted rules, or a smaller count"
+    report.add(Code.UNREACHABLE, draft.document.find(_CONDITION), f"no count fulfils this condition: {why}", cure)
 
 
 def _reach(given: Correlation, plan: Plan) -> tuple[float, str]:
     """Return the largest `count` that a window of `given` can have, and in words what it is that limits it."""
-    if given.type == "temporal":
-        return len(set(given.rules)), f"it names {len(set(given.rules))} different rules"
     if given.field and given.field in given.rule.entity.values():
-        return (1 if given.type == "value_count" else 0), f"`{given.field}` is in `group-by`, so it has one value only"
+        return 1, f"`{given.field}` is in `group-by`, so it has one value only"
     if given.type == "value_count":
         return math.inf, ""  # what has different values is never collapsed
     most = _most(given.rules, given, plan)
-    if given.type == "increase":
-        return (math.inf if most > 1 else 0), "a single number does not rise, and `collapse` leaves one in the time span"
     return most, f"there are at most {most} occurrences in the time span"
 
 
@@ -99,12 +93,10 @@ def _most(rules: Iterable[str], given: Correlation, plan: Plan) -> float:
     return sum(math.floor(given.timespan_s / each) + 1 for each in counted)
 
 
-def _candidates(condition: Expression, most: float, fractions: bool) -> Iterator[float]:
+def _candidates(condition: Expression, most: float) -> Iterator[float]:
     """Yield counts up to `most` that tell whether `condition` can hold: on, below, above and between the numbers it has."""
-    steps = (-1, -0.5, 0, 0.5, 1) if fractions else (-1, 0, 1)
-    around = {1.0, *(int(number) + step for number in _numbers(condition) for step in steps)}
-    least = 0.5 if fractions else 1
-    yield from (count for count in sorted(around) if least <= count <= most)
+    around = {1, *(int(number) + step for number in _numbers(condition) for step in (-1, 0, 1))}
+    yield from (count for count in sorted(around) if 1 <= count <= most)
 
 
 def _numbers(expression: Expression) -> Iterator[float]:
