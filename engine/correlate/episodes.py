@@ -38,10 +38,10 @@ class Opening(Protocol):
 
 
 class Ending(Struct, frozen=True):
-    """An end at `at`, known for certain once everything up to `known` has been read."""
+    """An end at `at`, known for certain once everything up to `certain` has been read."""
 
     at: datetime
-    known: datetime
+    certain: datetime
     why: str
 
 
@@ -104,14 +104,14 @@ def _run(
         if following is not None and following <= last + patience:
             continue
         ending = _ending(entries, begin, position, last, signals, clear)
-        undisturbed = ending is not None and (following is None or following > ending.known)
-        over = undisturbed and ending is not None and watermark is not None and ending.known <= watermark
+        undisturbed = ending is not None and (following is None or following > ending.certain)
+        over = undisturbed and ending is not None and watermark is not None and ending.certain <= watermark
         if over or following is None:
             members = tuple(entries[begin : position + 1])
-            due = undecided or (ending.known if ending else None)
+            due = undecided or (ending.certain if ending else None)
             return Episode(members, entries[opening].at, last, ending if over else None, due), position + 1
         if undisturbed and ending is not None:
-            undecided = undecided or ending.known
+            undecided = undecided or ending.certain
     raise IndexError(opening)
 
 
@@ -126,7 +126,7 @@ def _ending(
 ) -> Ending | None:
     """Return the earliest end if no entry follows after `position`; None when there is none yet."""
     ends = [end for end in (_quiet(entries, begin, position, last, clear), _signalled(last, signals, clear)) if end]
-    return min(ends, key=lambda end: end.known, default=None)
+    return min(ends, key=lambda end: end.certain, default=None)
 
 
 def _quiet(entries: Sequence[Entry], begin: int, position: int, last: datetime, clear: Clear) -> Ending | None:

@@ -84,8 +84,8 @@ class Evaluation:
             evaluated.append(before)
         self.forget(entity)
         if keys:
-            self._over[entity] = {each.episode.since: each for each in evaluated if each.episode.ending is not None}
-        return [each.alert for each in evaluated if each.alert is not None]
+            self._over[entity] = {item.episode.since: item for item in evaluated if item.episode.ending is not None}
+        return [item.alert for item in evaluated if item.alert is not None]
 
     def _with_settings(self, alert: Alert, facts: Facts) -> Alert:
         settings = facts.bindings.settings(alert, self.settings) if self.settings else {}

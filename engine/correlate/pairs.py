@@ -129,7 +129,7 @@ class Pairs(KeyedState):
         overdue = [opening for opening in opened if watermark is not None and opening.at + self._within <= watermark]
         signals: list[Signal] = sorted((first.at, first.event_id) for first, _ in answers)
         in_order = episodes(entries(overdue, 0.0), signals, self._opening, self._clear, watermark)
-        self._set_timer(entity, [each.at + self._within for each in opened if each not in overdue], in_order)
+        self._set_timer(entity, [opening.at + self._within for opening in opened if opening not in overdue], in_order)
         key = (facts.scope, self.rule_id, entity)
         alerts = (alert_of(key, self.rule, episode, watermark, True) for episode in in_order)
         return tuple(alert for alert in alerts if alert is not None)

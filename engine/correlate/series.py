@@ -28,25 +28,27 @@ class Series:
     Attributes:
         distinct: captures whose every tuple of values counts once; empty: every event counts once.
         timed: whether aggregates have cells, which say to the second or so when their matches were.
-        kept: the matches that are kept one by one, in order of time.
+        recent: the matches that are kept one by one, in order of time.
         folded: the aggregates of the matches before `horizon`, by the number of their stretch.
         width: the width of a stretch in minutes.
         horizon: the time up to which matches are folded; None: none is.
-        known: names of folded matches, sorted, at most KNOWN.
+        folded_names: names of folded matches, sorted, at most KNOWN.
         touched: the newest tick at which a match was added.
     """
 
     distinct: tuple[str, ...] = ()
     timed: bool = False
-    kept: list[Occurrence] = field(default_factory=list)
+    recent: list[Occurrence] = field(default_factory=list)
     folded: dict[int, Aggregate] = field(default_factory=dict)
     width: int = 1
     horizon: datetime | None = None
-    known: list[str] = field(default_factory=list)
+    folded_names: list[str] = field(default_factory=list)
     touched: datetime | None = None
 
     def __post_init__(self) -> None:
-        self._names: dict[str, Occurrence] = {self._name(kept): kept for kept in self.kept}  # not a field, so it is not stored
+        self._names: dict[str, Occurrence] = {
+            self._name(occurrence): occurrence for occurrence in self.recent
+        }  # not a field, so it is not stored
 
     def add(self, occurrence: Occurrence) -> bool:
         """Add a match; return whether it is new. Of two with the same distinct values the earlier one counts."""
@@ -57,11 +59,11 @@ class Series:
                 return False
             self._drop(same)
         self._names[name] = occurrence
-        if not self.kept or when(self.kept[-1]) < when(occurrence):
-            self.kept.append(occurrence)
+        if not self.recent or when(self.recent[-1]) < when(occurrence):
+            self.recent.append(occurrence)
         else:
-            insort(self.kept, occurrence, key=when)
-        if len(self.kept) > 4 * KEPT:
+            insort(self.recent, occurrence, key=when)
+        if len(self.recent) > 4 * KEPT:
             self.fold()
         return True
 
@@ -72,14 +74,14 @@ class Series:
         for stretch, summed in other.folded.items():
             self._sum(stretch * other.width // self.width, summed)
         self.horizon = max((at for at in (self.horizon, other.horizon) if at is not None), default=None)
-        self.known = sorted({*self.known, *other.known})[:KNOWN]
-        for occurrence in other.kept:
+        self.folded_names = sorted({*self.folded_names, *other.folded_names})[:KNOWN]
+        for occurrence in other.recent:
             self.add(occurrence)
         self.touched = max((tick for tick in (self.touched, other.touched) if tick is not None), default=None)
 
     def retract(self, event_id: str) -> bool:
         """Remove the match of one event; return whether it was still kept one by one."""
-        occurrence = next((kept for kept in reversed(self.kept) if kept.event_id == event_id), None)
+        occurrence = next((single for single in reversed(self.recent) if single.event_id == event_id), None)
         if occurrence is None:
             return False
         self._drop(occurrence)
@@ -89,9 +91,9 @@ class Series:
     def fold(self) -> None:
         """Fold all but the newest KEPT, whole minutes at a time."""
         self._fold_before_horizon()
-        if len(self.kept) <= KEPT:
+        if len(self.recent) <= KEPT:
             return
-        reached = self.kept[-KEPT - 1].at
+        reached = self.recent[-KEPT - 1].at
         self.horizon = _EPOCH + ((reached - _EPOCH) // _GRID + 1) * _GRID
         self._fold_before_horizon()
         while len(self.folded) > STRETCHES:
@@ -100,31 +102,31 @@ class Series:
     def parts(self) -> Iterable[Occurrence | Aggregate]:
         """Fold what is to be folded; return the aggregates in order of time, then the single matches in order of time."""
         self.fold()
-        return (*(self.folded[stretch] for stretch in sorted(self.folded)), *self.kept)
+        return (*(self.folded[stretch] for stretch in sorted(self.folded)), *self.recent)
 
     def _name(self, occurrence: Occurrence) -> str:
         return name_of(occurrence, self.distinct)
 
     def _drop(self, occurrence: Occurrence) -> None:
-        position = bisect_left(self.kept, when(occurrence), key=when)
-        while self.kept[position] is not occurrence:
+        position = bisect_left(self.recent, when(occurrence), key=when)
+        while self.recent[position] is not occurrence:
             position += 1
-        del self.kept[position]
+        del self.recent[position]
 
     def _fold_before_horizon(self) -> None:
-        if self.horizon is None or not self.kept or self.kept[0].at >= self.horizon:
+        if self.horizon is None or not self.recent or self.recent[0].at >= self.horizon:
             return
-        border = bisect_left(self.kept, (self.horizon, ""), key=when)
+        border = bisect_left(self.recent, (self.horizon, ""), key=when)
         by_stretch: dict[int, list[Occurrence]] = {}
-        for occurrence in self.kept[:border]:
+        for occurrence in self.recent[:border]:
             name = self._name(occurrence)
             del self._names[name]
-            position = bisect_left(self.known, name)
-            if self.known[position : position + 1] != [name]:
-                self.known.insert(position, name)
+            position = bisect_left(self.folded_names, name)
+            if self.folded_names[position : position + 1] != [name]:
+                self.folded_names.insert(position, name)
                 by_stretch.setdefault((occurrence.at - _EPOCH) // (_GRID * self.width), []).append(occurrence)
-        del self.kept[:border]
-        del self.known[KNOWN:]
+        del self.recent[:border]
+        del self.folded_names[KNOWN:]
         for stretch, occurrences in by_stretch.items():
             self._sum(stretch, tally(occurrences, self.timed))
 

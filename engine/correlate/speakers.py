@@ -26,7 +26,7 @@ ANYBODY: Speakers = {}
 @remembered
 def speakers_of(plan: Plan) -> Speakers:
     """Return the speakers of the rules of `plan`."""
-    return {each.rule.id: each.rule.speaker for each in plan.signatures if each.rule.speaker}
+    return {signature.rule.id: signature.rule.speaker for signature in plan.signatures if signature.rule.speaker}
 
 
 class Voices(Struct, frozen=True):

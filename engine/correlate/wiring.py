@@ -70,8 +70,10 @@ def wiring_of(plan: Plan) -> Wiring:
 
 
 def _correlations(plan: Plan) -> dict[str, Callable[[], KeyedState]]:
-    types_by_name = correlation_types()
-    return {each.rule.id: partial(types_by_name[each.type].state_of, each, plan) for each in plan.correlations}
+    by_name = correlation_types()
+    return {
+        correlation.rule.id: partial(by_name[correlation.type].state_of, correlation, plan) for correlation in plan.correlations
+    }
 
 
 def _ordered(states: Mapping[str, KeyedState], correlations: set[str]) -> Iterator[str]:
