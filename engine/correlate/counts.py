@@ -14,7 +14,7 @@ from engine.correlate.keyed_state import KeyedState, StateCell
 from engine.correlate.measure import Counted, Measure
 from engine.correlate.series_table import SeriesTable
 from engine.correlate.speakers import ANYBODY, Speakers, Voices
-from engine.model.incidents import Verdict
+from engine.model.incidents import Alert, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Rule
 from engine.quarantine import attempt
@@ -63,14 +63,10 @@ class Counts(KeyedState):
         """Yield the verdicts of the entities that have changed, by entity; one that fails goes into quarantine."""
         for entity in sorted(self._table.changed):
             named = ", ".join(f"{label}={value}" for label, value in entity)
-            evaluated = attempt(
-                facts.quarantine, "correlate", named, self._evaluation.evaluate, entity, facts, rule_id=self.rule_id
-            )
-            if evaluated is None:
+            alerts = attempt(facts.quarantine, "correlate", named, self._evaluate, entity, facts, rule_id=self.rule_id)
+            if alerts is None:
                 self._give_up(entity)
                 continue
-            alerts, in_order = evaluated
-            self._set_timer(entity, in_order, facts.clocks.watermark())
             yield Verdict((facts.scope, self.rule_id, entity), alerts, self._expiry.final_before)
         self._table.changed = set()
 
@@ -82,6 +78,11 @@ class Counts(KeyedState):
         """Return the counted rules left out because of versions, and which entities are not kept apart."""
         not_apart = [(self.rule_id, sentence) for sentence in self._table.limit.sentences(self._measure.single)]
         return [*self._table.versions.not_evaluated(), *not_apart]
+
+    def _evaluate(self, entity: Entity, facts: Facts) -> tuple[Alert, ...]:
+        alerts, in_order = self._evaluation.evaluate(entity, facts)
+        self._set_timer(entity, in_order, facts.clocks.watermark())
+        return alerts
 
     def _set_timer(self, entity: Entity, in_order: Sequence[Episode], watermark: datetime | None) -> None:
         """Set when the last episode of `entity` has to be evaluated again although no match came."""

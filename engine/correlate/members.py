@@ -32,7 +32,7 @@ class _Member(Struct, frozen=True):
     spans: Spans
 
 
-class _Peers(Struct, frozen=True):
+class _PeerClocks(Struct, frozen=True):
     """The other members whose clocks can be trusted: when each was active, and the time that they agree has come."""
 
     spans: Sequence[Spans]
@@ -107,7 +107,7 @@ class MemberSilence(KeyedState):
 
     def _alerts(self, member: _Member, members: Sequence[_Member], facts: Facts) -> tuple[Alert, ...]:
         others = [other.spans for other in members if other.name != member.name and not _is_ahead(other, facts)]
-        peers = _Peers(others, facts.clocks.peer_time(spans.last for spans in others))
+        peers = _PeerClocks(others, facts.clocks.peer_time(spans.last for spans in others))
         statements = {role: self._statements.of(role, member.name, facts) for role in ("complaint", "back", "stop")}
         alerts: list[Alert] = []
         for gap in member.spans.gaps():
@@ -117,7 +117,7 @@ class MemberSilence(KeyedState):
         return tuple(alerts)
 
     def _pause(
-        self, gap: Gap, member: _Member, peers: _Peers, statements: Mapping[str, Sequence[EventTime]], facts: Facts
+        self, gap: Gap, member: _Member, peers: _PeerClocks, statements: Mapping[str, Sequence[EventTime]], facts: Facts
     ) -> Pause:
         timespan = self._allowed(member, gap.since, facts)
         return Pause(

@@ -223,11 +223,11 @@ def _is_of_another(root: Alert, symptom: Alert) -> bool:
 def _is_in_time(root: Alert, end: datetime, symptom: Alert, link: RuleLink) -> bool:
     if not (root.dated and symptom.dated):
         return True
-    if symptom.starts_at < earlier(root.starts_at, link.before):
+    if symptom.starts_at < root.starts_at - link.before:
         return False
     if end == EVER:
         return True
-    in_time = symptom.starts_at <= later(end, link.after)
+    in_time = symptom.starts_at <= end + link.after
     return in_time and (link.until is None or symptom.last_seen - end <= link.until)
 
 
