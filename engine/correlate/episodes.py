@@ -38,7 +38,7 @@ class Opening(Protocol):
 
 
 class Ending(Struct, frozen=True):
-    """An end at `at`, known for certain once everything up to `certain` has been read."""
+    """An end at `at`, which is final once the watermark has reached `certain`."""
 
     at: datetime
     certain: datetime

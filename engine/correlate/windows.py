@@ -41,7 +41,7 @@ class Sliding(Struct, frozen=True):
     timespan: timedelta
 
     def __call__(self, entries: Sequence[Entry], free: int) -> tuple[int, int] | None:
-        """Return the first entry of that window, and the entry with which the condition began to hold."""
+        """Return the positions of the first entry of that window, and of the entry with which the condition began to hold."""
         window, begin = self.window(), free
         for position in range(free, len(entries)):
             window.add(entries[position])
@@ -103,7 +103,7 @@ class Ordered(Struct, frozen=True):
     timespan: timedelta
 
     def __call__(self, entries: Sequence[Entry], free: int) -> tuple[int, int] | None:
-        """Return the first and the last entry of the sequence that is complete first, the tightest of those."""
+        """Return the positions of the first and the last entry of the sequence that is complete first and tightest."""
         by_rule: dict[str, list[int]] = defaultdict(list)
         for position in range(free, len(entries)):
             by_rule[entries[position].rule_id].append(position)
