@@ -138,8 +138,8 @@ def test_whatever_is_linked_is_near(alerts: list[Alert]) -> None:
     links = link_alerts(alerts, plan())
     causes = [(symptom, cause) for symptom, others in links.others.items() for cause in (links.parent[symptom], *others)]
     seen = [sight(alert) for alert in alerts]
-    vicinity = AffectedAlerts(seen, link_table(plan()))
-    near = {one: vicinity.around([one]) for one in seen}
+    affected = AffectedAlerts(seen, link_table(plan()))
+    near = {one: affected.around([one]) for one in seen}
     for one, other in (*causes, *links.same, *links.stage):
         assert seen[other] in near[seen[one]]
         assert seen[one] in near[seen[other]]
