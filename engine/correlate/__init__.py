@@ -1,6 +1,6 @@
-"""Correlation: from matches and time to verdicts, one scope at a time. Pure; knows no other stage.
+"""Correlation: from matches and time to verdicts, one scope at a time. Pure; imports no other stage.
 
-What it says is a function of the set of what was read: any order, any cutting into batches, any restart gives the same.
+Its findings are a function of the set of items: any order, any split into batches and any restart gives the same.
 """
 
 from engine.correlate.correlator import Correlator

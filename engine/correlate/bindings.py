@@ -1,10 +1,10 @@
-"""Who speaks: which member of which component each source is, in what version, and with what settings.
+"""Bindings: which member of which component each source is, in which version, and with which settings.
 
-A source is bound by a label of the configuration, else by two lines in which it names itself alike; one of them may stand in
-another file of the same rotated log. A source that names two members is in doubt, and two lines decide; twice each bind it to
-neither. Everything here is a function of the set of lines seen, not of their order.
+A source is bound by a label of the configuration, else by two lines in which it names itself alike; one of them may be in
+another file of the same rotated log. If it names itself in two ways, the name with two lines decides; two lines for both bind
+it to neither. Everything here is a function of the set of lines, not of their order.
 
-What excuses or resolves has to come from somebody who may say so: see `may_speak`.
+Lines that excuse or resolve count only if their source may speak for the member: see `may_speak`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from engine.correlate.printed import PREFIX, Printed, note, printed_by, setting
+from engine.correlate.printed import PREFIX, Printed, add_printed, printed_by, setting
 from engine.model.configs import Setting
 from engine.model.incidents import Alert
 from engine.model.matches import Match
@@ -35,8 +35,14 @@ _ROTATED = re.compile(
 
 
 class Identity(Struct):
-    """What one source has said of itself, by component: members -> ids of naming lines; stamped versions; labels it bears;
-    and the configurations it printed, by whose they are."""
+    """What one source has printed about itself.
+
+    Attributes:
+        named: by component, by member, the ids of the lines that name it.
+        versions: by component, the versions and when they were printed, in order of time.
+        labelled: by label, the values that its items have, sorted.
+        printed: the configurations that it printed, by their `client_key` (see Printed).
+    """
 
     named: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     versions: dict[str, list[tuple[datetime, str]]] = field(default_factory=dict)
@@ -52,46 +58,45 @@ class Bindings:
         self._labels = frozenset((SPEAKS_FOR, REPEATED, *(component.label for component in self._components.values())))
         self.identities = dict(identities or {})
         self.revision = 0
-        self._agreed: dict[tuple[str, str, str], list[str]] = {}  # log, component, member -> ids of lines of any of its files
+        self._agreed: dict[tuple[str, str, str], list[str]] = {}  # by log, component, member: ids of lines in any of its files
         self._printers = dict.fromkeys(source_id for source_id, identity in self.identities.items() if identity.printed)
         for source_id, identity in self.identities.items():
             for name, members in identity.named.items():
                 for member, ids in members.items():
-                    self._agree(source_id, name, member, ids)
+                    self._add_to_log(source_id, name, member, ids)
 
-    def labels(self, source_id: str, labels: Labels) -> None:
-        """Take the labels of one of the source's items."""
+    def add_labels(self, source_id: str, labels: Labels) -> None:
+        """Add the labels of an item of the source."""
         for label in self._labels:
             value = labels.get(label)
-            if value and _note(self._identity(source_id).labelled.setdefault(label, []), value, _MAX_MEMBERS):
+            if value and _insert(self._identity(source_id).labelled.setdefault(label, []), value, _MAX_MEMBERS):
                 self.revision += 1
 
-    def line(self, match: Match) -> None:
-        """Take a `component:<name>/names` or `/version` line, or a printed configuration."""
+    def add_line(self, match: Match) -> None:
+        """Add a line with a name (`component:<name>/names`), a version (`/version`) or a configuration (`config:`)."""
         if match.rule_id.startswith(PREFIX):
-            self._printed(match)
+            self._add_printed(match)
             return
         name, _, kind = match.rule_id.removeprefix("component:").partition("/")
         if kind == "names" and "member" in match.captures:
-            self._named(match, name, str(match.captures["member"]))
+            self._add_name(match, name, str(match.captures["member"]))
         elif kind == "version" and "version" in match.captures:
-            self._version(match, name, str(match.captures["version"]))
+            self._add_version(match, name, str(match.captures["version"]))
 
     def member(self, source_id: str, component: str) -> str | None:
-        """Return the member of `component` that `source_id` is, if that is known."""
-        identity, known = self.identities.get(source_id), self._components.get(component)
-        if identity is None or known is None:
+        """Return the member of `component` that `source_id` is bound to; None when it is bound to none."""
+        identity, of_plan = self.identities.get(source_id), self._components.get(component)
+        if identity is None or of_plan is None:
             return None
-        member = self._member(source_id, known, identity)
+        member = self._member(source_id, of_plan, identity)
         granted = self._granted(source_id)
         return member if granted is None or not granted.isdisjoint((component, f"{component} {member}")) else None
 
     def may_speak(self, source_id: str, component: str, member: str | None = None) -> bool:
-        """Return whether what `source_id` prints may be the word of `component`: of `member`, or of any member when None.
+        """Return whether lines of `source_id` count as those of `component`: of `member`, or of any member when it is None.
 
-        What the configuration grants decides; without that, what the source is bound to. A process that is two things at once,
-        as a KRaft node may be, is bound as one of them and speaks as both. A source that two members name themselves in speaks
-        for neither.
+        The configuration decides; where it says nothing, the binding does. A process with two roles, such as a KRaft node, is
+        bound to one of them and speaks for both. A source in which two members name themselves speaks for neither.
         """
         granted = self._granted(source_id)
         if granted is not None:
@@ -104,41 +109,41 @@ class Bindings:
         sure = [name for name, ids in named.items() if len(ids) >= SIGHTINGS]
         return len(sure) == 1 and member in (None, sure[0])
 
-    def _member(self, source_id: str, known: Component, identity: Identity) -> str | None:
-        """Return the member of a component that a source is by its label, or by its own words."""
-        labelled = identity.labelled.get(known.label, [])
+    def _member(self, source_id: str, component: Component, identity: Identity) -> str | None:
+        """Return the member of a component that a source is bound to by its label, or by the lines in which it names itself."""
+        labelled = identity.labelled.get(component.label, [])
         if labelled:
             return labelled[0] if len(labelled) == 1 else None
-        if known.unless and self.member(source_id, known.unless) is not None:
+        if component.unless and self.member(source_id, component.unless) is not None:
             return None
-        named = identity.named.get(known.name, {})
+        named = identity.named.get(component.name, {})
         sure = [member for member, ids in named.items() if len(ids) >= SIGHTINGS]
         if not sure and len(named) == 1:
-            sure = [member for member in named if len(self._agreed[log_of(source_id), known.name, member]) >= SIGHTINGS]
+            sure = [member for member in named if len(self._agreed[log_of(source_id), component.name, member]) >= SIGHTINGS]
         return sure[0] if len(sure) == 1 else None
 
     def _granted(self, source_id: str) -> frozenset[str] | None:
-        """Return for whom the configuration lets a source speak: components and members (`broker 1`); None: it does not say."""
+        """Return the components and members (`broker 1`) that the configuration lets a source speak for; None: it is silent."""
         identity = self.identities.get(source_id)
-        said = identity.labelled.get(SPEAKS_FOR, []) if identity is not None else []
-        return frozenset(each.strip() for text in said for each in text.split(",")) if said else None
+        values = identity.labelled.get(SPEAKS_FOR, []) if identity is not None else []
+        return frozenset(name.strip() for value in values for name in value.split(",")) if values else None
 
     def label_of(self, component: str) -> str:
-        """Return the label that members of `component` go into; "" when there is no such component."""
-        known = self._components.get(component)
-        return known.label if known is not None else ""
+        """Return the label that holds the members of `component`; "" when there is no such component."""
+        of_plan = self._components.get(component)
+        return of_plan.label if of_plan is not None else ""
 
     def value(self, source_id: str, label: str) -> str | None:
-        """Return the member of any component whose members go into `label`."""
+        """Return the member that `source_id` is bound to, of any component whose members `label` holds; None without one."""
         members = (self.member(source_id, name) for name, component in self._components.items() if component.label == label)
         return next((member for member in members if member is not None), None)
 
     def knows_version(self, source_id: str) -> bool:
-        """Return whether anything behind `source_id` has printed its version."""
+        """Return whether any component has printed its version into `source_id`."""
         return source_id in self.identities and bool(self.identities[source_id].versions)
 
     def version(self, source_id: str, component: str, at: datetime) -> str | None:
-        """Return the version of `component` that ran behind `source_id` at `at`: the last one printed before, or the first."""
+        """Return the version of `component` in `source_id` at `at`: the last printed before, else the first, else None."""
         identity = self.identities.get(source_id)
         printed = identity.versions.get(component) if identity else None
         if not printed:
@@ -147,15 +152,15 @@ class Bindings:
 
     def members(self, component: str) -> dict[str, list[str]]:
         """Return the sources bound to each member of `component`, both sorted."""
-        found: dict[str, list[str]] = {}
+        sources: dict[str, list[str]] = {}
         for source_id in sorted(self.identities):
             member = self.member(source_id, component)
             if member is not None:
-                found.setdefault(member, []).append(source_id)
-        return {member: found[member] for member in sorted(found, key=natural)}
+                sources.setdefault(member, []).append(source_id)
+        return {member: sources[member] for member in sorted(sources, key=natural)}
 
     def settings(self, alert: Alert, wanted: Iterable[Setting]) -> dict[str, str]:
-        """Return what `alert` is about runs with: by class and name, those of `wanted` that are known for certain."""
+        """Return the settings in `wanted` that the subject of `alert` certainly runs with, by class and name."""
         logs = {log_of(source_id) for source_id in alert.sources}
         own: list[Printed] = []
         others: list[Printed] = []
@@ -163,46 +168,47 @@ class Bindings:
             (own if log_of(source_id) in logs else others).extend(self.identities[source_id].printed.values())
         if not own and not others:
             return {}
-        found = ((each, setting(each, alert, own, others)) for each in sorted(wanted))
-        return {" ".join(each): value for each, value in found if value is not None}
+        values = ((name, setting(name, alert, own, others)) for name in sorted(wanted))
+        return {" ".join(name): value for name, value in values if value is not None}
 
     def repeats_an_hour(self, source_id: str) -> bool:
-        """Return whether `source_id` printed stamps of an hour that its zone had twice, without saying which."""
+        """Return whether `source_id` printed stamps of an hour that its time zone had twice, without an offset."""
         identity = self.identities.get(source_id)
         return identity is not None and REPEATED in identity.labelled
 
     def bound(self, source_id: str) -> bool:
-        """Return whether `source_id` is a known member of anything."""
+        """Return whether `source_id` is bound to a member of any component."""
         return any(self.member(source_id, name) is not None for name in self._components)
 
     def roster(self) -> dict[str, tuple[str, ...]]:
-        """Return the members known of each component that has any."""
+        """Return the members of each component that has any, sorted."""
         rosters = ((name, tuple(self.members(name))) for name in self._components)
         return {name: members for name, members in rosters if members}
 
     def _identity(self, source_id: str) -> Identity:
         return self.identities.setdefault(source_id, Identity())
 
-    def _named(self, match: Match, component: str, member: str) -> None:
+    def _add_name(self, match: Match, component: str, member: str) -> None:
         members = self._identity(match.source_id).named.setdefault(component, {})
         if member not in members and len(members) >= _MAX_MEMBERS:
             return
-        if _note(members.setdefault(member, []), match.event_id, SIGHTINGS):
-            self._agree(match.source_id, component, member, [match.event_id])
+        if _insert(members.setdefault(member, []), match.event_id, SIGHTINGS):
+            self._add_to_log(match.source_id, component, member, [match.event_id])
             self.revision += 1
 
-    def _printed(self, match: Match) -> None:
+    def _add_printed(self, match: Match) -> None:
         identity = self._identity(match.source_id)
-        if note(identity.printed, printed_by(match)):
+        if add_printed(identity.printed, printed_by(match)):
             self._printers[match.source_id] = None
             self.revision += 1
 
-    def _agree(self, source_id: str, component: str, member: str, event_ids: Iterable[str]) -> None:
+    def _add_to_log(self, source_id: str, component: str, member: str, event_ids: Iterable[str]) -> None:
+        """Add lines that name a member to those of its whole log."""
         agreed = self._agreed.setdefault((log_of(source_id), component, member), [])
         for event_id in event_ids:
-            _note(agreed, event_id, SIGHTINGS)
+            _insert(agreed, event_id, SIGHTINGS)
 
-    def _version(self, match: Match, component: str, version: str) -> None:
+    def _add_version(self, match: Match, component: str, version: str) -> None:
         printed = self._identity(match.source_id).versions.setdefault(component, [])
         stamped = (match.at, version)
         if stamped in printed or len(printed) >= _MAX_VERSIONS:
@@ -217,13 +223,13 @@ def log_of(source_id: str) -> str:
 
 
 def natural(member: str) -> tuple[int, str]:
-    """Sort key under which 2 comes before 10."""
+    """Return a sort key under which 2 comes before 10."""
     return (len(member), member) if member.isdigit() else (1 << 30, member)
 
 
-def _note(known: list[str], value: str, most: int) -> bool:
-    """Add `value` to `known` unless it is there or there are `most`; return whether it was added."""
-    if value in known or len(known) >= most:
+def _insert(values: list[str], value: str, most: int) -> bool:
+    """Insert `value` into sorted values unless it is there or there are `most`; return whether it was inserted."""
+    if value in values or len(values) >= most:
         return False
-    insort(known, value)
+    insort(values, value)
     return True

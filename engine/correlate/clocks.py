@@ -1,7 +1,7 @@
-"""Clocks: how far each source has come in event time, and what that allows to be judged.
+"""Clocks: how far each source has come in event time, and the watermark that follows from it.
 
-Event time only. Ticks, where there are any, merely tell which sources have stopped moving; the end of bounded input
-advances nothing.
+Only event time counts. Ticks, where there are any, merely show which sources have stopped; the end of bounded input advances
+no clock.
 """
 
 from __future__ import annotations
@@ -19,12 +19,19 @@ LATENESS = timedelta(seconds=30)
 LEAVES_AFTER = timedelta(minutes=2)
 AHEAD = timedelta(minutes=5)
 GAP = timedelta(seconds=SEEN_GAP_S)
-# tick time stands in for peers only while they are heard from: never in a replay of old logs
+# a tick stands in for the time of peers only while these are active: never in a replay of old logs
 _LIVE_WITHIN = timedelta(minutes=10)
 
 
 class ClockState(Struct):
-    """A source as it is stored: its spans, its last progress, and the tick at which its newest time last moved."""
+    """The clock of a source as it is stored.
+
+    Attributes:
+        spans: when it was active.
+        progress: its last progress.
+        moved: the tick at which its newest time last advanced.
+        places: the range of positions of each span.
+    """
 
     spans: list[tuple[datetime, datetime]] = field(default_factory=list)
     progress: Progress | None = None
@@ -33,7 +40,7 @@ class ClockState(Struct):
 
 
 class _SourceClock:
-    """`printed` is what its stamps say, `spans` what is believed of it, `denied` the rest."""
+    """The clock of a source: `printed` are the spans of its stamps, `denied` those that it contradicts, `spans` the others."""
 
     __slots__ = ("_reached", "denied", "moved", "printed", "progress", "spans")
 
@@ -41,14 +48,13 @@ class _SourceClock:
         self.printed = Spans(GAP, state.spans, state.places) if state else Spans(GAP)
         self.progress = state.progress if state else None
         self.moved = state.moved if state else None
-        self._reached = max((where[1] for where in self.printed.places if where is not None), default=-1)
+        self._reached = max((lines[1] for lines in self.printed.places if lines is not None), default=-1)
         self._judge()
 
-    def hear(self, first: datetime, last: datetime, place: int | None) -> bool:
+    def add(self, first: datetime, last: datetime, place: int | None) -> bool:
         """Add a span; return whether that changed anything."""
-        goes_on = (
-            not self.printed or first > self.printed.last - AHEAD
-        )  # what goes on in order is not denied, and denies nothing
+        # a span that continues in order contradicts nothing, and is not contradicted
+        goes_on = not self.printed or first > self.printed.last - AHEAD
         in_order = not self.denied and goes_on and (place is None or place >= self._reached)
         if not self.printed.add(first, last, None if place is None else (place, place)):
             return False
@@ -58,7 +64,7 @@ class _SourceClock:
         return True
 
     def _judge(self) -> None:
-        """Leave out of what is believed what the source itself denies."""
+        """Separate the spans that the source itself contradicts from the others."""
         self.denied = self.printed.contradicted(AHEAD)
         self.spans = self.printed
         if self.denied:
@@ -69,7 +75,7 @@ class Clocks:
     """The clocks of one scope's sources. `revision` grows whenever an answer may have changed.
 
     Args:
-        ticking: whether `tick` is the present. Without, it has come and is past, as in a run that ends after one that did not.
+        ticking: whether `tick` is the present time. False in bounded input, where an earlier run may have left a tick.
     """
 
     def __init__(
@@ -80,36 +86,36 @@ class Clocks:
         self.revision = 0
 
     def states(self) -> dict[str, ClockState]:
-        """Return what `Clocks(states, tick)` continues from."""
+        """Return the states from which `Clocks(states, tick)` continues."""
         return {
             source_id: ClockState(list(source.printed), source.progress, source.moved, list(source.printed.places))
             for source_id, source in self._sources.items()
         }
 
-    def heard(self, source_id: str, first: datetime, last: datetime, place: int | None = None) -> None:
-        """Note that `source_id` spoke at `first`, at `last`, and without a pause between.
+    def add_activity(self, source_id: str, first: datetime, last: datetime, place: int | None = None) -> None:
+        """Record that a source printed events from `first` to `last`, without a pause between.
 
         Args:
-            place: the position of one of these events in their source; None where it tells no order.
+            place: the position of one of these events in their source; None where positions have no order.
         """
         source = self._sources.get(source_id)
         if source is None:
             source = self._sources[source_id] = _SourceClock()
         newest = source.spans.last if source.spans else None
-        if source.hear(first, last, place):
+        if source.add(first, last, place):
             self.revision += 1
         if newest is None or source.spans.last > newest:
             source.moved = self.tick
 
-    def progress(self, progress: Progress) -> None:
-        """Note how far a source, or the file that holds several of them, has been read."""
+    def add_progress(self, progress: Progress) -> None:
+        """Record how far a source has been read, or the file that several sources are printed into."""
         source = self._sources.setdefault(progress.source_id, _SourceClock())
         if source.progress != progress:
             source.progress = progress
             self.revision += 1
 
-    def ticked(self, tick: Tick) -> None:
-        """Note processing time. It goes back only where a clock was set back and no line says that it was right before."""
+    def add_tick(self, tick: Tick) -> None:
+        """Record processing time. It goes back only when a clock was set back, and no line confirms the later time."""
         if self.tick is not None and tick.at <= self.tick and not self._may_go_back(tick):
             return
         self.tick = tick.at
@@ -122,26 +128,26 @@ class Clocks:
         return sorted(source_id for source_id, source in self._sources.items() if source.spans)
 
     def spans(self, source_ids: Iterable[str]) -> Spans:
-        """Return when any of `source_ids` was heard from."""
-        known = (self._sources[source_id].spans for source_id in source_ids if source_id in self._sources)
-        return union(known, GAP)
+        """Return when any of `source_ids` was active."""
+        spans = (self._sources[source_id].spans for source_id in source_ids if source_id in self._sources)
+        return union(spans, GAP)
 
     def newest(self, source_id: str) -> datetime | None:
-        """Return the newest event time of `source_id`, None when it printed nothing dated."""
+        """Return the newest event time of `source_id`; None when it printed no dated event."""
         source = self._sources.get(source_id)
         return source.spans.last if source is not None and source.spans else None
 
     def vouches(self, source_id: str, at: datetime) -> bool:
-        """Return whether a stamp of `source_id` shows anything: not one ahead of what it printed before and after."""
+        """Return whether a stamp of `source_id` is credible: it is not ahead of those printed before and after it."""
         source = self._sources.get(source_id)
         return source is None or not any(first <= at <= last for first, last in source.denied)
 
     def contradicts_itself(self, source_id: str) -> bool:
-        """Return whether `source_id` printed stamps that lie ahead of what it printed before and after them."""
+        """Return whether `source_id` printed stamps that are ahead of those printed before and after them."""
         return bool(self._sources[source_id].denied)
 
     def progress_of(self, source_id: str) -> Progress | None:
-        """Return the last progress of `source_id`, or of the file it is printed into."""
+        """Return the last progress of `source_id`, else of the file it is printed into; None without any."""
         for name in (source_id, parent_id(source_id)):
             source = self._sources.get(name)
             if source is not None and source.progress is not None:
@@ -154,26 +160,26 @@ class Clocks:
         return progress is not None and progress.caught_up
 
     def ahead(self, source_id: str) -> bool:
-        """Return whether `source_id` prints times that have not come yet: its clock or its time zone is wrong."""
+        """Return whether `source_id` prints times in the future: its clock or its time zone is wrong."""
         newest = self.newest(source_id)
         return self._ticking and self.tick is not None and newest is not None and newest - self.tick > AHEAD
 
     def watermark(self) -> datetime | None:
-        """Return the time before which nothing more is expected: the slowest live source's newest time, less the lateness.
+        """Return the watermark: the newest time of the least advanced live source, less the lateness; None without sources.
 
-        A source leaves the reckoning when it has been read to an end that is final, or has not moved for two minutes of
-        ticks, if others remain.
+        A source does not count when it has been read to its final end, or has not moved for two minutes of ticks, as long as
+        others remain.
         """
-        speaking = [source_id for source_id, source in self._sources.items() if source.spans]
-        open_ended = [source_id for source_id in speaking if not self._finished(source_id)] or speaking
+        dated = [source_id for source_id, source in self._sources.items() if source.spans]
+        open_ended = [source_id for source_id in dated if not self._finished(source_id)] or dated
         live = [source_id for source_id in open_ended if not self._stopped(source_id)] or open_ended
         slowest = min((self._sources[source_id].spans.last for source_id in live), default=None)
         return None if slowest is None else slowest - LATENESS
 
     def peer_time(self, others: Iterable[datetime]) -> datetime | None:
-        """Return the time that a member's peers, by their newest times, agree has come: the second newest, or the only one.
+        """Return the time that a member's peers agree has come: of their newest times the second newest, or the only one.
 
-        Live, with every source caught up, the tick stands in for peers that have nothing to say.
+        In a live run in which every source is caught up, the tick stands in for peers that print nothing. None without peers.
         """
         ranked = sorted(others, reverse=True)
         if not ranked:

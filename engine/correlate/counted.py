@@ -10,36 +10,33 @@ from engine.correlate.windows import CountCondition
 from engine.model.expressions import Expression, evaluate
 from engine.model.rules import Correlation, Plan, Signature
 
-_REMEMBERED = 4096
+_CACHED = 4096
 
 
-def counted(rules: Iterable[str], plan: Plan) -> tuple[Counted, ...]:
-    """Return what is counted for `rules`, in the order of the plan; an alert of a correlation counts as one occurrence."""
-    wanted = frozenset(rules)
-    every: tuple[Signature | Correlation, ...] = (*plan.signatures, *plan.correlations)
-    return tuple(counted_as(each) for each in every if each.rule.id in wanted)
+def counted(rule_ids: Iterable[str], plan: Plan) -> tuple[Counted, ...]:
+    """Return what is counted for `rule_ids`, in the order of the plan; an alert of a correlation counts as one occurrence."""
+    wanted = frozenset(rule_ids)
+    rules: tuple[Signature | Correlation, ...] = (*plan.signatures, *plan.correlations)
+    return tuple(counted_as(rule) for rule in rules if rule.rule.id in wanted)
 
 
-def counted_as(each: Signature | Correlation) -> Counted:
-    """Return what one rule counts as."""
-    if isinstance(each, Correlation):
-        return Counted(each.rule.id)
-    rule = each.rule
-    return Counted(rule.id, each.collapse_s, each.distinct, rule.component, rule.versions)
+def counted_as(rule: Signature | Correlation) -> Counted:
+    """Return how the matches of a signature, or the alerts of a correlation, are counted."""
+    if isinstance(rule, Correlation):
+        return Counted(rule.rule.id)
+    return Counted(rule.rule.id, rule.collapse_s, rule.distinct, rule.rule.component, rule.rule.versions)
 
 
-def condition(correlation: Correlation, least: float = 1.0) -> CountCondition:
-    """Return the condition of `correlation` as a function of `count`; without one, at least `least` makes it hold."""
+def condition(correlation: Correlation) -> CountCondition:
+    """Return the condition of `correlation` as a function of `count`; without one, any count from 1 on makes it hold."""
     expression = correlation.condition
-    if expression is None:
-        return lambda count: count >= least
-    return _remembered(expression)
+    return (lambda count: count >= 1) if expression is None else _cached(expression)
 
 
-def _remembered(expression: Expression) -> CountCondition:
-    """Return the condition of an expression, for windows measure few different numbers very often."""
+def _cached(expression: Expression) -> CountCondition:
+    """Return an expression as a cached condition, as windows measure few different numbers very often."""
 
-    @lru_cache(maxsize=_REMEMBERED)
+    @lru_cache(maxsize=_CACHED)
     def holds(count: float) -> bool:
         return evaluate(expression, {"count": count}) is True
 

@@ -1,5 +1,8 @@
-"""How logics are stored: as a whole now and then, and in between only what came since; a rule of a storm knows a lot, and every
-batch adds a little. The whole and the pieces after it are parts of their own in a mapping of text."""
+"""How states are stored: whole now and then, and in between only what has changed.
+
+In a storm a rule keeps a lot, and every batch adds a little. The whole and the deltas after it are separate entries in a
+mapping of text to text.
+"""
 
 from __future__ import annotations
 
@@ -8,60 +11,67 @@ from collections.abc import Mapping, MutableMapping
 
 from msgspec import Struct
 
-from engine.correlate.logic import Logic
+from engine.correlate.keyed_state import KeyedState
 
-SMALL = 4096  # characters; what is not longer is always written as a whole
-MOST_PIECES = 50  # they are read one by one
+SMALL = 4096  # characters; a state that is not longer is always stored whole
+MOST_DELTAS = 50  # they are read one by one
 
-_PIECE = "piece"  # rules have no colon in their ids
+_PREFIX = "delta"  # rule ids contain no colon
 
 
 class StoredDeltas(Struct, frozen=True):
-    """What is stored of a rule: a `digest` of all of it, the characters of the whole and of the `pieces` after it."""
+    """What is stored of a rule.
+
+    Attributes:
+        digest: a digest of all of it.
+        whole_chars: the characters of the whole.
+        deltas: how many deltas are stored after the whole.
+        delta_chars: their characters.
+    """
 
     digest: str
     whole_chars: int
-    pieces: int = 0
-    piece_chars: int = 0
+    deltas: int = 0
+    delta_chars: int = 0
 
     @property
     def chars(self) -> int:
-        """Return how much it is."""
-        return self.whole_chars + self.piece_chars
+        """The characters of the whole and the deltas."""
+        return self.whole_chars + self.delta_chars
 
 
-def write(state: MutableMapping[str, str], logic: Logic, before: StoredDeltas | None) -> StoredDeltas:
-    """Write what has changed in `logic` since `before` was returned (None: everything); return what is stored then.
+def write(stored: MutableMapping[str, str], state: KeyedState, before: StoredDeltas | None) -> StoredDeltas:
+    """Store what has changed in `state` since `before` was returned (None: nothing is stored); return what is stored now.
 
-    As a whole it is written once the pieces are as much as that, so that little is written twice and little is read.
+    The state is stored whole again once the deltas are as long as the whole, so that little is written twice.
     """
-    name = logic.rule_id
-    if before is not None and before.whole_chars > SMALL and before.pieces < MOST_PIECES:
-        piece = logic.changes()
-        if piece is not None and before.piece_chars + len(piece) <= before.whole_chars:
-            state[_part(name, before.pieces)] = piece
-            digest = _digest(before.digest + piece)
-            return StoredDeltas(digest, before.whole_chars, before.pieces + 1, before.piece_chars + len(piece))
-    whole = state[name] = logic.snapshot()
-    for number in range(before.pieces if before is not None else 0):
-        del state[_part(name, number)]
+    rule_id = state.rule_id
+    if before is not None and before.whole_chars > SMALL and before.deltas < MOST_DELTAS:
+        delta = state.encode_changes()
+        if delta is not None and before.delta_chars + len(delta) <= before.whole_chars:
+            stored[_delta_key(rule_id, before.deltas)] = delta
+            digest = _digest(before.digest + delta)
+            return StoredDeltas(digest, before.whole_chars, before.deltas + 1, before.delta_chars + len(delta))
+    whole = stored[rule_id] = state.encode()
+    for number in range(before.deltas if before is not None else 0):
+        del stored[_delta_key(rule_id, number)]
     return StoredDeltas(_digest(whole), len(whole))
 
 
-def forget(state: MutableMapping[str, str], rule_id: str, stored: StoredDeltas) -> None:
+def remove(stored: MutableMapping[str, str], rule_id: str, of_rule: StoredDeltas) -> None:
     """Remove what is stored of a rule."""
-    for name in (rule_id, *(_part(rule_id, number) for number in range(stored.pieces))):
-        del state[name]
+    for key in (rule_id, *(_delta_key(rule_id, number) for number in range(of_rule.deltas))):
+        del stored[key]
 
 
-def read(state: Mapping[str, str], logic: Logic, stored: StoredDeltas) -> None:
-    """Let a new `logic` continue from what is stored."""
-    name = logic.rule_id
-    logic.restore(state[name], *(state[_part(name, number)] for number in range(stored.pieces)))
+def read(stored: Mapping[str, str], state: KeyedState, of_rule: StoredDeltas) -> None:
+    """Let a new `state` continue from what is stored of its rule."""
+    rule_id = state.rule_id
+    state.restore(stored[rule_id], *(stored[_delta_key(rule_id, number)] for number in range(of_rule.deltas)))
 
 
-def _part(rule_id: str, number: int) -> str:
-    return f"{_PIECE}:{number}:{rule_id}"
+def _delta_key(rule_id: str, number: int) -> str:
+    return f"{_PREFIX}:{number}:{rule_id}"
 
 
 def _digest(text: str) -> str:

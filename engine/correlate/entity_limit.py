@@ -1,7 +1,7 @@
-"""Where the matches of a rule are kept, and which of very many places are kept apart (engine/correlate/crowd.py).
+"""Group keys, and which entities of a rule are kept apart when there are very many (engine/correlate/crowd.py).
 
-What is left out of a rule that one match is enough for is told together, as an entity of its own. Of other rules it is not
-judged, for nobody knows any more whose matches they are. Either is said.
+Entities that are not kept apart share one alert if one match is enough for the rule. For other rules they are not evaluated, as
+it is no longer known whose matches they are. Both are reported as not evaluated.
 """
 
 from __future__ import annotations
@@ -13,21 +13,27 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from engine.correlate.crowd import Border, Crowd
-from engine.correlate.logic import Entity
+from engine.correlate.entities import Entity
 from engine.model.incidents import OTHERS, Alert
 from engine.model.rules import Clear, Rule
 
 MOST_ENTITIES = 5000  # of one rule in one scope
-MOST_PLACES = 20_000  # of these entities together, and of signs that something is over
-MOST_OF_ONE = 1000  # places of one entity: values that are counted, and sources where versions matter
-_LASTING_S = 86_400.0  # what no sign ends is over after a day without any
+MOST_PLACES = 20_000  # group keys of all these entities, and of entities with signals of an end
+MOST_OF_ONE = 1000  # group keys of one entity: values that are counted, and sources where versions matter
+_LASTING_S = 86_400.0  # an alert that no signal ends is over after a day without matches
 
 EntityName = tuple[tuple[str | None, ...], str]
 
 
 class GroupKey(Struct, frozen=True, array_like=True):
-    """Where a match is kept: `values` are its entity's, by sorted label, None where missing. `source_id` is set only where the
-    answer may depend on it: for a missing value, or a rule of some versions. `value`: see Measure."""
+    """Where a match is kept.
+
+    Attributes:
+        source_id: the source, if the verdict may depend on it (a missing value, a rule for some versions, a speaker); else "".
+        dated: whether the match has a time stamp.
+        values: the entity's values by sorted label, None where missing.
+        value: the value by which matches are kept apart (see Measure).
+    """
 
     rule_id: str
     source_id: str
@@ -37,12 +43,12 @@ class GroupKey(Struct, frozen=True, array_like=True):
 
     @property
     def name(self) -> EntityName:
-        """Whom it is about, as far as the match says."""
+        """The entity, as far as the match names it."""
         return self.values, self.source_id if None in self.values else ""
 
 
 class Borders(Struct, frozen=True):
-    """What is stored of an Apart: what is left out, of the entities, of those with signs of an end, of one entity."""
+    """What is stored of an EntityLimit: the borders of the entities, of those with signals, and of the keys of one entity."""
 
     entities: Border = Border()
     signs: Border = Border()
@@ -50,60 +56,65 @@ class Borders(Struct, frozen=True):
 
 
 class EntityLimit:
-    """The places of one rule that are kept apart: the set of those that it was told of decides. Signs that something is over
-    have bounds of their own, so that entities without trouble do not push out those with."""
+    """Decides which entities of one rule are kept apart, from the set of their keys alone.
+
+    Signals of an end have a limit of their own, so that entities without trouble do not displace those with trouble.
+
+    Args:
+        counted: the rules whose matches are counted; all others are signals.
+    """
 
     def __init__(self, counted: Container[str], borders: Borders = Borders()) -> None:  # noqa: B008 - frozen
         self._counted = counted
         self._entities: Crowd[EntityName] = Crowd(MOST_ENTITIES, MOST_PLACES, borders.entities)
-        self._signs: Crowd[EntityName] = Crowd(MOST_PLACES, None, borders.signs)
+        self._signals: Crowd[EntityName] = Crowd(MOST_PLACES, None, borders.signs)
         self._of_one = {name: Crowd[GroupKey](MOST_OF_ONE, None, border) for name, border in borders.of_one}
-        self._places: dict[EntityName, set[GroupKey]] = {}
+        self._keys: dict[EntityName, set[GroupKey]] = {}
 
     @property
     def borders(self) -> Borders:
-        """What another one goes on with."""
+        """The borders to store; a limit with these borders continues."""
         crowded = [(name, crowd.border) for name, crowd in self._of_one.items() if crowd.border.digest is not None]
-        return Borders(self._entities.border, self._signs.border, crowded)
+        return Borders(self._entities.border, self._signals.border, crowded)
 
     @borders.setter
     def borders(self, borders: Borders) -> None:
-        self._entities.border, self._signs.border = borders.entities, borders.signs
+        self._entities.border, self._signals.border = borders.entities, borders.signs
         for name, border in borders.of_one:
             self._of_one[name].border = border
 
-    def admits(self, place: GroupKey, tick: datetime | None) -> bool:
-        """Return whether a place is kept apart, as far as is known by now."""
-        of_one = self._of_one.get(place.name)
-        return self._crowd(place).admits(place.name, tick) and (of_one is None or of_one.admits(place, tick))
+    def admits(self, key: GroupKey, tick: datetime | None) -> bool:
+        """Return whether a key may be kept apart by the present borders."""
+        of_one = self._of_one.get(key.name)
+        return self._crowd(key).admits(key.name, tick) and (of_one is None or of_one.admits(key, tick))
 
-    def take(self, place: GroupKey, tick: datetime | None) -> list[GroupKey]:
-        """Take a place that is admitted; return those that have to leave for it, perhaps itself."""
-        name = place.name
-        places = self._places.setdefault(name, set())
-        places.add(place)
-        gone = self._too_many_of(name, places, place, tick)
-        for each in gone:
-            places.discard(each)
-            if each != place:
-                self._crowd(each).give(name)
-        if place in places:
-            crowd = self._crowd(place)
-            left = [each for other in crowd.take(name, tick) for each in self._places[other] if self._crowd(each) is crowd]
-            for each in left:
-                self._remove(each)
-            gone += left
-        return gone
+    def take(self, key: GroupKey, tick: datetime | None) -> list[GroupKey]:
+        """Add a key that is admitted; return the keys that have to leave for it, perhaps itself."""
+        name = key.name
+        keys = self._keys.setdefault(name, set())
+        keys.add(key)
+        leaving = self._leaving_of_one(name, keys, key, tick)
+        for left in leaving:
+            keys.discard(left)
+            if left != key:
+                self._crowd(left).give(name)
+        if key in keys:
+            crowd = self._crowd(key)
+            displaced = [left for other in crowd.take(name, tick) for left in self._keys[other] if self._crowd(left) is crowd]
+            for left in displaced:
+                self._remove(left)
+            leaving += displaced
+        return leaving
 
-    def leave(self, place: GroupKey) -> None:
-        """Forget a place: nothing was heard of it for long."""
-        self._crowd(place).give(place.name)
-        self._remove(place)
+    def leave(self, key: GroupKey) -> None:
+        """Remove a key whose matches are dropped."""
+        self._crowd(key).give(key.name)
+        self._remove(key)
 
     def rest(self, tick: datetime, within: timedelta) -> None:
-        """Keep everything apart again where nothing was left out for so long."""
+        """Keep all entities apart again where none was left out for `within`."""
         self._entities.rest(tick, within)
-        self._signs.rest(tick, within)
+        self._signals.rest(tick, within)
         for crowd in self._of_one.values():
             crowd.rest(tick, within)
 
@@ -113,35 +124,43 @@ class EntityLimit:
         return self._entities.beyond
 
     def sentences(self, together: bool) -> Iterator[str]:
-        """Yield what is not as exact as it was; `together`: what is left out is told together."""
+        """Yield what is not evaluated exactly.
+
+        Args:
+            together: whether the entities that are left out share one alert.
+        """
         if self.beyond:
             then = "told together" if together else "not judged"
             yield f"more than {len(self._entities):,} entities: about {self.beyond:,} others are not kept apart and {then}"
-        if self._signs.beyond:
-            yield f"signs of the end of more than {len(self._signs):,} entities: of about {self._signs.beyond:,} none are kept"
+        if self._signals.beyond:
+            yield (
+                f"signs of the end of more than {len(self._signals):,} entities:"
+                f" of about {self._signals.beyond:,} none are kept"
+            )
         crowded = [crowd for crowd in self._of_one.values() if crowd.beyond]
         if crowded:
             yield f"more than {MOST_OF_ONE:,} values of {len(crowded):,} entities: further ones are not counted"
 
-    def _crowd(self, place: GroupKey) -> Crowd[EntityName]:
-        return self._entities if place.rule_id in self._counted else self._signs
+    def _crowd(self, key: GroupKey) -> Crowd[EntityName]:
+        return self._entities if key.rule_id in self._counted else self._signals
 
-    def _too_many_of(self, name: EntityName, places: set[GroupKey], place: GroupKey, tick: datetime | None) -> list[GroupKey]:
+    def _leaving_of_one(self, name: EntityName, keys: set[GroupKey], key: GroupKey, tick: datetime | None) -> list[GroupKey]:
+        """Return the keys of one entity that have to leave, as it has too many."""
         crowd = self._of_one.get(name)
         if crowd is not None:
-            return crowd.take(place, tick)
-        if len(places) <= MOST_OF_ONE:
+            return crowd.take(key, tick)
+        if len(keys) <= MOST_OF_ONE:
             return []
         crowd = self._of_one[name] = Crowd(MOST_OF_ONE)
-        return [gone for each in places for gone in crowd.take(each, tick)]
+        return [left for taken in keys for left in crowd.take(taken, tick)]
 
-    def _remove(self, place: GroupKey) -> None:
-        places = self._places[place.name]
-        places.discard(place)
-        if place.name in self._of_one:
-            self._of_one[place.name].give(place)
-        if not places:
-            del self._places[place.name]
+    def _remove(self, key: GroupKey) -> None:
+        keys = self._keys[key.name]
+        keys.discard(key)
+        if key.name in self._of_one:
+            self._of_one[key.name].give(key)
+        if not keys:
+            del self._keys[key.name]
 
 
 def is_of_others(entity: Entity) -> bool:
@@ -149,25 +168,29 @@ def is_of_others(entity: Entity) -> bool:
     return any(value == OTHERS for _, value in entity)
 
 
-def of_others(labels: Iterable[str], place: GroupKey) -> GroupKey:
-    """Return where the matches of `place`, whose values are those of `labels`, are kept when it is not kept apart."""
-    values = tuple(value if label == "cluster" else None for label, value in zip(labels, place.values, strict=True))
-    return GroupKey(place.rule_id, OTHERS.removeprefix("?"), place.dated, values)
+def of_others(labels: Iterable[str], key: GroupKey) -> GroupKey:
+    """Return the key under which matches of `key` are kept when it is not kept apart.
+
+    Args:
+        labels: the labels of the values of `key`.
+    """
+    values = tuple(value if label == "cluster" else None for label, value in zip(labels, key.values, strict=True))
+    return GroupKey(key.rule_id, OTHERS.removeprefix("?"), key.dated, values)
 
 
-def entity_of_others(labels: Iterable[str], place: GroupKey) -> Entity:
+def entity_of_others(labels: Iterable[str], key: GroupKey) -> Entity:
     """Return the entity that stands for all that are not kept apart."""
-    return tuple((label, value or OTHERS) for label, value in zip(labels, place.values, strict=True))
+    return tuple((label, value or OTHERS) for label, value in zip(labels, key.values, strict=True))
 
 
 def rule_of_others(rule: Rule) -> Rule:
-    """Return `rule` as it is for what is told together: no count makes it worse, and no sign of one of them ends it."""
+    """Return `rule` for entities that share one alert: no count escalates it, and no signal of one entity ends it."""
     clear = Clear(0, rule.clear.in_s if rule.clear.in_s > 0 else _LASTING_S)
     return replace(rule, escalate=(), clear=clear)
 
 
-def told_together(alert: Alert, rule: Rule, beyond: int) -> Alert:
-    """Return the alert of what is not kept apart: it names nobody, and says how many they are."""
+def aggregated(alert: Alert, rule: Rule, beyond: int) -> Alert:
+    """Return the alert that entities share: without captures that name one of them, and with their number in `why`."""
     named = {*rule.entity, *rule.entity.values()}
     captures = {name: capture for name, capture in alert.captures.items() if name not in named}
     why = f"about {beyond:,} entities together: more than {MOST_ENTITIES:,} of one rule are not kept apart"

@@ -1,4 +1,4 @@
-"""Entries: what a rule counts, in order of time, made of the matches of one entity: collapsed, each distinct thing once."""
+"""Entries: what a rule counts for one entity, made of its matches: collapsed, and equal ones counted once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from engine.correlate.aggregate import Aggregate, Occurrence, name_of, when
 
 Part = Occurrence | Aggregate
-EntryKind = tuple[str, str]  # the rule that was matched, and the value that a value_count tells its entries apart by
+EntryKind = tuple[str, str]  # the rule, and the value that a value_count counts
 
 
 class Entry(Struct, frozen=True):
-    """Something counted `weight` times at `at`, made of `parts` of `rule_id` that lie between `first` and `last`.
+    """Matches that are counted `weight` times at the time `at`: `parts` of `rule_id` between `first` and `last`.
 
-    `value` is what a value_count tells its entries apart by.
+    `value` is the value that a value_count counts.
     """
 
     first: datetime
@@ -33,24 +33,31 @@ class Entry(Struct, frozen=True):
 def entries(
     parts: Iterable[Part], collapse_s: float, rule_id: str = "", value: str = "", distinct: Sequence[str] = ()
 ) -> list[Entry]:
-    """Return what the matches of one rule count for; with `collapse_s`, matches within it of the first of an entry join that.
+    """Return the entries of matches of one rule: of aggregates without cells first, then the others in order of time.
 
-    A sum that knows its cells is an entry for each of them; one that does not counts for as many as can lie between its ends.
-    Of single matches with the same `distinct` captures, which several sources may print, the first counts.
+    An aggregate with cells makes an entry for each cell. One without makes a single entry, whose weight is the most that can
+    lie between its ends.
+
+    Args:
+        collapse_s: matches within this time of the first match of an entry belong to it; 0: each is an entry.
+        distinct: captures; of single matches with equal values, which several sources may print, only the first counts.
     """
     collapse, kind = timedelta(seconds=collapse_s), (rule_id, value)
     every = list(_once(parts, distinct)) if distinct else list(parts)
     sums = [part for part in every if isinstance(part, Aggregate)]
     singles = sorted((part for part in every if isinstance(part, Occurrence)), key=when)
-    whole = [_of_sum(part, collapse, kind) for part in sums if part.cells is None]
-    some = [Entry(at, at, last, count, (part,), *kind) for part in sums for at, last, count in part.moments]
-    some += [Entry(part.at, part.at, part.at, 1, (part,), *kind) for part in singles]
-    some.sort(key=attrgetter("at"))
-    return whole + [_joined(group) for group in _collapsed(some, collapse)] if collapse else whole + some
+    whole = [_of_aggregate(part, collapse, kind) for part in sums if part.cells is None]
+    timed = [Entry(at, at, last, count, (part,), *kind) for part in sums for at, last, count in part.moments]
+    timed += [Entry(part.at, part.at, part.at, 1, (part,), *kind) for part in singles]
+    timed.sort(key=attrgetter("at"))
+    return whole + [_joined(group) for group in _collapsed(timed, collapse)] if collapse else whole + timed
 
 
 def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
-    """Yield undated matches moved to `at`, the last dated one of their entity; left at ingest time when there is none."""
+    """Yield undated matches moved to `at`, the time of the last dated match of their entity.
+
+    Without a dated match (None) they stay at the time when they were read.
+    """
     for part in parts:
         if at is None:
             yield part
@@ -61,7 +68,7 @@ def placed(parts: Iterable[Part], at: datetime | None) -> Iterator[Part]:
 
 
 def newest(parts: Iterable[Part]) -> datetime | None:
-    """Return the time of the last of `parts`."""
+    """Return the time of the last match in `parts`; None when there are none."""
     return max((part.at if isinstance(part, Occurrence) else part.last for part in parts), default=None)
 
 
@@ -69,23 +76,23 @@ def _once(parts: Iterable[Part], distinct: Sequence[str]) -> Iterator[Part]:
     every = list(parts)
     yield from (part for part in every if isinstance(part, Aggregate))
     first: dict[str, Occurrence] = {}
-    for each in sorted((part for part in every if isinstance(part, Occurrence)), key=when):
-        first.setdefault(name_of(each, distinct), each)
+    for occurrence in sorted((part for part in every if isinstance(part, Occurrence)), key=when):
+        first.setdefault(name_of(occurrence, distinct), occurrence)
     yield from first.values()
 
 
-def _of_sum(part: Aggregate, collapse: timedelta, kind: EntryKind) -> Entry:
+def _of_aggregate(part: Aggregate, collapse: timedelta, kind: EntryKind) -> Entry:
     weight = min(part.count, 1 + (part.last - part.first) // collapse) if collapse else part.count
     return Entry(part.first, part.last, part.last, weight, (part,), *kind)
 
 
-def _collapsed(some: Iterable[Entry], collapse: timedelta) -> Iterator[list[Entry]]:
+def _collapsed(ordered: Iterable[Entry], collapse: timedelta) -> Iterator[list[Entry]]:
     group: list[Entry] = []
-    for each in some:
-        if group and each.at - group[0].at > collapse:  # cells begin early, so a sum counts for no more than its matches did
+    for entry in ordered:
+        if group and entry.at - group[0].at > collapse:  # cells begin early, so they count for no more than their matches
             yield group
             group = []
-        group.append(each)
+        group.append(entry)
     if group:
         yield group
 

@@ -1,7 +1,7 @@
-"""Episodes: when a rule begins to hold for an entity, and when it is over. Pure: entries and clocks in, episodes out.
+"""Episodes: from when to when a rule holds for an entity. Pure: entries and a watermark in, episodes out.
 
-When it begins is for an Opening to say (engine/correlate/windows.py). An end is judged at the watermark, so that lines of
-slower sources are not missed; what comes at the very moment of an end still belongs to the episode.
+An Opening decides when it begins (engine/correlate/windows.py). The end is decided at the watermark, so that lines of slower
+sources are not missed; a match at the very moment of the end still belongs to the episode.
 """
 
 from __future__ import annotations
@@ -16,38 +16,44 @@ from msgspec import Struct
 from engine.correlate.entries import Entry
 from engine.model.rules import Clear
 
-Signal = tuple[datetime, str]  # time and rule of a match that says that the trouble is over
+Signal = tuple[datetime, str]  # time and rule of a match that ends an episode
 
 QUIET = "quiet, not confirmed"
 
 
 class Opening(Protocol):
-    """Says when a condition begins to hold."""
+    """Decides when a condition begins to hold."""
 
     @property
     def timespan(self) -> timedelta:
-        """Return what lies so far apart that the condition never holds for it together."""
+        """The time within which entries can make the condition hold together."""
 
     def __call__(self, entries: Sequence[Entry], free: int) -> tuple[int, int] | None:
-        """Return the first entry of the earliest episode, and the entry with which it begins to hold.
+        """Return the positions of the first entry of the earliest episode, and of the entry with which it begins to hold.
 
-        `entries` are in order of `at`, from `free` on they may be taken.
+        Args:
+            entries: in order of `at`.
+            free: the position from which on entries may be used.
         """
 
 
 class Ending(Struct, frozen=True):
-    """An end at `at`, known for certain once everything up to `known` has been read."""
+    """An end at `at`, which is final once the watermark has reached `certain`."""
 
     at: datetime
-    known: datetime
+    certain: datetime
     why: str
 
 
 class Episode(Struct, frozen=True):
-    """The entries from the first one counted on, `last` the time of the last of its matches; `since`: when the condition began
-    to hold.
+    """A time for which a rule holds for an entity.
 
-    `ending` is set when the episode is over; `due` is when it has to be looked at again though nothing more comes.
+    Attributes:
+        entries: what is counted in it, in order of time.
+        since: when the condition began to hold.
+        last: the time of its last match.
+        ending: its end; None while it is not over.
+        due: the watermark at which it must be evaluated again although no match came; None: never.
     """
 
     entries: tuple[Entry, ...]
@@ -57,7 +63,7 @@ class Episode(Struct, frozen=True):
     due: datetime | None
 
     def held_until(self, watermark: datetime | None) -> datetime:
-        """Return until when the condition is known to have held."""
+        """Return until when the condition has held, as far as the watermark shows."""
         if self.ending is not None:
             return self.ending.at
         return self.last if watermark is None else max(self.last, watermark)
@@ -72,12 +78,12 @@ def episodes(
         entries: what is counted, in order of `at`.
         signals: matches of the rules of `clear`, in order of time.
     """
-    found: list[Episode] = []
+    in_order: list[Episode] = []
     free = 0
     while (opened := opening(entries, free)) is not None:
         episode, free = _run(entries, *opened, signals, clear, watermark)
-        found.append(episode)
-    return found
+        in_order.append(episode)
+    return in_order
 
 
 def _run(
@@ -88,29 +94,29 @@ def _run(
     clear: Clear,
     watermark: datetime | None,
 ) -> tuple[Episode, int]:
-    """Follow the episode that opens at `opening`; return it and the position after its last entry."""
+    """Return the episode that opens at `opening`, and the position after its last entry."""
     last = max(entry.last for entry in entries[begin : opening + 1])
     patience = _patience(signals, clear)
-    undecided: datetime | None = None  # when it will be known whether it was over in one of its pauses
+    undecided: datetime | None = None  # the watermark that decides whether it was over in one of its pauses
     for position in range(opening, len(entries)):
         last = max(last, entries[position].last)
         following = entries[position + 1].first if position + 1 < len(entries) else None
         if following is not None and following <= last + patience:
             continue
         ending = _ending(entries, begin, position, last, signals, clear)
-        undisturbed = ending is not None and (following is None or following > ending.known)
-        over = undisturbed and ending is not None and watermark is not None and ending.known <= watermark
+        undisturbed = ending is not None and (following is None or following > ending.certain)
+        over = undisturbed and ending is not None and watermark is not None and ending.certain <= watermark
         if over or following is None:
             members = tuple(entries[begin : position + 1])
-            due = undecided or (ending.known if ending else None)
+            due = undecided or (ending.certain if ending else None)
             return Episode(members, entries[opening].at, last, ending if over else None, due), position + 1
         if undisturbed and ending is not None:
-            undecided = undecided or ending.known
+            undecided = undecided or ending.certain
     raise IndexError(opening)
 
 
 def _patience(signals: Sequence[Signal], clear: Clear) -> timedelta:
-    """Return a time after the last occurrence within which no episode can end: what follows sooner need not be looked at."""
+    """Return a time after the last occurrence within which no episode can end; entries that follow sooner need no check."""
     quiet = clear.in_s if clear.at_most == 0 and clear.in_s > 0 else 0.0
     return timedelta(seconds=min(quiet, clear.quiet_s) if signals else quiet)
 
@@ -118,13 +124,13 @@ def _patience(signals: Sequence[Signal], clear: Clear) -> timedelta:
 def _ending(
     entries: Sequence[Entry], begin: int, position: int, last: datetime, signals: Sequence[Signal], clear: Clear
 ) -> Ending | None:
-    """Return the earliest end that follows if nothing is counted after `position`."""
+    """Return the earliest end if no entry follows after `position`; None when there is none yet."""
     ends = [end for end in (_quiet(entries, begin, position, last, clear), _signalled(last, signals, clear)) if end]
-    return min(ends, key=lambda end: end.known, default=None)
+    return min(ends, key=lambda end: end.certain, default=None)
 
 
 def _quiet(entries: Sequence[Entry], begin: int, position: int, last: datetime, clear: Clear) -> Ending | None:
-    """Return the end by falling to `at_most` in `in_s`: when the entry that makes it one too many has left the window."""
+    """Return the end by `at_most` in `in_s`: when the entry that is one too many has left the window."""
     if clear.in_s <= 0:
         return None
     within = timedelta(seconds=clear.in_s)
@@ -139,7 +145,7 @@ def _quiet(entries: Sequence[Entry], begin: int, position: int, last: datetime, 
 
 
 def _signalled(last: datetime, signals: Sequence[Signal], clear: Clear) -> Ending | None:
-    """Return the end by the first signal that is not followed by anything counted, confirmed after `quiet_s` without any."""
+    """Return the end by the first signal after the last entry, confirmed after `quiet_s` without an entry."""
     position = bisect_left(signals, (last, ""))
     if position == len(signals):
         return None

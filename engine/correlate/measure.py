@@ -1,4 +1,4 @@
-"""What a rule counts, and what it asks of that."""
+"""What a rule counts, and when that makes it hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.model.matches import Match, Value
 
 
 class Counted(Struct, frozen=True):
-    """A rule whose matches are counted, with what its signature says of them."""
+    """A rule whose matches are counted, with what its signature says about them (see Signature)."""
 
     rule_id: str
     collapse_s: float = 0.0
@@ -20,29 +20,28 @@ class Counted(Struct, frozen=True):
 
 
 class Measure(Struct, frozen=True):
-    """What a rule asks of its matches: when it begins to hold, and which capture or label each of them must have.
+    """How a rule measures its matches.
 
-    `single`: one match of an entity is enough, so that of very many entities some may be told together.
-    `apart`: matches with different values of it are kept apart, so that no bound makes two values one. `timed`: it
-    matters when each of them was, also of those that are kept only as sums.
+    Attributes:
+        opening: says when the rule begins to hold.
+        field: the capture or label whose distinct values are counted; "" to count matches. Matches with different values are
+            kept apart, so that no bound makes two values one.
+        timed: whether it matters when each match was, also of those that are kept as sums only.
+        single: whether one match of an entity is enough for an alert, so that of very many entities some may share one.
     """
 
     opening: Opening
     field: str = ""
-    apart: bool = False
     timed: bool = True
     single: bool = False
 
     def takes(self, match: Match) -> bool:
-        """Return whether `match` has what is measured: any value, or a number where values are not kept apart."""
-        if not self.field:
-            return True
-        value = self._measured(match)
-        return value is not None and (self.apart or not isinstance(value, str))
+        """Return whether `match` has a value to measure."""
+        return not self.field or self._measured(match) is not None
 
     def value(self, match: Match) -> str:
-        """Return by which value `match` is kept apart."""
-        return str(self._measured(match)) if self.apart else ""
+        """Return the value by which `match` is kept apart; "" when matches are counted."""
+        return str(self._measured(match)) if self.field else ""
 
     def _measured(self, match: Match) -> Value | None:
         return match.captures.get(self.field, match.labels.get(self.field))

@@ -1,4 +1,4 @@
-"""Moments: when something was said, the earliest of each second, bounded."""
+"""Moments: the times of events, the earliest of each second, bounded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Moments:
-    """Times with their events: of each second the earliest, of all the newest MAX_MOMENTS, whatever the order of adding."""
+    """A bounded set of times with their event ids: the earliest of each second, and of these the newest MAX_MOMENTS.
+
+    The order of adding makes no difference.
+    """
 
     __slots__ = ("_by_second",)
 
@@ -23,7 +26,7 @@ class Moments:
             self.add(at, event_id)
 
     def add(self, at: datetime, event_id: str) -> None:
-        """Add one."""
+        """Add the time of an event."""
         second = (at - _EPOCH).days * 86400 + (at - _EPOCH).seconds
         stamp = (at, event_id)
         self._by_second[second] = min(stamp, self._by_second.get(second, stamp))

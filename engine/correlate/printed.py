@@ -1,7 +1,7 @@
-"""What processes run with: the configurations they printed when they started, the latest of each client. Pure.
+"""Printed configurations: the settings that processes print when they start, the latest of each client. Pure.
 
-Whose a configuration is, its source says, and the connector, the group or the client id in it. Where several remain that
-disagree, nothing is said. Everything here is a function of the set of configurations seen, not of their order.
+The source, and the connector, the group or the client id in it tell whose a configuration is. Where several remain that differ,
+there is no value. Everything here is a function of the set of configurations, not of their order.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from engine.model.incidents import Alert
 from engine.model.matches import Match
 
 PREFIX = "config:"
-MAX_CLIENTS = 100  # of one source, those that started last
+MAX_CLIENTS = 100  # of one source: those that started last
 
-_WHOSE = ("connector", "task")  # labels that say for whom a worker made a client
+_OWNER_LABELS = ("connector", "task")  # labels that say for whom a worker made a client
 
 
 class Printed(Struct, frozen=True):
-    """One configuration: what it is of, by which client, for which connector and task, and its settings."""
+    """One configuration: the kind of client, the connector and task it is for (`labels`), and its settings (`values`)."""
 
     at: datetime
     event_id: str
@@ -31,53 +31,58 @@ class Printed(Struct, frozen=True):
     values: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def whose(self) -> str:
-        """Return what a later configuration of the same client has in common with this one."""
-        return "|".join((self.kind, self.values.get(CLIENT_ID, ""), *(self.labels.get(name, "") for name in _WHOSE)))
+    def client_key(self) -> str:
+        """The key of the client, which all its configurations share."""
+        return "|".join((self.kind, self.values.get(CLIENT_ID, ""), *(self.labels.get(name, "") for name in _OWNER_LABELS)))
 
 
 def printed_by(match: Match) -> Printed:
-    """Return the configuration that a `config:` match bears."""
-    labels = {name: match.labels[name] for name in _WHOSE if name in match.labels}
+    """Return the configuration in a `config:` match."""
+    labels = {name: match.labels[name] for name in _OWNER_LABELS if name in match.labels}
     values = {name: str(value) for name, value in match.captures.items()}
     return Printed(match.at, match.event_id, match.rule_id.removeprefix(PREFIX), labels, values)
 
 
-def note(known: dict[str, Printed], printed: Printed) -> bool:
-    """Add a configuration to those of its source; return whether it changed what is known."""
-    before = known.get(printed.whose)
+def add_printed(of_source: dict[str, Printed], printed: Printed) -> bool:
+    """Add a configuration to those of its source, by client; return whether that changed anything."""
+    before = of_source.get(printed.client_key)
     if before is not None and _order(printed) <= _order(before):
         return False
-    known[printed.whose] = printed
-    if len(known) > MAX_CLIENTS:
-        first = min(known, key=lambda whose: _order(known[whose]))
-        del known[first]
-        return first != printed.whose
+    of_source[printed.client_key] = printed
+    if len(of_source) > MAX_CLIENTS:
+        oldest = min(of_source, key=lambda client: _order(of_source[client]))
+        del of_source[oldest]
+        return oldest != printed.client_key
     return True
 
 
 def _order(printed: Printed) -> tuple[datetime, str, int, str]:
-    """The later one counts; of an event that was read in parts, the longer."""
+    """Return a sort key: the later configuration wins; of an event that was read in parts, the longer."""
     return printed.at, printed.event_id, len(printed.values), repr(sorted(printed.values.items()))
 
 
 def setting(wanted: Setting, alert: Alert, own: Iterable[Printed], others: Iterable[Printed]) -> str | None:
-    """Return the value that what `alert` is about runs with; None when that is not known for certain.
+    """Return the value of a setting that the subject of `alert` runs with; None when it is not certain.
 
     Args:
-        own: the configurations printed into the logs in which the alert's events stand.
-        others: those of the other logs. Only what the alert names counts of them, and the brokers' where all agree.
+        own: the configurations printed into the logs of the alert's events.
+        others: those of other logs. Only those of clients that the alert names count, and those of brokers if all agree.
     """
     kind, name = wanted
-    found = [each for each in own if each.kind == kind and not _contradicts(each, alert)]
-    found = found or [each for each in others if each.kind == kind and not _contradicts(each, alert) and _far(each, alert)]
-    most = max((_told(each, alert) for each in found), default=0)
-    values = {each.values.get(name) for each in found if _told(each, alert) == most}
+    candidates = [printed for printed in own if printed.kind == kind and not _contradicts(printed, alert)]
+    candidates = candidates or [
+        printed
+        for printed in others
+        if printed.kind == kind and not _contradicts(printed, alert) and _counts_elsewhere(printed, alert)
+    ]
+    most = max((_agreement(printed, alert) for printed in candidates), default=0)
+    values = {printed.values.get(name) for printed in candidates if _agreement(printed, alert) == most}
     return values.pop() if len(values) == 1 else None
 
 
-def _far(printed: Printed, alert: Alert) -> bool:
-    return printed.kind == BROKER or _told(printed, alert) > 0
+def _counts_elsewhere(printed: Printed, alert: Alert) -> bool:
+    """Return whether a configuration in another log counts for the alert."""
+    return printed.kind == BROKER or _agreement(printed, alert) > 0
 
 
 def _contradicts(printed: Printed, alert: Alert) -> bool:
@@ -87,19 +92,19 @@ def _contradicts(printed: Printed, alert: Alert) -> bool:
     return any(value not in _values(alert, name, value) for name, value in printed.labels.items())
 
 
-def _told(printed: Printed, alert: Alert) -> int:
-    """Return by how many names the alert is about the client of this configuration."""
+def _agreement(printed: Printed, alert: Alert) -> int:
+    """Return how many names of this configuration's client the alert has."""
     client, group = printed.values.get(CLIENT_ID, ""), printed.values.get(GROUP_ID, "")
-    connector, task = (_values(alert, name, "") for name in _WHOSE)
-    made_for = any(client.endswith(f"-{each}-{number}") for each in connector for number in task if each)
+    connector, task = (_values(alert, name, "") for name in _OWNER_LABELS)
+    made_for = any(client.endswith(f"-{name}-{number}") for name in connector for number in task if name)
     same = sum(value in _values(alert, name, "") for name, value in printed.labels.items())
     named = sum(bool(value) and value in _values(alert, name, "") for name, value in (("group", group), ("client", client)))
     return same + made_for + named
 
 
 def _values(alert: Alert, name: str, otherwise: str) -> set[str]:
-    """Return what the alert calls its `name`, `otherwise` if it does not say."""
+    """Return the values that the alert has under `name`; `otherwise` alone if it has none."""
     captured = alert.captures.get(name)
-    known = {str(value) for value in captured.values} if captured is not None else set()
-    known |= {alert.labels[name]} if name in alert.labels else set()
-    return known or {otherwise}
+    values = {str(value) for value in captured.values} if captured is not None else set()
+    values |= {alert.labels[name]} if name in alert.labels else set()
+    return values or {otherwise}

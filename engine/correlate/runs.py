@@ -1,4 +1,4 @@
-"""Runs: stamped things joined as long as less than `gap` lies between two neighbours; of each run only its ends are kept."""
+"""Runs: events joined while less than `gap` lies between two neighbours; only the ends of a run are kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_RUNS = 200
 
 
 class TimedEvent(Protocol):
-    """Anything with a time and the id of its event."""
+    """An event with a time and an id."""
 
     @property
     def at(self) -> datetime:
@@ -28,9 +28,9 @@ Ends = tuple[T, T]  # the earliest and the latest of a run
 
 
 class Runs(Generic[T]):
-    """A sorted set of runs; the same things added in any order, any number of times, give the same runs.
+    """A sorted set of runs. The same events in any order, any number of times, give the same runs.
 
-    Beyond `most` the two oldest are joined.
+    Beyond `most` runs the two oldest are joined.
     """
 
     __slots__ = ("_gap", "_most", "_runs")
@@ -48,11 +48,11 @@ class Runs(Generic[T]):
         return iter(self._runs)
 
     def add(self, item: T) -> None:
-        """Add one thing."""
+        """Add an event."""
         self._insert(item, item)
 
     def merge(self, other: Runs[T]) -> None:
-        """Add everything that `other` holds."""
+        """Add the runs of `other`."""
         for first, last in other:
             self._insert(first, last)
 
@@ -60,11 +60,6 @@ class Runs(Generic[T]):
         """Yield the last of each run with the first of the next."""
         for (_, last), (first, _) in pairwise(self._runs):
             yield last, first
-
-    def last_before(self, at: datetime) -> T | None:
-        """Return the latest known thing that is not after `at`."""
-        ends = [end for run in self._runs for end in run if end.at <= at]
-        return ends[-1] if ends else None
 
     def _insert(self, first: T, last: T) -> None:
         low = bisect_right(self._runs, first.at - self._gap, key=lambda run: run[1].at)

@@ -1,7 +1,7 @@
-"""Series: the time-ordered set of matches of one rule and entity, bounded without losing the count.
+"""Series: the matches of one rule and entity in order of time, bounded without losing the count.
 
-The newest KEPT are kept one by one. Older ones are folded into sums over stretches of time laid on a fixed grid; so what is
-folded, and into what, depends on the set of matches alone and not on the order in which they came.
+The newest KEPT are kept one by one. Older ones are folded into aggregates over stretches of time on a fixed grid; so what is
+folded, and into which stretch, depends on the set of matches alone, not on the order in which they came.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.correlate.aggregate import Aggregate, Occurrence, added, name_of, ta
 
 KEPT = 100
 STRETCHES = 100
-KNOWN = 4096  # names of folded matches that are remembered, so that one that comes again is not counted again
+KNOWN = 4096  # names of folded matches, so that one that is read again is not counted again
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _GRID = timedelta(minutes=1)
@@ -23,24 +23,32 @@ _GRID = timedelta(minutes=1)
 
 @dataclass
 class Series:
-    """Matches of one rule for one entity. `distinct`: captures whose every tuple of values counts once (empty: the event).
-    `timed`: of folded ones it is known to the second or so when they were.
+    """Matches of one rule for one entity.
 
-    `folded` maps the number of a stretch of `width` to the sum of its matches before `horizon`. `touched` is the newest tick
-    at which something was added.
+    Attributes:
+        distinct: captures whose every tuple of values counts once; empty: every event counts once.
+        timed: whether aggregates have cells, which say to the second or so when their matches were.
+        recent: the matches that are kept one by one, in order of time.
+        folded: the aggregates of the matches before `horizon`, by the number of their stretch.
+        width: the width of a stretch in minutes.
+        horizon: the time up to which matches are folded; None: none is.
+        folded_names: names of folded matches, sorted, at most KNOWN.
+        touched: the newest tick at which a match was added.
     """
 
     distinct: tuple[str, ...] = ()
     timed: bool = False
-    kept: list[Occurrence] = field(default_factory=list)
+    recent: list[Occurrence] = field(default_factory=list)
     folded: dict[int, Aggregate] = field(default_factory=dict)
-    width: int = 1  # in minutes
+    width: int = 1
     horizon: datetime | None = None
-    known: list[str] = field(default_factory=list)
+    folded_names: list[str] = field(default_factory=list)
     touched: datetime | None = None
 
     def __post_init__(self) -> None:
-        self._names: dict[str, Occurrence] = {self._name(each): each for each in self.kept}  # what is stored are the fields
+        self._names: dict[str, Occurrence] = {
+            self._name(occurrence): occurrence for occurrence in self.recent
+        }  # not a field, so it is not stored
 
     def add(self, occurrence: Occurrence) -> bool:
         """Add a match; return whether it is new. Of two with the same distinct values the earlier one counts."""
@@ -51,76 +59,76 @@ class Series:
                 return False
             self._drop(same)
         self._names[name] = occurrence
-        if not self.kept or when(self.kept[-1]) < when(occurrence):
-            self.kept.append(occurrence)
+        if not self.recent or when(self.recent[-1]) < when(occurrence):
+            self.recent.append(occurrence)
         else:
-            insort(self.kept, occurrence, key=when)
-        if len(self.kept) > 4 * KEPT:
+            insort(self.recent, occurrence, key=when)
+        if len(self.recent) > 4 * KEPT:
             self.fold()
         return True
 
     def absorb(self, other: Series) -> None:
-        """Add everything that `other` holds, which is of no use any more."""
+        """Add the matches of `other`, which must not be used afterwards."""
         while self.width < other.width:
             self._widen()
         for stretch, summed in other.folded.items():
             self._sum(stretch * other.width // self.width, summed)
-        self.horizon = max((each for each in (self.horizon, other.horizon) if each is not None), default=None)
-        self.known = sorted({*self.known, *other.known})[:KNOWN]
-        for each in other.kept:
-            self.add(each)
-        self.touched = max((each for each in (self.touched, other.touched) if each is not None), default=None)
+        self.horizon = max((at for at in (self.horizon, other.horizon) if at is not None), default=None)
+        self.folded_names = sorted({*self.folded_names, *other.folded_names})[:KNOWN]
+        for occurrence in other.recent:
+            self.add(occurrence)
+        self.touched = max((tick for tick in (self.touched, other.touched) if tick is not None), default=None)
 
     def retract(self, event_id: str) -> bool:
-        """Take back what one event added; return whether it was still kept one by one."""
-        found = next((each for each in reversed(self.kept) if each.event_id == event_id), None)
-        if found is None:
+        """Remove the match of one event; return whether it was still kept one by one."""
+        occurrence = next((single for single in reversed(self.recent) if single.event_id == event_id), None)
+        if occurrence is None:
             return False
-        self._drop(found)
-        del self._names[self._name(found)]
+        self._drop(occurrence)
+        del self._names[self._name(occurrence)]
         return True
 
     def fold(self) -> None:
         """Fold all but the newest KEPT, whole minutes at a time."""
         self._fold_before_horizon()
-        if len(self.kept) <= KEPT:
+        if len(self.recent) <= KEPT:
             return
-        reached = self.kept[-KEPT - 1].at
+        reached = self.recent[-KEPT - 1].at
         self.horizon = _EPOCH + ((reached - _EPOCH) // _GRID + 1) * _GRID
         self._fold_before_horizon()
         while len(self.folded) > STRETCHES:
             self._widen()
 
     def parts(self) -> Iterable[Occurrence | Aggregate]:
-        """Return everything, folded to its bounds: sums in order of time, then single matches in order of time."""
+        """Fold what is to be folded; return the aggregates in order of time, then the single matches in order of time."""
         self.fold()
-        return (*(self.folded[stretch] for stretch in sorted(self.folded)), *self.kept)
+        return (*(self.folded[stretch] for stretch in sorted(self.folded)), *self.recent)
 
     def _name(self, occurrence: Occurrence) -> str:
         return name_of(occurrence, self.distinct)
 
     def _drop(self, occurrence: Occurrence) -> None:
-        position = bisect_left(self.kept, when(occurrence), key=when)
-        while self.kept[position] is not occurrence:
+        position = bisect_left(self.recent, when(occurrence), key=when)
+        while self.recent[position] is not occurrence:
             position += 1
-        del self.kept[position]
+        del self.recent[position]
 
     def _fold_before_horizon(self) -> None:
-        if self.horizon is None or not self.kept or self.kept[0].at >= self.horizon:
+        if self.horizon is None or not self.recent or self.recent[0].at >= self.horizon:
             return
-        border = bisect_left(self.kept, (self.horizon, ""), key=when)
+        border = bisect_left(self.recent, (self.horizon, ""), key=when)
         by_stretch: dict[int, list[Occurrence]] = {}
-        for each in self.kept[:border]:
-            name = self._name(each)
+        for occurrence in self.recent[:border]:
+            name = self._name(occurrence)
             del self._names[name]
-            place = bisect_left(self.known, name)
-            if self.known[place : place + 1] != [name]:
-                self.known.insert(place, name)
-                by_stretch.setdefault((each.at - _EPOCH) // (_GRID * self.width), []).append(each)
-        del self.kept[:border]
-        del self.known[KNOWN:]
-        for stretch, some in by_stretch.items():
-            self._sum(stretch, tally(some, self.timed))
+            position = bisect_left(self.folded_names, name)
+            if self.folded_names[position : position + 1] != [name]:
+                self.folded_names.insert(position, name)
+                by_stretch.setdefault((occurrence.at - _EPOCH) // (_GRID * self.width), []).append(occurrence)
+        del self.recent[:border]
+        del self.folded_names[KNOWN:]
+        for stretch, occurrences in by_stretch.items():
+            self._sum(stretch, tally(occurrences, self.timed))
 
     def _widen(self) -> None:
         before, self.folded, self.width = self.folded, {}, self.width * 2
@@ -128,5 +136,5 @@ class Series:
             self._sum(stretch // 2, summed)
 
     def _sum(self, stretch: int, summed: Aggregate) -> None:
-        known = self.folded.get(stretch)
-        self.folded[stretch] = added(known, summed, timed=self.timed) if known is not None else summed
+        before = self.folded.get(stretch)
+        self.folded[stretch] = added(before, summed, timed=self.timed) if before is not None else summed

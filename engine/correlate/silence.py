@@ -1,4 +1,4 @@
-"""Silence: is a pause in what a member prints a failure? Pure: what is known of the pause in, a verdict out."""
+"""Silence: whether a pause of a member is a failure. Pure: the pause and its circumstances in, a verdict out."""
 
 from __future__ import annotations
 
@@ -20,12 +20,19 @@ COMPLAINED = "others cannot reach it"
 
 
 class Pause(Struct, frozen=True):
-    """A member's silence and what is known around it.
+    """A pause of a member, and the circumstances.
 
-    `timespan`: how long it may be silent, None when never armed. Complaints, their takings back and planned stops are sorted
-    times. `others`: when each other member was heard from; `peer_time`: the time they agree has come. `read`: the member's
-    sources have been read to their ends. `border`: its log ends where a file was rotated away. `told`: this silence was told
-    of before.
+    Attributes:
+        gap: the pause.
+        timespan: how long the member may be silent; None when no heartbeat armed it.
+        complaints: when others complained of the member, sorted.
+        taken_back: when a complaint was withdrawn, sorted.
+        stops: when the member was stopped on purpose, sorted.
+        others: when each other member was active.
+        peer_time: the time that the other members agree has come.
+        read: whether the sources of the member have been read to their ends.
+        border: whether its log ends where a file was rotated away.
+        firing: whether an alert on this pause is open.
     """
 
     gap: Gap
@@ -37,11 +44,11 @@ class Pause(Struct, frozen=True):
     peer_time: datetime | None
     read: bool
     border: bool
-    told: bool = False
+    firing: bool = False
 
 
 class SilenceVerdict(Struct, frozen=True):
-    """A verdict: silent from the pause's beginning to `until` (None: still), certain at `certain`."""
+    """A pause that is a failure, up to `until` (None: it lasts) and certain at `certain`; `complained`: the first complaint."""
 
     certain: datetime
     until: datetime | None
@@ -51,11 +58,11 @@ class SilenceVerdict(Struct, frozen=True):
 
 
 def judge(pause: Pause, absence: Absence, severity: str) -> SilenceVerdict | None:
-    """Return the verdict on a pause; None while there is none.
+    """Return the verdict on a pause; None while it is no failure.
 
-    While a source has not been read to its end, a silence that lasts begins no verdict, and ends none that was told.
+    While a source has not been read to its end, a pause that lasts opens no alert, and closes none.
     """
-    if pause.gap.until is None and not (pause.read or pause.told):
+    if pause.gap.until is None and not (pause.read or pause.firing):
         return None
     stop = absence.stop
     planned = stop is not None and _near(pause.stops, pause.gap.since, timedelta(seconds=stop.within_s))
@@ -73,21 +80,21 @@ def judge(pause: Pause, absence: Absence, severity: str) -> SilenceVerdict | Non
 
 
 def _outlasted(pause: Pause, timespan: timedelta, severity: str, why: str) -> SilenceVerdict | None:
-    """Return the verdict when the pause lasted for `timespan` and at least two others went on.
+    """Return the verdict on a pause that lasted for `timespan` while at least two other members were active.
 
-    To go on is to be heard before the deadline and again within another `timespan` of it: a time for which nothing of anybody
-    was collected is nobody's silence.
+    They must be active before the deadline and again within another `timespan` after it: a time for which no log of anybody was
+    collected is no silence.
     """
     gap, deadline = pause.gap, pause.gap.since + timespan
     if pause.border or (gap.until is not None and gap.until < deadline):
         return None
     later = deadline + timespan
-    witnesses = [s for s in pause.others if s.heard_between(gap.since, deadline) and s.heard_between(deadline, later)]
+    witnesses = [s for s in pause.others if s.active_between(gap.since, deadline) and s.active_between(deadline, later)]
     return SilenceVerdict(deadline, gap.until, severity, why) if len(witnesses) >= WITNESSES else None
 
 
 def _complained(pause: Pause, sooner: Sooner) -> SilenceVerdict | None:
-    """Return the verdict on the first complaint within the pause that was not taken back in time."""
+    """Return the verdict by the first complaint within the pause that was not withdrawn in time; None without one."""
     gap, patience = pause.gap, timedelta(seconds=sooner.timespan_s)
     for complaint in pause.complaints[bisect_left(pause.complaints, gap.since) :]:
         if gap.until is not None and complaint >= gap.until:
@@ -105,10 +112,10 @@ def _complained(pause: Pause, sooner: Sooner) -> SilenceVerdict | None:
 
 
 def _reached(pause: Pause) -> datetime:
-    """Return the time up to which a silence is known to last: that of the peers, or of the last complaint.
+    """Return the time up to which a silence is known to last: the time of the peers, or the last complaint if that is later.
 
-    A cluster with nothing to do prints nothing, so most peers may be quiet while the silent one is still found unreachable. A
-    complaint counts as far as one peer has come: clients may print another time zone.
+    An idle cluster prints nothing, so most peers may be quiet while others still complain. A complaint counts only up to the
+    newest time of any peer: clients may print another time zone.
     """
     newest = max((spans.last for spans in pause.others), default=pause.gap.since)
     complained = min(newest, pause.complaints[-1])

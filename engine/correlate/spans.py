@@ -1,4 +1,4 @@
-"""Unions of time spans: when something was heard from, pauses shorter than `gap` closed. Independent of the order of adding."""
+"""Unions of time spans, with pauses shorter than `gap` closed. They do not depend on the order of adding."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-LineRange = tuple[int, int]  # positions of the first and the last event known of a span
+LineRange = tuple[int, int]  # positions in the source of the first and the last known event of a span
 
 MAX_SPANS = 500  # a broker that prints nothing but its ten-minute heartbeat fills this in three and a half days
 
 
 class Gap(Struct, frozen=True):
-    """A pause: nothing in the open interval (`since`, `until`); `until` is None while it lasts."""
+    """A pause: no event in the open interval (`since`, `until`); `until` is None while it lasts."""
 
     since: datetime
     until: datetime | None
@@ -24,8 +24,8 @@ class Gap(Struct, frozen=True):
 class Spans:
     """A sorted union of spans, any two of which lie at least `gap` apart.
 
-    Of each it is known from where to where in their source its events stand, as far as that was told. Beyond MAX_SPANS the two
-    oldest are joined: the oldest pause is forgotten, what was heard never is.
+    Each has the range of positions of its events in their source, where that is known. Beyond MAX_SPANS the two oldest are
+    joined: the oldest pause is lost, never an event.
     """
 
     __slots__ = ("_firsts", "_gap", "_lasts", "_places")
@@ -37,8 +37,8 @@ class Spans:
         self._firsts: list[datetime] = []
         self._lasts: list[datetime] = []
         self._places: list[LineRange | None] = []
-        for (first, last), where in zip_longest(spans, places):
-            self.add(first, last, where)
+        for (first, last), lines in zip_longest(spans, places):
+            self.add(first, last, lines)
 
     def __iter__(self) -> Iterator[tuple[datetime, datetime]]:
         return zip(self._firsts, self._lasts, strict=True)
@@ -51,23 +51,23 @@ class Spans:
         """Return the newest time. Raises IndexError when nothing was added."""
         return self._lasts[-1]
 
-    def add(self, first: datetime, last: datetime, where: LineRange | None = None) -> bool:
+    def add(self, first: datetime, last: datetime, lines: LineRange | None = None) -> bool:
         """Add [`first`, `last`]; return whether that changed anything.
 
         Args:
-            where: between which places in their source its events stand; None where that is not known.
+            lines: the range of positions of its events in their source; None where it is not known.
         """
         low = bisect_right(self._lasts, first - self._gap)
         high = bisect_left(self._firsts, last + self._gap)
         if low < high:
-            joined = _joined((*self._places[low:high], where))
+            joined = _joined((*self._places[low:high], lines))
             inside = high == low + 1 and self._firsts[low] <= first and last <= self._lasts[low]
             if inside and joined == self._places[low]:
                 return False
-            first, last, where = min(first, self._firsts[low]), max(last, self._lasts[high - 1]), joined
+            first, last, lines = min(first, self._firsts[low]), max(last, self._lasts[high - 1]), joined
         self._firsts[low:high] = [first]
         self._lasts[low:high] = [last]
-        self._places[low:high] = [where]
+        self._places[low:high] = [lines]
         if len(self._firsts) > MAX_SPANS:
             self._places[:2] = [_joined(self._places[:2])]
             del self._firsts[1], self._lasts[0]
@@ -75,25 +75,28 @@ class Spans:
 
     @property
     def places(self) -> Sequence[LineRange | None]:
-        """Return where in their source the events of each span stand."""
+        """The range of positions of each span, in order of time."""
         return self._places
 
     def contradicted(self, ahead: timedelta) -> list[tuple[datetime, datetime]]:
-        """Return the spans that the source itself denies: it printed events more than `ahead` earlier both before and after
-        those. A clock that was put back denies what it showed before; one that was put forward, nothing."""
-        denied: list[tuple[datetime, datetime]] = []
-        behind: LineRange | None = None  # of what is believed and lies more than `ahead` before the span
+        """Return the spans that the source itself contradicts, in order of time.
+
+        It printed events that are more than `ahead` earlier both before and after these. A clock that was put back contradicts
+        its earlier times; one that was put forward contradicts none.
+        """
+        contradicted: list[tuple[datetime, datetime]] = []
+        behind: LineRange | None = None  # positions of credible events that are more than `ahead` before the span
         waiting = 0
-        believed: list[tuple[datetime, LineRange | None]] = []
-        for (first, last), where in zip(self, self._places, strict=True):
-            while waiting < len(believed) and believed[waiting][0] < first - ahead:
-                behind = _joined((behind, believed[waiting][1]))
+        credible: list[tuple[datetime, LineRange | None]] = []
+        for (first, last), lines in zip(self, self._places, strict=True):
+            while waiting < len(credible) and credible[waiting][0] < first - ahead:
+                behind = _joined((behind, credible[waiting][1]))
                 waiting += 1
-            if behind is not None and where is not None and behind[0] < where[0] and where[1] < behind[1]:
-                denied.append((first, last))
+            if behind is not None and lines is not None and behind[0] < lines[0] and lines[1] < behind[1]:
+                contradicted.append((first, last))
             else:
-                believed.append((last, where))
-        return denied
+                credible.append((last, lines))
+        return contradicted
 
     def gaps(self) -> Iterator[Gap]:
         """Yield the pauses between spans in order, then the one since the last, which is still open."""
@@ -102,18 +105,18 @@ class Spans:
         if self._lasts:
             yield Gap(self._lasts[-1], None)
 
-    def heard_between(self, after: datetime, before: datetime | None) -> bool:
+    def active_between(self, after: datetime, before: datetime | None) -> bool:
         """Return whether a span reaches past `after` and begins before `before` (None: whenever)."""
         index = bisect_right(self._lasts, after)
         return index < len(self._lasts) and (before is None or self._firsts[index] < before)
 
 
 def _joined(places: Iterable[LineRange | None]) -> LineRange | None:
-    """Return from where to where several stretches reach; None when none of them is known."""
-    known = [where for where in places if where is not None]
-    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+    """Return the range that covers all ranges; None when none of them is known."""
+    ranges = [lines for lines in places if lines is not None]
+    return (min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None
 
 
 def union(all_spans: Iterable[Spans], gap: timedelta) -> Spans:
-    """Return the union of several unions."""
+    """Return the union of several unions of spans."""
     return Spans(gap, (span for spans in all_spans for span in spans))

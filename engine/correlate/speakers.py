@@ -1,7 +1,7 @@
-"""Voices: whose word counts where a rule excuses or resolves what another one found (docs/security.md).
+"""Speakers: whose lines count where a rule excuses or resolves the alert of another (docs/security.md).
 
-A rule with a `speaker` vouches only by the mouth of one of those components, and of the member that it is about, where its
-alert names one. Whoever prints the trouble itself may always say that it is over.
+Matches of a rule with a `speaker` count only if a source of one of these components printed them, and of the member that the
+alert names, if it names one. A source that prints the trouble itself may always say that it is over.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from datetime import datetime
 from msgspec import Struct
 
 from engine.correlate.aggregate import Occurrence
+from engine.correlate.entities import Entity
 from engine.correlate.entries import Part
-from engine.correlate.logic import Entity, Facts
+from engine.correlate.facts import Facts
 from engine.identity_cache import remembered
 from engine.model.rules import SEVERITIES, Plan, Rule
 
-Speakers = Mapping[
-    str, Sequence[str]
-]  # by rule, the components that it takes the word of; a rule that takes anybody's is not in it
+# by rule, the components whose sources may print its matches; a rule that any source may print is not in it
+Speakers = Mapping[str, Sequence[str]]
 ANYBODY: Speakers = {}
 
 
 @remembered
 def speakers_of(plan: Plan) -> Speakers:
     """Return the speakers of the rules of `plan`."""
-    return {each.rule.id: each.rule.speaker for each in plan.signatures if each.rule.speaker}
+    return {signature.rule.id: signature.rule.speaker for signature in plan.signatures if signature.rule.speaker}
 
 
 class Voices(Struct, frozen=True):
-    """Whose word counts for one rule: `speakers` of the rule itself, where it only excuses others, and of those that end it."""
+    """The speakers that matter for one rule: its own, if it only excuses others, and those of the rules that end it."""
 
     speakers: Speakers = ANYBODY
 
@@ -46,19 +46,19 @@ class Voices(Struct, frozen=True):
         return rule_id in self.speakers
 
     def may_speak(self, rule_id: str, source_id: str, entity: Entity, facts: Facts) -> bool:
-        """Return whether `source_id` may say what `rule_id` says of `entity`; no source is one of state stored without."""
+        """Return whether a match of `rule_id` about `entity` counts when `source_id` printed it; "" counts always."""
         if not source_id or rule_id not in self.speakers:
             return True
         members, bindings = dict(entity), facts.bindings
         return any(bindings.may_speak(source_id, name, members.get(bindings.label_of(name))) for name in self.speakers[rule_id])
 
     def vouched(self, parts: Iterable[Part], source_id: str, facts: Facts) -> list[Part]:
-        """Return `parts` without those whose stamps their own source contradicts."""
+        """Return `parts` without those whose stamps the source itself contradicts."""
         return [part for part in parts if not source_id or facts.clocks.vouches(source_id, _last(part))]
 
 
 def printers(parts: Iterable[Part]) -> Collection[str]:
-    """Return the sources that `parts` are from."""
+    """Return the sources of `parts`."""
     return {name for part in parts for name in ((part.source_id,) if isinstance(part, Occurrence) else part.sources)}
 
 

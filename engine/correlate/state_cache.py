@@ -1,35 +1,34 @@
-"""What stays in a process between two batches: logics whose state need not be read, as it is just as they left it."""
+"""The states that a process keeps between two batches, so that they need not be read from the store again."""
 
 from __future__ import annotations
 
 from engine.correlate.deltas import StoredDeltas
-from engine.correlate.logic import Logic
+from engine.correlate.keyed_state import KeyedState
 
-MOST_CHARS = 1 << 24  # of stored state, all logics together; as objects they take some times as much
+MOST_CHARS = 1 << 24  # of stored text, all states together; as objects they take a multiple of it
 
 
 class StateCache:
-    """Logics that nobody uses now, by scope and rule. Those that have rested longest are dropped when they are too much."""
+    """States that no batch uses now, by scope and rule; beyond `most_chars` the oldest are dropped."""
 
     def __init__(self, most_chars: int = MOST_CHARS) -> None:
         self._most, self._chars = most_chars, 0
-        self._left: dict[tuple[str, str], tuple[StoredDeltas, Logic]] = {}
+        self._entries: dict[tuple[str, str], tuple[StoredDeltas, KeyedState]] = {}
 
-    def leave(self, scope: str, logic: Logic, stored: StoredDeltas) -> None:
-        """Let a logic rest whose state is `stored`: it is not to be used any more but by who takes it."""
-        self._drop((scope, logic.rule_id))
-        self._left[scope, logic.rule_id] = stored, logic
+    def put(self, scope: str, state: KeyedState, stored: StoredDeltas) -> None:
+        """Keep a state that is stored as `stored`; nobody may use it until it is taken."""
+        self._pop((scope, state.rule_id))
+        self._entries[scope, state.rule_id] = stored, state
         self._chars += stored.chars
         while self._chars > self._most:
-            self._drop(next(iter(self._left)))
+            self._pop(next(iter(self._entries)))
 
-    def take(self, scope: str, rule_id: str, stored: StoredDeltas) -> Logic | None:
-        """Return the logic of a rule if this is the state that it left, as it is not when a batch is done again; either way it
-        rests no more."""
-        left, logic = self._drop((scope, rule_id))
-        return logic if left == stored else None
+    def take(self, scope: str, rule_id: str, stored: StoredDeltas) -> KeyedState | None:
+        """Remove the state of a rule and return it if it was put as `stored`; else None, as when a batch is processed again."""
+        at_put, state = self._pop((scope, rule_id))
+        return state if at_put == stored else None
 
-    def _drop(self, place: tuple[str, str]) -> tuple[StoredDeltas | None, Logic | None]:
-        left, logic = self._left.pop(place, (None, None))
-        self._chars -= left.chars if left is not None else 0
-        return left, logic
+    def _pop(self, key: tuple[str, str]) -> tuple[StoredDeltas | None, KeyedState | None]:
+        stored, state = self._entries.pop(key, (None, None))
+        self._chars -= stored.chars if stored is not None else 0
+        return stored, state

@@ -11,17 +11,17 @@ from engine.model.records import Progress, Tick, parent_id
 from engine.model.rules import Plan
 from engine.quarantine import Quarantine
 
-FLUSH_EVERY = 8000  # matches: each flush looks anew at every entity that something came for
+FLUSH_EVERY = 8000  # matches; a flush evaluates every entity that has new ones
 DEFAULT_SCOPE = "default"
 
 
 def correlate(
     items: Iterable[Match | ActivitySpan | Progress | Tick], plan: Plan, quarantine: Quarantine | None = None
 ) -> Iterator[Finding]:
-    """Yield what the rules say of each scope, every FLUSH_EVERY matches and at the end.
+    """Yield the findings of each scope, after every FLUSH_EVERY matches and at the end.
 
-    A scope is a cluster, by the label of matches and spans. Progress goes to the scopes in which its source was heard of, a
-    tick to all of them.
+    A scope is a cluster, by the label of matches and activity spans. Progress is passed to the scopes in which its source was
+    active, a tick to all of them.
     """
     scopes = _Scopes(plan, quarantine)
     matches = 0
@@ -35,7 +35,7 @@ def correlate(
 
 
 class _Scopes:
-    """The correlators by scope, and which sources were heard of in each."""
+    """The correlators by scope, and the scopes of each source."""
 
     def __init__(self, plan: Plan, quarantine: Quarantine | None) -> None:
         self._plan, self._quarantine = plan, quarantine
@@ -61,7 +61,7 @@ class _Scopes:
             yield from correlator.flush()
 
     def _correlator(self, item: Match | ActivitySpan) -> Correlator:
-        """Return the correlator of the item's scope, told of what the item's source and the clock have said before."""
+        """Return the correlator of the item's scope; a new one first gets the last tick and its sources' progress."""
         scope = item.labels.get("cluster", DEFAULT_SCOPE)
         correlator = self._correlators.get(scope)
         if correlator is None:

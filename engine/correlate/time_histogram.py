@@ -1,6 +1,6 @@
-"""Cells: how often something happened when, in seconds or, where that would be too many, in twice, four times ... as much.
+"""Histograms of time: how many events were in each cell of a second, or of 2, 4, 8 ... seconds where those are too many.
 
-Adding up is commutative: the grain is the finest that leaves at most MAX_CELLS, whatever the order in which cells came.
+Merging is commutative: the grain is the finest that leaves at most MAX_CELLS, whatever the order in which cells came.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _SECOND = timedelta(seconds=1)
 
 
 class TimeHistogram(Struct, array_like=True):
-    """Counts by number of a cell of `grain` seconds."""
+    """Counts by the number of a cell, which is `grain` seconds wide; cell 0 begins at the epoch."""
 
     grain: int = 1
     counts: dict[int, int] = field(default_factory=dict)
 
     def merge(self, other: TimeHistogram) -> None:
-        """Add everything `other` counted."""
+        """Add the counts of `other`."""
         self._coarsen(max(self.grain, other.grain))
         for cell, count in other.counts.items():
             own = cell * other.grain // self.grain
@@ -32,7 +32,7 @@ class TimeHistogram(Struct, array_like=True):
             self._coarsen(self.grain * 2)
 
     def spans(self) -> Iterator[tuple[datetime, datetime, int]]:
-        """Yield begin, end (which is out) and count of each cell, in order of time."""
+        """Yield the begin, the exclusive end and the count of each cell, in order of time."""
         width = _SECOND * self.grain
         for cell in sorted(self.counts):
             begin = _EPOCH + width * cell
@@ -48,7 +48,7 @@ class TimeHistogram(Struct, array_like=True):
 
 
 def cells(times: Iterable[datetime]) -> TimeHistogram:
-    """Return the cells of `times`."""
-    made = TimeHistogram()
-    made.merge(TimeHistogram(1, dict(Counter((at - _EPOCH) // _SECOND for at in times))))
-    return made
+    """Return the histogram of `times`."""
+    histogram = TimeHistogram()
+    histogram.merge(TimeHistogram(1, dict(Counter((at - _EPOCH) // _SECOND for at in times))))
+    return histogram

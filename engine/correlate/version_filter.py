@@ -1,4 +1,4 @@
-"""Leaving out what a rule is not for: matches of sources that run another version of the component."""
+"""Leaves out matches that a rule is not for: those of sources that run another version of the component."""
 
 from __future__ import annotations
 
@@ -7,50 +7,51 @@ from collections.abc import Mapping
 from engine.correlate.aggregate import Occurrence
 from engine.correlate.entity_limit import GroupKey
 from engine.correlate.entries import Part
-from engine.correlate.logic import Facts, RuleNotEvaluated
+from engine.correlate.facts import Facts, RuleNotEvaluated
 from engine.correlate.measure import Counted
 from engine.correlate.versions import VersionBounds, within, written
 from engine.model.rules import Rule
 
 
 class VersionFilter:
-    """Keeps the parts whose source runs a version that `rule` and the counted signature are for, and remembers the others.
+    """Filters parts by the version that their source runs.
 
-    `rule_ids` are the counted rules that have bounds: their matches must be kept apart by source.
+    Attributes:
+        rule_ids: the counted rules that have bounds; their matches must be kept apart by source.
     """
 
     def __init__(self, rule: Rule, counted: Mapping[str, Counted]) -> None:
         self._rule, self._counted = rule, counted
-        self.rule_ids = frozenset(id_ for id_, each in counted.items() if each.versions or rule.versions)
-        self._outside: dict[GroupKey, str] = {}  # the version that was found there
+        self.rule_ids = frozenset(id_ for id_, of_rule in counted.items() if of_rule.versions or rule.versions)
+        self._outside: dict[GroupKey, str] = {}  # keys with parts that were left out, and the version of these
 
-    def applicable(self, place: GroupKey, parts: list[Part], facts: Facts) -> list[Part]:
-        """Return the parts kept at `place` that the rule is for: all where nothing is known of the source's version."""
-        if place.rule_id not in self.rule_ids or not facts.bindings.knows_version(place.source_id):
+    def applicable(self, key: GroupKey, parts: list[Part], facts: Facts) -> list[Part]:
+        """Return the parts of a key that the rule is for: all when the version of the source is not known."""
+        if key.rule_id not in self.rule_ids or not facts.bindings.knows_version(key.source_id):
             return parts
-        kept = [part for part in parts if not self._is_outside(place, part, facts)]
-        if len(kept) == len(parts):
-            self.forget(place)
-        return kept
+        applicable = [part for part in parts if not self._is_outside(key, part, facts)]
+        if len(applicable) == len(parts):
+            self.forget(key)
+        return applicable
 
-    def forget(self, place: GroupKey) -> None:
-        """Remember nothing of `place`."""
-        self._outside.pop(place, None)
+    def forget(self, key: GroupKey) -> None:
+        """Drop what is kept about a key."""
+        self._outside.pop(key, None)
 
-    def unjudged(self) -> list[RuleNotEvaluated]:
-        """Return the rules that were left out, one entry a place, with the version they are for and the one found."""
+    def not_evaluated(self) -> list[RuleNotEvaluated]:
+        """Return the rules of parts that were left out, by key, with their versions and the version of the source."""
         return [
-            (place.rule_id, f"is for {written(self._bounds(place.rule_id))}; {place.source_id} runs {version}")
-            for place, version in self._outside.items()
+            (key.rule_id, f"is for {written(self._bounds(key.rule_id))}; {key.source_id} runs {version}")
+            for key, version in self._outside.items()
         ]
 
-    def _is_outside(self, place: GroupKey, part: Part, facts: Facts) -> bool:
+    def _is_outside(self, key: GroupKey, part: Part, facts: Facts) -> bool:
         at = part.at if isinstance(part, Occurrence) else part.first
-        counted = self._counted[place.rule_id]
+        counted = self._counted[key.rule_id]
         for component, bounds in ((self._rule.component, self._rule.versions), (counted.component, counted.versions)):
-            version = facts.bindings.version(place.source_id, component, at) if bounds else None
+            version = facts.bindings.version(key.source_id, component, at) if bounds else None
             if version is not None and not within(version, bounds):
-                self._outside[place] = version
+                self._outside[key] = version
                 return True
         return False
 

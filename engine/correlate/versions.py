@@ -1,4 +1,4 @@
-"""Versions: does the version that a component printed lie in the range a rule is written for?"""
+"""Versions: whether the version that a component printed is in the range of a rule."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOLDS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 
 
 def within(version: str, bounds: VersionBounds) -> bool:
-    """Return whether `version` meets every bound; one that holds no number (a build name) is not held against a rule.
+    """Return whether `version` meets every bound; a version without a number (a build name) does.
 
     Only as many parts are compared as the bound has: 2.6.1 meets `<=2.6` and `==2.6`, not `>2.6`.
     """
@@ -33,7 +33,7 @@ def within(version: str, bounds: VersionBounds) -> bool:
 
 
 def written(bounds: VersionBounds) -> str:
-    """Return bounds as a rule writes them: `>=2.1,<4.1`."""
+    """Return bounds as they are written in a rule: `>=2.1,<4.1`."""
     return ",".join(f"{op}{bound}" for op, bound in bounds)
 
 

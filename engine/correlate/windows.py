@@ -7,27 +7,27 @@ entries alone; another entry can only make a window hold that did not, never the
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Protocol
 
 from msgspec import Struct
 
 from engine.correlate.aggregate import Occurrence
-from engine.correlate.entries import Entry, Part
+from engine.correlate.entries import Entry
 
 CountCondition = Callable[[float], bool]
 
 
 class Window(Protocol):
-    """What lies in a window that slides over entries."""
+    """The entries in a window that slides forward, and what is measured of them."""
 
     def add(self, entry: Entry) -> None:
-        """Take the entry that the window's end has reached."""
+        """Add the entry that the window's end has reached."""
 
     def drop(self, entry: Entry) -> None:
-        """Leave out the oldest entry."""
+        """Remove the oldest entry."""
 
     def measure(self) -> float:
         """Return what the condition sees as `count`."""
@@ -41,7 +41,7 @@ class Sliding(Struct, frozen=True):
     timespan: timedelta
 
     def __call__(self, entries: Sequence[Entry], free: int) -> tuple[int, int] | None:
-        """Return the first entry of that window, and the entry with which the condition began to hold."""
+        """Return the positions of the first entry of that window, and of the entry with which the condition began to hold."""
         window, begin = self.window(), free
         for position in range(free, len(entries)):
             window.add(entries[position])
@@ -54,73 +54,43 @@ class Sliding(Struct, frozen=True):
 
 
 class Occurrences:
-    """How many there are."""
+    """A window that counts occurrences."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def add(self, entry: Entry) -> None:
-        """Count an entry."""
+        """Add the weight of an entry."""
         self._count += entry.weight
 
     def drop(self, entry: Entry) -> None:
-        """Count it no longer."""
+        """Subtract the weight of an entry."""
         self._count -= entry.weight
 
     def measure(self) -> float:
-        """Return the count."""
+        """Return the number of occurrences."""
         return self._count
 
 
-class DistinctKinds:
-    """How many different kinds there are, told apart by `kind`: the rules seen, or the values captured."""
+class DistinctValues:
+    """A window that counts the distinct values of its entries."""
 
-    def __init__(self, kind: Callable[[Entry], str]) -> None:
-        self._kind = kind
-        self._seen: Counter[str] = Counter()
-
-    def add(self, entry: Entry) -> None:
-        """Take an entry."""
-        self._seen[self._kind(entry)] += 1
-
-    def drop(self, entry: Entry) -> None:
-        """Leave it out."""
-        kind = self._kind(entry)
-        self._seen[kind] -= 1
-        if not self._seen[kind]:
-            del self._seen[kind]
-
-    def measure(self) -> float:
-        """Return how many kinds are in."""
-        return len(self._seen)
-
-
-class Rise:
-    """By how much the number captured as `field` lies above its lowest value before it in the window."""
-
-    def __init__(self, field: str) -> None:
-        self._field = field
-        self._newest = 0.0
-        self._lowest: deque[tuple[Entry, float]] = deque()  # rising: each is the lowest from itself on
+    def __init__(self) -> None:
+        self._entries_of: Counter[str] = Counter()
 
     def add(self, entry: Entry) -> None:
-        """Take an entry; one of a sum tells something only where the first or the last of its numbers stands."""
-        numbers = [number for part in entry.parts for at, number in _ends(part, self._field) if entry.first <= at <= entry.last]
-        if not numbers:
-            return
-        low, self._newest = min(numbers), numbers[-1]
-        while self._lowest and self._lowest[-1][1] >= low:
-            self._lowest.pop()
-        self._lowest.append((entry, low))
+        """Add an entry."""
+        self._entries_of[entry.value] += 1
 
     def drop(self, entry: Entry) -> None:
-        """Leave the oldest entry out."""
-        if self._lowest and self._lowest[0][0] is entry:
-            self._lowest.popleft()
+        """Remove an entry."""
+        self._entries_of[entry.value] -= 1
+        if not self._entries_of[entry.value]:
+            del self._entries_of[entry.value]
 
     def measure(self) -> float:
-        """Return the rise."""
-        return self._newest - self._lowest[0][1] if self._lowest else 0.0
+        """Return the number of distinct values."""
+        return len(self._entries_of)
 
 
 class Ordered(Struct, frozen=True):
@@ -133,39 +103,31 @@ class Ordered(Struct, frozen=True):
     timespan: timedelta
 
     def __call__(self, entries: Sequence[Entry], free: int) -> tuple[int, int] | None:
-        """Return the first and the last entry of the sequence that is complete first, the tightest of those."""
+        """Return the positions of the first and the last entry of the sequence that is complete first and tightest."""
         by_rule: dict[str, list[int]] = defaultdict(list)
         for position in range(free, len(entries)):
             by_rule[entries[position].rule_id].append(position)
         for position in by_rule[self.rules[-1]]:
-            chain = self._back_from(position, entries, by_rule)
+            chain = self._chain_to(position, entries, by_rule)
             if chain is not None and entries[chain[-1]].at > entries[position].at - self.timespan:
                 return min(chain), max(chain)
         return None
 
-    def _back_from(self, position: int, entries: Sequence[Entry], by_rule: dict[str, list[int]]) -> list[int] | None:
-        """Return the positions of the tightest sequence that ends at `position`, last first."""
+    def _chain_to(self, position: int, entries: Sequence[Entry], by_rule: dict[str, list[int]]) -> list[int] | None:
+        """Return the positions of the tightest sequence that ends at `position`, last first; None if there is none."""
         chain = [position]
         for rule in reversed(self.rules[:-1]):
-            places = by_rule[rule]
-            reached = bisect_right(places, entries[chain[-1]].at, key=lambda place: entries[place].at)
-            used = {_name(entries[each]) for each in chain}
-            found = next((place for place in reversed(places[:reached]) if _name(entries[place]) not in used), None)
-            if found is None:
+            positions = by_rule[rule]
+            reached = bisect_right(positions, entries[chain[-1]].at, key=lambda position: entries[position].at)
+            used = {_identity(entries[in_chain]) for in_chain in chain}
+            before = next((p for p in reversed(positions[:reached]) if _identity(entries[p]) not in used), None)
+            if before is None:
                 return None
-            chain.append(found)
+            chain.append(before)
         return chain
 
 
-def _name(entry: Entry) -> object:
-    """Return what two entries have in common that are made of one event."""
+def _identity(entry: Entry) -> object:
+    """Return what entries that are made of the same event have in common."""
     first = entry.parts[0]
     return first.event_id if isinstance(first, Occurrence) else entry.first
-
-
-def _ends(part: Part, field: str) -> Iterator[tuple[datetime, float]]:
-    """Yield the first and the last number, and when; what a sum held between them is not looked at: it may have begun anew."""
-    if isinstance(part, Occurrence):
-        yield part.at, float(part.captures[field])
-    else:
-        yield from (end for end in (part.captures[field].first, part.captures[field].last) if end is not None)

@@ -18,7 +18,7 @@ from engine.model.rules import Absence, Correlation, Rule, Sooner, Stop
 FIELD = "field"
 _KEYS = ("rules", "timespan", "condition", "open", "expect", "within", "of", "sooner", "unless", "after")
 _COUNTS = "for example: {type: event_count, rules: [a], group-by: [cluster], timespan: 1h, condition: {gte: 4}}"
-_RISES = "for example: {type: increase, rules: [a], group-by: [group], timespan: 1h, condition: {field: generation, gte: 4}}"
+_VALUES = "for example: {type: value_count, rules: [a], group-by: [topic], timespan: 1h, condition: {field: partition, gte: 4}}"
 _PAIRS = "for example: {type: pair, open: [a], expect: [b], group-by: [cluster, topic], within: 5m}"
 
 
@@ -33,12 +33,10 @@ class _CorrelationShape(Struct, frozen=True):
 
 _SHAPES = {
     "event_count": _CorrelationShape(("rules", "timespan", "condition"), _COUNTS),
-    "value_count": _CorrelationShape(("rules", "timespan", "condition"), _RISES.replace("increase", "value_count"), field=True),
-    "temporal": _CorrelationShape(("rules", "timespan"), _COUNTS.replace("event_count", "temporal"), ("condition",)),
+    "value_count": _CorrelationShape(("rules", "timespan", "condition"), _VALUES, field=True),
     "temporal_ordered": _CorrelationShape(
         ("rules", "timespan"), "for example: {type: temporal_ordered, rules: [a, b], timespan: 5m}"
     ),
-    "increase": _CorrelationShape(("rules", "timespan", "condition"), _RISES, field=True),
     "pair": _CorrelationShape(("open", "expect", "within"), _PAIRS),
     "absence": _CorrelationShape(
         ("of", "timespan"),
@@ -116,15 +114,15 @@ def _field(draft: Draft, entry: CorrelationEntry, shape: _CorrelationShape, symb
         message = f"a correlation of type {entry.type} says in `field` which capture it measures"
         draft.report.add(Code.CORRELATION_SHAPE, at, message, shape.example)
         return ""
-    _check_field(draft, entry.type, name, symbols)
+    _check_field(draft, name, symbols)
     return name
 
 
-def _check_field(draft: Draft, kind: str, name: str, symbols: SymbolTable) -> None:
-    """Report a field that some counted rule does not capture; `value_count` also takes a label."""
+def _check_field(draft: Draft, name: str, symbols: SymbolTable) -> None:
+    """Report a field that is neither a label nor captured by every counted rule."""
     at = draft.document.find(["correlation", "condition", FIELD])
     for id_ in draft.file.correlation.rules if draft.file.correlation else ():
-        names = {*symbols.captures(id_), *(symbols.labels if kind == "value_count" else ())}
+        names = {*symbols.captures(id_), *symbols.labels}
         if id_ in symbols.outlines and name not in names:
             draft.report.add(Code.UNKNOWN_ENTITY, at, f"`{id_}` captures no `{name}`", did_you_mean(name, names))
 

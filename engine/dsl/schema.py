@@ -19,7 +19,7 @@ from engine.model.rules import COMPONENTS, SEVERITIES
 
 STATUSES = ("experimental", "test", "stable", "deprecated")
 PLACES = ("client", "topic", "broker", "worker", "connector", "os", "controller", "cluster")
-CORRELATION_TYPES = ("event_count", "value_count", "temporal", "temporal_ordered", "increase", "pair", "absence")
+CORRELATION_TYPES = ("event_count", "value_count", "temporal_ordered", "pair", "absence")
 TIME_LAYOUTS = ("iso", "kibana", "epoch_ms", "short_year", "day_first", "month_day", "month_first", "twelve_hour")
 
 T = TypeVar("T")

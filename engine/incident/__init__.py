@@ -1,4 +1,4 @@
-"""Alerts become incidents: which is the root, which are symptoms, what is told.
+"""From alerts to incidents: which alert is the root, which are symptoms, and the text of the incident.
 
 Pure; state lives in the ledger.
 """

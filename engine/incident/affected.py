@@ -1,180 +1,132 @@
-"""Which alerts may have to do with one another: what happens to others changes nothing for them. Pure.
+"""Which alerts may be linked with one another: a change to any other alert changes nothing for them. Pure.
 
-Told from sights alone, so it is less strict than engine/incident/links: what is linked there is near here, never the other
-way round. tests/unit/incident/test_affected.py holds the two together.
+Decided from time intervals and keys alone, so it is less strict than engine/incident/links.py: whatever is linked there may be
+linked here, never the reverse. tests/unit/incident/test_affected.py compares the two.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import accumulate
 
-from msgspec import Struct
-
-from engine.identity_cache import remembered
+from engine.incident.link_table import LinkTable, RuleLink, earlier, later
 from engine.incident.links import fills_in, is_vague
 from engine.model.incidents import DAWN, EVER, AlertInterval, AlertKey, Incident, extent
-from engine.model.rules import Plan, Rule
+
+_NONE = timedelta()
 
 
-class Tie(Struct, frozen=True):
-    """Alerts of `second` may be linked to one of `first` when they start in [-before, +after] of its time and agree `by` keys:
-    pairs of a key of `first` and one of `second`."""
+def affected_since(intervals: Iterable[AlertInterval], incidents: Iterable[Incident], table: LinkTable) -> datetime:
+    """Return the earliest time of anything that may be linked with these alerts or incidents.
 
-    first: str
-    second: str
-    by: tuple[tuple[str, str], ...]
-    before: timedelta
-    after: timedelta
-
-
-class Ties(Struct, frozen=True):
-    """What a plan links: `outward` by the first rule, `inward` by the second. By rule, `again` is within what an alert is the
-    same trouble as the last one of its key, and `back` how long before an alert there may be something near to it."""
-
-    outward: Mapping[str, Sequence[Tie]]
-    inward: Mapping[str, Sequence[Tie]]
-    again: Mapping[str, timedelta]
-    back: Mapping[str, timedelta]
-
-
-@remembered
-def ties(plan: Plan) -> Ties:
-    """Return what the rules of `plan` link by `explains`, `continues` and `reopen_window`."""
-    outward: dict[str, list[Tie]] = defaultdict(list)
-    inward: dict[str, list[Tie]] = defaultdict(list)
-    rules = plan.rules().values()
-    for tie in (each for rule in rules for each in _ties(rule)):
-        outward[tie.first].append(tie)
-        inward[tie.second].append(tie)
-    again = {rule.id: timedelta(seconds=rule.reopen_window_s) for rule in rules}
-    back = {
-        rule: max((within, *(tie.before for tie in outward[rule]), *(tie.after for tie in inward[rule])))
-        for rule, within in again.items()
-    }
-    return Ties(dict(outward), dict(inward), again, back)
-
-
-def _ties(rule: Rule) -> Iterator[Tie]:
-    for entry in rule.explains:
-        by, before, after = tuple(entry.by.items()), timedelta(seconds=entry.before_s), timedelta(seconds=entry.after_s)
-        yield from (Tie(rule.id, symptom, by, before, after) for symptom in entry.rules)
-    for stage in rule.continues:
-        by = tuple((theirs, mine) for mine, theirs in stage.by.items())
-        yield Tie(stage.rule, rule.id, by, timedelta(), timedelta(seconds=stage.within_s))
-
-
-def since(alerts: Iterable[AlertInterval], incidents: Iterable[Incident], known: Ties) -> datetime:
-    """Return since when there may be something near to one of these: the beginning of time when one of them bears none."""
-    starts = (before(each.starts_at, known.back.get(each.key[1], timedelta())) if each.until else DAWN for each in alerts)
-    told = ((extent(each), each.alerts) for each in incidents)
-    spans = ((when[0] if when else DAWN, known.again.get(key[1], timedelta())) for when, keys in told for key in keys)
-    return min((*starts, *(before(at, within) for at, within in spans)), default=EVER)
+    It is DAWN when one of them has no known time, and EVER when there are none.
+    """
+    starts = (
+        earlier(interval.starts_at, table.reach.get(interval.key[1], _NONE)) if interval.until else DAWN
+        for interval in intervals
+    )
+    extents = ((extent(incident), incident.alerts) for incident in incidents)
+    begins = ((when[0] if when else DAWN, table.reopen.get(key[1], _NONE)) for when, keys in extents for key in keys)
+    return min((*starts, *(earlier(at, window) for at, window in begins)), default=EVER)
 
 
 class AffectedAlerts:
-    """What is near to what among the `sights` of one scope."""
+    """The alerts of one scope, as time intervals, and which of them may be linked."""
 
-    def __init__(self, sights: Iterable[AlertInterval], known: Ties) -> None:
+    def __init__(self, intervals: Iterable[AlertInterval], table: LinkTable) -> None:
         of_key: dict[AlertKey, list[AlertInterval]] = defaultdict(list)
         of_rule: dict[str, list[AlertInterval]] = defaultdict(list)
         vague: dict[str, list[AlertInterval]] = defaultdict(list)
-        for sight in sights:
-            of_key[sight.key].append(sight)
-            of_rule[sight.key[1]].append(sight)
-            if is_vague(sight.key):
-                vague[sight.key[1]].append(sight)
-        self._ties = known
-        self._of_key = {key: _Timeline(each) for key, each in of_key.items()}
-        self._of_rule = {rule: _Timeline(each) for rule, each in of_rule.items()}
-        self._vague = {rule: _Timeline(each) for rule, each in vague.items()}
+        for interval in intervals:
+            of_key[interval.key].append(interval)
+            of_rule[interval.key[1]].append(interval)
+            if is_vague(interval.key):
+                vague[interval.key[1]].append(interval)
+        self._table = table
+        self._of_key = {key: _Timeline(group) for key, group in of_key.items()}
+        self._of_rule = {rule_id: _Timeline(group) for rule_id, group in of_rule.items()}
+        self._vague = {rule_id: _Timeline(group) for rule_id, group in vague.items()}
 
     def around(self, seeds: Iterable[AlertInterval]) -> set[AlertInterval]:
-        """Return `seeds` and everything that is near to one of them, directly or through others."""
-        found = set(seeds)
-        waiting = list(found)
+        """Return `seeds` and all alerts that may be linked with one of them, directly or through others."""
+        reached = set(seeds)
+        waiting = list(reached)
         while waiting:
-            fresh = set(self._near(waiting.pop())) - found
-            found |= fresh
+            fresh = set(self._linkable(waiting.pop())) - reached
+            reached |= fresh
             waiting += fresh
-        return found
+        return reached
 
-    def told_of(self, incident: Incident) -> Iterator[AlertInterval]:
-        """Yield the alerts that `incident` may have been told for: of its keys, in its time or close to it."""
+    def of_incident(self, incident: Incident) -> Iterator[AlertInterval]:
+        """Yield the alerts that `incident` may consist of: those of its keys, in its time or within `reopen_window` of it."""
         when = extent(incident)
         for key in incident.alerts:
-            within = self._ties.again.get(key[1], timedelta())
+            window = self._table.reopen.get(key[1], _NONE)
             if key in self._of_key:
-                yield from self._of_key[key].between(when and before(when[0], within), when and after(when[1], within))
+                begin, end = (earlier(when[0], window), later(when[1], window)) if when else (None, None)
+                yield from self._of_key[key].between(begin, end)
 
-    def _near(self, one: AlertInterval) -> Iterator[AlertInterval]:
-        key, rule, again = one.key, one.key[1], self._ties.again.get(one.key[1], timedelta())
-        yield from _beside(one, self._of_key.get(key), again)
-        for tie in self._ties.outward.get(rule, ()):
-            others = _beside(one, self._of_rule.get(tie.second), max(tie.before, tie.after))
-            yield from (other for other in others if _tied(one, other, tie))
-        for tie in self._ties.inward.get(rule, ()):
-            others = _beside(one, self._of_rule.get(tie.first), max(tie.before, tie.after))
-            yield from (other for other in others if _tied(other, one, tie))
-        retold = _beside(one, (self._of_rule if is_vague(key) else self._vague).get(rule), timedelta())
-        yield from (other for other in retold if fills_in(key, other.key) or fills_in(other.key, key))
+    def _linkable(self, alert: AlertInterval) -> Iterator[AlertInterval]:
+        key, rule_id = alert.key, alert.key[1]
+        yield from _beside(alert, self._of_key.get(key), self._table.reopen.get(rule_id, _NONE))
+        for link in self._table.outward.get(rule_id, ()):
+            others = _beside(alert, self._of_rule.get(link.second), max(link.before, link.after))
+            yield from (other for other in others if _may_be_linked(alert, other, link))
+        for link in self._table.inward.get(rule_id, ()):
+            others = _beside(alert, self._of_rule.get(link.first), max(link.before, link.after))
+            yield from (other for other in others if _may_be_linked(other, alert, link))
+        repeated = _beside(alert, (self._of_rule if is_vague(key) else self._vague).get(rule_id), _NONE)
+        yield from (other for other in repeated if fills_in(key, other.key) or fills_in(other.key, key))
 
 
 class _Timeline:
-    """Sights by their beginning."""
+    """Alerts in order of their start."""
 
-    def __init__(self, sights: Iterable[AlertInterval]) -> None:
-        known = list(sights)
-        self._dated = sorted((sight for sight in known if sight.until is not None), key=lambda sight: sight.starts_at)
-        self._undated = [sight for sight in known if sight.until is None]
-        self._starts = [sight.starts_at for sight in self._dated]
-        self._latest = list(accumulate((sight.until or EVER for sight in self._dated), max))  # until when any so far was
+    def __init__(self, intervals: Iterable[AlertInterval]) -> None:
+        every = list(intervals)
+        self._dated = sorted((one for one in every if one.until is not None), key=lambda interval: interval.starts_at)
+        self._undated = [interval for interval in every if interval.until is None]
+        self._starts = [interval.starts_at for interval in self._dated]
+        self._latest = list(accumulate((interval.until or EVER for interval in self._dated), max))  # end of any up to here
 
     def between(self, begin: datetime | None, end: datetime | None) -> Iterator[AlertInterval]:
-        """Yield what was at some time from `begin` to `end`, or at no known time; None: since or for ever."""
+        """Yield the alerts that overlap [`begin`, `end`] or have no known time; None leaves that side open."""
         yield from self._undated
-        place = len(self._starts) if end is None else bisect_right(self._starts, end)
-        while place and (begin is None or self._latest[place - 1] >= begin):
-            place -= 1
-            sight = self._dated[place]
-            if begin is None or sight.until is None or sight.until >= begin:
-                yield sight
+        position = len(self._starts) if end is None else bisect_right(self._starts, end)
+        while position and (begin is None or self._latest[position - 1] >= begin):
+            position -= 1
+            interval = self._dated[position]
+            if begin is None or interval.until is None or interval.until >= begin:
+                yield interval
 
 
-def _beside(one: AlertInterval, others: _Timeline | None, within: timedelta) -> Iterable[AlertInterval]:
-    """Return the others that were not further away in time than `within`."""
+def _beside(alert: AlertInterval, others: _Timeline | None, within: timedelta) -> Iterable[AlertInterval]:
+    """Return the others that are at most `within` away in time."""
     if others is None:
         return ()
-    if one.until is None:
+    if alert.until is None:
         return others.between(None, None)
-    return others.between(before(one.starts_at, within), after(one.until, within))
+    return others.between(earlier(alert.starts_at, within), later(alert.until, within))
 
 
-def _tied(first: AlertInterval, second: AlertInterval, tie: Tie) -> bool:
-    """Tell whether two alerts may be linked by `tie`: by their times, and by those of its keys that both are named by."""
-    ones, others = dict(first.key[2]), dict(second.key[2])
+def _may_be_linked(first: AlertInterval, second: AlertInterval, link: RuleLink) -> bool:
+    """Return whether two alerts may be linked by `link`: by their times, and by the keys that both entities have."""
+    firsts, seconds = dict(first.key[2]), dict(second.key[2])
     in_time = (
         first.until is None
         or second.until is None
-        or before(first.starts_at, tie.before) <= second.starts_at <= after(first.until, tie.after)
+        or earlier(first.starts_at, link.before) <= second.starts_at <= later(first.until, link.after)
     )
-    return in_time and all(_may_be_equal(ones.get(mine), others.get(theirs)) for mine, theirs in tie.by)
+    return in_time and all(_may_be_equal(firsts.get(own), seconds.get(theirs)) for own, theirs in link.by)
 
 
-def _may_be_equal(one: str | None, other: str | None) -> bool:
-    """Tell whether two values of a key may be equal: None is in no name, so it may be anything; "?" is known to be unknown."""
-    unknown = any(value is not None and value.startswith("?") for value in (one, other))
-    return not unknown and (one is None or other is None or one == other)
+def _may_be_equal(value: str | None, other: str | None) -> bool:
+    """Return whether two values of a key may be equal.
 
-
-def before(at: datetime, by: timedelta) -> datetime:
-    """Return the time `by` before `at`, the first there is at most."""
-    return at - by if at - DAWN > by else DAWN
-
-
-def after(at: datetime, by: timedelta) -> datetime:
-    """Return the time `by` after `at`, the last there is at most."""
-    return at + by if EVER - at > by else EVER
+    None is in no entity, so it may be a capture of any value; a placeholder (`?...`) is known to be missing.
+    """
+    missing = any(text is not None and text.startswith("?") for text in (value, other))
+    return not missing and (value is None or other is None or value == other)

@@ -1,4 +1,4 @@
-"""Linked alerts as troubles: a tree with one root, its refirings, its later stages and its symptoms."""
+"""Linked alerts as groups: a tree with one root, its refirings, its later stages and its symptoms. Pure."""
 
 from __future__ import annotations
 
@@ -13,48 +13,55 @@ from engine.model.rules import SEVERITIES
 
 
 class AlertGroup(Struct, frozen=True):
-    """Alerts that make one incident. `root` and its refirings (`told`, by time, root first), later `stages` by time,
-    everything else is a symptom, causes before what they explain. `possible`: rules that could have been the cause as well."""
+    """Alerts that make one incident.
+
+    Attributes:
+        root: the alert that nothing in the group explains or precedes.
+        firings: the root and its refirings, in order of time, the root first.
+        stages: the alerts that continue them, in order of time.
+        symptoms: all others, each after the alert that explains it.
+        possible: ids of rules that could have been the cause as well, sorted.
+    """
 
     root: Alert
-    told: tuple[Alert, ...]
+    firings: tuple[Alert, ...]
     stages: tuple[Alert, ...]
     symptoms: tuple[Alert, ...]
     possible: tuple[str, ...]
 
     def alerts(self) -> tuple[Alert, ...]:
-        """Return every alert of the trouble: told, stages, symptoms."""
-        return (*self.told, *self.stages, *self.symptoms)
+        """Return every alert of the group: firings, stages, symptoms."""
+        return (*self.firings, *self.stages, *self.symptoms)
 
     def keys(self) -> tuple[AlertKey, ...]:
-        """Return the keys of its alerts, the root's first, each once."""
+        """Return the keys of its alerts, each once, the root's first."""
         return tuple(dict.fromkeys(alert.key for alert in self.alerts()))
 
     @property
     def informs(self) -> bool:
-        """Whether its root only informs: nobody is told of it."""
+        """Whether its root only informs: it makes no incident."""
         return self.root.severity == "info"
 
 
-def troubles(links: AlertLinks) -> list[AlertGroup]:
-    """Return every group of linked alerts as a Trouble, by start."""
+def alert_groups(links: AlertLinks) -> list[AlertGroup]:
+    """Return every group of linked alerts, ordered by the start of the root."""
     shape = _shape(links)
-    found = [_trouble(positions, links, shape) for positions in _groups(links)]
-    return sorted(found, key=lambda trouble: (trouble.root.starts_at, trouble.root.key))
+    groups = [_alert_group(positions, links, shape) for positions in _connected(links)]
+    return sorted(groups, key=lambda group: (group.root.starts_at, group.root.key))
 
 
-def _groups(links: AlertLinks) -> Iterator[list[int]]:
-    """Yield the connected groups of positions."""
-    group_of = list(range(len(links.alerts)))
+def _connected(links: AlertLinks) -> Iterator[list[int]]:
+    """Yield the connected components of the links, as positions (union-find)."""
+    parent_of = list(range(len(links.alerts)))
 
     def find(position: int) -> int:
-        while group_of[position] != position:
-            group_of[position] = group_of[group_of[position]]
-            position = group_of[position]
+        while parent_of[position] != position:
+            parent_of[position] = parent_of[parent_of[position]]
+            position = parent_of[position]
         return position
 
-    for one, other in (*links.parent.items(), *links.same, *links.stage):
-        group_of[find(one)] = find(other)
+    for position, other in (*links.parent.items(), *links.same, *links.stage):
+        parent_of[find(position)] = find(other)
     members: dict[int, list[int]] = defaultdict(list)
     for position in range(len(links.alerts)):
         members[find(position)].append(position)
@@ -62,12 +69,18 @@ def _groups(links: AlertLinks) -> Iterator[list[int]]:
 
 
 class _GroupShape(Struct, frozen=True):
-    """What is asked of the links of all alerts once. `below`: what something explains, precedes or tells in full; `causes`:
-    what explains something; `retold`: what adds nothing to a fuller alert; `next`: the stages that follow an alert directly."""
+    """What all groups ask of the links, computed once.
+
+    Attributes:
+        below: alerts that another one explains, precedes or repeats with more names.
+        causes: alerts that explain another one.
+        repeated: alerts that add nothing to a fuller alert of their rule.
+        next: the alerts that continue an alert directly.
+    """
 
     below: frozenset[int]
     causes: frozenset[int]
-    retold: frozenset[int]
+    repeated: frozenset[int]
     next: Mapping[int, Sequence[int]]
 
 
@@ -78,20 +91,20 @@ def _shape(links: AlertLinks) -> _GroupShape:
     return _GroupShape(
         below=frozenset((*(later for _, later in links.stage), *(vague for _, vague in links.same), *links.parent)),
         causes=frozenset(links.parent.values()),
-        retold=frozenset(vague for full, vague in links.same if links.alerts[vague].key != links.alerts[full].key),
+        repeated=frozenset(vague for full, vague in links.same if links.alerts[vague].key != links.alerts[full].key),
         next=following,
     )
 
 
-def _trouble(positions: Sequence[int], links: AlertLinks, shape: _GroupShape) -> AlertGroup:
+def _alert_group(positions: Sequence[int], links: AlertLinks, shape: _GroupShape) -> AlertGroup:
     alerts = links.alerts
     root = _root(positions, links, shape)
-    told = {p for p in positions if alerts[p].key == alerts[root].key}
-    stages = _later_stages(told, alerts[root].key, links, shape)
-    rest = [p for p in positions if p not in told and p not in stages and p not in shape.retold]
+    firings = {p for p in positions if alerts[p].key == alerts[root].key}
+    stages = _later_stages(firings, alerts[root].key, links, shape)
+    rest = [p for p in positions if p not in firings and p not in stages and p not in shape.repeated]
     return AlertGroup(
         root=alerts[root],
-        told=tuple(_by_time(told, alerts)),
+        firings=tuple(_by_time(firings, alerts)),
         stages=tuple(_by_time(stages, alerts)),
         symptoms=tuple(_causes_first(rest, links)),
         possible=_possible(positions, root, links),
@@ -99,15 +112,18 @@ def _trouble(positions: Sequence[int], links: AlertLinks, shape: _GroupShape) ->
 
 
 def _root(positions: Sequence[int], links: AlertLinks, shape: _GroupShape) -> int:
-    """Return the alert that nothing in its group explains or precedes: the most severe, then earliest, then by key."""
+    """Return the root: of the alerts that nothing explains or precedes the most severe, then the earliest, then by key.
+
+    One that explains another is preferred to one that explains nothing.
+    """
     tops = [p for p in positions if p not in shape.below] or list(positions)
     alerts = links.alerts
     return min(tops, key=lambda p: (p not in shape.causes, -_rank(alerts[p]), alerts[p].starts_at, alerts[p].key))
 
 
-def _later_stages(told: Iterable[int], key: AlertKey, links: AlertLinks, shape: _GroupShape) -> set[int]:
-    """Return the alerts that continue the root's trouble: they alone change the fix."""
-    reached = set(told)
+def _later_stages(firings: Iterable[int], key: AlertKey, links: AlertLinks, shape: _GroupShape) -> set[int]:
+    """Return the alerts that continue the root, directly or through others: they alone change the fix."""
+    reached = set(firings)
     waiting = list(reached)
     while waiting:
         fresh = [p for p in shape.next.get(waiting.pop(), ()) if p not in reached]
@@ -124,7 +140,7 @@ def _possible(positions: Sequence[int], root: int, links: AlertLinks) -> tuple[s
 
 
 def _causes_first(positions: Sequence[int], links: AlertLinks) -> list[Alert]:
-    """Return the alerts so that each comes after what explains it; else by time."""
+    """Return the alerts by their distance from what explains them, then by time."""
     depth: dict[int, int] = {}
     levels: dict[int, list[int]] = defaultdict(list)
     for position in positions:
@@ -132,7 +148,7 @@ def _causes_first(positions: Sequence[int], links: AlertLinks) -> list[Alert]:
         while chain[-1] in links.parent and chain[-1] not in depth:
             chain.append(links.parent[chain[-1]])
         below = depth.get(chain[-1], 1)
-        depth.update((each, below + n) for n, each in enumerate(reversed(chain)))
+        depth.update((link, below + n) for n, link in enumerate(reversed(chain)))
         levels[depth[position]].append(position)
     return [alert for level in sorted(levels) for alert in _by_time(levels[level], links.alerts)]
 
@@ -146,6 +162,6 @@ def _rank(alert: Alert) -> int:
 
 
 def ordered(alerts: Mapping[AlertKey, tuple[Alert, ...]]) -> list[Alert]:
-    """Return all alerts of a ledger's answer in one order that depends on nothing but themselves; retracted ones left out."""
+    """Return all alerts but retracted ones, ordered by start, then key: an order that depends on nothing but the alerts."""
     every = [alert for key in sorted(alerts) for alert in alerts[key] if alert.status != "retracted"]
     return sorted(every, key=lambda alert: (alert.starts_at, alert.key))

@@ -1,4 +1,4 @@
-"""Findings in, incident revisions out: stores what correlation says and decides again for the scopes it touched."""
+"""Findings in, incident revisions out: stores the findings and decides anew about the incidents that they affect."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from engine.incident.affected import AffectedAlerts, since, ties
+from engine.incident.affected import AffectedAlerts, affected_since
 from engine.incident.decide import decide
+from engine.incident.link_table import link_table
 from engine.model.incidents import (
     EVER,
     Alert,
@@ -25,28 +26,33 @@ from engine.model.rules import Plan
 from engine.ports import Ledger
 from engine.quarantine import OF_THE_HOST, Quarantine, attempt
 
-CHUNK = 1000  # findings that are put into the ledger at once: they are not held in memory besides
+CHUNK = 1000  # findings that are put into the ledger at once; no more are held in memory
 
 
 def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger, quarantine: Quarantine | None = None) -> Iterator[Incident]:
-    """Yield new revisions of incidents, decided once all findings are in the ledger: a storm costs what it is.
+    """Yield new revisions of incidents, decided once all findings are in the ledger.
 
-    Decided again is what may be linked with what was said, by rule, entity and time; all of a scope when somebody else is
-    known to belong to it, or when it was last decided by other rules. What raises goes into `quarantine`: the alerts of one
-    entity where those alone do, else what was to be decided of the scope; without a quarantine it is raised.
+    Only alerts that may be linked with the findings are decided anew, by rule, entity and time, so the cost is that of the
+    findings. All of a scope is decided anew when its roster has changed, or when it was last decided by other rules.
+
+    Args:
+        quarantine: where errors go: the alerts of one entity if they alone raise, else the decision about the scope.
+            Without a quarantine an error is raised.
     """
-    waiting, touched = iter(findings), _Touched(plan, ledger)
+    waiting, affected = iter(findings), _AffectedScopes(plan, ledger)
     while chunk := list(islice(waiting, CHUNK)):
-        touched.take(chunk, _put_each(chunk, ledger, quarantine))
-    for scope, seen, incidents in touched.scopes():
-        revisions = _decided(scope, ledger.alerts(scope, seen), incidents, plan, ledger, quarantine)
+        affected.add(chunk, _put_each(chunk, ledger, quarantine))
+    for scope, intervals, incidents in affected.scopes():
+        revisions = _decided(scope, ledger.alerts(scope, intervals), incidents, plan, ledger, quarantine)
         ledger.put_incidents(revisions)
         yield from revisions
 
 
 def regroup(plan: Plan, ledger: Ledger, quarantine: Quarantine | None = None) -> Iterator[Incident]:
-    """Yield new revisions of incidents by rules that have changed since they were decided, of every scope: what is open under a
-    rule that is gone would stay open for ever where nothing is said any more."""
+    """Yield new revisions of incidents of every scope that was last decided by other rules than those of `plan`.
+
+    Without it an incident of a removed rule would stay open for ever in a scope that has no new findings.
+    """
     for scope in ledger.scopes():
         if ledger.judged_by(scope) in (None, plan.hash):
             continue
@@ -66,7 +72,7 @@ def _put(findings: Sequence[Finding], ledger: Ledger) -> Sequence[AlertInterval]
 
 
 def _put_each(chunk: Sequence[Finding], ledger: Ledger, quarantine: Quarantine | None) -> Sequence[AlertInterval]:
-    """Store findings, all together or, where that raises, those that can be."""
+    """Store findings, all together or, where that raises, one by one; return the alerts that have changed."""
     if quarantine is None:
         return _put(chunk, ledger)
     try:
@@ -74,11 +80,12 @@ def _put_each(chunk: Sequence[Finding], ledger: Ledger, quarantine: Quarantine |
     except OF_THE_HOST:
         raise
     except Exception:
-        each = (attempt(quarantine, "group", _matter(finding), _put, [finding], ledger) for finding in chunk)
-        return [sight for changed in each for sight in changed or ()]
+        puts = (attempt(quarantine, "group", _matter(finding), _put, [finding], ledger) for finding in chunk)
+        return [interval for changed in puts for interval in changed or ()]
 
 
 def _matter(finding: Finding) -> Verdict | str:
+    """Return what a dead letter says about a finding that could not be stored."""
     return finding if isinstance(finding, Verdict) else f"{type(finding).__name__} of {finding}"
 
 
@@ -90,10 +97,10 @@ def _decided(
     ledger: Ledger,
     quarantine: Quarantine | None,
 ) -> Sequence[Incident]:
-    """Return the revisions that are decided. Of alerts that cannot be decided about at all nothing stays in the ledger."""
+    """Return the new revisions. Alerts on which the decision raises are removed from the ledger."""
 
-    def decided(some: Mapping[AlertKey, tuple[Alert, ...]]) -> Sequence[Incident]:
-        return decide(some, incidents, plan, ledger.roster(scope), ledger.evidence)
+    def decided(about: Mapping[AlertKey, tuple[Alert, ...]]) -> Sequence[Incident]:
+        return decide(about, incidents, plan, ledger.roster(scope), ledger.evidence)
 
     if quarantine is None:
         return decided(alerts)
@@ -112,8 +119,10 @@ def _sound(
     decided: Callable[[Mapping[AlertKey, tuple[Alert, ...]]], object],
     quarantine: Quarantine,
 ) -> Mapping[AlertKey, tuple[Alert, ...]]:
-    """Return as many of the alerts as can be decided about together; the others go into quarantine. Halving finds one among
-    many in few decisions."""
+    """Return the alerts that can be decided about together; the others go into quarantine.
+
+    The alerts are halved until the ones that raise are alone, which takes few decisions when they are few.
+    """
     sound: dict[AlertKey, tuple[Alert, ...]] = {}
     waiting = [sorted(alerts)]
     while waiting:
@@ -133,30 +142,37 @@ def _sound(
     return sound
 
 
-class _Touched:
-    """What the chunks so far have touched: evidence may come in a later chunk than the verdict that it proves."""
+class _AffectedScopes:
+    """The scopes that findings have touched, and what has to be decided anew in each.
+
+    Evidence may come in a later chunk than the verdict that it proves, so chunks are collected first.
+    """
 
     def __init__(self, plan: Plan, ledger: Ledger) -> None:
         self._plan, self._ledger = plan, ledger
         self._changed: dict[str, set[AlertInterval]] = defaultdict(set)  # by scope: alerts as they are, and as they were before
-        self._proofs: set[str] = set()  # events that are told, perhaps anew as they have gone on since
-        self._whole: set[str] = set()
-        self._scopes: set[str] = set()  # that something was said of
+        self._evidence: set[str] = set()  # ids of the events that were stored, perhaps anew as they were extended
+        self._whole: set[str] = set()  # scopes to decide as a whole
+        self._scopes: set[str] = set()  # scopes with findings
 
-    def take(self, chunk: Sequence[Finding], changed: Iterable[AlertInterval]) -> None:
-        """Note what `chunk` touches; `changed` is what the ledger says of it."""
+    def add(self, chunk: Sequence[Finding], changed: Iterable[AlertInterval]) -> None:
+        """Add stored findings.
+
+        Args:
+            changed: the alerts that changed when they were stored, as the ledger returned them.
+        """
         verdicts = [f for f in chunk if isinstance(f, Verdict)]
         rosters = {f.scope for f in chunk if isinstance(f, Roster)}
         self._whole |= rosters
         self._scopes |= {verdict.key[0] for verdict in verdicts} | rosters
-        self._proofs.update(f.event_id for f in chunk if isinstance(f, Evidence))
+        self._evidence.update(f.event_id for f in chunk if isinstance(f, Evidence))
         alerts = (alert for verdict in verdicts for alert in verdict.alerts)
-        proven = (sight(alert) for alert in alerts if not self._proofs.isdisjoint(alert.evidence))
-        for each in (*changed, *proven):
-            self._changed[each.key[0]].add(each)
+        proved = (sight(alert) for alert in alerts if not self._evidence.isdisjoint(alert.evidence))
+        for interval in (*changed, *proved):
+            self._changed[interval.key[0]].add(interval)
 
     def scopes(self) -> Iterator[tuple[str, set[AlertInterval] | None, Sequence[Incident]]]:
-        """Yield the scopes to decide now, and of each the alerts (None: all) and the incidents, oldest first."""
+        """Yield the scopes to decide, sorted, and of each the alerts (None: all) and the incidents, oldest first."""
         for scope in sorted(self._scopes):
             if self._ledger.judged_by(scope) != self._plan.hash:
                 self._whole.add(scope)
@@ -164,20 +180,24 @@ class _Touched:
             yield scope, *((None, self._ledger.incidents(scope)) if scope in self._whole else self._affected(scope))
 
     def _affected(self, scope: str) -> tuple[set[AlertInterval], Sequence[Incident]]:
-        """Return what may be linked with what changed: alerts, the incidents that were told for them, what these were told
-        for besides, and so on until nothing is left out that could decide about any of it."""
-        known, changed = ties(self._plan), self._changed[scope]
-        vicinity, near, read_since = AffectedAlerts((), known), set(changed), EVER
-        told: Sequence[Incident] = ()
+        """Return the alerts and incidents that may be linked with what has changed.
+
+        These are the changed alerts, those that may be linked with them, the incidents of any of these, the alerts of these
+        incidents, and so on until nothing is left out that could change the decision about any of them.
+        """
+        table, changed = link_table(self._plan), self._changed[scope]
+        affected, alerts, read_since = AffectedAlerts((), table), set(changed), EVER
+        incidents: Sequence[Incident] = ()
         while True:
-            if (needed := since(near, told, known)) < read_since:
+            if (needed := affected_since(alerts, incidents, table)) < read_since:
                 read_since = needed
-                vicinity = AffectedAlerts({*self._ledger.sights(scope, needed), *changed}, known)
-            near = vicinity.around(near)
-            starts = {each.starts_at for each in near}  # who opened with one of these has the id that it would get
-            candidates = self._ledger.incidents(scope, {each.key for each in near}, read_since)
-            told = [i for i in candidates if i.opened_at in starts or not near.isdisjoint(vicinity.told_of(i))]
-            besides = {each for incident in told if incident.status != "merged" for each in vicinity.told_of(incident)} - near
-            if not besides and since(near, told, known) >= read_since:
-                return near, told
-            near |= besides
+                affected = AffectedAlerts({*self._ledger.sights(scope, needed), *changed}, table)
+            alerts = affected.around(alerts)
+            starts = {alert.starts_at for alert in alerts}  # an incident that opened with one of these has the id it would get
+            candidates = self._ledger.incidents(scope, {alert.key for alert in alerts}, read_since)
+            incidents = [i for i in candidates if i.opened_at in starts or not alerts.isdisjoint(affected.of_incident(i))]
+            unmerged = (incident for incident in incidents if incident.status != "merged")
+            added = {alert for incident in unmerged for alert in affected.of_incident(incident)} - alerts
+            if not added and affected_since(alerts, incidents, table) >= read_since:
+                return alerts, incidents
+            alerts |= added

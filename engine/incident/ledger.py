@@ -22,12 +22,12 @@ from engine.model.incidents import (
 
 
 class MemoryLedger:
-    """Keeps everything it is told; answers like the incident store (tests/contracts/test_ledgers.py)."""
+    """Keeps everything; returns the same as the incident store (tests/contracts/test_ledgers.py)."""
 
     def __init__(self) -> None:
         self._alerts: dict[str, dict[AlertKey, tuple[Alert, ...]]] = {}
         self._incidents: dict[str, dict[str, Incident]] = {}
-        self._told: dict[AlertKey, dict[str, None]] = {}  # ids of incidents, by every key that they ever were told for
+        self._incidents_of: dict[AlertKey, dict[str, None]] = {}  # ids of incidents, by every key that a revision of them had
         self._evidence: dict[str, Evidence] = {}
         self._rosters: dict[str, Roster] = {}
         self._judged: dict[str, str] = {}
@@ -40,7 +40,7 @@ class MemoryLedger:
         rosters: Iterable[Roster],
         blinds: Iterable[NotEvaluated],
     ) -> Sequence[AlertInterval]:
-        """Store what correlation said, and return what changed by it (see ports.Ledger)."""
+        """Store findings; return the alerts that have changed, as they were and as they are (see ports.Ledger)."""
         changed: list[AlertInterval] = []
         now: dict[AlertKey, tuple[Alert, ...]] = {}
         for verdict in verdicts:
@@ -52,12 +52,12 @@ class MemoryLedger:
         self._evidence.update((item.event_id, item) for item in evidence)
         self._rosters.update((roster.scope, roster) for roster in rosters)
         for blind in blinds:
-            known = self._blinds.get(blind.scope, {}) if blind.what else {}
-            self._blinds[blind.scope] = known | ({blind: None} if blind.what else {})
+            earlier_blinds = self._blinds.get(blind.scope, {}) if blind.what else {}
+            self._blinds[blind.scope] = earlier_blinds | ({blind: None} if blind.what else {})
         return changed
 
     def scopes(self) -> Sequence[str]:
-        """Return every scope that something is known of, sorted."""
+        """Return every scope that has alerts or incidents, sorted."""
         return sorted({*self._alerts, *self._incidents})
 
     def alerts(self, scope: str, seen: Collection[AlertInterval] | None = None) -> Mapping[AlertKey, tuple[Alert, ...]]:
@@ -66,60 +66,60 @@ class MemoryLedger:
         if seen is None:
             return {key: alerts for key, alerts in sorted(every.items()) if alerts}
         starts: dict[AlertKey, set[datetime]] = {}
-        for each in seen:
-            starts.setdefault(each.key, set()).add(each.starts_at)
-        found = {
+        for interval in seen:
+            starts.setdefault(interval.key, set()).add(interval.starts_at)
+        chosen = {
             key: tuple(alert for alert in every.get(key, ()) if alert.starts_at in at) for key, at in sorted(starts.items())
         }
-        return {key: alerts for key, alerts in found.items() if alerts}
+        return {key: alerts for key, alerts in chosen.items() if alerts}
 
     def sights(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
-        """Return when the alerts of `scope` were that were not over before `since`."""
+        """Return the intervals of the alerts of `scope` that were not over before `since`, in no order."""
         every = (sight(alert) for alerts in self._alerts.get(scope, {}).values() for alert in alerts)
-        return [each for each in every if each.until is None or each.until >= since]
+        return [interval for interval in every if interval.until is None or interval.until >= since]
 
     def incidents(self, scope: str, told_of: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
-        """Return the last revision of every incident of `scope`, or of those ever told of one of these keys, oldest first."""
+        """Return the last revision of every incident of `scope`, or of those that ever had one of these keys, oldest first."""
         every = self._incidents.get(scope, {})
         if told_of is None:
             return list(every.values())
-        ids = {id_ for key in told_of for id_ in self._told.get(key, ())}
-        found = (incident for id_, incident in every.items() if id_ in ids)
-        return [incident for incident in found if (extent(incident) or (EVER, EVER))[1] >= since]
+        ids = {id_ for key in told_of for id_ in self._incidents_of.get(key, ())}
+        of_keys = (incident for id_, incident in every.items() if id_ in ids)
+        return [incident for incident in of_keys if (extent(incident) or (EVER, EVER))[1] >= since]
 
     def judged_by(self, scope: str) -> str | None:
-        """Return the hash of the rules that all of `scope` was last decided by."""
+        """Return the hash of the rules by which all of `scope` was last decided; None when it never was."""
         return self._judged.get(scope)
 
     def put_judged(self, scope: str, plan: str) -> None:
-        """Remember that all of `scope` was decided by the rules of this hash."""
+        """Record that all of `scope` was decided by the rules with this hash."""
         self._judged[scope] = plan
 
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
-        """Return the evidence known under these ids."""
+        """Return the evidence of these event ids; ids without evidence are left out."""
         return {event_id: self._evidence[event_id] for event_id in event_ids if event_id in self._evidence}
 
     def roster(self, scope: str) -> Roster:
-        """Return the members known in `scope` (empty when none are)."""
+        """Return the last roster of `scope`; an empty one when there is none."""
         return self._rosters.get(scope, Roster(scope, {}))
 
     def blinds(self, scope: str | None = None) -> Sequence[NotEvaluated]:
-        """Return what cannot be judged in `scope`, or anywhere when it is None."""
+        """Return what cannot be judged in `scope`, or in all scopes when it is None, sorted."""
         scopes = sorted(self._blinds) if scope is None else [scope]
-        found = (blind for name in scopes for blind in self._blinds.get(name, ()))
-        return sorted(found, key=lambda blind: (blind.scope, blind.what, blind.why))
+        blinds = (blind for name in scopes for blind in self._blinds.get(name, ()))
+        return sorted(blinds, key=lambda blind: (blind.scope, blind.what, blind.why))
 
     def put_incidents(self, incidents: Iterable[Incident]) -> None:
         """Store new revisions."""
         for incident in incidents:
             self._incidents.setdefault(incident.key[0], {})[incident.id] = incident
             for key in incident.alerts:
-                self._told.setdefault(key, {})[incident.id] = None
+                self._incidents_of.setdefault(key, {})[incident.id] = None
 
 
 def _changed(earlier: tuple[Alert, ...], now: tuple[Alert, ...]) -> Iterator[AlertInterval]:
-    """Yield when alerts of one key were that are gone, told anew or new, as they were and as they are."""
+    """Yield the alerts of one key that were removed, replaced or added, as they were and as they are."""
     old, new = ({alert.starts_at: alert for alert in alerts} for alerts in (earlier, now))
     for start in old.keys() | new.keys():
         if old.get(start) != new.get(start):
-            yield from (sight(each[start]) for each in (old, new) if start in each)
+            yield from (sight(alerts[start]) for alerts in (old, new) if start in alerts)

@@ -1,7 +1,7 @@
-"""Runbooks with their numbers filled in: prose, settings, and commands that a tired person pastes into a shell.
+"""Renders runbooks with their values filled in: prose, settings, and commands to paste into a shell.
 
-A value that is missing reads `?` in prose, or what the rule says instead, and `${name:?}` in settings and commands: visible,
-and a shell refuses to run it. A log value enters a command only if it fits the characters of its type;
+A missing value is `?` in prose, or the alternative that the rule gives, and `${name:?}` in settings and commands: it is
+visible, and a shell refuses to run it. A value from a log is used in a command only if it fits the characters of its type;
 else it counts as missing.
 """
 
@@ -21,8 +21,8 @@ from engine.model.incidents import RenderedStep
 from engine.model.rules import Hole, Rule, Step, Template
 
 MISSING = "?"
-FEW = 5  # steps: what a tired reader follows
-MOST_CHOICES = 1000  # of values that a step asks for
+FEW = 5  # steps that are shown when none may fit
+MOST_CHOICES = 1000  # combinations of captured values that the condition of a step is evaluated for
 MAX_VALUE_CHARS = 249  # Kafka's own limit on topic names (org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH)
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,19})?")
@@ -45,7 +45,7 @@ _MEBI = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 def prose(template: Template, environment: Environment) -> str:
     """Return `template` as text for people."""
-    return "".join(part if isinstance(part, str) else _spoken(part, environment) for part in template.parts).strip()
+    return "".join(part if isinstance(part, str) else _prose_value(part, environment) for part in template.parts).strip()
 
 
 def setting(template: Template, environment: Environment) -> str:
@@ -59,7 +59,7 @@ def command(argv: Iterable[Template], environment: Environment) -> str:
 
 
 class RunbookText(Struct, frozen=True):
-    """What a rule says, to be filled in."""
+    """The templates of a rule's text."""
 
     title: Template
     cause: Template
@@ -67,32 +67,37 @@ class RunbookText(Struct, frozen=True):
 
 
 def words(rule: Rule, environment: Environment) -> RunbookText:
-    """Return what `rule` says: in the words of the first of its cases that surely holds, its own where that one has none."""
+    """Return the text of the first case of `rule` that surely holds; what a case does not say is the rule's own."""
     own = RunbookText(rule.title, rule.runbook.cause, rule.runbook.impact)
-    case = next((each for each in rule.runbook.cases if evaluate(each.when, environment) is True), None)
+    case = next((case for case in rule.runbook.cases if evaluate(case.when, environment) is True), None)
     return own if case is None else RunbookText(case.title or own.title, case.cause, case.impact or own.impact)
 
 
 def fitting(steps: Sequence[Step], environment: Environment) -> Sequence[Step]:
-    """Return the steps that may fit, in their order: all that do not ask for what surely is not so. A step that asks for a name
-    which was captured with several values fits when it does for one of them. The first FEW, when none may fit."""
-    return [each for each in steps if each.when is None or _may_hold(each.when, environment)] or steps[:FEW]
+    """Return the steps that may fit, in their order: those without a condition that is surely false.
+
+    A condition over a capture with several values may hold if it does for one of them. When no step may fit, the first FEW are
+    returned.
+    """
+    return [step for step in steps if step.when is None or _may_hold(step.when, environment)] or steps[:FEW]
 
 
 def _may_hold(condition: Expression, environment: Environment) -> bool:
     values = {name: environment.get(f"{name}.all") for name in sorted(names(condition))}
-    several = {name: each for name, each in values.items() if each and each != [environment.get(name, UNKNOWN)]}
+    several = {name: of_name for name, of_name in values.items() if of_name and of_name != [environment.get(name, UNKNOWN)]}
     if not several:
         return evaluate(condition, environment) is not False
-    chosen = islice(product(*several.values()), MOST_CHOICES)
-    return any(evaluate(condition, {**environment, **dict(zip(several, each, strict=True))}) is not False for each in chosen)
+    choices = islice(product(*several.values()), MOST_CHOICES)
+    environments = ({**environment, **dict(zip(several, choice, strict=True))} for choice in choices)
+    return any(evaluate(condition, chosen) is not False for chosen in environments)
 
 
 def step(given: Step, environment: Environment, settings: Mapping[str, str] | None = None) -> RenderedStep:
-    """Return a step of the fix with its numbers filled in.
+    """Return a step of the fix with its values filled in.
 
     Args:
-        settings: what the process runs with, as in Alert.settings: where the step sets one of them, it says what it is now.
+        settings: the settings that the process runs with, as in Alert.settings; a step that sets one of them shows its present
+            value.
     """
     return RenderedStep(
         do=prose(given.do, environment) + _now(given, settings or {}),
@@ -107,8 +112,8 @@ def step(given: Step, environment: Environment, settings: Mapping[str, str] | No
 
 def _now(given: Step, settings: Mapping[str, str]) -> str:
     printed = ((setting, settings.get(" ".join(setting))) for name in given.set for setting in printed_as(given.where, name))
-    known = dict.fromkeys(f"{name}={value}" for (_, name), value in printed if value is not None)
-    return f" (now {', '.join(known)})" if known else ""
+    present = dict.fromkeys(f"{name}={value}" for (_, name), value in printed if value is not None)
+    return f" (now {', '.join(present)})" if present else ""
 
 
 def human_bytes(number: float) -> str:
@@ -120,7 +125,7 @@ def human_bytes(number: float) -> str:
 
 
 def human_ms(number: float) -> str:
-    """Return a duration in the unit a person would say: `530 ms`, `60 s`, `10 min`, `2 h 15 min`."""
+    """Return a duration in a readable unit: `530 ms`, `60 s`, `10 min`, `2 h 15 min`."""
     seconds = number / 1000
     if abs(seconds) < 1:
         return f"{_short(number)} ms"
@@ -133,13 +138,13 @@ def human_ms(number: float) -> str:
     return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
-def _spoken(hole: Hole, environment: Environment) -> str:
-    values = (evaluate(each, environment) for each in (hole.expression, *hole.others))
-    value = next((each for each in values if each is not UNKNOWN and each != ""), UNKNOWN)
+def _prose_value(hole: Hole, environment: Environment) -> str:
+    values = (evaluate(expression, environment) for expression in (hole.expression, *hole.others))
+    value = next((value for value in values if value is not UNKNOWN and value != ""), UNKNOWN)
     if value is UNKNOWN:
         return hole.instead or MISSING
     if isinstance(value, list | tuple):
-        return ", ".join(_plain(each) for each in value)
+        return ", ".join(_plain(item) for item in value)
     return _in_unit(hole.unit, value)
 
 
@@ -154,16 +159,16 @@ def _in_unit(unit: str, value: Result) -> str:
 
 
 def _checked(hole: Hole, environment: Environment) -> str:
-    """Return the value of `hole` if it fits its type's characters, else its placeholder."""
+    """Return the value of `hole` if it fits the characters of its type, else a placeholder."""
     value = evaluate(hole.expression, environment)
     if value is UNKNOWN:
         return _placeholder(hole, environment)
-    text = ",".join(_plain(each) for each in value) if isinstance(value, list | tuple) else _plain(value)
+    text = ",".join(_plain(item) for item in value) if isinstance(value, list | tuple) else _plain(value)
     return text if _fits(text, hole.charset) else _placeholder(hole, environment)
 
 
 def _fits(text: str, charset: str) -> bool:
-    if charset == "json":  # written by a function of ours, from numbers and checked names
+    if charset == "json":  # written by one of our functions, from numbers and checked names
         return "'" not in text and text.isprintable()
     return len(text) <= MAX_VALUE_CHARS and _CHARSETS.get(charset, _NAME).fullmatch(text) is not None
 

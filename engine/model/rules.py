@@ -257,9 +257,9 @@ class Absence(Struct, frozen=True):
 class Correlation(Struct, frozen=True):
     """A rule over matches of signatures, or alerts of other correlations, named by `rules`.
 
-    Types are Sigma's event_count, value_count, temporal, temporal_ordered, and absence, pair, increase. `condition` sees
-    `count`: occurrences, distinct values of the capture `field`, distinct rules, or by how much the number `field` rose. For a
-    pair `rules` open it, and one of `expect` has to follow within `timespan_s`.
+    Types are Sigma's event_count, value_count and temporal_ordered, and absence and pair. `condition` sees `count`: the
+    occurrences, or the distinct values of the capture `field`. The `rules` of a pair open it, and one of `expect` has to
+    follow within `timespan_s`.
     """
 
     rule: Rule

@@ -183,11 +183,11 @@ correlation: {correlation}
 runbook: {{cause: "{{topic.all}}, {{n.min}} to {{n.max}}", impact: None.}}
 """
 CORRELATIONS = {
-    "rising": "{type: increase, rules: [begun], group-by: [topic], timespan: 60s, condition: {field: n, gte: 4}}",
+    "rising": "{type: value_count, rules: [begun], group-by: [topic], timespan: 60s, condition: {field: n, gte: 2}}",
     "never-done": "{type: pair, open: [begun], expect: [done], group-by: [topic], within: 30s}",
     "spread": "{type: value_count, rules: [begun, done], timespan: 60s, condition: {field: topic, gte: 2}}",
     "in-order": "{type: temporal_ordered, rules: [begun, done], group-by: [topic], timespan: 60s}",
-    "together": "{type: temporal, rules: [rising, never-done, in-order], timespan: 10m}",
+    "together": "{type: event_count, rules: [rising, never-done, in-order], timespan: 10m, condition: {gte: 3}}",
 }
 
 

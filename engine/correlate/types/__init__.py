@@ -1,1 +1,1 @@
-"""Correlation types, one module each: `TYPE` is the name that rules use, `logic` makes the logic object of a rule."""
+"""Correlation types, one module each: `TYPE` is the name that rules use, `state_of` makes the empty state of a rule."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.correlate.logic import Logic
+from engine.correlate.keyed_state import KeyedState
 from engine.correlate.members import MemberSilence
 from engine.correlate.pauses import Pauses
 from engine.correlate.speakers import speakers_of
@@ -11,12 +11,12 @@ from engine.model.rules import Correlation, Plan
 TYPE = "absence"
 
 
-def logic(correlation: Correlation, plan: Plan) -> Logic:
-    """Return the logic of a correlation of this type. Raises ValueError when it does not say what is expected."""
+def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
+    """Return the empty state of a correlation of this type. Raises ValueError when it has no `of`."""
     absence = correlation.absence
     if absence is None:
         raise ValueError(f"{correlation.rule.id}: an absence needs `of`")
-    component = next((each for each in plan.components if each.name == absence.of), None)
+    component = next((component for component in plan.components if component.name == absence.of), None)
     if component is None:
         return Pauses(correlation, absence.of, absence.timespan_s or correlation.timespan_s)
     return MemberSilence(correlation.rule, absence, component, speakers_of(plan))

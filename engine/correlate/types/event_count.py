@@ -1,4 +1,4 @@
-"""event_count: a number of occurrences of some rules in a window. A signature by itself is one that needs a single one."""
+"""event_count: a number of occurrences of rules in a window. A signature by itself is one that needs a single occurrence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 from engine.correlate.counted import condition, counted, counted_as
 from engine.correlate.counts import Counts
 from engine.correlate.episodes import Opening
-from engine.correlate.logic import Logic
+from engine.correlate.keyed_state import KeyedState
 from engine.correlate.measure import Measure
 from engine.correlate.speakers import speakers_of
 from engine.correlate.windows import CountCondition, Occurrences, Sliding
@@ -16,17 +16,17 @@ from engine.model.rules import Correlation, Plan, Signature
 TYPE = "event_count"
 
 
-def logic(correlation: Correlation, plan: Plan) -> Logic:
-    """Return the logic of a correlation of this type."""
+def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
+    """Return the empty state of a correlation of this type."""
     measure = Measure(_opening(condition(correlation), correlation.timespan_s))
     return Counts(correlation.rule, counted(correlation.rules, plan), measure, speakers_of(plan))
 
 
-def bare(signature: Signature, plan: Plan) -> Logic:
-    """Return the logic under which a signature is an alert by itself: any occurrence, over when its `clear` says so."""
+def bare(signature: Signature, plan: Plan) -> KeyedState:
+    """Return the empty state of a signature by itself: any match is an alert, which is over when its `clear` says so."""
     rule = signature.rule
-    timed = bool(rule.clear.rules or rule.escalate or signature.collapse_s)  # else any occurrence is as good as another
-    measure = Measure(_opening(lambda count: count >= 1, 1.0), timed=timed, single=True)  # any second in which there is one
+    timed = bool(rule.clear.rules or rule.escalate or signature.collapse_s)  # else it does not matter when each match was
+    measure = Measure(_opening(lambda count: count >= 1, 1.0), timed=timed, single=True)  # any second with a match in it
     return Counts(rule, (counted_as(signature),), measure, speakers_of(plan))
 
 

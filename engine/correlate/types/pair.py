@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from engine.correlate.logic import Logic
+from engine.correlate.keyed_state import KeyedState
 from engine.correlate.pairs import Pairs
 from engine.model.rules import Correlation, Plan
 
 TYPE = "pair"
 
 
-def logic(correlation: Correlation, plan: Plan) -> Logic:
-    """Return the logic of a correlation of this type."""
+def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
+    """Return the empty state of a correlation of this type."""
     return Pairs(correlation)

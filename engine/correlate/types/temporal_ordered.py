@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from engine.correlate.counted import counted
 from engine.correlate.counts import Counts
-from engine.correlate.logic import Logic
+from engine.correlate.keyed_state import KeyedState
 from engine.correlate.measure import Measure
 from engine.correlate.speakers import speakers_of
 from engine.correlate.windows import Ordered
@@ -15,7 +15,7 @@ from engine.model.rules import Correlation, Plan
 TYPE = "temporal_ordered"
 
 
-def logic(correlation: Correlation, plan: Plan) -> Logic:
-    """Return the logic of a correlation of this type."""
+def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
+    """Return the empty state of a correlation of this type."""
     opening = Ordered(correlation.rules, timedelta(seconds=correlation.timespan_s))
     return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening), speakers_of(plan))

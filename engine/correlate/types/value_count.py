@@ -6,19 +6,16 @@ from datetime import timedelta
 
 from engine.correlate.counted import condition, counted
 from engine.correlate.counts import Counts
-from engine.correlate.logic import Logic
+from engine.correlate.keyed_state import KeyedState
 from engine.correlate.measure import Measure
 from engine.correlate.speakers import speakers_of
-from engine.correlate.windows import DistinctKinds, Sliding
+from engine.correlate.windows import DistinctValues, Sliding
 from engine.model.rules import Correlation, Plan
 
 TYPE = "value_count"
 
 
-def logic(correlation: Correlation, plan: Plan) -> Logic:
-    """Return the logic of a correlation of this type."""
-    opening = Sliding(
-        lambda: DistinctKinds(lambda entry: entry.value), condition(correlation), timedelta(seconds=correlation.timespan_s)
-    )
-    measure = Measure(opening, correlation.field, apart=True)
-    return Counts(correlation.rule, counted(correlation.rules, plan), measure, speakers_of(plan))
+def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
+    """Return the empty state of a correlation of this type."""
+    opening = Sliding(DistinctValues, condition(correlation), timedelta(seconds=correlation.timespan_s))
+    return Counts(correlation.rule, counted(correlation.rules, plan), Measure(opening, correlation.field), speakers_of(plan))

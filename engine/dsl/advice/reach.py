@@ -67,51 +67,36 @@ def _check_order(draft: Draft, correlation: Correlation, plan: Plan, report: Rep
 
 def _check_condition(draft: Draft, correlation: Correlation, condition: Expression, plan: Plan, report: Report) -> None:
     most, why = _reach(correlation, plan)
-    if any(
-        evaluate(condition, {"count": count}) is True for count in _candidates(condition, most, correlation.type == "increase")
-    ):
+    if any(evaluate(condition, {"count": count}) is True for count in _candidates(condition, most)):
         return
     why = why if math.isfinite(most) else "it contradicts itself"
-    longer = "" if correlation.type == "temporal" else "a longer `timespan`, a shorter `collapse` of the counted rules, or "
-    report.add(
-        Code.UNREACHABLE,
-        draft.document.find(_CONDITION),
-        f"no count fulfils this condition: {why}",
-        f"use {longer}a smaller count",
-    )
+    cure = "use a longer `timespan`, a shorter `collapse` of the counted rules, or a smaller count"
+    report.add(Code.UNREACHABLE, draft.document.find(_CONDITION), f"no count fulfils this condition: {why}", cure)
 
 
 def _reach(correlation: Correlation, plan: Plan) -> tuple[float, str]:
     """Return the largest `count` that a window of the correlation can have, and the reason for the limit in words."""
-    if correlation.type == "temporal":
-        return len(set(correlation.rules)), f"it names {len(set(correlation.rules))} different rules"
     if correlation.field and correlation.field in correlation.rule.entity.values():
-        return (
-            1 if correlation.type == "value_count" else 0
-        ), f"`{correlation.field}` is in `group-by`, so it has one value only"
+        return 1, f"`{correlation.field}` is in `group-by`, so it has one value only"
     if correlation.type == "value_count":
         return math.inf, ""  # matches with different values are never collapsed
     most = _most(correlation.rules, correlation, plan)
-    if correlation.type == "increase":
-        return (math.inf if most > 1 else 0), "a single number does not rise, and `collapse` leaves one in the time span"
     return most, f"there are at most {most} occurrences in the time span"
 
 
 def _most(rules: Iterable[str], correlation: Correlation, plan: Plan) -> float:
     """Return the largest number of occurrences of `rules` that a window can hold; `collapse` limits those of one entity."""
-    collapse = {collapse_s.rule.id: collapse_s.collapse_s for collapse_s in plan.signatures}
+    collapse = {signature.rule.id: signature.collapse_s for signature in plan.signatures}
     collapses = [collapse.get(id_, 0.0) for id_ in rules]
     if not all(collapses):
         return math.inf
     return sum(math.floor(correlation.timespan_s / collapse_s) + 1 for collapse_s in collapses)
 
 
-def _candidates(condition: Expression, most: float, fractions: bool) -> Iterator[float]:
+def _candidates(condition: Expression, most: float) -> Iterator[float]:
     """Yield the counts up to `most` that decide whether `condition` can hold: at, below, above and between its numbers."""
-    steps = (-1, -0.5, 0, 0.5, 1) if fractions else (-1, 0, 1)
-    counts = {1.0, *(int(number) + step for number in _numbers(condition) for step in steps)}
-    least = 0.5 if fractions else 1
-    yield from (count for count in sorted(counts) if least <= count <= most)
+    counts = {1, *(int(number) + step for number in _numbers(condition) for step in (-1, 0, 1))}
+    yield from (count for count in sorted(counts) if 1 <= count <= most)
 
 
 def _numbers(expression: Expression) -> Iterator[float]:

@@ -56,5 +56,5 @@ def test_the_sum_of_two_leaves_them_as_they_are() -> None:
 
 
 def test_nothing_has_no_sum() -> None:
-    with pytest.raises(ValueError, match="nothing"):
+    with pytest.raises(ValueError, match="no occurrences"):
         tally([])

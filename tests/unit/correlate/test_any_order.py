@@ -23,9 +23,7 @@ NESTED = counting("inner", ["a"], 2, 30.0, entity=("topic",), clear=Clear(in_s=3
 RULES = (
     counting("event_count", ["a", "b"], 3, 30.0, clear=Clear(1, 30.0)),
     correlation("value_count", "value_count", ["a", "b"], 30.0, condition=at_least(3), field="topic", clear=SHORT),
-    correlation("temporal", "temporal", ["a", "b", "c"], 30.0, clear=SHORT, for_s=30.0),
     correlation("temporal_ordered", "temporal_ordered", ["a", "b", "a"], 30.0, entity=("topic",), clear=SHORT),
-    correlation("increase", "increase", ["a", "c"], 30.0, condition=at_least(5), field="n", entity=("topic",), clear=SHORT),
     correlation("pair", "pair", ["a"], 20.0, expect=("b", "c"), entity=("topic",), clear=Clear(in_s=100.0)),
     correlation("nested", "event_count", ["inner", "c"], 60.0, condition=at_least(4), clear=SHORT),
 )

@@ -13,7 +13,7 @@ def named(*lines: tuple[str, str]) -> Bindings:
     """Return the bindings after lines of (source, member)."""
     bindings = Bindings([broker()])
     for number, (source, member) in enumerate(lines):
-        bindings.line(match(NAMES, number, source, member=member))
+        bindings.add_line(match(NAMES, number, source, member=member))
     return bindings
 
 
@@ -43,7 +43,7 @@ def test_what_was_read_back_binds_as_before() -> None:
 
 def test_the_same_line_twice_is_one() -> None:
     bindings = named(("a", "1"))
-    bindings.line(match(NAMES, 0, "a", member="1"))
+    bindings.add_line(match(NAMES, 0, "a", member="1"))
     assert bindings.member("a", "broker") is None
 
 
@@ -53,33 +53,33 @@ def test_a_single_other_name_is_no_doubt_yet() -> None:
 
 def test_labels_win_over_names() -> None:
     bindings = named(("a", "1"), ("a", "1"))
-    bindings.labels("a", {"broker": "9"})
+    bindings.add_labels("a", {"broker": "9"})
     assert bindings.member("a", "broker") == "9"
-    bindings.labels("a", {"broker": "8"})
+    bindings.add_labels("a", {"broker": "8"})
     assert bindings.member("a", "broker") is None
     assert not bindings.bound("a")
 
 
 def test_a_value_is_found_by_the_label_of_its_component() -> None:
     bindings = Bindings([broker(), Component("connect", "worker", ())])
-    bindings.labels("a", {"worker": "w"})
+    bindings.add_labels("a", {"worker": "w"})
     assert (bindings.value("a", "worker"), bindings.value("a", "broker"), bindings.value("b", "worker")) == ("w", None, None)
 
 
 def test_every_new_fact_is_a_revision_and_nothing_else_is() -> None:
     bindings = named(("a", "1"), ("a", "1"))
     before = bindings.revision
-    bindings.line(match(NAMES, 2, "a", member="1"))
-    bindings.labels("a", {"topic": "t"})
+    bindings.add_line(match(NAMES, 2, "a", member="1"))
+    bindings.add_labels("a", {"topic": "t"})
     assert bindings.revision == before
-    bindings.line(match("component:broker/version", 2, "a", version="2.6"))
+    bindings.add_line(match("component:broker/version", 2, "a", version="2.6"))
     assert bindings.revision > before
 
 
 def test_the_version_that_was_printed_last_before() -> None:
     bindings = named()
     for seconds, version in ((100, "3.0"), (0, "2.6")):
-        bindings.line(match("component:broker/version", seconds, "a", version=version))
+        bindings.add_line(match("component:broker/version", seconds, "a", version=version))
     found = [bindings.version("a", "broker", at(seconds)) for seconds in (-5, 99, 100)]
     assert found == ["2.6", "2.6", "3.0"]
     assert bindings.version("b", "broker", at(100)) is None
@@ -105,9 +105,9 @@ def test_a_node_that_is_a_broker_and_a_controller_counts_as_a_broker() -> None:
     controller = Component("controller", "controller", (), unless="broker")
     bindings = Bindings([broker(), controller])
     for number, source in enumerate(("a", "a", "b", "b")):
-        bindings.line(match("component:controller/names", number, source, member="1"))
+        bindings.add_line(match("component:controller/names", number, source, member="1"))
     assert bindings.members("controller") == {"1": ["a", "b"]}
     for number in (4, 5):
-        bindings.line(match(NAMES, number, "a", member="1"))
+        bindings.add_line(match(NAMES, number, "a", member="1"))
     assert bindings.members("controller") == {"1": ["b"]}
     assert bindings.members("broker") == {"1": ["a"]}

@@ -14,7 +14,7 @@ from tests.building import at, progress, tick
 def clocks(**newest: float) -> Clocks:
     made = Clocks()
     for source, seconds in newest.items():
-        made.heard(source, at(0), at(seconds))
+        made.add_activity(source, at(0), at(seconds))
     return made
 
 
@@ -28,49 +28,49 @@ def test_the_slowest_source_less_the_lateness() -> None:
 
 def test_a_file_read_to_its_final_end_no_longer_holds_the_others_back() -> None:
     made = clocks(a=100, b=500)
-    made.progress(progress("a", closed=True))
+    made.add_progress(progress("a", closed=True))
     assert made.watermark() == at(470)
-    made.progress(progress("b", closed=True))
+    made.add_progress(progress("b", closed=True))
     assert made.watermark() == at(70)
 
 
 def test_a_source_leaves_after_two_minutes_of_ticks_without_moving() -> None:
     made = clocks(a=100, b=500)
-    made.ticked(tick(1000))
-    made.ticked(tick(1119.9))
-    made.heard("b", at(500), at(600))
+    made.add_tick(tick(1000))
+    made.add_tick(tick(1119.9))
+    made.add_activity("b", at(500), at(600))
     assert made.watermark() == at(70)
-    made.ticked(tick(1120))
+    made.add_tick(tick(1120))
     assert made.watermark() == at(570)
-    made.heard("a", at(550), at(550))
+    made.add_activity("a", at(550), at(550))
     assert made.watermark() == at(520)
 
 
 def test_when_all_have_stopped_all_remain() -> None:
     made = clocks(a=100, b=500)
-    made.ticked(tick(1000))
-    made.ticked(tick(2000))
+    made.add_tick(tick(1000))
+    made.add_tick(tick(2000))
     assert made.watermark() == at(70)
 
 
 def test_ticks_never_go_back() -> None:
     made = clocks(a=100)
-    made.ticked(tick(1000))
-    made.ticked(tick(10))
+    made.add_tick(tick(1000))
+    made.add_tick(tick(10))
     assert made.tick == at(1000)
 
 
 def test_a_tick_of_a_clock_that_was_set_back_counts_unless_a_line_is_later_than_that() -> None:
     made = clocks(a=100)
-    made.ticked(tick(86400))
+    made.add_tick(tick(86400))
     assert made.peer_time([at(90)]) == at(90), "far from what is heard, the tick stands in for nobody"
-    made.ticked(replace(tick(200), set_back=True))
-    made.progress(progress("a"))
+    made.add_tick(replace(tick(200), set_back=True))
+    made.add_progress(progress("a"))
     assert (made.tick, made.peer_time([at(90)])) == (at(200), at(200))
-    made.ticked(tick(320))
+    made.add_tick(tick(320))
     assert made.states()["a"].moved == at(200)
-    made.heard("a", at(1000), at(1000))
-    made.ticked(replace(tick(300), set_back=True))
+    made.add_activity("a", at(1000), at(1000))
+    made.add_tick(replace(tick(300), set_back=True))
     assert made.tick == at(320)
 
 
@@ -83,15 +83,15 @@ def test_peer_time_is_the_second_newest_or_the_only_one() -> None:
 def test_progress_of_a_file_holds_for_the_containers_printed_into_it() -> None:
     made = clocks(**{"out.log#kafka-1": 5})
     assert not made.caught_up("out.log#kafka-1")
-    made.progress(progress("out.log"))
+    made.add_progress(progress("out.log"))
     assert made.caught_up("out.log#kafka-1")
     assert made.sources() == ["out.log#kafka-1"]
 
 
 def test_states_continue() -> None:
     made = clocks(a=100, b=500)
-    made.ticked(tick(1000))
-    made.progress(progress("a", closed=True))
+    made.add_tick(tick(1000))
+    made.add_progress(progress("a", closed=True))
     again = Clocks(made.states(), made.tick)
     assert again.watermark() == made.watermark() == at(470)
     assert again.states() == made.states()
@@ -99,33 +99,33 @@ def test_states_continue() -> None:
 
 def test_what_stands_still_leaves_two_minutes_after_it_moved_last_in_another_process_too() -> None:
     made = clocks(a=100, b=500)
-    made.ticked(tick(1000))
-    made.heard("a", at(101), at(101))
+    made.add_tick(tick(1000))
+    made.add_activity("a", at(101), at(101))
     for now in (1110, 1119.9):
         made = Clocks(made.states(), made.tick)
-        made.ticked(tick(now))
-        made.heard("a", at(101), at(101))  # nothing new
-        made.heard("b", at(500), at(now))
+        made.add_tick(tick(now))
+        made.add_activity("a", at(101), at(101))  # nothing new
+        made.add_activity("b", at(500), at(now))
         assert made.watermark() == at(71)
-    made.ticked(tick(1120))
+    made.add_tick(tick(1120))
     assert made.watermark() == at(1119.9 - 30)
 
 
 def test_of_what_printed_nothing_no_time_is_known() -> None:
     made = clocks(a=100)
-    made.progress(progress("b"))
-    made.ticked(tick(50))
+    made.add_progress(progress("b"))
+    made.add_tick(tick(50))
     assert (made.newest("b"), made.newest("c"), made.ahead("b"), made.newest("a")) == (None, None, False, at(100))
 
 
 def test_the_revision_grows_with_what_is_new_and_with_nothing_else() -> None:
     made = clocks(a=100)
     for news in (
-        lambda: made.heard("a", at(0), at(101)),
-        lambda: made.progress(progress("a")),
-        lambda: made.progress(progress("a", closed=True)),
-        lambda: made.ticked(tick(9)),
-        lambda: made.ticked(tick(10)),
+        lambda: made.add_activity("a", at(0), at(101)),
+        lambda: made.add_progress(progress("a")),
+        lambda: made.add_progress(progress("a", closed=True)),
+        lambda: made.add_tick(tick(9)),
+        lambda: made.add_tick(tick(10)),
     ):
         before = made.revision
         news()
@@ -139,7 +139,7 @@ def printed(*stamps: float, order: Sequence[int] | None = None) -> Clocks:
     """Return the clock of a source that printed lines with these stamps, one after the other; heard of in another `order`."""
     made = Clocks()
     for place in order or range(len(stamps)):
-        made.heard("a", at(stamps[place]), at(stamps[place]), place)
+        made.add_activity("a", at(stamps[place]), at(stamps[place]), place)
     return made
 
 
@@ -186,7 +186,7 @@ def test_what_nothing_denies_is_believed(stamps: list[float]) -> None:
 def test_without_places_nothing_is_denied() -> None:
     made = Clocks()
     for stamp in DEAD:
-        made.heard("a", at(stamp), at(stamp))
+        made.add_activity("a", at(stamp), at(stamp))
     assert made.newest("a") == at(9000)
 
 
@@ -199,7 +199,7 @@ def test_what_is_told_line_by_line_is_what_all_of_it_is(lines: list[tuple[int, b
     made, again = Clocks(), Clocks()
     told = [(at(minute * 120), place if placed else None) for place, (minute, placed) in enumerate(lines)]
     for stamp, place in told:
-        made.heard("a", stamp, stamp, place)
+        made.add_activity("a", stamp, stamp, place)
     for stamp, place in sorted(told, key=lambda line: (line[0], line[1] or 0)):
-        again.heard("a", stamp, stamp, place)
+        again.add_activity("a", stamp, stamp, place)
     assert list(made.spans(["a"])) == list(again.spans(["a"])) == list(Clocks(made.states()).spans(["a"]))

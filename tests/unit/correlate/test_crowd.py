@@ -35,7 +35,7 @@ VALUES = plan(
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.correlate.entity_limit.MOST_ENTITIES", MOST)
     monkeypatch.setattr("engine.correlate.entity_limit.MOST_OF_ONE", 10)
-    monkeypatch.setattr("engine.correlate.pairs.MAX_PLACES", MOST)
+    monkeypatch.setattr("engine.correlate.open_table.MAX_KEYS", MOST)
 
 
 def lines(random: Random, topics: int, many: int, rules: str = "seen") -> list[Match]:

@@ -30,7 +30,7 @@ WHOLE = "seen"
 
 
 def pieces(state: dict[str, str], rule: str = WHOLE) -> list[str]:
-    return [name for name in state if name.startswith("piece:") and name.endswith(f":{rule}")]
+    return [name for name in state if name.startswith("delta:") and name.endswith(f":{rule}")]
 
 
 def take(state: dict[str, str], items: Sequence[object], made: Plan = HOT) -> None:
@@ -47,7 +47,7 @@ def storm(begin: int, count: int) -> list[object]:
 def known(state: dict[str, str], rule: str = WHOLE) -> Any:
     """Return what is known of a rule, as it would be written as a whole."""
     correlator = Correlator(HOT, "default", dict(state))
-    return json.loads(correlator._logic(rule).snapshot())
+    return json.loads(correlator._state_of(rule).encode())
 
 
 def test_a_batch_writes_what_came_and_leaves_the_rest_as_it_was() -> None:
@@ -67,7 +67,7 @@ def test_a_whole_is_written_when_pieces_are_as_much_or_too_many_and_they_are_gon
     take(state, storm(10_000, 300))
     assert state[WHOLE] != whole
     assert pieces(state) == []
-    monkeypatch.setattr("engine.correlate.deltas.MOST_PIECES", 3)
+    monkeypatch.setattr("engine.correlate.deltas.MOST_DELTAS", 3)
     for number in range(5):
         assert len(pieces(state)) == number % 4
         take(state, [match("seen", 100_000 + number, topic="x")])
@@ -81,10 +81,10 @@ def test_what_is_taken_back_or_forgotten_is_in_no_piece() -> None:
     correlator.retract(lines[-1])  # type: ignore[arg-type]
     correlator.flush()
     assert pieces(state) == []
-    assert len(known(state)["rows"]) == 3
+    assert len(known(state)["table"]["rows"]) == 3
     take(state, [seen("a.log", 20_000, 20_000), match("seen", 20_000, topic="new"), tick(timedelta(days=2).total_seconds())])
     assert pieces(state) == []
-    assert [row["entity"][0][1] for row in known(state)["rows"]] == ["new"]
+    assert [row["entity"][0][1] for row in known(state)["table"]["rows"]] == ["new"]
 
 
 @pytest.fixture
@@ -129,13 +129,13 @@ def test_what_is_said_and_known_is_the_same_for_who_reads_it_in_pieces(seed: int
     monkeypatch.setattr("engine.correlate.deltas.SMALL", 1 << 30)
     for batch in every:
         take(in_one, batch)
-    assert any(name.startswith("piece:") for name in in_pieces)
+    assert any(name.startswith("delta:") for name in in_pieces)
     for rule in ("seen", "once", "often"):
         pieced, whole = (known(state, rule) for state in (in_pieces, in_one))
         for each in (pieced, whole):
-            each["due"].sort()
-            each["told"].sort()
-            each["rows"].sort(key=str)
+            each["timers"].sort()
+            each["emissions"].sort()
+            each["table"]["rows"].sort(key=str)
         assert pieced == whole
 
 
@@ -175,14 +175,14 @@ def test_what_came_is_not_kept_twice_where_nothing_is_stored() -> None:
     for item in (*cluster(), *(complaint(second) for second in range(500))):
         correlator.observe(item)  # type: ignore[arg-type]
     correlator.flush()
-    kept: Any = correlator._logic("silent")
-    assert (kept._new_said, len(kept._said)) == ({}, 1)
+    moments: Any = correlator._state_of("silent").snapshot()["statements"]
+    assert (moments._added, len(moments._moments)) == ({}, 1)
     hot = Correlator(HOT, "default")
     for item in storm(0, 500):
         hot.observe(item)  # type: ignore[arg-type]
     hot.flush()
-    counted: Any = hot._logic("seen")
-    assert (counted._added, len(counted._series)) == ({}, 3)
+    table: Any = hot._state_of("seen").snapshot()["table"]
+    assert (table._added, len(table._series)) == ({}, 3)
 
 
 def test_state_of_another_layout_cannot_be_read() -> None:

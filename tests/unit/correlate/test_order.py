@@ -37,12 +37,12 @@ PLAN = plan(
     absence("not-back", Absence("broker", 600.0, after=Stop(("stopping",), 60.0))),
     absence("pause", Absence("once", 300.0), entity=("cluster",)),
     correlation("several", "value_count", ["hit"], 200.0, condition=at_least(2), field="topic", clear=Clear(0, 200.0)),
-    correlation("both", "temporal", ["hit", "near"], 120.0, clear=Clear(0, 120.0, ("fine",), 30.0), for_s=60.0),
+    counting("both", ["hit", "near"], 2, 120.0, clear=Clear(0, 120.0, ("fine",), 30.0), for_s=60.0),
     correlation("first-then", "temporal_ordered", ["lost", "near", "fine"], 240.0, clear=Clear(0, 240.0)),
-    correlation("rising", "increase", ["own"], 300.0, condition=at_least(3), field="size", escalate=LONG),
+    correlation("sizes", "value_count", ["own"], 300.0, condition=at_least(3), field="size", escalate=LONG),
     correlation("unanswered", "pair", ["lost"], 90.0, expect=("fine",), entity=("node",), clear=Clear(0, 600.0)),
     counting("again", ["often", "near"], 3, 600.0),
-    correlation("of-both", "temporal", ["again", "unanswered", "rising"], 900.0, condition=at_least(2)),
+    counting("of-both", ["again", "unanswered", "sizes"], 2, 900.0),
     components=(broker(),),
 )
 

@@ -156,7 +156,7 @@ def test_an_opening_that_turned_out_to_be_another_line_is_taken_back(restart: bo
 
 @both
 def test_openings_that_are_more_than_can_be_kept_are_told(restart: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.correlate.pairs.MAX_OPEN", 3)
+    monkeypatch.setattr("engine.correlate.open_table.MAX_OPEN", 3)
     first = [say("open", 0), say("done", 0, topic="y")]
     second = [*(say("open", s) for s in range(100, 600, 100)), say("open", 100, topic="y")]
     state: dict[str, str] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.correlate.printed import MAX_CLIENTS, note, printed_by
+from engine.correlate.printed import MAX_CLIENTS, add_printed, printed_by
 from engine.model.matches import Match
 from tests.building import match, plan, setting, signature
 from tests.unit.correlate.saying import alerts
@@ -85,8 +85,8 @@ def test_of_many_clients_those_that_started_last_are_kept() -> None:
     many = [printed_by(dump(float(n), n, f"c-{n}")) for n in range(MAX_CLIENTS + 5)]
     forward: dict[str, object] = {}
     backward: dict[str, object] = {}
-    changed = [note(forward, each) for each in many]  # type: ignore[arg-type]
+    changed = [add_printed(forward, each) for each in many]  # type: ignore[arg-type]
     assert all(changed)
-    assert not [note(backward, each) for each in reversed(many)][-1]  # type: ignore[arg-type]
+    assert not [add_printed(backward, each) for each in reversed(many)][-1]  # type: ignore[arg-type]
     assert forward == backward
     assert len(forward) == MAX_CLIENTS

@@ -33,11 +33,9 @@ def test_runs_in_any_order(seconds: list[int], data: st.DataObject) -> None:
     )
 
 
-def test_runs_find_pauses_and_what_came_before() -> None:
+def test_runs_have_pauses_between_them() -> None:
     runs = Runs(MINUTE, [(occurrence(0), occurrence(30)), (occurrence(100), occurrence(100))])
     assert [(a.at, b.at) for a, b in runs.pauses()] == [(at(30), at(100))]
-    found = [runs.last_before(at(s)) for s in (-1, 29, 99, 100)]
-    assert [each and each.at for each in found] == [None, at(0), at(30), at(100)]
 
 
 def test_too_many_runs_join_the_oldest() -> None:

@@ -39,7 +39,7 @@ def test_what_is_said_twice_is_new_once() -> None:
 def test_of_equal_values_the_earliest_counts() -> None:
     made = Series(distinct=("topic",))
     assert [made.add(said(minute, topic="a")) for minute in (5, 7, 3, 4)] == [True, False, True, False]
-    assert made.kept == [said(3, topic="a")]
+    assert made.recent == [said(3, topic="a")]
 
 
 def test_of_several_with_one_time_the_right_one_gives_way() -> None:
@@ -49,14 +49,14 @@ def test_of_several_with_one_time_the_right_one_gives_way() -> None:
     made.add(said(9, topic="e"))
     for topic in "cb":
         assert made.add(said(1, topic=topic))
-    assert [each.captures["topic"] for each in made.kept] == ["c", "b", "a", "d", "e"]
+    assert [each.captures["topic"] for each in made.recent] == ["c", "b", "a", "d", "e"]
 
 
 def test_what_is_taken_back_may_come_again() -> None:
     made = series((1, 2))
     assert [made.retract("A000001"), made.retract("A000001"), made.retract("no such")] == [True, False, False]
     assert made.add(said(1))
-    assert made.kept == [said(1), said(2)]
+    assert made.recent == [said(1), said(2)]
 
 
 @pytest.mark.parametrize(("many", "folded"), [(KEPT, 0), (KEPT + 1, 1), (KEPT + STRETCHES, STRETCHES)])
@@ -68,9 +68,9 @@ def test_all_but_the_newest_are_folded_by_the_minute(many: int, folded: int) -> 
 
 def test_nothing_is_folded_before_it_pays() -> None:
     made = series(range(4 * KEPT))
-    assert len(made.kept) == 4 * KEPT
+    assert len(made.recent) == 4 * KEPT
     made.add(said(4 * KEPT))
-    assert len(made.kept) == KEPT
+    assert len(made.recent) == KEPT
 
 
 def test_beyond_so_many_stretches_they_become_twice_as_wide() -> None:
@@ -107,7 +107,7 @@ def test_a_series_folds_whole_minutes_and_loses_no_count() -> None:
     for n in range(1000):
         made.add(Occurrence(at(n), f"e{n}", "a.log", {"size": n}))
     summed = total(list(made.parts()))
-    assert len(made.kept) <= KEPT
+    assert len(made.recent) <= KEPT
     assert made.horizon is not None and made.horizon.second == 0
     assert (summed.count, summed.first, summed.last) == (1000, at(0), at(999))
     assert (summed.captures["size"].low, summed.captures["size"].high, summed.captures["size"].total) == (0, 999, 499500)

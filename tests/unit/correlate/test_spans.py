@@ -41,13 +41,13 @@ def test_adding_what_is_known_changes_nothing() -> None:
     assert (made.add(at(5), at(50)), made.add(at(5), at(101))) == (False, True)
 
 
-def test_heard_between_excludes_both_ends() -> None:
+def test_active_between_excludes_both_ends() -> None:
     made = spans((0, 10), (100, 110))
-    assert made.heard_between(at(9), at(1000))
-    assert not made.heard_between(at(10), at(100))
-    assert made.heard_between(at(10), at(100.001))
-    assert made.heard_between(at(109), None)
-    assert not made.heard_between(at(110), None)
+    assert made.active_between(at(9), at(1000))
+    assert not made.active_between(at(10), at(100))
+    assert made.active_between(at(10), at(100.001))
+    assert made.active_between(at(109), None)
+    assert not made.active_between(at(110), None)
 
 
 def test_too_many_spans_forget_the_oldest_pause_not_what_was_heard() -> None:

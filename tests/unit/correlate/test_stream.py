@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from engine.correlate import Correlator, StateCache, correlate
-from engine.correlate.logic import correlation_types
 from engine.correlate.stream import FLUSH_EVERY
+from engine.correlate.wiring import correlation_types
 from engine.dsl.schema import CORRELATION_TYPES
 from engine.model.incidents import Evidence, Roster, Verdict
 from engine.model.rules import Absence, Clear

@@ -33,7 +33,7 @@ PIECES = (
     *("{", "}", "[", "]", ":", ": ", "- ", "#", " #", "&a", "*a", "!!python/object/apply:os.system", "|", ">-", "'", '"', "\\"),
     *("{}", "{x}", "{x:int}", "{= ", "{tp:tp}", "\\{", "\n", "\n  ", "\t", "\0", "\ufeff", "\u202e", "\U0001f600", "\ud800"),
     *("(", ")", "not ", " and ", " or ", "1 of x*", "all of them", "==", "<", "-", "%", "10m", "9" * 25, "ceil_pow2(", ".max"),
-    *("(?i)", "(a+)+$", "[^", "{1000}", "{2000}", "\\p{Greek}", "(?P<n>", "type: pair", "type: increase", "within: 1s"),
+    *("(?i)", "(a+)+$", "[^", "{1000}", "{2000}", "\\p{Greek}", "(?P<n>", "type: pair", "type: value_count", "within: 1s"),
     *("timeline: |\n      at 0s: x\n      at 1s: fires {", "of: x", "field: x", "|term", "|re", "|all", "~", "null", "<<: "),
 )
 WORDS = ("a", "b", "size", "x_1", "not", "and", "or", "of", "them", "true", "1", "2.5", "10m", "'t'", *PIECES)

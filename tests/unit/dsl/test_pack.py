@@ -48,7 +48,7 @@ OWN = {
         "own": rule("own", f"{SEEN}\ncontinues: [{{rule: lost, by: [topic], within: 1h}}]", title="{topic}")
     },
     "counts of a shipped correlation": {
-        "own": rule("own", "correlation: {type: temporal, rules: [often, stopped], group-by: [topic], timespan: 5m}")
+        "own": rule("own", "correlation: {type: temporal_ordered, rules: [often, stopped], group-by: [topic], timespan: 5m}")
     },
     "a value of shipped captures": {
         "own": rule(

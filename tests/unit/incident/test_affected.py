@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.incident import MemoryLedger, group
-from engine.incident.affected import AffectedAlerts, ties
-from engine.incident.links import link
+from engine.incident.affected import AffectedAlerts
+from engine.incident.link_table import link_table
+from engine.incident.links import link_alerts
 from engine.model.incidents import EVER, Alert, AlertInterval, AlertKey, Capture, Incident, Roster, Verdict, sight
 from tests.rulepack.playing import plan
 
@@ -57,20 +58,20 @@ def test_one_entity_after_the_other_is_no_chain_however_long_it_gets() -> None:
     for n in range(30):
         revisions(ledger, verdict("broker-disk-full", 5 * n, broker=str(n % 15)))
     kept = [sight(alert) for alerts in ledger.alerts("prod").values() for alert in alerts]
-    around = AffectedAlerts(kept, ties(plan())).around(kept[-1:])
+    around = AffectedAlerts(kept, link_table(plan())).around(kept[-1:])
     assert {each.key for each in around} == {kept[-1].key}
 
 
 def test_what_may_be_linked_is_near_on_both_sides_by_time_and_by_the_names_that_both_have() -> None:
     def near(one: AlertInterval, other: AlertInterval) -> bool:
-        around = {each: AffectedAlerts([one, other], ties(plan())).around([each]) for each in (one, other)}
+        around = {each: AffectedAlerts([one, other], link_table(plan())).around([each]) for each in (one, other)}
         assert (other in around[one]) == (one in around[other])
         return other in around[one]
 
     def at(rule: str, minute: float, until: datetime | None = EVER, **names: str) -> AlertInterval:
         return AlertInterval(("prod", rule, tuple(names.items())), NOON + timedelta(minutes=minute), until)
 
-    known = [tie for each in ties(plan()).outward.values() for tie in each]
+    known = [tie for each in link_table(plan()).outward.values() for tie in each]
     pairs = Counter(frozenset((tie.first, tie.second)) for tie in known)
     tie = next(t for t in known if ("broker", "broker") in t.by and t.after and pairs[frozenset((t.first, t.second))] == 1)
     cause, symptom, late = tie.first, tie.second, NOON + timedelta(minutes=1)
@@ -88,7 +89,7 @@ def test_what_may_be_linked_is_near_on_both_sides_by_time_and_by_the_names_that_
 
 def linked_rules() -> list[str]:
     """Return the rule with the most ties, and those it is tied with most."""
-    known = ties(plan())
+    known = link_table(plan())
     pairs = Counter((tie.first, tie.second) for each in known.outward.values() for tie in each)
     centre = Counter(rule for pair in pairs for rule in set(pair)).most_common(1)[0][0]
     beside = Counter(rule for pair, count in pairs.items() if centre in pair for rule in set(pair) for _ in range(count))
@@ -134,11 +135,11 @@ def made(rule: str, broker: str, at: datetime, lasts: int | None, severity: str,
 
 @given(st.lists(ALERTS, max_size=12))
 def test_whatever_is_linked_is_near(alerts: list[Alert]) -> None:
-    links = link(alerts, plan())
+    links = link_alerts(alerts, plan())
     causes = [(symptom, cause) for symptom, others in links.others.items() for cause in (links.parent[symptom], *others)]
     seen = [sight(alert) for alert in alerts]
-    vicinity = AffectedAlerts(seen, ties(plan()))
-    near = {one: vicinity.around([one]) for one in seen}
+    affected = AffectedAlerts(seen, link_table(plan()))
+    near = {one: affected.around([one]) for one in seen}
     for one, other in (*causes, *links.same, *links.stage):
         assert seen[other] in near[seen[one]]
         assert seen[one] in near[seen[other]]
@@ -146,7 +147,8 @@ def test_whatever_is_linked_is_near(alerts: list[Alert]) -> None:
 
 def test_the_property_sees_links() -> None:
     kinds = [
-        link([one, other], plan()) for one, other in combinations([made(r, "1", NOON, 5, "high", True, "1") for r in RULES], 2)
+        link_alerts([one, other], plan())
+        for one, other in combinations([made(r, "1", NOON, 5, "high", True, "1") for r in RULES], 2)
     ]
     assert any(links.parent for links in kinds)
     assert any(links.stage for links in kinds)

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 import engine.incident.links as links_module
 from engine.incident import MemoryLedger, decide, group
-from engine.incident.alert_groups import ordered, troubles
-from engine.incident.links import link
+from engine.incident.alert_groups import alert_groups, ordered
+from engine.incident.links import link_alerts
 from engine.model.incidents import OTHERS, Alert, Incident, Roster, Verdict
 from engine.model.rules import SEVERITIES, Continues, Plan
 from tests.unit.incident.scene import alert, explains, plan, rule
@@ -51,7 +51,7 @@ def alerts_of(random: Random, many: int) -> list[Alert]:
 @pytest.mark.parametrize("seed", range(40))
 def test_alerts_are_linked_as_if_each_were_compared_with_all(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     some = alerts_of(Random(seed), 60)
-    by_values = troubles(link(some, RULES))
+    by_values = alert_groups(link_alerts(some, RULES))
 
     def all_of(peers: links_module.Peers, rule_id: str, *_: object) -> Sequence[int]:
         return peers.by_rule.get(rule_id, ())
@@ -59,7 +59,7 @@ def test_alerts_are_linked_as_if_each_were_compared_with_all(seed: int, monkeypa
     monkeypatch.setattr(links_module.Peers, "agreeing", all_of)
     monkeypatch.setattr(links_module.Peers, "in_reach", lambda _, __, positions, *___: positions)
     monkeypatch.setattr(links_module, "MOST_CAUSES", None)
-    assert by_values == troubles(link(some, RULES))
+    assert by_values == alert_groups(link_alerts(some, RULES))
     assert any(trouble.symptoms or trouble.stages for trouble in by_values)
 
 
@@ -74,7 +74,7 @@ def test_the_cost_of_a_storm_is_in_line_with_it(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(links_module, "_explains", counted)
     for rules, apart in (("cause", "symptom"), 1 / 100), (("symptom", "far"), 30.0):
         storm = [alert(id_, n * apart, over=True, sources=["a"], topic=f"t{n}") for n in range(1000) for id_ in rules]
-        found = troubles(link(ordered({each.key: (each,) for each in storm}), RULES))
+        found = alert_groups(link_alerts(ordered({each.key: (each,) for each in storm}), RULES))
         assert len(found) == 1000 if rules[0] == "cause" else len(found) >= 1000
         assert compared[0] < 10 * len(storm)
 
@@ -97,7 +97,7 @@ def test_the_incident_of_an_entity_that_is_not_kept_apart_any_more_becomes_part_
 
 def test_nobody_s_double_is_taken_for_all_the_others() -> None:
     vague, others = alert("far", 1, topic="?a", sources=["a"]), alert("far", 1, 5, topic=OTHERS, sources=["a"])
-    assert len(troubles(link(ordered({each.key: (each,) for each in (vague, others)}), RULES))) == 2
+    assert len(alert_groups(link_alerts(ordered({each.key: (each,) for each in (vague, others)}), RULES))) == 2
 
 
 def test_an_incident_tells_a_bounded_number_of_symptoms_and_how_many_others_there_are() -> None:
