@@ -4,9 +4,14 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+# compiled modules are kept between runs, whatever the shell says: without them each worker and each command compiles all anew
+export PYTHONDONTWRITEBYTECODE :=
+# how many examples of properties: `quick`, or `all` where there is time; `fixed` are all, and the same each time
+EXAMPLES = $(or $(TOCSIN_EXAMPLES),quick)
+PYTEST := $(BIN)/pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo lab check test soak fuzz mutate bench accept clean
+.PHONY: help install java demo lab check types unit test soak fuzz mutate bench accept clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | awk -F'\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -32,14 +37,20 @@ lab: $(STAMP) java ## ship the same logs through a real Kafka broker to a stand-
 check: $(STAMP) ## format, lint, types, layers, size, tests without Java (under a minute)
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy
-	@out=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$out"; exit 1; }
 	@$(BIN)/python tests/check_size.py
-	@$(BIN)/pytest -q -n auto --dist loadfile -m "not spark and not server and not slow"
+	@out=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$out"; exit 1; }
+	@$(MAKE) --no-print-directory -j 2 types unit EXAMPLES=$(EXAMPLES) # the types while the tests collect
 
+types:
+	@out=$$($(BIN)/mypy) || { echo "$$out"; exit 1; }
+
+unit:
+	@TOCSIN_EXAMPLES=$(EXAMPLES) $(PYTEST) -n auto --dist worksteal -m "not spark and not server and not slow"
+
+test: EXAMPLES = $(or $(TOCSIN_EXAMPLES),all)
 test: check java ## check, then everything that needs Java, a server or more time
-	@$(BIN)/pytest -q -n auto --dist loadfile -m "slow and not spark and not server and not long"
-	@$(BIN)/pytest -q -n 2 --dist worksteal -m "(spark or server) and not long" # two: they wait more than they compute
+	@$(PYTEST) -n auto --dist worksteal -m "slow and not spark and not server and not long"
+	@$(PYTEST) -n 2 --dist worksteal -m "(spark or server) and not long" # two: they wait more than they compute
 
 soak: $(STAMP) java ## what takes minutes each: faults on real clusters, a full disk, a killed broker, a run killed twenty times, ten minutes of damaged lines, and of whole runs over them
 	@$(BIN)/pytest -q -m long

@@ -16,9 +16,14 @@ from engine.spark.session import Resources, check_runtime, start, stop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+EXAMPLES = os.environ.get("TOCSIN_EXAMPLES", "all")  # quick, all, or fixed: all, and the same in every run
 settings.register_profile(
-    "tocsin", deadline=None, print_blob=True, derandomize=os.environ.get("TOCSIN_EXAMPLES") == "fixed"
-)  # speed is for make bench: a busy machine fails no test
+    "tocsin",
+    deadline=None,  # speed is for make bench: a busy machine fails no test
+    print_blob=True,
+    max_examples=25 if EXAMPLES == "quick" else 100,
+    derandomize=EXAMPLES == "fixed",
+)
 settings.load_profile("tocsin")
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,9 +9,8 @@ import pytest
 
 from engine.cli.linting import lint
 from engine.cli.rule_tests import run_test
-from engine.dsl import builtin_rules, load_pack
-from engine.dsl.pack import Pack
-from engine.dsl.rule_test import RuleTest
+from engine.dsl import builtin_rules, load_tests
+from engine.dsl.rule_test import RuleTest, Tests
 from engine.match import Matcher
 from engine.match.signs import signs_of
 from engine.model.rules import Rule
@@ -19,8 +18,8 @@ from tests.rulepack.playing import plan
 
 
 @cache
-def pack() -> Pack:
-    return load_pack([builtin_rules()])
+def cases_of_rules() -> Tests:
+    return load_tests([builtin_rules()])
 
 
 def rules() -> Sequence[Rule]:
@@ -33,7 +32,7 @@ def test_nothing_is_wrong_or_advised_against() -> None:
 
 @pytest.mark.parametrize("rule_id", [rule.id for rule in rules()])  # known without compiling: every worker asks
 def test_a_rule_passes_its_own_tests(rule_id: str) -> None:
-    outcomes = [run_test(test, pack().plan) for test in pack().tests[rule_id]]
+    outcomes = [run_test(test, plan()) for test in cases_of_rules()[rule_id]]
     assert [(outcome.name, outcome.problems) for outcome in outcomes if outcome.problems] == []
 
 
@@ -44,10 +43,10 @@ def test_every_rule_has_words_by_which_raw_lines_are_left_out() -> None:
 
 
 def test_every_rule_proves_that_it_fires_and_that_it_stays_silent() -> None:
-    def proves(tests: Sequence[RuleTest]) -> bool:
-        return any(test.shows_firing for test in tests) and any(test.shows_silence for test in tests)
+    def proves(cases: Sequence[RuleTest]) -> bool:
+        return any(case.shows_firing for case in cases) and any(case.shows_silence for case in cases)
 
-    assert [rule_id for rule_id, tests in pack().tests.items() if not proves(tests)] == []
+    assert [rule_id for rule_id, cases in cases_of_rules().items() if not proves(cases)] == []
 
 
 @pytest.mark.parametrize("rule", [rule for rule in rules() if rule.severity != "info"], ids=lambda rule: rule.id)

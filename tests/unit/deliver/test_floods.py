@@ -90,6 +90,7 @@ def test_a_few_are_told_one_by_one(scene: Scene, ops: MemoryReceiver) -> None:
     assert [each.reason for each in ops.notifications] == [Reason.OPENED] * SINGLES
 
 
+@pytest.mark.slow
 def test_what_trickles_in_for_long_is_no_more_than_so_many_a_minute(scene: Scene, ops: MemoryReceiver) -> None:
     for second in range(600):
         flood(scene, 1, second)

@@ -133,7 +133,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(1, 6)), min_size=
 UNSHRUNK = {"deadline": None, "phases": (Phase.explicit, Phase.reuse, Phase.generate)}
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], **UNSHRUNK)
+@settings(max_examples=settings().max_examples // 8, suppress_health_check=[HealthCheck.too_slow], **UNSHRUNK)
 @given(STEPS)
 def test_everything_is_told_once(steps: list[tuple[str, int]]) -> None:
     check(steps)
