@@ -1,8 +1,7 @@
-"""Derived data on disk: written in one step, so that a reader finds all of it or nothing; dropped when many
-others of its kind have been used since.
+"""Derived data on disk. A file is written atomically, and removed when KEPT other files of its kind were used more recently.
 
-What is read back is what was written there under that name, or nothing: each file begins with a digest of its name and content.
-That tells damage and mistakes. Against somebody else's work it is no help, for who can write a file can write its digest; so a
+Each file begins with a digest of its name and content, so reading returns exactly what was written under that name, or nothing.
+The digest detects damage and mistakes. It is no protection against other users, who could write a digest as well; therefore a
 folder that others can write to is not used.
 """
 
@@ -18,22 +17,22 @@ from msgspec import Struct
 
 from engine.rights import distrusted, make_folder
 
-KEPT = 8  # files of a kind
+KEPT = 8  # files of one kind
 _FORMAT = b"tocsin cache 1\n"
 _DIGEST_BYTES = 32
 
 
 class DiskCache(Struct, frozen=True):
-    """Files in `folder`; None: the user's cache folder. A kind of file is what its name begins with, up to the first dash.
+    """Files in `folder` (None: the user's cache folder). The kind of a file is the part of its name before the first dash.
 
-    Reading and writing never fail: what is kept here can be made again. A folder that others can write to holds nothing.
+    Reading and writing never raise: the data can be computed again. A folder that others can write to counts as empty.
     """
 
     folder: Path | None = None
 
     @property
     def refusal(self) -> str | None:
-        """Why the folder is not used, and what to do; None when it is, or can be."""
+        """The reason why the folder is not used, and what to do; None when it can be used."""
         with contextlib.suppress(OSError, RuntimeError):
             folder = self._folder()
             if (why := distrusted(folder)) is not None:
@@ -41,7 +40,7 @@ class DiskCache(Struct, frozen=True):
         return None
 
     def load(self, name: str) -> bytes | None:
-        """Return what was stored as `name`, None when it is not there, cannot be read or is not what was stored."""
+        """Return the data stored under `name`; None when it is missing, unreadable or damaged."""
         try:
             file = self._folder() / name
             if distrusted(file.parent) or distrusted(file):
@@ -50,11 +49,11 @@ class DiskCache(Struct, frozen=True):
         except (OSError, RuntimeError):  # RuntimeError: the user has no home folder
             return None
         with contextlib.suppress(OSError):
-            os.utime(file)  # it is in use: what is no longer asked for goes first
+            os.utime(file)  # marks it as used: files unused for longest are removed first
         return _content(name, data)
 
     def store(self, name: str, data: bytes) -> None:
-        """Write `name` in one step and drop all but those of its kind that were used last; nothing where it may not write."""
+        """Write `name` atomically and remove all but the KEPT most recently used files of its kind; a failure is ignored."""
         with contextlib.suppress(OSError, RuntimeError):
             file = self._folder() / name
             if distrusted(file.parent):
@@ -64,7 +63,7 @@ class DiskCache(Struct, frozen=True):
             _prune(file.parent, f"{name.partition('-')[0]}-*{file.suffix}")
 
     def _folder(self) -> Path:
-        return self.folder or _users()
+        return self.folder or _user_cache()
 
 
 def _head(name: str, content: bytes) -> bytes:
@@ -72,7 +71,7 @@ def _head(name: str, content: bytes) -> bytes:
 
 
 def _content(name: str, data: bytes) -> bytes | None:
-    """Return the content of a file of this name, None when that was not written as it."""
+    """Return the content of a file; None when its digest is not that of `name` and the content."""
     content = data[len(_FORMAT) + _DIGEST_BYTES :]
     return content if data.startswith(_head(name, content)) else None
 
@@ -94,6 +93,6 @@ def _prune(folder: Path, kind: str) -> None:
         file.unlink(missing_ok=True)
 
 
-def _users() -> Path:
+def _user_cache() -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "tocsin"

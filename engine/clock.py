@@ -1,4 +1,4 @@
-"""A clock for waits: wall time that a monotonic clock moves on. Setting the machine's clock neither ends nor prolongs them."""
+"""A clock for waits: wall time that advances with a monotonic clock, so that setting the machine's clock changes no wait."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from engine.model.phrases import lasting
 
-TOLERANCE = timedelta(seconds=2)  # what is followed without a word: the usual corrections of NTP
-SETTLED_S = 600.0  # how long a clock must stay where it jumped to before it is believed
-_PREEMPTED_S = 0.5  # a comparison that took longer says nothing
+TOLERANCE = timedelta(seconds=2)  # smaller differences are adopted silently: the usual corrections of NTP
+SETTLED_S = 600.0  # how long the wall clock must keep its new offset before it is adopted
+_PREEMPTED_S = 0.5  # a comparison that took longer is ignored
 
 
 class Jump(Struct, frozen=True):
-    """The wall clock is off by `by` against the monotonic one. `adopted`: it stayed so for SETTLED_S; `now` has moved by it."""
+    """The wall clock differs by `by` from the monotonic one. `adopted`: for SETTLED_S, and `now` includes it from here on."""
 
     by: timedelta
     adopted: bool = False
@@ -39,21 +39,21 @@ def wall() -> datetime:
 
 
 def uptime_s() -> float:
-    """Return seconds that only grow; where the system can tell, the time in which the machine slept counts."""
+    """Return monotonic seconds; they include the time in which the machine slept, where the system provides that."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
 class SteadyClock:
-    """Wall time of the moment it was made, moved on by a monotonic clock. Used by one thread.
+    """The wall time of its creation plus the time that a monotonic clock has measured since. Used by one thread.
 
-    `check` compares it with the wall clock: small differences are followed, a larger one is a Jump. Which of the two clocks is
-    right cannot be known then: one that was wrong before is put right by a jump as well. So the new time is adopted once it
-    has lasted for SETTLED_S.
+    `check` compares it with the wall clock: a small difference is adopted, a larger one is a Jump. A jump may break a correct
+    clock or correct a wrong one; at that moment nobody can know which. So the new time is adopted once it has lasted for
+    SETTLED_S.
 
     Args:
-        wall_time: the wall clock, aware.
-        elapsed_s: a clock that is never set.
+        wall_time: returns the wall clock's time, aware.
+        elapsed_s: returns seconds of a clock that is never set.
     """
 
     def __init__(self, wall_time: Callable[[], datetime] = wall, elapsed_s: Callable[[], float] = uptime_s) -> None:
@@ -67,7 +67,7 @@ class SteadyClock:
         return self._base + timedelta(seconds=self._elapsed_s() - self._began_s)
 
     def check(self) -> Jump | None:
-        """Return the jump that has just been noticed or adopted; None when there is nothing new."""
+        """Return a jump that is new or has just been adopted; None otherwise."""
         before_s = self._elapsed_s()
         wall_time = self._wall_time()
         if (now_s := self._elapsed_s()) - before_s > _PREEMPTED_S:

@@ -1,7 +1,7 @@
-"""JSON for the frozen types of the model: how plans are cached, states snapshotted, and findings cross process borders.
+"""JSON for the frozen types of the model: the form of cached plans, of state snapshots, and of findings between processes.
 
-One library (msgspec) declares, reads and writes them; times are RFC 3339 text. Those of which there are many (`array_like`) are
-lists there, without the names of their fields.
+msgspec declares, reads and writes the types; times are RFC 3339 text. Types with many instances (`array_like`) are encoded as
+lists, without the names of their fields.
 """
 
 from __future__ import annotations
@@ -24,39 +24,41 @@ def dumps(value: Any) -> str:
 
 
 def loads(text: str | bytes, into: type[T]) -> T:
-    """Return the value of type `into` that `dumps` wrote. Raises msgspec's DecodeError when it is not one."""
+    """Return the value of type `into` from the JSON of `dumps`. Raises msgspec's DecodeError when `text` is not one."""
     return cast(T, _decoder(cast(Hashable, into)).decode(text))
 
 
 def plain(value: Any) -> Any:
-    """Return `value` as it comes back from JSON: lists, mappings with text as keys, scalars."""
+    """Return `value` as JSON would return it: lists, mappings with text keys, scalars."""
     return msgspec.json.decode(_ENCODER.encode(value))
 
 
 def made(value: Any, into: type[T]) -> T:
-    """Return the value of type `into` that `plain` was given. Raises msgspec's ValidationError when it is not one."""
+    """Return the value of type `into` from the result of `plain`. Raises msgspec's ValidationError when `value` is not one."""
     return msgspec.convert(value, into, str_keys=True)
 
 
 def foreign(text: str | bytes, strict: bool = True) -> Any:
-    """Return the value of a JSON text that somebody else wrote, as Python's own reader does: it takes what msgspec does not
-    (NaN, 1e999). Half a surrogate pair, which no text can hold, is a question mark. Raises ValueError, or RecursionError.
+    """Return the value of a JSON text from another program, with the tolerance of Python's own reader, which accepts what
+    msgspec rejects (NaN, 1e999). Half a surrogate pair becomes a question mark. Raises ValueError or RecursionError.
 
     Args:
-        strict: whether a control character that stands in a text as it is makes it no JSON.
+        strict: whether an unescaped control character in a string is an error.
     """
     try:
         return msgspec.json.decode(text)
     except ValueError:
-        return _whole(json.loads(text, strict=strict))
+        return _without_surrogates(json.loads(text, strict=strict))
 
 
-def _whole(value: Any) -> Any:
+def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
-        return [_whole(each) for each in value]
-    return {_whole(key): _whole(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return value
 
 
 @cache

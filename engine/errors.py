@@ -7,13 +7,13 @@
     |-- SourceError             an input cannot be read
     |   |-- SourceMissing       it is not there
     |   |-- SourceDenied        no permission
-    |   |-- SourceAway          it cannot be read now, and may be again in a moment
+    |   |-- SourceAway          it cannot be read now, but may be soon
     |   `-- DataLoss            lines between two offsets are gone; carries the gap
     |-- StoreError              the incident store cannot be read or written
-    |   |-- StoreAway           not now, and it may be again in a moment
+    |   |-- StoreAway           it cannot be used now, but may be soon
     |   `-- StoreLost           its file was removed or replaced while it was in use
-    |-- FenceError              checkpoint and incident store do not belong together, or another job has them
-    |-- ListenError         an address that the pages cannot be served on
+    |-- FenceError              checkpoint and incident store do not belong together, or another job uses them
+    |-- ListenError             the pages cannot be served on an address
     `-- RuntimeMissing          Java, a package or a server that this command needs is absent; says what to install
 
 Imports the standard library only.
@@ -65,7 +65,7 @@ class SourceDenied(SourceError):
 
 
 class SourceAway(SourceError):
-    """`what` (an address, a topic) cannot be read now, and may be again in a moment."""
+    """`what` (an address, a topic) cannot be read now, but may be soon."""
 
     def __init__(self, what: str, why: str) -> None:
         self.what = what
@@ -73,7 +73,7 @@ class SourceAway(SourceError):
 
 
 class DataLoss(SourceError):
-    """Lines of `source_id` in [`lost_from`, `lost_to`) are gone before they were read."""
+    """Lines of `source_id` in [`lost_from`, `lost_to`) were gone before they were read."""
 
     def __init__(self, source_id: str, lost_from: int, lost_to: int, why: str) -> None:
         self.source_id, self.lost_from, self.lost_to, self.why = source_id, lost_from, lost_to, why
@@ -85,7 +85,7 @@ class StoreError(TocsinError):
 
 
 class StoreAway(StoreError):
-    """The incident store cannot be used now, and may be again in a moment; `locked`: because another process is writing."""
+    """The incident store cannot be used now, but may be soon; `locked`: because another process is writing."""
 
     def __init__(self, sentence: str, *, locked: bool = False) -> None:
         self.locked = locked
@@ -105,4 +105,4 @@ class ListenError(TocsinError):
 
 
 class RuntimeMissing(TocsinError):
-    """Something this command needs at run time is absent; the message says what to install."""
+    """A run-time requirement of this command is absent; the message says what to install."""

@@ -1,7 +1,7 @@
-"""One HTTP exchange with somebody who is told: no redirect is followed, and the answer is bounded in size and time.
+"""One HTTP exchange with a receiver: no redirect is followed, and the answer is bounded in size and time.
 
-A redirect would take a token, or what logs say, to another host. The time-out of a socket starts anew with every byte, so
-whoever answers one now and then would keep a delivery for ever: what takes longer than the deadline is cut.
+A redirect would send a token, or text from logs, to another host. The timeout of a socket starts again with every byte, so a
+server that sends a byte now and then could block a delivery for ever: the connection is cut at a deadline.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from msgspec import Struct
 
 from engine.model.visible import visible
 
-SILENT_S = 15.0  # without a byte
+SILENT_S = 15.0  # timeout without a byte
 LONGEST_S = 45.0  # from the first byte sent to the last one read
 MOST_BYTES = 16 << 20  # of a body: two hundred messages of Slack with their blocks
-MOST_QUOTED = 120  # characters of an answer in a sentence
+MOST_QUOTED = 120  # characters of an answer that a sentence quotes
 
 _TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
 class HttpAnswer(Struct, frozen=True):
-    """What was answered: the names of `headers` are in lower case; `body` ends at MOST_BYTES."""
+    """An HTTP answer: the names of `headers` are in lower case; `body` is cut at MOST_BYTES."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,7 +39,7 @@ class HttpAnswer(Struct, frozen=True):
 
     @property
     def is_redirect(self) -> bool:
-        """Whether another address is named instead of an answer."""
+        """Whether the status is a redirect (3xx)."""
         return 300 <= self.status < 400
 
     @property
@@ -48,20 +48,20 @@ class HttpAnswer(Struct, frozen=True):
         return self.body.decode("utf-8", "replace")
 
     def quoted(self) -> str:
-        """Return the beginning of the body without markup, on one line that is safe to show; empty when it has no words."""
+        """Return the beginning of the body without markup, on one line that is safe to display; empty when it has no text."""
         words = " ".join(_TAG.sub(" ", self.text[:20_000]).split())
         return visible(words if len(words) <= MOST_QUOTED else f"{words[: MOST_QUOTED - 1]}…")
 
     def redirection(self) -> str:
-        """Return where a redirect leads: its host, as the whole address may hold secrets."""
+        """Return the host that a redirect leads to; the full address may hold secrets."""
         host = urlsplit(self.headers.get("location", "")).hostname
         return visible(host[:MOST_QUOTED]) if host else "another address"
 
 
 def exchange(request: Request, silent_s: float = SILENT_S, longest_s: float = LONGEST_S) -> HttpAnswer:
-    """Send `request` and return what is answered, whatever its status.
+    """Send `request` and return the answer, whatever its status.
 
-    Raises OSError (TimeoutError when it takes too long) or HTTPException when there is no whole answer.
+    Raises OSError (TimeoutError at the deadline) or HTTPException when there is no complete answer.
     """
     deadline = _Deadline(longest_s)
     opener = build_opener(_NoRedirects, _Http(deadline), _Https(deadline))
@@ -92,7 +92,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 class _Deadline:
-    """Ends the connections that were made in it when it is over."""
+    """A context that shuts down the connections made inside it when the deadline passes."""
 
     def __init__(self, longest_s: float) -> None:
         self.over = False
@@ -107,23 +107,23 @@ class _Deadline:
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         with self._lock:
-            for each in self._sockets:
-                each.close()
+            for connection in self._sockets:
+                connection.close()
             self._sockets.clear()
 
     def connect(self, *args: Any, **options: Any) -> socket.socket:
-        made = socket.create_connection(*args, **options)
+        connection = socket.create_connection(*args, **options)
         with self._lock:
-            self._sockets.append(made.dup())  # TLS takes the socket itself away
+            self._sockets.append(connection.dup())  # TLS detaches the socket itself
             if self.over:
-                _cut(made)
-        return made
+                _cut(connection)
+        return connection
 
     def _end(self) -> None:
         with self._lock:
             self.over = True
-            for each in self._sockets:
-                _cut(each)
+            for connection in self._sockets:
+                _cut(connection)
 
 
 def _cut(open_socket: socket.socket) -> None:
@@ -137,7 +137,7 @@ class _Http(HTTPHandler):
         self._deadline = deadline
 
     def http_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(partial(_made, HTTPConnection, self._deadline), req)
+        return self.do_open(partial(_connection, HTTPConnection, self._deadline), req)
 
 
 class _Https(HTTPSHandler):
@@ -146,10 +146,10 @@ class _Https(HTTPSHandler):
         self._deadline = deadline
 
     def https_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(partial(_made, HTTPSConnection, self._deadline), req)
+        return self.do_open(partial(_connection, HTTPSConnection, self._deadline), req)
 
 
-def _made(kind: type[HTTPConnection], deadline: _Deadline, *args: Any, **options: Any) -> HTTPConnection:
-    made = kind(*args, **options)
-    made._create_connection = deadline.connect  # type: ignore[attr-defined]  # http.client's own place for another way to connect
-    return made
+def _connection(kind: type[HTTPConnection], deadline: _Deadline, *args: Any, **options: Any) -> HTTPConnection:
+    connection = kind(*args, **options)
+    connection._create_connection = deadline.connect  # type: ignore[attr-defined]  # http.client's hook for opening sockets
+    return connection

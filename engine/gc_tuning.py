@@ -1,8 +1,8 @@
-"""What stays is not searched for garbage: a plan, which is some hundred thousand objects, while it is read; and what a Python
-worker of Spark keeps from task to task, after each of them.
+"""Garbage collection: objects that live as long as the process are not scanned again and again.
 
-Spark's daemon collects all garbage whenever a worker has done a task (`gc.collect` in pyspark/daemon.py). The rules, and what
-was learnt of the logs, are some hundred thousand objects that stay: looking at them took several times what a small batch does.
+A plan is some hundred thousand objects; scanning them while it is loaded, or after each small batch, is wasted. Spark's daemon
+runs a full collection whenever a worker has finished a task (`gc.collect` in pyspark/daemon.py): scanning the rules and the
+layouts learnt from logs took several times as long as a small batch.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 SLOW_S = 0.005
 
 
-class _SetAside:
-    """Told by the collector before and after each collection; sets aside what is left after a full one that was slow."""
+class _FreezeAfterSlowCollection:
+    """A callback of the collector: freezes all survivors of a full collection that took longer than SLOW_S."""
 
     def __init__(self) -> None:
         self._began = 0.0
@@ -29,28 +29,28 @@ class _SetAside:
             gc.freeze()
 
 
-_set_aside = _SetAside()
+_callback = _FreezeAfterSlowCollection()
 
 
 @contextmanager
-def staying() -> Iterator[None]:
-    """Look for no garbage while something large is made, and set it aside with all there is: it stays until nothing refers to
-    it."""
-    searched = gc.isenabled()
+def without_gc() -> Iterator[None]:
+    """Disable the collector while something large is built, and freeze all objects at the end. A frozen object is freed when
+    nothing refers to it any more, except one in a cycle."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        if searched:
+        if was_enabled:
             gc.enable()
 
 
-def keep_what_stays() -> None:
-    """From now on set aside what is left after a full collection that took longer than SLOW_S.
+def freeze_survivors() -> None:
+    """From now on freeze all survivors of each full collection that takes longer than SLOW_S.
 
-    What was set aside before is looked at once more: to be called again when something large is not needed any longer.
+    Objects frozen earlier are scanned once more: call it again when something large is no longer needed.
     """
     gc.unfreeze()
-    if _set_aside not in gc.callbacks:
-        gc.callbacks.append(_set_aside)
+    if _callback not in gc.callbacks:
+        gc.callbacks.append(_callback)

@@ -1,5 +1,5 @@
-"""What is made of a large immutable object, a plan or its formats, is made once: found again by identity, as to hash it or to
-compare it would cost more than most of what is asked of it."""
+"""A cache keyed by the identity of a large immutable object, such as a plan: hashing or comparing the object would cost more
+than most values computed from it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+Key = TypeVar("Key")
+Result = TypeVar("Result")
 
 KEPT = 4
 
 
-def remembered(make: Callable[[Given], Made]) -> Callable[[Given], Made]:
-    """Return `make` that remembers what it made of the last KEPT objects, which it keeps alive."""
-    known: list[tuple[Given, Made]] = []  # newest first
+def remembered(compute: Callable[[Key], Result]) -> Callable[[Key], Result]:
+    """Return `compute` with a cache of its last KEPT results; the cache keeps their arguments alive."""
+    entries: list[tuple[Key, Result]] = []  # newest first
 
-    @wraps(make)
-    def found(given: Given) -> Made:
-        for each, made in known:
-            if each is given:
-                return made
-        made = make(given)
-        known.insert(0, (given, made))
-        del known[KEPT:]
-        return made
+    @wraps(compute)
+    def cached(key: Key) -> Result:
+        for other, result in entries:
+            if other is key:
+                return result
+        result = compute(key)
+        entries.insert(0, (key, result))
+        del entries[KEPT:]
+        return result
 
-    return found
+    return cached

@@ -1,6 +1,6 @@
-"""The reference: the whole flow on one screen, pure Python, no Spark, no I/O, no clock of its own.
+"""The reference: the whole flow on one screen, in pure Python, without Spark, I/O or a clock of its own.
 
-The Spark job hosts the same stages and must give the same final incidents.
+The Spark job hosts the same stages and must end with the same incidents.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def replay(
     observe: Observer | None = None,
     quarantine: Quarantine | None = None,
 ) -> Iterator[Incident]:
-    """Yield incident revisions for `input`, in the order they are decided; the last revision of each id is its final state.
+    """Yield incident revisions for `input`, in the order of decision; the last revision of each id is its final state.
 
     Args:
-        input: lines and progress, each source in order; sources may interleave in any way.
-        ledger: receives alerts, evidence and incidents; a dictionary when None.
+        input: lines and progress, in order for each source; sources may interleave in any way.
+        ledger: stores alerts, evidence and incidents; a new MemoryLedger when None.
         observe: called once per event with its matches, for counts and unknown lines.
-        quarantine: takes what a stage raises on, and all else goes on; without one it is raised.
+        quarantine: takes the input that a stage raises on, and the rest is processed; when None the exception is raised.
     """
-    records = unwrap(input, plan.formats, quarantine)  # container, JSON, compose and Kibana wrappers off
-    blocks = assemble(records, plan.formats, quarantine)  # stack traces and next-line reasons joined
+    records = unwrap(input, plan.formats, quarantine)  # remove container, JSON, compose and Kibana wrappers
+    blocks = assemble(records, plan.formats, quarantine)  # join stack traces and next-line reasons
     events = decode(blocks, plan.formats, quarantine)  # time, level, logger, exception chain, identity
-    matches = match(events, plan, observe, quarantine)  # signatures; who was heard from
+    matches = match(events, plan, observe, quarantine)  # signatures; which sources were active
     findings = correlate(matches, plan, quarantine)  # event time; progress arrives in the stream
     return group(findings, plan, ledger or MemoryLedger(), quarantine)

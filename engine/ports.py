@@ -1,4 +1,5 @@
-"""What the engine asks of the world: sources, ledgers, receivers. Imports the standard library, msgspec and the model only."""
+"""Interfaces of the engine to other systems: sources, ledgers, receivers, caches. Imports the standard library, msgspec and the
+model only."""
 
 from __future__ import annotations
 
@@ -15,36 +16,36 @@ from engine.model.incidents import DAWN, Alert, AlertInterval, AlertKey, Evidenc
 from engine.model.notifications import Notification, Receipt
 from engine.model.records import Labels, Progress, RawLine
 
-Say = Callable[[str], None]  # tells the operator a sentence
-Offset = Mapping[str, Any]  # JSON: what a source needs to go on from here
+Say = Callable[[str], None]  # prints a sentence for the operator
+Offset = Mapping[str, Any]  # JSON: what a source needs to resume reading
 
 
 class RecordPositions(Protocol):
-    """What some lines came in. Few lines are ever asked about."""
+    """Positions and times of the records that lines came in. Called for few lines only."""
 
     def place(self, at: int) -> tuple[int, datetime | None]:
-        """Return the position of byte `at` of the lines, and when it was taken if that is known."""
+        """Return the position of the record with byte `at` of the lines, and its time; None where that is unknown."""
 
     def earliest(self) -> datetime | None:
-        """Return the earliest time that any of the lines was taken, as far as it is known of any."""
+        """Return the earliest time of all records; None when none has a time."""
 
     def origin(self, at: int) -> str:
         """Return the origin of the line that holds byte `at` (engine/model/origins); empty when it has none."""
 
 
-ChunkPart = tuple[int, RecordPositions]  # where the lines of the records begin
+ChunkPart = tuple[int, RecordPositions]  # the index of their first byte in `Chunk.data`, and the records
 
 
 class Chunk(Struct, frozen=True):
     """Whole lines of one source: `data` is their bytes with line ends, `offset` the position of the first byte, `number` the
     line number of the first line (0: unknown).
 
-    `stream` is what the source is read out of, when it is not a stream of its own: a Kafka partition that many sources are
-    interleaved in. Chunks of one stream are contiguous: each begins where the one before ended, at `end` when its positions are
-    not counted in bytes, and those of one source are in order. `data` may be empty: nothing stands between `offset` and `end`.
+    `stream` is the physical stream of the source, when several sources are interleaved in it (a Kafka partition); otherwise
+    empty. Chunks of one stream are contiguous: each begins where the previous one ended. Its end is `end` when positions do not
+    count bytes. Chunks of one source are in order. `data` may be empty: there are no lines between `offset` and `end`.
 
-    `records`, where positions do not count bytes: what was joined into `data`, in order. It may lie mixed with what others
-    have in the same part of the stream: then all of their chunks but the last end where they begin.
+    `records` is set when positions do not count bytes: the records that were joined into `data`, in order. Records of other
+    sources may lie between them in the stream; then the chunks of all these sources except the last have `end` == `offset`.
     """
 
     source_id: str
@@ -59,16 +60,16 @@ class Chunk(Struct, frozen=True):
 
     @property
     def parent_id(self) -> str:
-        """The stream that the chunk is a part of."""
+        """The id of the physical stream that the chunk is part of."""
         return self.stream or self.source_id
 
     @property
     def next_offset(self) -> int:
-        """Where the next chunk of the stream begins."""
+        """The offset of the next chunk of the stream."""
         return self.offset + len(self.data) if self.end is None else self.end
 
     def place(self, at: int) -> tuple[int, datetime | None]:
-        """Return the position of byte `at` of `data`, and when it was taken."""
+        """Return the position in the stream of byte `at` of `data`, and its ingest time; None where that is unknown."""
         if not self.records:
             return self.offset + at, self.ingested_at
         begin, records = self._part(at)
@@ -85,13 +86,13 @@ class Chunk(Struct, frozen=True):
         return self.records[bisect_right(self.records, at, key=itemgetter(0)) - 1]
 
     def earliest(self) -> datetime | None:
-        """Return the earliest time that any of its lines was taken, as far as it is known of any."""
+        """Return the earliest ingest time of its lines; None when none is known."""
         if not self.records:
             return self.ingested_at
         return min((at for _, records in self.records if (at := records.earliest()) is not None), default=None)
 
     def lines(self) -> Iterator[RawLine]:
-        """Yield its lines, one after the other."""
+        """Yield its lines in order, without line ends."""
         at, number = 0, self.number
         lines = self.data.split(b"\n")
         for line in lines if lines[-1] else lines[:-1]:
@@ -102,39 +103,39 @@ class Chunk(Struct, frozen=True):
 
 
 class Source(Protocol):
-    """A system that log lines are read from. Pure Python; the one adapter in engine/spark makes it a streaming source.
+    """A system that log lines are read from. Pure Python; an adapter in engine/spark makes it a streaming source.
 
-    Offsets, partitions and slices are JSON values: they travel through Spark's checkpoint and to its workers. `initial` and
-    `latest` raise SourceAway when it cannot be read now: a run without an end leaves it where it is, and asks again.
+    Offsets, partitions and slices are JSON values: they are stored in Spark's checkpoint and sent to its workers. `initial` and
+    `latest` raise SourceAway when the source cannot be read now: an unbounded run keeps its offset and calls again later.
     """
 
     def initial(self) -> Offset:
-        """Return where a first run starts (`start:` of the configuration)."""
+        """Return the offset at which a first run starts (`start:` of the configuration)."""
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
-        """Return how far can be read now: at line ends only, at most about `max_lines` past `start`."""
+        """Return the offset that can be read up to now: at a line end, at most about `max_lines` lines after `start`."""
 
     def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
         """Split [start, end) into slices that can be read independently."""
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Read one slice; its streams may interleave.
+        """Yield the chunks of one slice; its streams may interleave.
 
-        Raises DataLoss when part of it is gone, or an ExceptionGroup of them, after everything that is left was yielded.
+        Raises DataLoss when part of it is gone, or an ExceptionGroup of several, after yielding everything that is left.
         """
 
     def unreadable(self) -> Mapping[str, SourceError]:
-        """Return what `latest` came upon and could not read, by name, while it went on with the rest. What is denied
-        (SourceDenied) is waited for, anything else passed over."""
+        """Return the inputs that the last `latest` could not read while it went on with the others, by name. Those that are
+        denied (SourceDenied) are tried again each time; the others are skipped."""
 
     def progress(self, end: Offset) -> Sequence[Progress]:
-        """Say, for every stream known at `end`, how far `end` reaches of what there is."""
+        """Return the progress of every stream in `end`: how far `end` is, and how much there is to read."""
 
 
 class Ledger(Protocol):
-    """Where alerts and incidents live: a dictionary in `replay()`, the incident store in the job.
+    """Storage of alerts and incidents: a dictionary in `replay()`, the incident store in the job.
 
-    All calls of one batch happen inside one transaction of the caller.
+    The caller makes all calls of one batch inside one transaction.
     """
 
     def put_findings(
@@ -144,59 +145,60 @@ class Ledger(Protocol):
         rosters: Iterable[Roster],
         blinds: Iterable[NotEvaluated],
     ) -> Sequence[AlertInterval]:
-        """Store what correlation said; a later verdict of a key replaces the earlier (see Verdict), blinds see Blind. Return
-        when the alerts were and are that are new by that, gone, or told anew with a difference. When it raises, nothing
-        is stored."""
+        """Store the findings of correlation; a verdict replaces the earlier one of its key (see Verdict), a list of
+        `blinds` the earlier list of its scope (see NotEvaluated). Return the intervals, old and new, of the alerts that
+        were added, removed or changed. Nothing is stored when it raises."""
 
     def scopes(self) -> Sequence[str]:
-        """Return every scope that something is known of, sorted."""
+        """Return every scope that has alerts, incidents or members, sorted."""
 
     def alerts(self, scope: str, seen: Collection[AlertInterval] | None = None) -> Mapping[AlertKey, tuple[Alert, ...]]:
-        """Return every alert of `scope` that may still matter, or those `seen` of them, by key, each ordered by time."""
+        """Return the alerts of `scope` that may still matter, by key, ordered by time; with `seen` only those of these
+        intervals."""
 
     def sights(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
-        """Return when the alerts of `scope` were: of all that were not over before `since`, or are at no known time."""
+        """Return the intervals of the alerts of `scope` that ended at `since` or later, or have no known time."""
 
     def incidents(self, scope: str, told_of: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
-        """Return the incidents of `scope` that may still matter, oldest first, merged ones included: all, or those that at any
-        of their revisions told of one of these keys and were not over before `since` (see extent)."""
+        """Return the incidents of `scope` that may still matter, oldest first, merged ones included. With `told_of` only those
+        of which any revision reports one of these keys, and which were not over before `since` (see extent)."""
 
     def judged_by(self, scope: str) -> str | None:
-        """Return the hash of the rules that all of `scope` was last decided by; None when it never was."""
+        """Return the hash of the plan by which all of `scope` was last decided; None before the first time."""
 
     def put_judged(self, scope: str, plan: str) -> None:
-        """Remember that all of `scope` was decided by the rules of this hash."""
+        """Store that all of `scope` was decided by the plan with this hash."""
 
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
-        """Return the evidence known under these ids."""
+        """Return the evidence of these events by id; unknown ids are left out."""
 
     def roster(self, scope: str) -> Roster:
-        """Return the members known in `scope` (empty when none are)."""
+        """Return the members of `scope`; an empty roster when there are none."""
 
     def put_incidents(self, incidents: Iterable[Incident]) -> None:
-        """Store new revisions."""
+        """Store new revisions of incidents."""
 
 
 class Receiver(Protocol):
-    """Somebody who is told about incidents. Used from one thread at a time."""
+    """A recipient of notifications about incidents. Used by one thread at a time."""
 
     @property
     def edits(self) -> bool:
-        """Whether it replaces what it said before: then it is also told of grown counts and new evidence."""
+        """Whether it edits its earlier message: then it is also sent changed counts and new evidence."""
 
     @property
     def rate_limit_key(self) -> str:
-        """What its rate is limited by, one message a second (a Slack channel); empty when it needs no pacing."""
+        """The key of its rate limit of one message a second (a Slack channel); empty when it has no limit."""
 
     def deliver(self, notification: Notification) -> Receipt:
-        """Tell it. Failures are receipts, never exceptions; nothing is retried in here."""
+        """Send the notification and return the outcome. A failure is a receipt, never an exception; it never retries."""
 
 
 class Cache(Protocol):
-    """Where things are kept that take long to compile. What is lost or damaged is only made again."""
+    """Storage of data that takes long to compute. An entry that is lost or damaged is computed again."""
 
     def load(self, name: str) -> bytes | None:
-        """Return what was stored under `name`, None when that is not known."""
+        """Return the data stored under `name`; None when there is none."""
 
     def store(self, name: str, data: bytes) -> None:
-        """Keep `data` under `name`, if that can be done."""
+        """Store `data` under `name`; a failure is ignored."""

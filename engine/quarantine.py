@@ -1,7 +1,7 @@
-"""Quarantine: whatever a stage raises on is kept aside, and everything else goes on. What is kept is a dead letter.
+"""Quarantine: input that a stage fails on becomes a dead letter, and all other input is processed.
 
-A line, an event, a match, the alerts of an entity: the smallest thing that can be told apart from the others. Only what hangs
-on the input is caught. What is raised because the machine or another system fails (TocsinError, MemoryError) is not.
+The unit is the smallest that can be separated: a line, an event, a match, the alerts of an entity. Only failures caused by the
+input are caught. Failures of the machine or of another system (TocsinError, MemoryError) are raised.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from engine.model.matches import Match
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import Block, LogEvent, RawLine, Record
 
-MOST = 100  # dead letters of one part of the input that are kept with their texts; of more only the numbers
+MOST = 100  # dead letters stored with their texts between two calls of `taken`; further ones are only counted
 TEXT_CHARS = 2000
 ERROR_CHARS = 300
 WITHHELD = "[withheld: what is secret in it cannot be told]"
 
-OF_THE_HOST = (TocsinError, MemoryError, msgspec.DecodeError)  # the last one is of state that another version wrote
+OF_THE_HOST = (TocsinError, MemoryError, msgspec.DecodeError)  # DecodeError: state that another version wrote
 
 Matter = RawLine | Record | Block | LogEvent | Match | Alert | Verdict | str
 Made = TypeVar("Made")
 
 
 class Quarantine:
-    """Collects dead letters, and how many events were misdated.
+    """Collects dead letters, and counts misdated events by source.
 
     Args:
-        redact: takes what is secret out of a text; it may raise itself.
+        redact: returns a text without its secrets; it may raise.
     """
 
     def __init__(self, redact: Callable[[str], str]) -> None:
@@ -43,17 +43,17 @@ class Quarantine:
         self._misdated: dict[str, int] = {}
 
     def put(self, stage: str, matter: Matter, error: Exception, rule_id: str = "") -> None:
-        """Keep what `stage` raised `error` on."""
-        letter = _letter(stage, matter, _said(error), rule_id)
+        """Add a dead letter for `matter`, on which `stage` raised `error`."""
+        letter = _letter(stage, matter, _error_text(error), rule_id)
         if len(self._letters) < MOST:
             self._letters.append(
                 msgspec.structs.replace(letter, text=self._cleaned(letter.text), error=self._cleaned(letter.error))
             )
             return
-        before = self._more.get((stage, letter.source_id))
-        counted = letter.lines + (before.lines if before else 0), letter.events + (before.events if before else 0)
-        first = before or msgspec.structs.replace(letter, text="", error=self._cleaned(letter.error))
-        self._more[stage, letter.source_id] = msgspec.structs.replace(first, lines=counted[0], events=counted[1])
+        earlier = self._more.get((stage, letter.source_id))
+        lines, events = letter.lines + (earlier.lines if earlier else 0), letter.events + (earlier.events if earlier else 0)
+        first = earlier or msgspec.structs.replace(letter, text="", error=self._cleaned(letter.error))
+        self._more[stage, letter.source_id] = msgspec.structs.replace(first, lines=lines, events=events)
 
     def note(self, event: LogEvent) -> None:
         """Count an event if it is misdated."""
@@ -61,7 +61,7 @@ class Quarantine:
             self._misdated[event.source_id] = self._misdated.get(event.source_id, 0) + 1
 
     def taken(self) -> list[DeadLetter | Misdated]:
-        """Return what was collected since this was asked for last."""
+        """Return and remove everything collected since the last call: dead letters first, then misdated events by source."""
         misdated = (Misdated(source_id, events) for source_id, events in sorted(self._misdated.items()))
         taken: list[DeadLetter | Misdated] = [*self._letters, *self._more.values(), *misdated]
         self._letters, self._more, self._misdated = [], {}, {}
@@ -77,8 +77,8 @@ class Quarantine:
 def attempt(
     quarantine: Quarantine | None, stage: str, matter: Matter, call: Callable[..., Made], *args: object, rule_id: str = ""
 ) -> Made | None:
-    """Return what `call` returns for `args`; None when it raised and `matter` went into quarantine, for `rule_id` if only that
-    rule is concerned. Without a quarantine it raises."""
+    """Return `call(*args)`. When it raises, put `matter` into quarantine and return None; `rule_id` names the rule if only
+    that rule fails on it. Raises when there is no quarantine, or for a failure of OF_THE_HOST."""
     try:
         return call(*args)
     except OF_THE_HOST:
@@ -91,22 +91,24 @@ def attempt(
 
 
 def summed(letters: Sequence[DeadLetter]) -> Iterator[DeadLetter]:
-    """Yield one letter for all of a source and stage: the first, with the numbers of all."""
-    found: dict[tuple[str, str], DeadLetter] = {}
+    """Yield one letter for each source and stage: the first one, with the numbers of all added up."""
+    sums: dict[tuple[str, str], DeadLetter] = {}
     for letter in letters:
         key = letter.source_id, letter.stage
-        first = found.get(key)
-        more = None if first is None else {"lines": first.lines + letter.lines, "events": first.events + letter.events}
-        found[key] = letter if first is None or more is None else msgspec.structs.replace(first, **more)
-    yield from found.values()
+        if (earlier := sums.get(key)) is None:
+            sums[key] = letter
+        else:
+            lines, events = earlier.lines + letter.lines, earlier.events + letter.events
+            sums[key] = msgspec.structs.replace(earlier, lines=lines, events=events)
+    yield from sums.values()
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:ERROR_CHARS]
 
 
 def _letter(stage: str, matter: Matter, error: str, rule_id: str) -> DeadLetter:
-    """Return what is known of `matter`: where it is from, when it was, how many lines and events it is."""
+    """Return the dead letter of `matter`: its source and position, its time, and how many lines and events it is."""
     at: datetime | None = None
     lines = events = 0
     source_id, offset, number, text = "", 0, 0, ""
@@ -128,5 +130,5 @@ def _letter(stage: str, matter: Matter, error: str, rule_id: str) -> DeadLetter:
     if isinstance(matter, RawLine | Record | LogEvent):
         source_id, offset, number = matter.source_id, matter.offset, matter.number
     if rule_id:
-        lines = events = 0  # it is judged by the other rules
+        lines = events = 0  # the other rules still judge it
     return DeadLetter(stage, source_id, offset, number, lines, events, rule_id, error, text[: 4 * TEXT_CHARS], at)

@@ -1,6 +1,6 @@
-"""Who may read what tocsin writes: its own user, whatever the umask of the shell or the service says.
+"""File permissions: only the user of tocsin may read what it writes, whatever the umask of the shell or the service is.
 
-What is kept holds lines of logs, and what was not recognised as a secret in them.
+The files hold lines of logs, and with them secrets that were not recognised.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _WRITING = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Narrowed(Struct, frozen=True):
-    """What was found below `root` that others may read: how many files and folders were closed to them, and those that could
-    not be, with the reason."""
+    """The result of `narrow`: how many files and folders below `root` were closed to other users, and a sentence for each that
+    could not be closed."""
 
     root: Path
     count: int
@@ -26,20 +26,20 @@ class Narrowed(Struct, frozen=True):
 
     @property
     def sentences(self) -> Iterator[str]:
-        """What is said of it; nothing where nothing was open to others."""
+        """Sentences for the operator; none when nothing was open to others."""
         if self.count:
             yield f"{self.root} was open to other users, and is now to you alone (files and folders: {self.count})"
-        for each in self.refused:
-            yield f"{each}; other users may read what is in it"
+        for failure in self.refused:
+            yield f"{failure}; other users may read what is in it"
 
 
 def keep_private() -> None:
-    """Let this process, and those that it starts, make files and folders for their user alone."""
+    """Set the umask of this process and of those it starts, so that only their user can access new files and folders."""
     os.umask(OTHERS)
 
 
 def narrow(root: Path) -> Narrowed:
-    """Take from others what they may do with `root` and all below it. Links are not followed; what is not there is no error."""
+    """Remove the permissions of others from `root` and all below it. Links are not followed; a missing file is no error."""
     count, refused = 0, list[str]()
     for path in _below(root.resolve()):
         try:
@@ -47,7 +47,7 @@ def narrow(root: Path) -> Narrowed:
             if mode & OTHERS:
                 path.chmod(mode & ~OTHERS)
                 count += 1
-        except FileNotFoundError:  # gone since it was listed
+        except FileNotFoundError:  # removed since it was listed
             continue
         except OSError as error:
             refused.append(f"{path} cannot be closed to others: {error.strerror}")
@@ -55,34 +55,33 @@ def narrow(root: Path) -> Narrowed:
 
 
 def make_folder(folder: Path) -> None:
-    """Make `folder`, and those above it that are missing, for this user alone; one that is there stays as it is."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    for each in reversed(missing):
-        each.mkdir(mode=stat.S_IRWXU, exist_ok=True)
+    """Create `folder` and its missing parents for this user alone; existing folders are not changed."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=stat.S_IRWXU, exist_ok=True)
 
 
 def make_file(file: Path) -> None:
-    """Make an empty `file` for this user alone, unless it is there."""
+    """Create an empty `file` for this user alone, unless it exists."""
     os.close(os.open(file, os.O_CREAT | os.O_WRONLY, stat.S_IRUSR | stat.S_IWUSR))
 
 
 def distrusted(folder: Path) -> str | None:
-    """Return why what lies in `folder` may be somebody else's work; None when only its user can have written it, or when it is
-    not there."""
+    """Return the reason why other users may have written into `folder`; None when only this user can, or when it is missing."""
     try:
-        found = folder.stat()
+        status = folder.stat()
     except OSError:
         return None
-    if found.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         return "it belongs to another user"
-    return "other users can write to it" if found.st_mode & _WRITING else None
+    return "other users can write to it" if status.st_mode & _WRITING else None
 
 
 def _below(root: Path) -> Iterable[Path]:
     if not root.is_dir():
         return [root] if root.exists() else []
-    found = [root]
+    entries = [root]
     for folder, folders, files in os.walk(root):
         paths = (Path(folder, name) for name in (*folders, *files))
-        found += [path for path in paths if not path.is_symlink()]
-    return found
+        entries += [path for path in paths if not path.is_symlink()]
+    return entries

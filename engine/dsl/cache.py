@@ -8,7 +8,7 @@ from typing import TypeVar
 from engine.cache import DiskCache
 from engine.codec import dumps, loads
 from engine.dsl.rule_test import RuleTest, Tests
-from engine.gc_tuning import staying
+from engine.gc_tuning import without_gc
 from engine.model.rules import Plan
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ def _read(name: str, type_: type[T], cache_dir: Path | None) -> T | None:
     if content is None:
         return None
     try:
-        with staying():
+        with without_gc():
             return loads(content, type_)
     except Exception:  # a damaged or foreign file may raise anything; the rules are compiled again
         return None

@@ -1,4 +1,4 @@
-"""Which addresses something can be sent to, and which a secret."""
+"""Checks of URLs: where something can be posted, and where a secret may be sent."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from urllib.parse import urlsplit
 
 
 def is_web_address(url: str) -> bool:
-    """Say whether something can be posted to `url`: http or https, a host, a port that there may be, ASCII without blanks."""
+    """Return whether `url` can be posted to: http or https, a host, no invalid port, printable ASCII without blanks."""
     try:
         parts = urlsplit(url)
-        whole = bool(parts.hostname) and parts.port != 0
+        has_host = bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-    return whole and parts.scheme in ("http", "https") and url.isascii() and url.isprintable() and " " not in url
+    return has_host and parts.scheme in ("http", "https") and url.isascii() and url.isprintable() and " " not in url
 
 
 def may_carry_secrets(url: str) -> bool:
-    """Say whether `url` is https, or http on this very machine (localhost or a loopback address)."""
+    """Return whether `url` is https, or http to this machine (localhost or a loopback address)."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
     except ValueError:
         return False
-    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _is_here(host)))
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _is_local(host)))
 
 
-def _is_here(host: str) -> bool:
+def _is_local(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:

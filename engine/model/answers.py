@@ -10,7 +10,7 @@ from engine.model.incidents import Incident, RenderedStep, Symptom
 
 
 def incident_value(incident: Incident) -> Mapping[str, Any]:
-    """Return the JSON value of one incident; times are ISO 8601 in UTC with Z, or null where the lines bear none."""
+    """Return the JSON value of one incident; times are ISO 8601 in UTC with Z, or null where the lines have no stamps."""
     return {
         "id": incident.id,
         "rule": incident.rule,

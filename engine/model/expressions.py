@@ -1,7 +1,7 @@
 """Expressions of conditions, templates and escalations: a small tree and its three-valued evaluation.
 
-The parser lives in `engine/dsl`; here is what every stage needs to evaluate. No names are looked up outside the given
-environment, no attribute is read, nothing is called but the functions of FUNCTIONS.
+The parser is in `engine/dsl`; this module is what every stage needs to evaluate an expression. Names are looked up only in the
+given environment, no attribute is read, and only the functions of FUNCTIONS are called.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Environment = Mapping[str, Result]
 
 
 class Literal(Struct, frozen=True, tag=True):
-    """A number, text or duration in seconds; `unit` is s for what was written as a duration."""
+    """A number, text or duration in seconds; `unit` is "s" when it was written as a duration."""
 
     value: Scalar
     unit: str = ""
@@ -85,7 +85,7 @@ def reassignment(topics: Any, partitions: Any, brokers: Any) -> str:
     """Return the JSON that kafka-reassign-partitions takes: every one of `partitions` of one topic on all of `brokers`.
 
     `topics` and `partitions` are one value or a list, `brokers` a list or comma-separated text. Raises ValueError for several
-    topics, as which partition belongs to which cannot be told, and for a name that Kafka allows no topic.
+    topics, because the partitions could not be assigned to them, and for a name that is invalid for a topic of Kafka.
     """
     [topic] = topics if isinstance(topics, list | tuple) else [topics]
     if not _TOPIC.fullmatch(str(topic)):
@@ -97,7 +97,7 @@ def reassignment(topics: Any, partitions: Any, brokers: Any) -> str:
 
 
 def known(value: Result) -> bool:
-    """Return whether there is a value: the one function that answers for what is missing."""
+    """Return whether `value` is known: the only function that returns a value for a missing argument."""
     return value is not UNKNOWN
 
 
@@ -131,7 +131,7 @@ _ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def evaluate(expression: Expression, environment: Environment) -> Result:
-    """Return the value of `expression`, or UNKNOWN when it hangs on a missing name or an operation that has no answer.
+    """Return the value of `expression`, or UNKNOWN when it depends on a missing name or on an operation without a result.
 
     `and` is false when either side is false even if the other is unknown, `or` true likewise; `not unknown` is unknown.
     """
@@ -177,10 +177,10 @@ def _connect(op: str, left: Result, right: Expression, environment: Environment)
     decided_by = op == "or"
     if left is not UNKNOWN and bool(left) is decided_by:
         return decided_by
-    other = evaluate(right, environment)
-    if other is not UNKNOWN and bool(other) is decided_by:
+    right_value = evaluate(right, environment)
+    if right_value is not UNKNOWN and bool(right_value) is decided_by:
         return decided_by
-    return UNKNOWN if UNKNOWN in (left, other) else (not decided_by)
+    return UNKNOWN if UNKNOWN in (left, right_value) else (not decided_by)
 
 
 def _apply(function: Callable[..., Result], arguments: list[Result]) -> Result:

@@ -1,4 +1,4 @@
-"""What comes out: verdicts of correlation, and incidents with their rendered runbooks."""
+"""The output of the flow: alerts and verdicts of correlation, and incidents with their rendered runbooks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from engine.model.records import Labels
 
 AlertKey = tuple[str, str, tuple[tuple[str, str], ...]]  # scope, rule id, entity as sorted (label, value) pairs
 
-OTHERS = "?*"  # in an entity: stands for all that are not kept apart, as they are too many
+OTHERS = "?*"  # value of an entity: all entities beyond the limit of a rule, counted together
 
 
 class Capture(Struct, frozen=True):
-    """What an alert's matches captured under one name, merged without regard to arrival order.
+    """The values that the matches of an alert captured under one name; independent of arrival order.
 
     `values`: distinct values ordered by event time, at most 10. For numbers also first, last, min, max, sum (else None).
     """
@@ -30,12 +30,12 @@ class Capture(Struct, frozen=True):
 
 
 class Alert(Struct, frozen=True):
-    """A rule holding for one entity from `starts_at` to `last_seen`; over at `ends_at` when that is set.
+    """A rule that holds for one entity from `starts_at` to `last_seen`; it has ended when `ends_at` is set.
 
-    status: pending (its `for` has not passed) | firing | resolved | retracted. `why` says how it began or ended ("quiet, not
+    status: pending (its `for` has not passed) | firing | resolved | retracted. `why` is how it began or ended ("quiet, not
     confirmed"). `events` are ids of its events (first 3, last 3 and up to 50 in all, by time): `first` and `last` index the
-    evidence. Labels hold the entity and what is known of the emitter. `settings` is what the process in trouble runs with, as
-    it printed it (engine/model/configs), by class and name: {"ProducerConfig max.request.size": "1048576"}.
+    evidence. Labels hold the entity and the labels of the process that wrote the events. `settings` is the configuration of the
+    affected process as it printed it (engine/model/configs), by class and name: {"ProducerConfig max.request.size": "1048576"}.
     """
 
     key: AlertKey
@@ -51,17 +51,17 @@ class Alert(Struct, frozen=True):
     events: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     why: str = ""
-    sources: tuple[str, ...] = ()  # who printed its events: the first 10 source ids, sorted
+    sources: tuple[str, ...] = ()  # the sources of its events: the first 10 ids, sorted
     settings: Mapping[str, str] = field(default_factory=dict)
-    hearsay: bool = False  # nobody who may say it did: it explains only what its own sources show
+    hearsay: bool = False  # no source that may speak for the entity wrote it: it explains only alerts of its own sources
 
 
 DAWN, EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 class AlertInterval(Struct, frozen=True):
-    """When a rule held for an entity: as much of an alert as says what it may have to do with. `until` is EVER while it is not
-    over, and None when its lines bear no time."""
+    """When a rule held for an entity: the part of an alert that decides which other alerts it may be linked to. `until` is EVER
+    while the alert has not ended, and None when its lines have no stamps."""
 
     key: AlertKey
     starts_at: datetime
@@ -69,21 +69,21 @@ class AlertInterval(Struct, frozen=True):
 
 
 def sight(alert: Alert) -> AlertInterval:
-    """Return when an alert was."""
+    """Return the interval of an alert."""
     end = EVER if alert.ends_at is None else max(alert.ends_at, alert.last_seen)
     return AlertInterval(alert.key, alert.starts_at, end if alert.dated else None)
 
 
 class Verdict(Struct, frozen=True):
-    """What a rule says now of one entity, ordered by time: replaces what it said before, except alerts that started before
-    `final_before` and are not repeated here: they are final, or have not changed."""
+    """All current alerts of a rule for one entity, ordered by time. They replace the earlier ones, except alerts that started
+    before `final_before` and are not repeated here: those are final, or have not changed."""
 
     key: AlertKey
     alerts: tuple[Alert, ...]
     final_before: datetime | None = None
 
     def over(self, earlier: tuple[Alert, ...]) -> tuple[Alert, ...]:
-        """Return what the key's alerts are once this verdict replaces `earlier`: its own, and those it leaves standing."""
+        """Return the alerts of the key after this verdict replaced `earlier`, by time: its own, and those left in place."""
         if self.final_before is None:
             return self.alerts
         repeated = {alert.starts_at for alert in self.alerts}
@@ -91,16 +91,16 @@ class Verdict(Struct, frozen=True):
         return tuple(sorted((*final, *self.alerts), key=lambda alert: alert.starts_at))
 
     def since(self, at: datetime) -> Verdict:
-        """Return what this verdict says of alerts that start at `at` or later; what was said of earlier ones stands."""
-        kept = tuple(alert for alert in self.alerts if alert.starts_at >= at)
-        return Verdict(self.key, kept, at if self.final_before is None else max(at, self.final_before))
+        """Return this verdict for alerts that start at `at` or later; earlier alerts stay as they are."""
+        later = tuple(alert for alert in self.alerts if alert.starts_at >= at)
+        return Verdict(self.key, later, at if self.final_before is None else max(at, self.final_before))
 
 
 class Evidence(Struct, frozen=True, omit_defaults=True):
-    """The event behind an alert's evidence id; `text` is redacted and at most 4 kB.
+    """The event of an alert's evidence id; `text` is redacted and at most 4 kB long.
 
-    `origin` names the document that its first line is in, as `elasticsearch:INDEX/_ID` (engine/model/origins); empty
-    when the line is in a file or a topic.
+    `origin` names the document of its first line, as `elasticsearch:INDEX/_ID` (engine/model/origins); empty when the line is
+    in a file or a topic.
     """
 
     event_id: str
@@ -117,16 +117,17 @@ def evidence_of(match: Match) -> Evidence:
 
 
 class Roster(Struct, frozen=True):
-    """The members of each component known in a scope, e.g. {"broker": ("1", "2", "3")}, sorted."""
+    """The known members of each component in a scope, sorted, e.g. {"broker": ("1", "2", "3")}."""
 
     scope: str
     members: Mapping[str, tuple[str, ...]]
 
 
 class NotEvaluated(Struct, frozen=True):
-    """Something tocsin cannot judge in a scope, and why: an unbound source, an absence never armed, a rule of other versions.
+    """Something that cannot be judged in a scope, and why: an unbound source, an absence that was never armed, a rule for other
+    versions.
 
-    An empty `what` takes back everything said before of the scope: the list that follows it is the whole list.
+    An empty `what` removes all earlier entries of the scope; the entries after it are the complete list.
     """
 
     scope: str
@@ -150,7 +151,7 @@ class RenderedStep(Struct, frozen=True):
 
 
 class Symptom(Struct, frozen=True):
-    """What an incident explains: one entry per rule and entity."""
+    """Alerts that an incident explains: one entry for each rule and entity."""
 
     rule: str
     title: str
@@ -160,9 +161,9 @@ class Symptom(Struct, frozen=True):
 
 
 class Incident(Struct, frozen=True):
-    """One trouble with one root: what is told, shown and stored. `id` is fixed at opening; `revision` grows with each change.
+    """Alerts with one root cause, as they are reported and stored. `id` is fixed at opening; `revision` grows with each change.
 
-    status: open | acknowledged | resolved | retracted | merged. Times are None when the lines bear no stamps.
+    status: open | acknowledged | resolved | retracted | merged. Times are None when the lines have no stamps.
     """
 
     id: str
@@ -188,7 +189,7 @@ class Incident(Struct, frozen=True):
     also_possible: tuple[str, ...] = ()
     next_checks: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
-    stage: str = ""  # the rule whose fix is shown, when a later stage of the same trouble has been reached
+    stage: str = ""  # the rule whose fix is shown, when the incident has reached a later stage
     why: str = ""
     merged_into: str | None = None
     pending: bool = False
@@ -197,9 +198,9 @@ class Incident(Struct, frozen=True):
 
 
 def extent(incident: Incident) -> tuple[datetime, datetime] | None:
-    """Return from when until when an incident went on, its opening included; None when its lines bear no time."""
+    """Return the first and last time of an incident, its opening included; None when its lines have no stamps."""
     if incident.first_seen is None:
         return None
-    known = (incident.first_seen, incident.opened_at, incident.last_seen, incident.resolved_at)
-    times = [at for at in known if at is not None]
+    stamps = (incident.first_seen, incident.opened_at, incident.last_seen, incident.resolved_at)
+    times = [at for at in stamps if at is not None]
     return min(times), max(times)

@@ -1,7 +1,7 @@
-"""Addresses that lead on from an incident: its own page, and its time and place in Kibana.
+"""Links from an incident: to its own page, and to the logs of its time in Kibana.
 
-Source of Kibana's addresses: elastic/kibana, src/plugins/discover/common/app_locator_get_location.ts. Until 7.8 Discover lay
-below /app/kibana, since 8.15 the data view is named by `dataSource` instead of `index`.
+Source of Kibana's addresses: elastic/kibana, src/plugins/discover/common/app_locator_get_location.ts. Up to 7.8 Discover is
+below /app/kibana; since 8.15 the data view is named by `dataSource` instead of `index`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from msgspec import Struct, field
 
 from engine.model.incidents import Incident
 
-AROUND = timedelta(minutes=5)  # what Kibana shows before and after the incident
-_PLAIN = "!(),:'@$*-_.~/"  # what rison needs, and a fragment may hold as it is
+AROUND = timedelta(minutes=5)  # shown before and after the incident
+_PLAIN = "!(),:'@$*-_.~/"  # characters of rison that a URL fragment may hold unescaped
 
 
 class Link(Struct, frozen=True):
@@ -27,7 +27,7 @@ class Link(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What a reader clicks on."""
+        """The text of the link."""
         return {"incident": "Incident page", "incidents": "All incidents", "kibana": "Logs in Kibana"}[self.kind]
 
 
@@ -41,7 +41,7 @@ class Kibana(Struct, frozen=True):
     fields: Mapping[str, str] = field(default_factory=dict)
 
     def address(self, incident: Incident) -> str:
-        """Return Discover around the incident's time, narrowed by its labels; empty when its lines bear no time."""
+        """Return the URL of Discover for the incident's time, filtered by its labels; empty when its lines have no stamps."""
         end = incident.resolved_at or incident.last_seen
         if incident.first_seen is None or end is None:
             return ""
@@ -56,19 +56,19 @@ class Kibana(Struct, frozen=True):
         return f"(columns:!(message),{source},query:(language:kuery,query:{_rison(self._query(incident))}))"
 
     def _query(self, incident: Incident) -> str:
-        """Return the labels in Kibana's query language; a label that no field is known for narrows nothing."""
-        known = [(field_, incident.labels.get(label, "")) for label, field_ in self.fields.items()]
-        return " and ".join(f'{name}: "{_quoted(value)}"' for name, value in known if value)
+        """Return a filter by labels in Kibana's query language; labels without a configured field are left out."""
+        values = [(name, incident.labels.get(label, "")) for label, name in self.fields.items()]
+        return " and ".join(f'{name}: "{_quoted(value)}"' for name, value in values if value)
 
 
 class LinkTargets(Struct, frozen=True):
-    """Where a reader can go on from an incident. Empty parts give no link; `public_url` has no slash at its end."""
+    """Configuration of the links. Empty parts give no link; `public_url` has no slash at its end."""
 
     public_url: str = ""
     kibana: Kibana | None = None
 
     def of(self, incident: Incident) -> tuple[Link, ...]:
-        """Return the links of `incident`; one that became part of another leads to the page of that one."""
+        """Return the links of `incident`; a merged incident links to the page of the one it was merged into."""
         return tuple(self._links(incident))
 
     def of_all(self) -> tuple[Link, ...]:
@@ -94,7 +94,7 @@ def _instant(at: datetime) -> str:
 
 
 def _rison(text: str) -> str:
-    """Return a text of rison, the notation of Kibana's addresses."""
+    """Return `text` as a string of rison, the notation of Kibana's URLs."""
     escaped = re.sub(r"([!'])", r"!\1", text)
     return f"'{escaped}'"
 

@@ -1,4 +1,4 @@
-"""What the matcher says of events: matches, and who was heard from when."""
+"""Output of the matcher: matches, and the activity of sources."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Value = str | int | float
 
 
 class Match(Struct, frozen=True, array_like=True, gc=False):
-    """A signature seen in one event; text and captures are already redacted.
+    """A signature that matched one event; text and captures are already redacted.
 
     At most one per (signature, event). `at` is event time, or ingest time when not `dated`. `text` is the evidence, at most
-    4 kB; `origin` is the event's. `rule_id` may also name a component's own line: `component:<name>/names`, `/version` or
+    4 kB; `origin` is the event's. `rule_id` may also name a line of a component: `component:<name>/names`, `/version` or
     `/heartbeat`.
     """
 
@@ -33,10 +33,10 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
 
 
 class ActivitySpan(Struct, frozen=True, gc=False):
-    """`source_id` printed something at `first`, at `last`, and never paused for as long as SEEN_GAP_S between the two.
+    """`source_id` wrote events at `first` and at `last`, without a pause of SEEN_GAP_S or longer between the two.
 
-    Unions of these spans do not depend on how the input was cut into batches. Only dated events count. `place` is the position
-    in the source of one of them; None where positions tell no order, as of a source that is read out of several partitions.
+    The union of spans does not depend on how the input was cut into batches. Only dated events count. `place` is the offset of
+    one of them in the source; None where offsets give no order, as in a source that is spread over several partitions.
     """
 
     source_id: str

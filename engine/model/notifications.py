@@ -1,4 +1,5 @@
-"""What is told to whom: why, how it went, and what a receiver knows. Decided by engine/route, carried out by engine/deliver."""
+"""Notifications: reasons, deliveries, receipts, and what a receiver was sent. Decided by engine/route, sent by
+engine/deliver."""
 
 from __future__ import annotations
 
@@ -11,13 +12,16 @@ from msgspec import Struct, field
 from engine.model.incidents import Incident
 from engine.model.links import Link
 
-DIGEST_RULE = "backfill"  # the rule of the incident that stands for many old ones, told to a receiver at once
-FLOOD_RULE = "flood"  # of the one that stands for many that came at once
-DIGEST_HEADINGS = {DIGEST_RULE: "Older", FLOOD_RULE: "Among them"}  # of the symptoms, which are the incidents it stands for
+DIGEST_RULE = "backfill"  # rule of the digest of old incidents, which a receiver is sent in one message
+FLOOD_RULE = "flood"  # rule of the digest of many incidents that opened at once
+DIGEST_HEADINGS = {
+    DIGEST_RULE: "Older",
+    FLOOD_RULE: "Among them",
+}  # headings of its symptoms, which are the incidents of the digest
 
 
 class Reason(str, Enum):
-    """Why a receiver is told of an incident; kept with every delivery."""
+    """Why a receiver is notified of an incident; stored with every delivery."""
 
     OPENED = "opened"
     UPDATED = "updated"
@@ -33,10 +37,11 @@ class Reason(str, Enum):
 
 
 class DeliveryState(str, Enum):
-    """Where a delivery stands. Found `sending` at the start: the process ended during the attempt, its outcome is unknown.
+    """The state of a delivery. `sending` when the notifier starts: the process ended during the attempt, its outcome is
+    unknown.
 
-    `muted` waits for the end of a silence or a time interval; `backfill` was old when it was first seen, and is told in a
-    digest only (`attempt_at` says when); `folded` waits for the digest of a flood.
+    `muted` waits for the end of a silence or a time interval; `backfill` was old when it was first seen, and is sent in a
+    digest only (`attempt_at` is its time); `folded` waits for the digest of a flood.
     """
 
     QUEUED = "queued"
@@ -50,9 +55,10 @@ class DeliveryState(str, Enum):
 
 
 class NotificationLog(Struct, frozen=True):
-    """What a receiver knows of an incident since `at`. `marks` are the receiver's own (a Slack channel and message).
+    """The last notification of an incident that a receiver was sent, at `at`. `marks` are the receiver's own data (a Slack
+    channel and message).
 
-    `digest`: the digest it was told in; empty when it has a message of its own.
+    `digest`: the id of the digest that reported the incident; empty when it has a message of its own.
     """
 
     rule: str
@@ -66,11 +72,11 @@ class NotificationLog(Struct, frozen=True):
 
 
 class Notification(Struct, frozen=True):
-    """What to tell a receiver.
+    """The content of one message to a receiver.
 
-    `news` is one sentence on what changed since it was told last, empty when only counts, times and evidence did.
-    `marks` are what its last receipt gave. `unsure_since`: an earlier attempt began then and its outcome is unknown, so a
-    receiver that can look does so before it tells the same twice. `links` lead on: to the incident's page, into its logs.
+    `news` is one sentence on what changed since the last notification, empty when only counts, times and evidence did.
+    `marks` are those of the last receipt. `unsure_since`: an earlier attempt began then and its outcome is unknown, so a
+    receiver that can search its messages does so before it sends this one. `links` lead to the incident's page and its logs.
     """
 
     incident: Incident
@@ -82,10 +88,12 @@ class Notification(Struct, frozen=True):
 
 
 class Receipt(Struct, frozen=True):
-    """How an attempt went: delivered; retry_later, in `after_s` seconds if the receiver said so; or rejected, `why`.
+    """The outcome of an attempt: delivered; retry_later, after `after_s` seconds if the receiver asked for that; or rejected.
+    `why` is the reason of a failure.
 
-    `unsure`: it may have been delivered all the same. `marks`: what the receiver wants back next time, also after a failure
-    half way; None leaves what is known of it. `messages`: how many were sent, for the pacing of its rate limit key.
+    `unsure`: it may have been delivered despite the failure. `marks`: data that the receiver gets back with the next
+    notification, also after a partial failure; None keeps the earlier marks. `messages`: how many were sent, for its rate
+    limit.
     """
 
     state: DeliveryState
@@ -97,11 +105,11 @@ class Receipt(Struct, frozen=True):
 
 
 class Delivery(Struct, frozen=True):
-    """The outbox's one entry for a receiver and an incident: always about the newest revision.
+    """The outbox's only entry for a receiver and an incident: always about the newest revision.
 
-    `known_at`: when the notifier first saw that there is something to tell. `due_at`: not sent before. `attempts` counts
-    those since the last success, the last one begun at `attempt_at`. `unsure_since` and `marks`: see Notification. `digest`:
-    of a folded one, the id of the digest that tells of it.
+    `known_at`: when the notifier first had something to send. `due_at`: it is not sent earlier. `attempts` counts attempts
+    since the last success; the last one began at `attempt_at`. `unsure_since` and `marks`: see Notification. `digest`: the id
+    of the digest that reports a folded entry.
     """
 
     receiver: str
@@ -121,9 +129,9 @@ class Delivery(Struct, frozen=True):
 
 
 class Settlement(Struct, frozen=True):
-    """How an attempt that was over at `at` leaves an entry, and what the receiver knows by it (None: nothing new).
+    """The entry after an attempt that ended at `at`, and the new log of the receiver (None: no change).
 
-    `is_attempt`: the entry was sent itself, or in a digest; else it only changes with one that was.
+    `is_attempt`: the entry itself was sent, or was part of a digest; otherwise it only changes with one that was sent.
     """
 
     entry: Delivery
@@ -133,7 +141,7 @@ class Settlement(Struct, frozen=True):
 
 
 class Attempt(Struct, frozen=True):
-    """One attempt to tell `receiver` of an incident, over at `at`: what for, and how it went."""
+    """One attempt to notify `receiver` of an incident, with its reason and outcome; it ended at `at`."""
 
     receiver: str
     revision: int
@@ -144,8 +152,8 @@ class Attempt(Struct, frozen=True):
 
 
 class ReceiverStatus(Struct, frozen=True):
-    """How it stands between a receiver and an incident: what is on its way or was sent last, what the receiver knows, and how
-    many attempts were delivered."""
+    """Status of an incident at one receiver: its entry in the outbox, the last notification, and how many attempts were
+    delivered."""
 
     receiver: str
     entry: Delivery | None

@@ -1,4 +1,4 @@
-"""How times, spans and labels are written for readers, the same in a terminal, in Slack and in a mail."""
+"""Texts of times, durations and labels, the same in a terminal, in Slack and on the pages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 
 def moment(at: datetime) -> str:
-    """Return a time to the second, in UTC, saying so."""
+    """Return a time to the second, as `2022-10-05 12:00:00 UTC`."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def lasting(span: timedelta) -> str:
-    """Return a span in its two largest units: `42 s`, `25 min`, `2 h 4 min`, `3 d 2 h`."""
+    """Return a duration in its two largest units: `42 s`, `25 min`, `2 h 4 min`, `3 d 2 h`."""
     seconds = int(span.total_seconds())
     for size, unit, next_size, next_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
         if seconds >= size:
@@ -22,5 +22,5 @@ def lasting(span: timedelta) -> str:
 
 
 def named(labels: Mapping[str, str]) -> str:
-    """Return labels as `broker=1 topic=a`, without the cluster when it is the only one there is."""
+    """Return labels as `broker=1 topic=a`, without the default cluster."""
     return " ".join(f"{k}={v}" for k, v in labels.items() if (k, v) != ("cluster", "default"))

@@ -1,4 +1,4 @@
-"""What could not be taken: dead letters, and stamps that are no times."""
+"""Input that could not be processed: dead letters, and stamps out of bounds."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from msgspec import Struct
 
 
 class DeadLetter(Struct, frozen=True):
-    """Something that `stage` (unwrap, skim, assemble, decode, match, observe, correlate, group, send) raised `error` on.
+    """Input on which `stage` (unwrap, skim, assemble, decode, match, observe, correlate, group, send) raised `error`.
 
-    It is of `lines` lines of `source_id`, the first at `offset` with the number `number` (0: unknown), and counts as so many
-    `events`; a match is of a line that was read, so it has 0 of both, as have the alerts of an entity, which have no source.
-    `rule_id`: the rule that could not be judged, "" when it is all of it. `text` is redacted and cut; "" where only numbers
-    are kept. `at` is when it happened, as far as that is known.
+    It has `lines` lines of `source_id`, the first at `offset` with the line number `number` (0: unknown), and `events` events.
+    Both are 0 for a match, whose line was processed, and for the alerts of an entity, which have no source. `rule_id` is the
+    rule that failed, "" when the input was lost for all rules. `text` is redacted and cut; "" when only numbers are stored.
+    `at` is the event time; None when it is unknown.
     """
 
     stage: str
@@ -29,7 +29,7 @@ class DeadLetter(Struct, frozen=True):
 
     @property
     def matter(self) -> str:
-        """What it is of: `2 lines of 'a.log'`."""
+        """The failed input in words: `2 lines of 'a.log'`."""
         if not self.source_id:
             return f"alerts of '{self.rule_id or self.text}'"
         if not self.lines:
@@ -38,20 +38,20 @@ class DeadLetter(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What is said of it."""
+        """A sentence for the operator."""
         place = f"line {self.number}" if self.number else f"offset {self.offset}"
         at = f" at {place}" if self.source_id else ""
         return f"{self.matter}{at} in quarantine ({self.stage}): {self.error}"
 
 
 class Misdated(Struct, frozen=True):
-    """So many `events` of a source had a stamp that is out of bounds and so none (engine/parse/stamps)."""
+    """How many `events` of a source have no time because their stamp is out of bounds (engine/parse/stamps)."""
 
     source_id: str
     events: int
 
     @property
     def sentence(self) -> str:
-        """What is said of it."""
+        """A sentence for the operator."""
         what = "1 stamp is" if self.events == 1 else f"{self.events} stamps are"
         return f"'{self.source_id}': {what} out of bounds and taken for none (before 1990, or later than the line was taken)"

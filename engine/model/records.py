@@ -1,7 +1,7 @@
-"""What flows in: raw lines and progress, unwrapped records, decoded events.
+"""The input of the flow: raw lines and progress, unwrapped records, decoded events.
 
-A source_id names one stream of lines in order: a file, one host's file or one key in a Kafka topic, or one container inside a
-file of compose or kubectl output (`<file>#<container>`, `<file>#<pod>/<container>`; `parent_id` gives the file back).
+A source_id names one ordered stream of lines: a file, one host's file or one key in a Kafka topic, or one container inside a
+file of compose or kubectl output (`<file>#<container>`, `<file>#<pod>/<container>`; `parent_id` returns the file).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from msgspec import Struct
 Labels = Mapping[str, str]
 
 NO_LABELS: Labels = {}
-SPEAKS_FOR = "may_speak_for"  # the label by which a source bears what its configuration grants: a comma list, or NOBODY
+SPEAKS_FOR = "may_speak_for"  # label of a source, set by its configuration: a comma list, or NOBODY
 NOBODY = "nobody"
-REPEATED = "repeated_hour"  # the label of events whose stamp is of an hour that their zone has twice, without saying which
+REPEATED = "repeated_hour"  # label of events whose stamp is in an hour that occurs twice in their zone
 
-# labels that say how the stamps of a source are read; no event bears them
+# labels that say how to read the stamps of a source; events do not have them
 TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL = "timezone", "stamps.earliest", "stamps.ahead_s"
 STAMP_LABELS = frozenset((TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL))
 
@@ -28,8 +28,8 @@ class RawLine(Struct, frozen=True, array_like=True, gc=False):
     """One physical line as it arrived, without its line end.
 
     `offset` is the position of its first byte in the source, `number` its 1-based line number (0: unknown). `ingested_at` is
-    when tocsin or the shipper took it; it stands in for the event time of lines that bear none. `origin` names the document
-    that holds the line, where the system that it was read from has documents (engine/model/origins); else it is empty.
+    when tocsin or the shipper read it; it replaces the event time of lines without a stamp. `origin` names the document that
+    holds the line, if its source has documents (engine/model/origins); otherwise it is empty.
     """
 
     source_id: str
@@ -42,9 +42,9 @@ class RawLine(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Progress(Struct, frozen=True):
-    """How far a source has been read: everything before `read_to` of the `end` bytes known at `at`.
+    """How far a source has been read: all bytes before `read_to` of the `end` bytes that existed at `at`.
 
-    `closed`: nothing will be added (a rotated file); `covers_until`: the end of the period its name says it covers, if it says.
+    `closed`: nothing will be added (a rotated file). `covers_until`: the end of the period in its name; None without one.
     """
 
     source_id: str
@@ -57,14 +57,14 @@ class Progress(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True, array_like=True, gc=False):
-    """One line with its wrappers off.
+    """One line without its wrappers.
 
-    `starts`: the wrapper itself says that a logical record starts here (a Kibana row, a JSON document); then the lines of
-    `text` after the first belong to it. `at` is the wrapper's own stamp. `fields` are what a structured wrapper already knows
-    (level, logger, thread), under their LogEvent names. `partial`: the wrapper says that the line goes on in the next record,
-    with nothing between them. `cut`: a bound on the length of a line left part of it out. `identity`: the id of the event that
-    begins here, where `text` cannot tell it any more, for a secret was taken out; else empty. `misdated`: a wrapper's stamp was
-    out of bounds, so none (engine/parse/stamps). `origin`: see RawLine.
+    `starts`: the wrapper shows that a logical record starts here (a Kibana row, a JSON document); then the lines of `text`
+    after the first belong to it. `at` is the wrapper's own stamp. `fields` are the values of a structured wrapper (level,
+    logger, thread) under their LogEvent names. `partial`: the wrapper shows that the line continues in the next record, without
+    anything between them. `cut`: the line was longer than the limit and was cut. `identity`: the id of the event that begins
+    here, when it cannot be derived from `text` because a secret was removed; otherwise empty. `misdated`: the wrapper's stamp
+    was out of bounds and is ignored (engine/parse/stamps). `origin`: see RawLine.
     """
 
     source_id: str
@@ -86,9 +86,9 @@ class Record(Struct, frozen=True, array_like=True, gc=False):
 class Block(Struct, frozen=True, gc=False):
     """The records of one logical event, in order and contiguous within one source; never empty.
 
-    `headed`: its first record begins an event (a header, or a wrapper that says so). A headless block is bare text, or the
-    continuation of an event whose header came earlier. `cut`: a bound on lines or bytes ended it early. `unsettled`: a run of
-    records whose division into events depends on what came before them (the head of a slice, or fragments joined).
+    `headed`: its first record begins an event (by a header or a wrapper). A headless block is bare text, or the continuation of
+    an event whose header came earlier. `cut`: a limit on lines or bytes ended it early. `unsettled`: records whose division
+    into events depends on earlier records (the head of a slice, or joined fragments).
     """
 
     records: tuple[Record, ...]
@@ -98,13 +98,13 @@ class Block(Struct, frozen=True, gc=False):
 
 
 class LogEvent(Struct, frozen=True, array_like=True, gc=False):
-    """One logical log record: wrappers off, stack trace and next-line reason joined.
+    """One logical log record, without wrappers, with its stack trace and next-line reason.
 
-    `text` is the whole event as printed, lines joined by newlines; `message` the first line without its header; `exception`
-    the chain of exception classes, outermost first, innermost cause last. `timestamp` is None where the text bears none;
-    `at` then is the ingest time. Labels describe the emitter; they always hold `source` and `cluster`. `cut`: a bound on
-    lines or bytes left part of it out; the text says so too. `misdated`: it bears no time because its stamp was out of bounds.
-    `origin` is that of its first line (see RawLine).
+    `text` is the whole event as printed, lines joined by newlines; `message` the first line without its header; `exception` the
+    chain of exception classes, outermost first, innermost cause last. `timestamp` is None when the text has none; then `at` is
+    the ingest time. Labels describe the emitter; they always hold `source` and `cluster`. `cut`: a limit on lines or bytes
+    removed part of it; the text says so too. `misdated`: it has no timestamp because its stamp was out of bounds. `origin` is
+    that of its first line (see RawLine).
     """
 
     event_id: str
@@ -126,27 +126,27 @@ class LogEvent(Struct, frozen=True, array_like=True, gc=False):
 
 
 class AnyEvent(Protocol):
-    """A LogEvent, or one that was told by others alike: what those ask for who only count events and see when they were."""
+    """A LogEvent, or an event derived from others that are equal except for digits: the interface for counting and activity."""
 
     @property
     def source_id(self) -> str:
-        """The stream that it is from."""
+        """The id of its source."""
 
     @property
     def offset(self) -> int:
-        """Where it begins in its stream."""
+        """The offset of its first line in the source."""
 
     @property
     def timestamp(self) -> datetime | None:
-        """When it says it was, None where it does not."""
+        """Its event time; None when it has no stamp."""
 
     @property
     def labels(self) -> Labels:
-        """Who emitted it."""
+        """Labels of the emitter."""
 
     @property
     def level(self) -> str:
-        """How bad it says it is."""
+        """Its log level; empty when it has none."""
 
     @property
     def message(self) -> str:
@@ -154,13 +154,13 @@ class AnyEvent(Protocol):
 
     @property
     def text(self) -> str:
-        """All of it as printed."""
+        """The whole event as printed."""
 
 
 class Tick(Struct, frozen=True):
-    """Processing time reaching the stream as data: one per trigger, never read from a clock inside a stage.
+    """Processing time as data of the stream: one per trigger; no stage reads a clock.
 
-    `set_back`: earlier ticks came of a clock that was ahead and has been set right.
+    `set_back`: earlier ticks came from a clock that was ahead and has been corrected.
     """
 
     at: datetime
@@ -168,5 +168,5 @@ class Tick(Struct, frozen=True):
 
 
 def parent_id(source_id: str) -> str:
-    """Return the source that physically holds `source_id`: itself, or the file that a compose container is printed into."""
+    """Return the source that physically holds `source_id`: itself, or the file that holds the container's output."""
     return source_id.partition("#")[0]

@@ -1,4 +1,4 @@
-"""What is taken out of texts beside secrets, as the configuration has it."""
+"""Configuration of what is masked in texts in addition to secrets."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ Redact = Callable[[str], str]  # returns a text without its secrets
 
 
 class Redaction(Struct, frozen=True):
-    """Whether e-mail addresses and telephone numbers are hidden, and RE2 expressions of what else is: their groups, or, where
-    one has no group, all that it matches."""
+    """Whether e-mail addresses and telephone numbers are masked, and RE2 expressions whose groups are masked, or whose whole
+    match when they have no group."""
 
     email: bool = True
     phone: bool = False

@@ -1,4 +1,4 @@
-"""Who is told of what: matchers, routes with their timings, silences. The words are Alertmanager's."""
+"""Routing of notifications: matchers, routes with their timings, silences. The terms are Alertmanager's."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ REPEAT_INTERVAL_S = 4 * 3600.0
 
 
 class LabelMatcher(Struct, frozen=True):
-    """A condition on one label. `op`: = != =~ !~; the last two take a whole-value RE2 expression. A missing label is empty."""
+    """A condition on one label. `op`: = != =~ !~; the last two match the whole value with RE2. A missing label is empty."""
 
     label: str
     op: str
     value: str
 
     def __str__(self) -> str:
-        """Return it as it is written in the configuration."""
+        """Return the matcher as written in the configuration."""
         quoted = self.value.replace("\\", "\\\\").replace('"', '\\"')
         return f'{self.label}{self.op}"{quoted}"'
 
 
 class Timings(Struct, frozen=True):
-    """Seconds: before the first notification, between notifications of changes, and between repetitions while it lasts."""
+    """Seconds before the first notification, between notifications of changes, and between repetitions of an open incident."""
 
     group_wait_s: float = GROUP_WAIT_S
     group_interval_s: float = GROUP_INTERVAL_S
@@ -36,7 +36,7 @@ Ranges = tuple[tuple[int, int], ...]  # of whole numbers, both ends included
 
 
 class TimeSpan(Struct, frozen=True):
-    """Times by a clock on the wall of `zone`: all parts must hold, an empty one always does.
+    """Times in the time zone `zone`: all parts must hold; an empty part always does.
 
     `times` are minutes of the day from the first until before the second; `weekdays` count from Sunday, 0; in `days` of the
     month -1 is the last.
@@ -51,22 +51,22 @@ class TimeSpan(Struct, frozen=True):
 
 
 class TimeInterval(Struct, frozen=True):
-    """A named set of times: those of any of `spans`."""
+    """A named set of times: the union of `spans`."""
 
     name: str
     spans: tuple[TimeSpan, ...]
 
 
 class Hours(Struct, frozen=True):
-    """When a route tells: not in any of `mute`, and only in one of `active` when there are some."""
+    """When a route notifies: outside all of `mute`, and inside one of `active` unless that is empty."""
 
     mute: tuple[TimeInterval, ...] = ()
     active: tuple[TimeInterval, ...] = ()
 
 
 class Route(Struct, frozen=True):
-    """A node of the route tree: all `matchers` must hold; the first of `routes` that holds takes over, and those after a
-    `goes_on` one are tried as well (`continue` in the configuration)."""
+    """A node of the route tree: all `matchers` must hold. The first of `routes` that holds takes over; after one with `goes_on`
+    (`continue` in the configuration) the next ones are tried as well."""
 
     receiver: str
     matchers: tuple[LabelMatcher, ...] = ()
@@ -77,7 +77,7 @@ class Route(Struct, frozen=True):
 
 
 class Silence(Struct, frozen=True):
-    """Nobody is told of incidents that all `matchers` fit, from `starts_at` until before `ends_at`."""
+    """Mutes incidents that all `matchers` match, from `starts_at` until before `ends_at`."""
 
     id: str
     matchers: tuple[LabelMatcher, ...]

@@ -19,15 +19,15 @@ SEVERITIES = ("info", "low", "medium", "high", "critical")
 COMPONENTS = (
     "broker controller client connect spring streams debezium schema-registry zookeeper strimzi tocsin any".split()  # noqa: SIM905
 )
-# where a message begins; of a line whose header nobody knows, behind its level, if no word stands before that but in brackets
+# the beginning of a message; with an unknown header: after its level, if only bracketed words come before that
 BEGINNING = r"\A(?:(?:[^A-Za-z\n\[]|\[[^\]\n]*\])*(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)[\s:|\]-]+)?"
-OWN = "tocsin"  # the component of rules about what tocsin says of its own input, and the source of those events
+OWN = "tocsin"  # component of rules about tocsin's own input, and the source of their events
 
 
 class Hole(Struct, frozen=True):
-    """A computed place in a template. `unit` (human, bytes, ms ...) says how a number is written; `charset` names the value
-    type whose characters are allowed where the template is part of a command ("" = plain text). In prose the first of `others`
-    that has a value stands where this one's is missing, and `instead` where none has."""
+    """A computed value in a template. `unit` (human, bytes, ms ...) is how a number is written; `charset` names the value type
+    whose characters are allowed when the template is part of a command ("" = plain text). In prose, a missing value is replaced
+    by the first of `others` that has one, and by `instead` when none has."""
 
     expression: Expression
     unit: str = ""
@@ -46,7 +46,7 @@ class Template(Struct, frozen=True):
 class Step(Struct, frozen=True):
     """One step of a fix: what to do, at which level, the settings (and their other spelling), files, the command as argv.
 
-    `when`: what must hold of the captures for the step to fit; None where it always does.
+    `when`: the condition on the captures under which the step is shown; None: always.
     """
 
     do: Template
@@ -60,7 +60,7 @@ class Step(Struct, frozen=True):
 
 
 class Case(Struct, frozen=True):
-    """What is said instead when `when` holds over what was captured; of title and impact where the case has its own."""
+    """Replaces the cause of a runbook when `when` holds over the captures, and title and impact unless they are None."""
 
     when: Expression
     cause: Template
@@ -69,7 +69,7 @@ class Case(Struct, frozen=True):
 
 
 class Runbook(Struct, frozen=True):
-    """What every rule says to its reader; the first of `cases` that holds says it more exactly."""
+    """The explanation and fix of a rule; the first of `cases` that holds makes it more specific."""
 
     cause: Template
     impact: Template
@@ -81,11 +81,11 @@ class Runbook(Struct, frozen=True):
 
 
 class Explains(Struct, frozen=True):
-    """This rule is the cause of alerts of `rules` whose keys are equal and that start in [-before, +after] of its own span.
+    """This rule is the cause of alerts of `rules` whose keys are equal and that start in [-before, +after] of its own interval.
 
-    Those that go on for longer than `until_s` after its end are not explained; None: for ever.
-    `by` maps a key of this rule to the key of the symptom. Keys are looked up in entity, captures, then labels. With an
-    `at_least` an alert explains only when it is so severe, and is itself explained by nothing that only informs.
+    Alerts that go on for longer than `until_s` after its end are not explained; None: no limit.
+    `by` maps a key of this rule to the key of the symptom. Keys are looked up in entity, captures, then labels. With
+    `at_least` an alert explains others only from that severity on, and no alert of severity info explains it.
     """
 
     rules: tuple[str, ...]
@@ -98,7 +98,7 @@ class Explains(Struct, frozen=True):
 
 
 class Continues(Struct, frozen=True):
-    """This rule is the next stage of the trouble of `rule`: it reopens that incident within `within_s`."""
+    """This rule is the next stage of an incident of `rule`: it reopens that incident within `within_s`."""
 
     rule: str
     by: Mapping[str, str]
@@ -106,7 +106,7 @@ class Continues(Struct, frozen=True):
 
 
 class Clear(Struct, frozen=True):
-    """When an alert ends: at most `at_most` occurrences in `in_s`, or one of `rules` seen and `quiet_s` without the counted."""
+    """When an alert ends: at most `at_most` occurrences in `in_s`, or a match of `rules` and `quiet_s` without occurrences."""
 
     at_most: int = 0
     in_s: float = 3600.0
@@ -115,15 +115,15 @@ class Clear(Struct, frozen=True):
 
 
 class Escalation(Struct, frozen=True):
-    """Severity becomes `to` when `when` holds over: count, lasting (seconds), and the captures."""
+    """Severity becomes `to` when `when` holds over `count`, `lasting` (seconds) and the captures."""
 
     to: str
     when: Expression
 
 
 class ToldAs(Struct, frozen=True):
-    """An incident bears the id of `rule`, at least its severity, and `title`, when `when` holds over all that its alerts
-    captured. Its cause and its fix stay those of the rule that it is rooted in."""
+    """An incident is reported under the id of `rule`, with at least its severity, and with `title`, when `when` holds over the
+    captures of all its alerts. Cause and fix stay those of the root alert's rule."""
 
     rule: str
     when: Expression
@@ -131,10 +131,10 @@ class ToldAs(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True):
-    """What signatures and correlations share.
+    """The common part of signatures and correlations.
 
     `entity` maps a label of the alert to the capture or label it is read from (usually the same word). A missing entity value
-    never joins two sources: the source's identity takes its place. `captures` maps every capture name to its type.
+    never joins two sources: the source's identity replaces it. `captures` maps every capture name to its type.
     A rule of severity info never opens an incident alone: it serves correlations and appears as a symptom.
     """
 
@@ -156,8 +156,8 @@ class Rule(Struct, frozen=True):
     for_s: float = 0.0
     reopen_window_s: float = 3600.0
     path: str = ""
-    replaces: tuple[str, ...] = ()  # ids under which configurations may still know it
-    speaker: tuple[str, ...] = ()  # components whose processes say it; only what they say themselves vouches; empty: anybody
+    replaces: tuple[str, ...] = ()  # former ids, which configurations may still use
+    speaker: tuple[str, ...] = ()  # components whose processes write it; lines of others are hearsay; empty: any process
 
 
 class Captured(Struct, frozen=True):
@@ -186,7 +186,7 @@ class Test(Struct, frozen=True):
     nocase: bool = False
 
     def at_beginning(self) -> Test:
-        """Return this pattern as one that holds only where a message begins with it."""
+        """Return this pattern, restricted to the beginning of a message."""
         return replace(self, field="message", regex=f"{BEGINNING}(?:{self.regex})")
 
 
@@ -199,10 +199,10 @@ class Item(Struct, frozen=True):
 
 class Signature(Struct, frozen=True):
     """A rule over one LogEvent. Items not named in `condition` only add captures. An event for which `exceptions` holds, or
-    `unless` is true of the captures, is left out: what an installation has said that it knows of.
+    `unless` is true for the captures, is ignored: the exceptions of an installation.
 
     `collapse_s` > 0: matches of one entity within that time of the first are one occurrence. `distinct`: each tuple of these
-    captures counts once. `loggers`: packages below which its logger is, where an event has one; empty: any.
+    captures counts once. `loggers`: packages that an event's logger, if it has one, must be in; empty: any.
     """
 
     rule: Rule
@@ -216,9 +216,9 @@ class Signature(Struct, frozen=True):
 
 
 class Sooner(Struct, frozen=True):
-    """An absence is told early when `rules` complain of the entity: `naming` maps the entity's label to their capture.
+    """An absence is reported earlier when `rules` complain about the entity: `naming` maps the entity's label to their capture.
 
-    Definite rather than suspected `timespan_s` after the first complaint; `back` are the rules that take a complaint back.
+    It is definite rather than suspected `timespan_s` after the first complaint; matches of the rules `back` cancel complaints.
     """
 
     rules: tuple[str, ...]
@@ -236,10 +236,10 @@ class Stop(Struct, frozen=True):
 
 
 class Absence(Struct, frozen=True):
-    """What is expected: `of` a component name (its bound sources) or a signature id (its matches).
+    """What is expected to continue: lines of `of`, a component (its bound sources) or a signature (its matches).
 
-    `timespan_s` 0 means heartbeat: 2.5 times the cadence that the component's version prints. A silence that a planned stop
-    began is none for `unless`, and with `after` there is no other.
+    `timespan_s` 0 means heartbeat: 2.5 times the heartbeat interval of the component's version. With `unless` a silence that
+    begins with a planned stop is no absence; with `after` only such a silence is one.
     """
 
     of: str
@@ -250,7 +250,7 @@ class Absence(Struct, frozen=True):
 
     @property
     def stop(self) -> Stop | None:
-        """The planned stop that matters here, if one does."""
+        """The planned stop of `after` or `unless`; None without either."""
         return self.after or self.unless
 
 
@@ -258,8 +258,8 @@ class Correlation(Struct, frozen=True):
     """A rule over matches of signatures, or alerts of other correlations, named by `rules`.
 
     Types are Sigma's event_count, value_count and temporal_ordered, and absence and pair. `condition` sees `count`: the
-    occurrences, or the distinct values of the capture `field`. The `rules` of a pair open it, and one of `expect` has to
-    follow within `timespan_s`.
+    occurrences, or the distinct values of the capture `field`. In a pair a match of `rules` opens it, and a match of `expect`
+    must follow within `timespan_s`.
     """
 
     rule: Rule
@@ -273,7 +273,7 @@ class Correlation(Struct, frozen=True):
 
 
 class Heartbeat(Struct, frozen=True):
-    """A line that a component of these versions prints unconditionally every `every_s`."""
+    """A line that a component of these versions prints unconditionally every `every_s` seconds."""
 
     test: Test
     every_s: float
@@ -281,15 +281,16 @@ class Heartbeat(Struct, frozen=True):
 
 
 class Component(Struct, frozen=True):
-    """How a process of this component names itself: `names` capture the member (captures named `member`), `version` the
-    version. Two names that agree bind a source to (component, member), unless it is a member of the component `unless`.
+    """How to recognise a process of this component: `names` are lines that capture the member (captures named `member`),
+    `version` lines that capture the version. Two names that agree bind a source to (component, member), unless the source is a
+    member of the component `unless`.
 
-    With `loggers` (packages) its processes speak by these only: a name counts where the message begins with it and the logger,
-    where the layout prints one, is below one of them.
+    With `loggers` (packages) a name counts only at the beginning of a message, and only if the logger, where the layout prints
+    one, is in one of these packages.
     """
 
     name: str
-    label: str  # the label the member goes into: broker, worker ...
+    label: str  # the label that holds the member: broker, worker ...
     names: tuple[Test, ...]
     version: tuple[Test, ...] = ()
     heartbeats: tuple[Heartbeat, ...] = ()
@@ -300,10 +301,10 @@ class Component(Struct, frozen=True):
 class Format(Struct, frozen=True):
     """A line layout: `header` is RE2 syntax with named groups among time, level, logger, thread, message, and label names.
 
-    `time` names the stamp's layout (see engine/parse/times.py). The lowest `rank` that fits is taken. `labels` are given to
-    every event of this layout, `level` to those whose header says none. `carries` names the formats whose events, further on in
-    the same source, take the label groups of this line too (a DumpLogSegments line that names the topic of the records below
-    it).
+    `time` names the stamp's layout (see engine/parse/times.py). The matching format with the lowest `rank` is used.
+    `labels` are added to every event of this layout; `level` is the level of events whose header has none. `carries` names
+    formats whose later events in the same source get the label groups of this line too (a DumpLogSegments line that names the
+    topic of the records below it).
     """
 
     name: str
@@ -316,17 +317,17 @@ class Format(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """Everything loaded: what `replay()` and the Spark job run. `hash` identifies its content."""
+    """Everything that was loaded, as `replay()` and the Spark job run it. `hash` identifies its content."""
 
     formats: tuple[Format, ...]
     components: tuple[Component, ...]
     signatures: tuple[Signature, ...]
     correlations: tuple[Correlation, ...]
     hash: str = ""
-    context: Mapping[str, str] = field(default_factory=dict)  # bootstrap, connect_url ... of the configuration, per cluster
+    context: Mapping[str, str] = field(default_factory=dict)  # bootstrap, connect_url ... of the configuration, by cluster
     redaction: Redaction = Redaction()
 
     def rules(self) -> Mapping[str, Rule]:
         """Return every rule by id."""
-        every: tuple[Signature | Correlation, ...] = (*self.signatures, *self.correlations)
-        return {each.rule.id: each.rule for each in every}
+        parts: tuple[Signature | Correlation, ...] = (*self.signatures, *self.correlations)
+        return {part.rule.id: part.rule for part in parts}

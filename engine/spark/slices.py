@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from engine.cache import DiskCache
 from engine.codec import loads
 from engine.correlate import StateCache
-from engine.gc_tuning import keep_what_stays
+from engine.gc_tuning import freeze_survivors
 from engine.match import Matcher, matched_of
 from engine.match.activity import ActivityTracker
 from engine.model.matches import ActivitySpan, Match
@@ -127,7 +127,7 @@ def own_rules(plan: Plan) -> CompiledRules:
 @lru_cache(maxsize=2)
 def stages_of(plan_file: str) -> WorkerStages:
     """Return the stages of the plan in `plan_file`, cached in the process; the file's name contains the plan's hash."""
-    keep_what_stays()  # so that the garbage of the plan before is collected
+    freeze_survivors()  # so that the garbage of the previous plan is collected
     return stages(loads(Path(plan_file).read_text(encoding="utf-8"), Plan))
 
 

@@ -17,7 +17,7 @@ class Cycle:  # only a collection ends it
 
 def collections(slow):
     gc_tuning.SLOW_S = 0.0 if slow else 3600.0
-    gc_tuning.keep_what_stays()
+    gc_tuning.freeze_survivors()
 
 gc.collect()
 """
@@ -29,7 +29,7 @@ def holds(script: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_left_after_a_slow_collection_is_set_aside() -> None:
+def test_what_is_left_after_a_slow_collection_is_callback() -> None:
     holds("""
         collections(slow=True)
         kept = [Cycle() for _ in range(1000)]
@@ -64,7 +64,7 @@ def test_garbage_that_comes_later_is_collected() -> None:
     """)
 
 
-def test_what_was_set_aside_and_is_garbage_now_is_collected_once_asked_again() -> None:
+def test_what_was_callback_and_is_garbage_now_is_collected_once_asked_again() -> None:
     holds("""
         collections(slow=True)
         plan = Cycle()
@@ -73,7 +73,7 @@ def test_what_was_set_aside_and_is_garbage_now_is_collected_once_asked_again() -
         del plan
         gc.collect()
         assert gone() is not None
-        gc_tuning.keep_what_stays()
+        gc_tuning.freeze_survivors()
         gc.collect()
         assert gone() is None
     """)
@@ -81,7 +81,7 @@ def test_what_was_set_aside_and_is_garbage_now_is_collected_once_asked_again() -
 
 def test_what_stays_from_the_first_is_never_searched() -> None:
     holds("""
-        with gc_tuning.staying():
+        with gc_tuning.without_gc():
             assert not gc.isenabled()
             kept = [Cycle() for _ in range(1000)]
         assert gc.isenabled() and gc.get_freeze_count() > len(kept)
@@ -92,6 +92,6 @@ def test_being_asked_again_does_no_more() -> None:
     holds("""
         collections(slow=True)
         before = len(gc.callbacks)
-        gc_tuning.keep_what_stays()
+        gc_tuning.freeze_survivors()
         assert len(gc.callbacks) == before
     """)
