@@ -53,5 +53,5 @@ class Misdated(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """A sentence for the operator."""
-        what = "1 stamp is" if self.events == 1 else f"{self.events} stamps are"
-        return f"'{self.source_id}': {what} out of bounds and taken for none (before 1990, or later than the line was taken)"
+        stamps = "1 stamp is" if self.events == 1 else f"{self.events} stamps are"
+        return f"'{self.source_id}': {stamps} out of bounds and taken for none (before 1990, or later than the line was taken)"
