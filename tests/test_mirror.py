@@ -32,6 +32,7 @@ SCENARIOS = {  # files of tests about what several modules do together
     "parse/test_pasted.py": "what people paste, through the whole stage",
     "parse/test_slices.py": "a stream cut anywhere and joined again, through the whole stage",
     "parse/test_wrapped.py": "one broker line in every wrapper, through the whole stage",
+    "skim/test_origins.py": "the origin of a line, through every fast path",
     "test_secrets_stay_in.py": "planted secrets, from the log to every output",
 }
 
