@@ -10,11 +10,11 @@ from typing import TypeVar
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 
-KEPT = 4
+CACHE_SIZE = 4
 
 
-def remembered(compute: Callable[[Key], Result]) -> Callable[[Key], Result]:
-    """Return `compute` with a cache of its last KEPT results; the cache keeps their arguments alive."""
+def cached_by_identity(compute: Callable[[Key], Result]) -> Callable[[Key], Result]:
+    """Return `compute` with a cache of its last CACHE_SIZE results; the cache keeps their arguments alive."""
     entries: list[tuple[Key, Result]] = []  # newest first
 
     @wraps(compute)
@@ -24,7 +24,7 @@ def remembered(compute: Callable[[Key], Result]) -> Callable[[Key], Result]:
                 return result
         result = compute(key)
         entries.insert(0, (key, result))
-        del entries[KEPT:]
+        del entries[CACHE_SIZE:]
         return result
 
     return cached

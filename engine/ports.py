@@ -156,11 +156,11 @@ class Ledger(Protocol):
         """Return the alerts of `scope` that may still matter, by key, ordered by time; with `seen` only those of these
         intervals."""
 
-    def sights(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
+    def alert_intervals(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
         """Return the intervals of the alerts of `scope` that ended at `since` or later, or have no known time."""
 
-    def incidents(self, scope: str, told_of: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
-        """Return the incidents of `scope` that may still matter, oldest first, merged ones included. With `told_of` only those
+    def incidents(self, scope: str, of_keys: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
+        """Return the incidents of `scope` that may still matter, oldest first, merged ones included. With `of_keys` only those
         of which any revision reports one of these keys, and which were not over before `since` (see extent)."""
 
     def judged_by(self, scope: str) -> str | None:

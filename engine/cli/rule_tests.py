@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from engine.cli.timeline_tests import timeline_problems
 from engine.dsl.rule_test import RuleTest
-from engine.identity_cache import remembered
+from engine.identity_cache import cached_by_identity
 from engine.incident import MemoryLedger
 from engine.match import match
 from engine.model.incidents import Alert, Capture, Incident
@@ -83,7 +83,7 @@ def narrow_plan(plan: Plan, rule_id: str) -> Plan:
     return _narrow_once(plan)(rule_id)
 
 
-@remembered
+@cached_by_identity
 def _narrow_once(plan: Plan) -> Callable[[str], Plan]:
     return lru_cache(maxsize=1)(partial(_narrow, plan))
 

@@ -15,7 +15,7 @@ from engine.correlate.aggregate import Occurrence
 from engine.correlate.entities import Entity
 from engine.correlate.entries import Part
 from engine.correlate.facts import Facts
-from engine.identity_cache import remembered
+from engine.identity_cache import cached_by_identity
 from engine.model.rules import SEVERITIES, Plan, Rule
 
 # by rule, the components whose sources may print its matches; a rule that any source may print is not in it
@@ -23,7 +23,7 @@ Speakers = Mapping[str, Sequence[str]]
 ANYBODY: Speakers = {}
 
 
-@remembered
+@cached_by_identity
 def speakers_of(plan: Plan) -> Speakers:
     """Return the speakers of the rules of `plan`."""
     return {signature.rule.id: signature.rule.speaker for signature in plan.signatures if signature.rule.speaker}

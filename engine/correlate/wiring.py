@@ -16,7 +16,7 @@ from msgspec import Struct
 from engine.correlate import types
 from engine.correlate.keyed_state import KeyedState
 from engine.correlate.types.event_count import bare
-from engine.identity_cache import remembered
+from engine.identity_cache import cached_by_identity
 from engine.model.rules import Correlation, Plan
 
 
@@ -51,7 +51,7 @@ class Wiring(Struct, frozen=True):
     followers: frozenset[str]
 
 
-@remembered
+@cached_by_identity
 def wiring_of(plan: Plan) -> Wiring:
     """Return the wiring of `plan`. Raises ValueError for a correlation that cannot be made."""
     makers = {signature.rule.id: partial(bare, signature, plan) for signature in plan.signatures} | _correlations(plan)

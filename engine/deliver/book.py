@@ -88,8 +88,8 @@ class Book:
         for settlement in settlements:
             pair = (settlement.entry.receiver, settlement.entry.incident)
             self._put_entry(settlement.entry)
-            if settlement.told is not None:
-                self._put_log(pair, settlement.told)
+            if settlement.log is not None:
+                self._put_log(pair, settlement.log)
             self._pending.append(settlement)
         try:
             self.flush()

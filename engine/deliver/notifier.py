@@ -23,7 +23,7 @@ from engine.errors import StoreAway, StoreError
 from engine.model.phrases import lasting
 from engine.ports import Receiver, Say
 from engine.store import Store
-from engine.store.patience import StoreOutage, until_back
+from engine.store.outage import StoreOutage, until_back
 
 POLL_S = 1.0
 PATIENCE_S = 60.0  # how long a run that ends keeps trying to send

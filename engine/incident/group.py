@@ -20,7 +20,7 @@ from engine.model.incidents import (
     NotEvaluated,
     Roster,
     Verdict,
-    sight,
+    interval_of,
 )
 from engine.model.rules import Plan
 from engine.ports import Ledger
@@ -167,7 +167,7 @@ class _AffectedScopes:
         self._scopes |= {verdict.key[0] for verdict in verdicts} | rosters
         self._evidence.update(f.event_id for f in chunk if isinstance(f, Evidence))
         alerts = (alert for verdict in verdicts for alert in verdict.alerts)
-        proved = (sight(alert) for alert in alerts if not self._evidence.isdisjoint(alert.evidence))
+        proved = (interval_of(alert) for alert in alerts if not self._evidence.isdisjoint(alert.evidence))
         for interval in (*changed, *proved):
             self._changed[interval.key[0]].add(interval)
 
@@ -191,7 +191,7 @@ class _AffectedScopes:
         while True:
             if (needed := affected_since(alerts, incidents, table)) < read_since:
                 read_since = needed
-                affected = AffectedAlerts({*self._ledger.sights(scope, needed), *changed}, table)
+                affected = AffectedAlerts({*self._ledger.alert_intervals(scope, needed), *changed}, table)
             alerts = affected.around(alerts)
             starts = {alert.starts_at for alert in alerts}  # an incident that opened with one of these has the id it would get
             candidates = self._ledger.incidents(scope, {alert.key for alert in alerts}, read_since)

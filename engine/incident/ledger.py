@@ -17,7 +17,7 @@ from engine.model.incidents import (
     Roster,
     Verdict,
     extent,
-    sight,
+    interval_of,
 )
 
 
@@ -73,19 +73,19 @@ class MemoryLedger:
         }
         return {key: alerts for key, alerts in chosen.items() if alerts}
 
-    def sights(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
+    def alert_intervals(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
         """Return the intervals of the alerts of `scope` that were not over before `since`, in no order."""
-        every = (sight(alert) for alerts in self._alerts.get(scope, {}).values() for alert in alerts)
+        every = (interval_of(alert) for alerts in self._alerts.get(scope, {}).values() for alert in alerts)
         return [interval for interval in every if interval.until is None or interval.until >= since]
 
-    def incidents(self, scope: str, told_of: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
+    def incidents(self, scope: str, of_keys: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
         """Return the last revision of every incident of `scope`, or of those that ever had one of these keys, oldest first."""
         every = self._incidents.get(scope, {})
-        if told_of is None:
+        if of_keys is None:
             return list(every.values())
-        ids = {id_ for key in told_of for id_ in self._incidents_of.get(key, ())}
-        of_keys = (incident for id_, incident in every.items() if id_ in ids)
-        return [incident for incident in of_keys if (extent(incident) or (EVER, EVER))[1] >= since]
+        ids = {id_ for key in of_keys for id_ in self._incidents_of.get(key, ())}
+        incidents = (incident for id_, incident in every.items() if id_ in ids)
+        return [incident for incident in incidents if (extent(incident) or (EVER, EVER))[1] >= since]
 
     def judged_by(self, scope: str) -> str | None:
         """Return the hash of the rules by which all of `scope` was last decided; None when it never was."""
@@ -122,4 +122,4 @@ def _changed(earlier: tuple[Alert, ...], now: tuple[Alert, ...]) -> Iterator[Ale
     old, new = ({alert.starts_at: alert for alert in alerts} for alerts in (earlier, now))
     for start in old.keys() | new.keys():
         if old.get(start) != new.get(start):
-            yield from (sight(alerts[start]) for alerts in (old, new) if start in alerts)
+            yield from (interval_of(alerts[start]) for alerts in (old, new) if start in alerts)

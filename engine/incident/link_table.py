@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from engine.identity_cache import remembered
+from engine.identity_cache import cached_by_identity
 from engine.model.incidents import DAWN, EVER
 from engine.model.rules import SEVERITIES, Plan, Rule
 
@@ -71,7 +71,7 @@ class LinkTable(Struct, frozen=True):
         yield from (link for link in self.inward.get(rule_id, ()) if link.is_stage)
 
 
-@remembered
+@cached_by_identity
 def link_table(plan: Plan) -> LinkTable:
     """Return the links that the rules of `plan` declare."""
     outward: dict[str, list[RuleLink]] = defaultdict(list)

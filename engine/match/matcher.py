@@ -9,7 +9,7 @@ from itertools import starmap
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.identity_cache import remembered
+from engine.identity_cache import cached_by_identity
 from engine.match.checks import NOTHING, Captures, FieldCheck, all_of, any_of, compile_check
 from engine.match.conditions import condition_of
 from engine.match.digits import Numerals, Numeric, blind
@@ -132,7 +132,7 @@ class Matcher:
         return check
 
 
-@remembered
+@cached_by_identity
 def matcher_of(plan: Plan) -> Matcher:
     """Return the matcher of `plan`, compiled once."""
     return Matcher(plan)

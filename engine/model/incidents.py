@@ -68,7 +68,7 @@ class AlertInterval(Struct, frozen=True):
     until: datetime | None
 
 
-def sight(alert: Alert) -> AlertInterval:
+def interval_of(alert: Alert) -> AlertInterval:
     """Return the interval of an alert."""
     end = EVER if alert.ends_at is None else max(alert.ends_at, alert.last_seen)
     return AlertInterval(alert.key, alert.starts_at, end if alert.dated else None)

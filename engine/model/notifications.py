@@ -136,7 +136,7 @@ class Settlement(Struct, frozen=True):
 
     entry: Delivery
     at: datetime
-    told: NotificationLog | None = None
+    log: NotificationLog | None = None
     is_attempt: bool = True
 
 
@@ -157,5 +157,5 @@ class ReceiverStatus(Struct, frozen=True):
 
     receiver: str
     entry: Delivery | None
-    told: NotificationLog | None
+    log: NotificationLog | None
     delivered: int

@@ -12,7 +12,7 @@ from typing import Any
 import re2
 from msgspec import Struct, field
 
-from engine.identity_cache import remembered
+from engine.identity_cache import cached_by_identity
 from engine.model.rules import Format
 
 GENERIC_RANK = 90  # formats of this rank or higher fit any line with a stamp, so they do not rule out a wrapper around it
@@ -97,7 +97,7 @@ def level_of(word: str) -> str:
     return _LEVELS.get(word, word)
 
 
-@remembered
+@cached_by_identity
 def header_book(formats: Sequence[Format]) -> HeaderBook:
     """Return the compiled `formats`; the same book for the same object. Raises re2.error when a header is not RE2 syntax."""
     return HeaderBook(formats)

@@ -39,7 +39,7 @@ from engine.spark.rows import SCHEMA, BatchRow, InputLoss, InputNotice, received
 from engine.spark.slices import Scanned
 from engine.spark.sources import SourceSpec
 from engine.store import Store
-from engine.store.patience import until_back
+from engine.store.outage import until_back
 from engine.store.store import BatchId
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from engine.model.incidents import (
     Roster,
     Verdict,
     extent,
-    sight,
+    interval_of,
 )
 from engine.model.quarantine import DeadLetter
 from engine.store import schema
@@ -88,7 +88,7 @@ class StoreLedger:
                 alerts_by_key.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
         return {key: tuple(alerts) for key, alerts in sorted(alerts_by_key.items())}
 
-    def sights(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
+    def alert_intervals(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
         """Return the intervals of the alerts of `scope` that ended at `since` or later, or have not ended; in no order."""
         table = schema.alerts
         query = select(table.c.rule, table.c.entity, table.c.starts_at, table.c.until).where(
@@ -99,20 +99,20 @@ class StoreLedger:
         rows = self._connection.execute(query).all()
         return [_interval(_key(scope, rule, entity), start, until) for rule, entity, start, until in rows]
 
-    def incidents(self, scope: str, told_of: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
+    def incidents(self, scope: str, of_keys: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
         """Return the last revision of the incidents of `scope`, in order of opening.
 
         Args:
-            told_of: only incidents that had an alert of one of these keys at any revision.
-            since: with `told_of`, only incidents that went on until then or later.
+            of_keys: only incidents that had an alert of one of these keys at any revision.
+            since: with `of_keys`, only incidents that went on until then or later.
         """
         table = schema.incidents
         query = select(table.c.number, table.c.body).where(table.c.scope == scope)
-        if told_of is None:
+        if of_keys is None:
             return [loads(body, Incident) for _, body in self._connection.execute(query.order_by(table.c.number))]
         query = query.where(or_(table.c.until.is_(None), table.c.until >= schema.text(since)))
         incident_keys, body_by_number = schema.incident_keys, dict[int, str]()
-        keys = [key_text(key) for key in told_of]
+        keys = [key_text(key) for key in of_keys]
         for first in range(0, len(keys), _AT_ONCE):
             ids = select(incident_keys.c.incident).where(
                 incident_keys.c.scope == scope, incident_keys.c.key.in_(keys[first : first + _AT_ONCE])
@@ -196,7 +196,7 @@ class StoreLedger:
         scope, rule, entity = verdict.key
         entity_columns = {"scope": scope, "rule": rule, "entity": entity_text(entity)}
         final = schema.text(verdict.final_before or DAWN)
-        new = {schema.text(alert.starts_at): (sight(alert), dumps(alert)) for alert in verdict.alerts}
+        new = {schema.text(alert.starts_at): (interval_of(alert), dumps(alert)) for alert in verdict.alerts}
         earlier = self._connection.execute(_ALERTS_SINCE, {**entity_columns, "start": min((final, *new))})
         old = {row.starts_at: row for row in earlier}
         removed = [start for start, row in old.items() if start >= final and start not in new and row.body != REMOVED]

@@ -64,7 +64,7 @@ class Outbox:
         settled = list(settlements)
         attempts = [_attempt_row(settlement) for settlement in settled if settlement.is_attempt]
         logs = [
-            {**_key(settlement.entry), "body": dumps(settlement.told)} for settlement in settled if settlement.told is not None
+            {**_key(settlement.entry), "body": dumps(settlement.log)} for settlement in settled if settlement.log is not None
         ]
         with self._begin() as connection:
             _put(connection, [settlement.entry for settlement in settled])

@@ -1,7 +1,7 @@
 """Open the store, run its transactions and answer its readers.
 
 SQLite in WAL mode: the job writes while others read. There is one writer at a time; another waits up to BUSY_S for it, and
-callers that must not fail go on waiting (patience.py).
+callers that must not fail go on waiting (outage.py).
 """
 
 from __future__ import annotations

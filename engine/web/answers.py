@@ -22,7 +22,7 @@ def history_value(history: History) -> Mapping[str, Any]:
 
 
 def _delivery(status: ReceiverStatus) -> Mapping[str, Any]:
-    entry, log = status.entry, status.told
+    entry, log = status.entry, status.log
     return {
         "receiver": status.receiver,
         "state": entry.state.value if entry else None,

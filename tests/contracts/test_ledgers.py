@@ -20,7 +20,7 @@ from engine.model.incidents import (
     NotEvaluated,
     Roster,
     Verdict,
-    sight,
+    interval_of,
 )
 from engine.ports import Ledger
 from engine.store import Store
@@ -145,18 +145,20 @@ def later(minutes: int) -> datetime:
 def test_only_the_alerts_that_were_seen_are_returned_when_one_asks_for_them(ledger: Ledger) -> None:
     other: AlertKey = ("prod", "another-rule", ())
     put(ledger, Verdict(KEY, (alert(0), alert(5), alert(9))), Verdict(other, (alert(5, other),)))
-    assert dict(ledger.alerts("prod", [sight(alert(5)), sight(alert(7)), sight(alert(9))])) == {KEY: (alert(5), alert(9))}
+    assert dict(ledger.alerts("prod", [interval_of(alert(5)), interval_of(alert(7)), interval_of(alert(9))])) == {
+        KEY: (alert(5), alert(9))
+    }
     assert dict(ledger.alerts("prod", [])) == {}
-    assert dict(ledger.alerts("test", [sight(alert(5))])) == {}
+    assert dict(ledger.alerts("test", [interval_of(alert(5))])) == {}
 
 
 def test_sights_are_of_what_is_not_over_and_of_what_ended_later_or_at_no_known_time(ledger: Ledger) -> None:
     over, undated = replace(alert(0), ends_at=later(3)), replace(alert(1), dated=False)
     put(ledger, Verdict(KEY, (over, undated, alert(9))))
     every = {AlertInterval(KEY, NOON, later(3)), AlertInterval(KEY, later(1), None), AlertInterval(KEY, later(9), EVER)}
-    assert set(ledger.sights("prod", DAWN)) == set(ledger.sights("prod", later(3))) == every
-    assert set(ledger.sights("prod", later(4))) == every - {AlertInterval(KEY, NOON, later(3))}
-    assert list(ledger.sights("test", DAWN)) == []
+    assert set(ledger.alert_intervals("prod", DAWN)) == set(ledger.alert_intervals("prod", later(3))) == every
+    assert set(ledger.alert_intervals("prod", later(4))) == every - {AlertInterval(KEY, NOON, later(3))}
+    assert list(ledger.alert_intervals("test", DAWN)) == []
 
 
 def test_what_changes_is_said_as_it_was_and_as_it_is(ledger: Ledger) -> None:
@@ -164,12 +166,12 @@ def test_what_changes_is_said_as_it_was_and_as_it_is(ledger: Ledger) -> None:
         return set(ledger.put_findings([Verdict(KEY, alerts, final_before)], (), (), ()))
 
     ended = replace(alert(5), ends_at=later(6))
-    assert changes(alert(0), alert(5)) == {sight(alert(0)), sight(alert(5))}
+    assert changes(alert(0), alert(5)) == {interval_of(alert(0)), interval_of(alert(5))}
     assert changes(alert(0), alert(5)) == set()
-    assert changes(ended, final_before=later(1)) == {sight(alert(5)), sight(ended)}
-    assert changes(replace(ended, count=7), final_before=later(9)) == {sight(ended)}
-    assert changes(alert(9)) == {sight(alert(0)), sight(ended), sight(alert(9))}
-    assert changes() == {sight(alert(9))}
+    assert changes(ended, final_before=later(1)) == {interval_of(alert(5)), interval_of(ended)}
+    assert changes(replace(ended, count=7), final_before=later(9)) == {interval_of(ended)}
+    assert changes(alert(9)) == {interval_of(alert(0)), interval_of(ended), interval_of(alert(9))}
+    assert changes() == {interval_of(alert(9))}
     assert dict(ledger.alerts("prod")) == {}
 
 

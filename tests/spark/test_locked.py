@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setattr("engine.store.patience.ANNOUNCE_AFTER_S", 0.2)
-    monkeypatch.setattr("engine.store.patience.PAUSE_S", 0.1)
+    monkeypatch.setattr("engine.store.outage.ANNOUNCE_AFTER_S", 0.2)
+    monkeypatch.setattr("engine.store.outage.PAUSE_S", 0.1)
     opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db", busy_s=0.05)
     yield opened
     opened.close()

@@ -19,8 +19,8 @@ from engine.cli.inputs import SourceInput, checks, open_input, own_paths, unread
 from engine.cli.notifying import build, drain, explained_rules, running_notifier
 from engine.cli.output import count
 from engine.cli.receiving import open_receivers
-from engine.cli.renewing import RuleReloader
 from engine.cli.report import render_incident
+from engine.cli.rule_reloading import RuleReloader
 from engine.cli.rulebook import not_empty, with_layouts, with_speakers
 from engine.cli.signals import Signals, handle_signals
 from engine.cli.terminal import show
@@ -37,7 +37,7 @@ from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start, stop
 from engine.store import Store
 from engine.store.file import files_of
-from engine.store.patience import until_back
+from engine.store.outage import until_back
 from engine.store.store import store_path
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from engine.dsl.pack import Pack
 from engine.dsl.report import Report
 from engine.dsl.symbols import SymbolTable, given_labels
 from engine.dsl.templates import CONTEXT
-from engine.identity_cache import remembered
+from engine.identity_cache import cached_by_identity
 from engine.model.expressions import names
 from engine.model.rules import Hole, Step, Template
 
@@ -45,7 +45,7 @@ def _filled(draft: Draft, pack: Pack) -> frozenset[str]:
     return frozenset((*CONTEXT, *_symbols(pack).visible(draft.id)))
 
 
-@remembered
+@cached_by_identity
 def _symbols(pack: Pack) -> SymbolTable:
     components = {component.name: component for component in pack.plan.components}
     labels = given_labels(components.values(), pack.plan.formats) | _EVERYWHERE

@@ -12,7 +12,7 @@ from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
 from engine.dsl.symbols import SymbolTable, entity_of, symbol_table
-from engine.identity_cache import remembered
+from engine.identity_cache import cached_by_identity
 from engine.model.expressions import Binary, Call, Expression, Literal, Unary, evaluate
 from engine.model.rules import Absence, Correlation, Plan
 
@@ -35,7 +35,7 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
     _check_keys(draft, _symbols(pack), report)
 
 
-@remembered
+@cached_by_identity
 def _symbols(pack: Pack) -> SymbolTable:
     return symbol_table(pack.drafts, {component.name: component for component in pack.plan.components}, pack.plan.formats)
 

@@ -9,7 +9,7 @@ from engine.dsl.document import Loc
 from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
-from engine.identity_cache import remembered
+from engine.identity_cache import cached_by_identity
 from engine.model.expressions import Binary, Expression, NameExpression, Unary
 from engine.model.rules import SEVERITIES, Item, Rule, Signature, Test
 
@@ -61,7 +61,7 @@ def _is_unnamed_stop(id_: str, silent: Rule, pack: Pack) -> bool:
     return named.isdisjoint(pack.plan.rules()[id_].captures)
 
 
-@remembered
+@cached_by_identity
 def _quotable(pack: Pack) -> frozenset[str]:
     """Return the ids of the signatures that can hold without an item that is bound to the beginning of a message."""
     return frozenset(signature.rule.id for signature in pack.plan.signatures if _is_quotable_signature(signature))

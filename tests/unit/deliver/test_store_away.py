@@ -154,7 +154,7 @@ def test_the_loop_waits_for_the_store_says_so_after_a_while_and_writes_before_it
     store: Store, hold: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.deliver.notifier.POLL_S", 0.01)
-    monkeypatch.setattr("engine.store.patience.ANNOUNCE_AFTER_S", 0.05)
+    monkeypatch.setattr("engine.store.outage.ANNOUNCE_AFTER_S", 0.05)
     ops, stop, sentences = Locking(hold.begin), threading.Event(), []
     waiting = threading.Event()
 

@@ -15,7 +15,7 @@ from engine.incident import MemoryLedger, group
 from engine.incident.affected import AffectedAlerts
 from engine.incident.link_table import link_table
 from engine.incident.links import link_alerts
-from engine.model.incidents import EVER, Alert, AlertInterval, AlertKey, Capture, Incident, Roster, Verdict, sight
+from engine.model.incidents import EVER, Alert, AlertInterval, AlertKey, Capture, Incident, Roster, Verdict, interval_of
 from tests.rulepack.playing import plan
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ def test_one_entity_after_the_other_is_no_chain_however_long_it_gets() -> None:
     ledger = Asked()
     for n in range(30):
         revisions(ledger, verdict("broker-disk-full", 5 * n, broker=str(n % 15)))
-    kept = [sight(alert) for alerts in ledger.alerts("prod").values() for alert in alerts]
+    kept = [interval_of(alert) for alerts in ledger.alerts("prod").values() for alert in alerts]
     around = AffectedAlerts(kept, link_table(plan())).around(kept[-1:])
     assert {each.key for each in around} == {kept[-1].key}
 
@@ -137,7 +137,7 @@ def made(rule: str, broker: str, at: datetime, lasts: int | None, severity: str,
 def test_whatever_is_linked_is_near(alerts: list[Alert]) -> None:
     links = link_alerts(alerts, plan())
     causes = [(symptom, cause) for symptom, others in links.others.items() for cause in (links.parent[symptom], *others)]
-    seen = [sight(alert) for alert in alerts]
+    seen = [interval_of(alert) for alert in alerts]
     affected = AffectedAlerts(seen, link_table(plan()))
     near = {one: affected.around([one]) for one in seen}
     for one, other in (*causes, *links.same, *links.stage):

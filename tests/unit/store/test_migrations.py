@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, inspect
 
 from engine.codec import dumps
 from engine.errors import StoreError
-from engine.model.incidents import Alert, Verdict, sight
+from engine.model.incidents import Alert, Verdict, interval_of
 from engine.model.notifications import NotificationLog
 from engine.store import Store, schema
 from engine.store.store import BatchId
@@ -99,7 +99,7 @@ def test_what_rules_said_of_entities_is_kept_alert_by_alert(tmp_path: Path) -> N
         assert ledger.alerts("prod") == {key: alerts}
         assert ledger.incidents("prod", {key}, noon) == [told]
         assert ledger.incidents("prod", {("prod", "another", key[2])}) == []
-        assert ledger.sights("prod", noon) == [sight(alert) for alert in alerts]
+        assert ledger.alert_intervals("prod", noon) == [interval_of(alert) for alert in alerts]
     with store.batch(BatchId("q", 1)) as writing:
         assert writing is not None
         writing.put_findings([Verdict(key, (alerts[2],), final_before=times[1])], (), (), ())

@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import StoreAway, StoreError
 from engine.store import Store
-from engine.store.patience import ANNOUNCE_AFTER_S, ANNOUNCE_EVERY_S, StoreOutage, until_back
+from engine.store.outage import ANNOUNCE_AFTER_S, ANNOUNCE_EVERY_S, StoreOutage, until_back
 from engine.store.store import BatchId
 
 LOCKED = StoreAway("it is locked", locked=True)
