@@ -91,8 +91,8 @@ class ElasticsearchNode:
             return json.loads(response.read() or b"null")
 
     def _forget_replicas(self) -> None:
-        """Let new indices have no copies: one node has no place for them, and nothing would ever be green. A template with a higher
-        priority takes the place of this one."""
+        """Let new indices have no copies: one node has no place for them, and nothing would ever be green. A template with a
+        higher priority takes the place of this one."""
         template = {"index_patterns": ["*"], "priority": 0, "template": {"settings": {"number_of_replicas": 0}}}
         self.call("PUT", "/_index_template/tests-no-replicas", template)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.elasticsearch.connection import ElasticsearchConnection, explained, is_passing, open_client
+from connectors.elasticsearch.connection import ElasticsearchConnection, TransportError, explained, is_passing, open_client
 from tests.servers.elasticsearch import ElasticsearchNode, elasticsearch_node
 from tests.servers.jars import NoJars
 from tests.servers.search_home import OLD, search_home
@@ -40,7 +40,7 @@ def test_an_older_major_version_is_spoken_to_and_what_it_holds_outlives_it(tmp_p
         assert write_and_read(node, "tests-connection") == OLD
         node.kill()
         client = open_client(ElasticsearchConnection((node.url,)))
-        with pytest.raises(Exception, match="refused") as raised:
+        with pytest.raises(TransportError) as raised:
             client.info()
         assert is_passing(raised.value) and "cannot be reached" in explained(raised.value, node.url)
         node.start()
