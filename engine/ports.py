@@ -185,6 +185,11 @@ class Receiver(Protocol):
         """Whether it replaces what it said before: then it is also told of grown counts and new evidence."""
 
     @property
+    def records(self) -> bool:
+        """Whether it keeps a record: then it is told of every incident at once and of every change of it, whatever routes,
+        silences, time intervals and ages say."""
+
+    @property
     def rate_limit_key(self) -> str:
         """What its rate is limited by, one message a second (a Slack channel); empty when it needs no pacing."""
 

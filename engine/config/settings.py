@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from engine.config.hours import interval_of
 from engine.config.kibana import kibana_of
 from engine.config.overriding import override
-from engine.config.receivers import ReceiverSettings, TerminalSettings, receiver_settings
+from engine.config.receivers import ReceiverSettings, TerminalSettings, default_receiver, receiver_settings
 from engine.config.redaction import redaction_of
 from engine.config.routing import interval_references, receiver_references, route_tree
 from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry, KafkaEntry
@@ -208,7 +208,9 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         rules=tuple(None if rules == BUILTIN else folder / rules for rules in config.rules),
         overrides=overrides,
         context={name: value for cluster, entry in config.clusters.items() for name, value in _context(cluster, entry)},
-        route=route_tree(config.route, config.route.receiver, intervals) if config.route else Route(receivers[0].name),
+        route=route_tree(config.route, config.route.receiver, intervals)
+        if config.route
+        else Route(default_receiver(receivers)),
         notify_max_age_s=config.notify_max_age,
         receivers=receivers,
         fallbacks=_fallbacks(config),

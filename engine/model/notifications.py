@@ -9,7 +9,7 @@ from enum import Enum
 from msgspec import Struct, field
 
 from engine.model.incidents import Incident
-from engine.model.links import Link
+from engine.model.links import LineLinks, Link
 
 DIGEST_RULE = "backfill"  # the rule of the incident that stands for many old ones, told to a receiver at once
 FLOOD_RULE = "flood"  # of the one that stands for many that came at once
@@ -65,12 +65,22 @@ class NotificationLog(Struct, frozen=True):
     digest: str = ""
 
 
+class IncidentChange(Struct, frozen=True):
+    """A turn in what an incident is: the revision that brought it, what kind it is, and one sentence (empty: it opened)."""
+
+    incident: Incident
+    reason: Reason
+    news: str = ""
+
+
 class Notification(Struct, frozen=True):
     """What to tell a receiver.
 
     `news` is one sentence on what changed since it was told last, empty when only counts, times and evidence did.
     `marks` are what its last receipt gave. `unsure_since`: an earlier attempt began then and its outcome is unknown, so a
     receiver that can look does so before it tells the same twice. `links` lead on: to the incident's page, into its logs.
+    `lines` do so from each line of evidence, by event id, and `query` narrows the logs in Kibana to the incident. `changes`:
+    for receivers that keep a record, all changes since they were told last, oldest first.
     """
 
     incident: Incident
@@ -79,6 +89,9 @@ class Notification(Struct, frozen=True):
     marks: Mapping[str, str] = field(default_factory=dict)
     unsure_since: datetime | None = None
     links: tuple[Link, ...] = ()
+    changes: tuple[IncidentChange, ...] = ()
+    lines: Mapping[str, LineLinks] = field(default_factory=dict)
+    query: str = ""
 
 
 class Receipt(Struct, frozen=True):
