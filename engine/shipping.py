@@ -1,9 +1,9 @@
 """What shippers write into the documents around log lines: the names of their fields, whatever carries the documents. Pure.
 
-A shipper (Filebeat, Elastic Agent, Fluent Bit, Vector, kafka-python in a script) names the host and the file that a line is from;
-those name the source. What a document says besides is for engine/parse/wrappers to read. Source of the field names: ECS field
-reference; Fluent Bit, Kubernetes filter; Docker, fluentd logging driver (whose `source` is stdout or stderr); Vector, docker_logs
-and journald.
+A shipper (Filebeat, Elastic Agent, Fluent Bit, Vector, kafka-python in a script) names the host and the file that a line is
+from; those name the source. What a document says besides is for engine/parse/wrappers to read. Source of the field names: ECS
+field reference; Fluent Bit, Kubernetes filter; Docker, fluentd logging driver (whose `source` is stdout or stderr); Vector,
+docker_logs and journald.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST_NAME = 4096
 
 
 def value_at(document: Mapping[str, Any], name: str) -> Any:
-    """Return the value under a dotted name, which is a key itself or leads from one mapping to the next; None when there is none."""
+    """Return the value under a dotted name, which is a key itself or leads from one mapping to the next; None for none."""
     if name in document or "." not in name:
         return document.get(name)
     head, _, rest = name.partition(".")
@@ -48,12 +48,9 @@ def named(document: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def source_name(carrier: str, host: str, file: str, otherwise: str) -> str:
-    """Return the source_id of lines that `carrier` (a topic, a pattern of indices) brings: by host and file, or as `otherwise` says
-    where a document names neither. `#` is escaped because it names containers inside a stream (model/records)."""
-    if host or file:
-        name = f"{carrier}/{host}:{file}" if host and file else f"{carrier}/{host or file}"
-    else:
-        name = otherwise
+    """Return the source_id of lines that `carrier` (a topic, a pattern of indices) brings: by host and file, or as `otherwise`
+    says where a document names neither. `#` is escaped because it names containers inside a stream (model/records)."""
+    name = f"{carrier}/{host}:{file}" if host and file else f"{carrier}/{host or file}" if host or file else otherwise
     return name.replace("#", "%23")
 
 

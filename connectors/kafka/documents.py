@@ -1,7 +1,7 @@
 """What records hold: lines as they are, or shippers' JSON documents around them. Pure.
 
-What shippers call things is in engine/shipping. A document that also names a level or a logger was written by the program itself:
-it says more than its message, so it stays as it is, for engine/parse to read.
+What shippers call things is in engine/shipping. A document that also names a level or a logger was written by the program
+itself: it says more than its message, so it stays as it is, for engine/parse to read.
 
 Records are read hundreds at a time. What several hosts write lies mixed in a partition, and Filebeat writes the fields of every
 document in another order: its encoder walks a Go map (go-structform, gotype/fold_map).

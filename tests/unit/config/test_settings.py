@@ -183,7 +183,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
 sources:
   - {type: files, path: [a.log]}
   - {type: files, paths: [b.log], timezone: Asia/Seul, start: yesterday}
-  - {type: elasticsearch, hosts: ["http://es:9200"]}
+  - {type: docker, containers: ["kafka"]}
   - {type: kafka, topics: [a b], bootstrap: "kafka-1:9092", timezone: Mars}
 spark: {cores: two, colour: red}
 """
@@ -192,7 +192,7 @@ spark: {cores: two, colour: red}
         "3:19: error[TOC201]: unknown key `path`",
         "4:45: error[TOC705]: `sources[1].timezone` is wrong: `Asia/Seul` is not a time zone",
         "4:63: error[TOC704]: `sources[1].start` is wrong: `yesterday` is not a start",
-        "5:5: error[TOC701]: `sources[2]` is wrong: sources of type elasticsearch are not available in this version",
+        "5:5: error[TOC701]: `sources[2]` is wrong: sources of type docker are not available in this version",
         "6:5: error[TOC202]: `sources[3].bootstrap_servers` is missing",
         "6:28: error[TOC712]: `sources[3].topics[0]` is wrong: `a b` is not the name of a topic",
         "6:34: error[TOC201]: unknown key `bootstrap`",
