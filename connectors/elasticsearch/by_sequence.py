@@ -70,14 +70,15 @@ class SequenceReading:
         wanted, lost = ranges(before, after), gone(before, after)
         if not wanted and not lost:
             return None
-        return {"ranges": plain(wanted), "lost": plain(lost), "place": before.place, "end": after.place}
+        place = before.place + sum(each.to - each.after for each in lost)
+        return {"ranges": plain(wanted), "lost": plain(lost), "place": place, "end": after.place}
 
     def chunks(self, slice_: Mapping[str, Any], reader: DocumentReader, repeats: Repeats) -> Iterator[Chunk]:
         """Yield the lines of a slice; what is gone raises after everything that is left was yielded."""
-        lost, wanted = made(slice_["lost"], list[LostOperations]), made(slice_["ranges"], list[SequenceRange])
+        wanted = made(slice_["ranges"], list[SequenceRange])
         found = self._found(wanted)
         there = [each for each in wanted if each.index in found]
-        lost += [_replaced(each) for each in wanted if each.index not in found]
+        lost = [_replaced(each) for each in wanted if each.index not in found]
         chunking = Chunking(self._stream, slice_["place"])
         pages = [self._lines(each, found[each.index], reader, repeats, lost) for each in there]
         for lines in merged(pages) if pages else ():
@@ -85,9 +86,10 @@ class SequenceReading:
         still = self._found(there)
         known = {(each.index, each.shard) for each in lost}
         lost += [_replaced(each) for each in there if each.index not in still and (each.index, each.shard) not in known]
-        if lost:
+        if not lost:
+            yield from chunking.reached(slice_["end"])
+        if lost := made(slice_["lost"], list[LostOperations]) + lost:
             raise ExceptionGroup("lines are gone", [self._loss(each) for each in lost])
-        yield from chunking.reached(slice_["end"])
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return how far `end` reaches of what there was when it was decided."""

@@ -67,10 +67,6 @@ class Chunking:
             yield Chunk(self._stream, self._place, b"", 0, None, {}, self._stream, place)
             self._place = place
 
-    def lost(self, place: int) -> None:
-        """Go on at `place`: what was before it cannot be read, and nothing is joined across it."""
-        self._place = max(self._place, place)
-
     def _chunk(self, source: LineSource, lines: Sequence[IndexedLine], first: int, end: int) -> Chunk:
         data = b"".join([line.data for line in lines])
         records = [(0, DocumentRun(lines, first))]

@@ -123,7 +123,7 @@ def advanced(
         ends = _numbers(each, start.at)
         at = ends if left is None else _within(start.at, ends, left)
         moved = sum(at) - sum(start.at)
-        left = None if left is None else left - moved
+        left = None if left is None else max(0, left - moved)
         advance += moved
         if moved:
             read[id_] = each.name
@@ -176,7 +176,7 @@ def _within(at: Sequence[int], ends: Sequence[int], most: int) -> tuple[int, ...
     total = sum(ends) - sum(at)
     if total <= most:
         return tuple(ends)
-    return tuple(start + -(-(end - start) * max(0, most) // total) for start, end in zip(at, ends, strict=True))
+    return tuple(start + -(-(end - start) * most // total) for start, end in zip(at, ends, strict=True))
 
 
 def _places(indices: Mapping[str, IndexPosition]) -> Mapping[str, tuple[int, ...]]:
