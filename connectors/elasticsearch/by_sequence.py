@@ -46,8 +46,9 @@ class SequenceReading:
         self._bounds: Sequence[Checkpoints] | None = None
 
     def initial(self, start: str) -> Offset:
-        """Return where a first run starts."""
-        now = self._look()
+        """Return where a first run starts. Without the privilege to make documents visible it waits until they are: what cannot
+        be searched yet would be taken for older than the start."""
+        now = self._look(wait=True)
         if start == "earliest":
             return plain(at_beginning(now))  # type: ignore[no-any-return]
         if start == "latest":
@@ -105,10 +106,10 @@ class SequenceReading:
         """Return how many operations there are."""
         return sum(at + 1 for each in self._look() for at in each.at if at is not None)
 
-    def _look(self) -> Sequence[Checkpoints]:
+    def _look(self, wait: bool = False) -> Sequence[Checkpoints]:
         if self._bounds is not None:
             return self._bounds
-        now = self._watch.now(wait=self._final)
+        now = self._watch.now(wait or self._final)
         if self._final:
             if not now:
                 raise SourceMissing(_nothing(self._pattern, self._cluster))

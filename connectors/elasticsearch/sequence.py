@@ -86,7 +86,7 @@ class CheckpointWatch:
         return sorted((each for each in found if self._known(each.name, each.uuid).readable), key=lambda each: each.name)
 
     def _known(self, name: str, uuid: str) -> IndexFacts:
-        if uuid not in self._indices:
+        if uuid not in self._indices or not self._indices[uuid].is_open:
             self.exists()
         return self._indices.get(uuid) or IndexFacts(name, uuid)
 
@@ -103,9 +103,7 @@ class CheckpointWatch:
         self._awaken([index.name for index in seen if index.refresh_s is None])
         if wait:
             self._sleep(lag)
-            self._history.append((self._clock() - lag, taken))
-        else:
-            self._history.append((self._clock(), taken))
+        self._history.append((self._clock() - (lag if wait else 0.0), taken))
         ready: Sequence[Checkpoints] = ()
         while self._history and self._history[0][0] <= self._clock() - lag:
             ready = self._history.popleft()[1]

@@ -81,17 +81,16 @@ SHAPES: Mapping[str, Callable[[Line], Document]] = {
 
 
 def lines_of(folder: Path) -> Iterator[list[Line]]:
-    """Yield the lines of each file of a story, whose host is the story. Rotated files are one with the file that they were."""
-    offsets: dict[str, tuple[int, int]] = {}
+    """Yield the lines of each log of a story, whose host is its folder. Rotated files are one with the file that they were."""
+    logs: dict[tuple[str, str], list[Line]] = {}
     paths = [Path(name) for name in find([str(folder)]).files]
-    for path in sorted(paths, key=lambda path: (not _PERIOD.search(path.name), path.name)):
-        name, found = _PERIOD.sub("", path.name), []
-        offset, number = offsets.get(name, (0, 0))
-        for text in path.read_text(encoding="utf-8").split("\n")[:-1]:
-            found.append(Line(folder.name, name, text, offset, number))
-            offset, number = offset + len(text.encode()) + 1, number + 1
-        offsets[name] = offset, number
-        yield found
+    for path in sorted(paths, key=lambda path: (path.parent, not _PERIOD.search(path.name), path.name)):
+        log = logs.setdefault((path.parent.name, _PERIOD.sub("", path.name)), [])
+        offset = log[-1].offset + len(log[-1].text.encode()) + 1 if log else 0
+        for text in path.read_text(encoding="utf-8").removesuffix("\n").split("\n"):
+            log.append(Line(path.parent.name, _PERIOD.sub("", path.name), text, offset, len(log)))
+            offset += len(text.encode()) + 1
+    yield from logs.values()
 
 
 class Index:

@@ -16,7 +16,7 @@ from connectors.elasticsearch import open_source, sequence
 from connectors.elasticsearch import source as source_module
 from connectors.elasticsearch.cluster import SearchCluster
 from tests.servers.batches import Reader
-from tests.unit.connectors.search_model import SearchModel
+from tests.unit.connectors.elasticsearch.search_model import SearchModel
 
 ACTIONS = (
     *("write",) * 6,
