@@ -42,6 +42,7 @@ REST_S = 3.0
 PIT_KEPT = "2m"
 _STATS = "indices.*.uuid,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.routing.primary"
 _SERVERLESS = "serverless"
+_PASSING = frozenset(("index_closed_exception", "task_cancelled_exception"))  # of an index, of a search: both may be had again
 _PLAIN = {"accept": "application/json"}
 
 T = TypeVar("T")
@@ -229,7 +230,7 @@ def _types(body: Mapping[str, Any]) -> frozenset[str]:
 def _by_type(types: frozenset[str], refusal: SourceError, place: str) -> SourceError:
     if "index_not_found_exception" in types:
         return IndexGone(str(refusal))
-    if "index_closed_exception" in types:
+    if types & _PASSING:
         return SourceAway(place, str(refusal))
     if "search_context_missing_exception" in types:
         return PitLost(str(refusal))

@@ -32,7 +32,7 @@ def test_every_moment_is_read_once_and_again_only_behind(history: list[tuple[int
 
 
 def test_what_comes_within_the_overlap_is_looked_at_after_it_has_come() -> None:
-    """With a batch each 20 ms, every moment is looked at again when the overlap has passed, less the pause between two looks."""
+    """With a batch each 20 ms, every moment is looked at again after the overlap, less the pause between two looks."""
     offset, looked = TimeOffset(1000, 1000, 0), dict[int, int]()
     for now in range(1020, 3000, 20):
         after = planned(offset, now, now, 0, OVERLAP)
