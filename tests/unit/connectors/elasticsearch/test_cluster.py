@@ -1,4 +1,4 @@
-"""Nothing is concluded from an answer in part, and each refusal is told for what it is; OpenSearch is asked at its addresses."""
+"""Nothing is concluded from an answer in part, each refusal is told for what it is; OpenSearch is asked at its addresses."""
 
 from __future__ import annotations
 
