@@ -187,6 +187,11 @@ class Receiver(Protocol):
         """Whether it edits its earlier message: then it is also sent changed counts and new evidence."""
 
     @property
+    def records(self) -> bool:
+        """Whether it keeps a record: then it is told of every incident at once and of every change of it, whatever routes,
+        silences, time intervals and ages say."""
+
+    @property
     def rate_limit_key(self) -> str:
         """The key of its rate limit of one message a second (a Slack channel); empty when it has no limit."""
 

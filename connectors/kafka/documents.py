@@ -1,9 +1,7 @@
 """What records hold: lines as they are, or shippers' JSON documents around them. Pure.
 
-A shipper (Filebeat, Fluent Bit, Vector, kafka-python in a script) names the host and the file that a line is from; those name
-the stream. A document that also names a level or a logger was written by the program itself: it says more than its message, so
-it stays as it is, for engine/parse to read. Source of the field names: ECS field reference; Fluent Bit, Kubernetes filter;
-Docker, fluentd logging driver (whose `source` is stdout or stderr); Vector, docker_logs and journald.
+What shippers call things is in engine/shipping. A document that also names a level or a logger was written by the program
+itself: it says more than its message, so it stays as it is, for engine/parse to read.
 
 Records are read hundreds at a time. What several hosts write lies mixed in a partition, and Filebeat writes the fields of every
 document in another order: its encoder walks a Go map (go-structform, gotype/fold_map).
@@ -16,22 +14,16 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 from msgspec.structs import force_setattr
 
 from connectors.kafka.shapes import Lines, Shapes
 from engine.codec import foreign
+from engine.shipping import FILE, HOST, MESSAGE, document_type, first_text, named, source_name, value_at
 
-_MESSAGE = ("message", "log")
-_HOST = ("host.name", "host.hostname", "host", "hostname", "agent.hostname", "kubernetes.pod.name", "kubernetes.pod_name")
-_FILE = (
-    *("file", "log.file.path", "file.path", "filename", "path"),
-    *("kubernetes.container_name", "kubernetes.container.name", "container_name", "container.name"),  # what it is printed by
-    *("_SYSTEMD_UNIT", "systemd.unit", "source"),
-)
 _PROGRAM = ("level", "log.level", "logger", "log.logger", "logger_name", "stack_trace", "error.stack_trace")
 _MOST = 4096  # of whom it is remembered what documents said
-_LONGEST = 4096  # bytes of a document that is remembered, and of a name
+_LONGEST = 4096  # bytes of a document that is remembered
 
 
 class Whose(Struct, frozen=True, eq=False):
@@ -62,8 +54,8 @@ class Documents:
     def __init__(self, fields: Sequence[str] = ()) -> None:
         self._fields = fields
         self._nobody = _known("", "", False, (None,) * len(fields))
-        self._decoder = msgspec.json.Decoder(_asked((*_MESSAGE, *_HOST, *_FILE, *_PROGRAM, *fields)))
-        self._alone = any(name in fields for name in _MESSAGE)  # they are taken out before anything is asked
+        self._decoder = msgspec.json.Decoder(document_type((*MESSAGE, *HOST, *FILE, *_PROGRAM, *fields), MESSAGE))
+        self._alone = any(name in fields for name in MESSAGE)  # they are taken out before anything is asked
         self._remembered = lru_cache(_MOST)(lambda document: self._whose_of(msgspec.to_builtins(document)))
         self._shapes: Shapes[Whose] = Shapes()
 
@@ -97,7 +89,7 @@ class Documents:
             (document,) = self._decoded([value])
         except (ValueError, RecursionError):
             whole = _document(value)
-            return (value, self._nobody) if whole is None else _held(value, _first(whole, _MESSAGE), self._whose_of(whole))
+            return (value, self._nobody) if whole is None else _held(value, first_text(whole, MESSAGE), self._whose_of(whole))
         return _held(value, _taken_out(document), self._whose(document, len(value)))
 
     def _decoded(self, values: Sequence[bytes]) -> Sequence[Any]:
@@ -112,9 +104,9 @@ class Documents:
         return self._remembered(document) if size <= _LONGEST else self._whose_of(msgspec.to_builtins(document))
 
     def _whose_of(self, document: Mapping[str, Any]) -> Whose:
-        host, file = _name(document, _HOST), _name(document, _FILE)
-        by_program = any(isinstance(value := _at(document, name), str) and value for name in _PROGRAM)
-        asked = tuple(_first(document, (name,)) for name in self._fields)
+        host, file = named(document, HOST), named(document, FILE)
+        by_program = any(isinstance(value := value_at(document, name), str) and value for name in _PROGRAM)
+        asked = tuple(first_text(document, (name,)) for name in self._fields)
         return _known(host, file, by_program, asked)
 
 
@@ -123,11 +115,7 @@ _known = lru_cache(_MOST)(Whose)
 
 def stream_name(topic: str, partition: int, key: str, whose: Whose) -> str:
     """Return the source_id of a record's lines; `#` is escaped because it names containers inside a stream (model/records)."""
-    if whose.named:
-        name = f"{topic}/{whose.host}:{whose.file}" if whose.host and whose.file else f"{topic}/{whose.host or whose.file}"
-    else:
-        name = f"{topic}/{key}" if key else f"{topic}-{partition}"
-    return name.replace("#", "%23")
+    return source_name(topic, whose.host, whose.file, f"{topic}/{key}" if key else f"{topic}-{partition}")
 
 
 def _held(value: bytes, message: str | None, whose: Whose) -> tuple[bytes, Whose]:
@@ -144,34 +132,12 @@ def _unpaired(told: Iterable[tuple[bytes, Whose]]) -> tuple[list[bytes], list[Wh
 
 def _taken_out(document: Any) -> str | None:
     """Return the message of a document, which is then without it; None where there is none."""
-    for name in _MESSAGE:
+    for name in MESSAGE:
         message = getattr(document, name)
         if isinstance(message, str):
             force_setattr(document, name, UNSET)
             return message
     return None
-
-
-def _name(document: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """Return the first of `names` that holds text; "" for none, or what is too long for a name."""
-    name = _first(document, names) or ""
-    return name if len(name) <= _LONGEST else ""
-
-
-def _first(document: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    """Return the first of `names` that holds text. Half a surrogate pair, which no text can hold, is a question mark."""
-    for name in names:
-        if isinstance(value := _at(document, name), str):
-            return value.encode("utf-8", "replace").decode()
-    return None
-
-
-def _at(document: Mapping[str, Any], name: str) -> Any:
-    if name in document or "." not in name:
-        return document.get(name)
-    head, _, rest = name.partition(".")
-    inner = document.get(head)
-    return _at(inner, rest) if isinstance(inner, dict) else None
 
 
 def _document(value: bytes) -> Mapping[str, Any] | None:
@@ -180,15 +146,3 @@ def _document(value: bytes) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return loaded if isinstance(loaded, dict) else None
-
-
-def _asked(names: Iterable[str]) -> Any:
-    """Return a type of documents that has the fields which these dotted names may mean, and no others."""
-    inner: dict[str, list[str]] = {}
-    for name in names:
-        head, _, rest = name.partition(".")
-        inner.setdefault(head, []).extend([rest] if rest else [])
-        inner.setdefault(name, [])
-    keys = {key if key in _MESSAGE else f"at_{number}": key for number, key in enumerate(inner)}
-    fields = [(name, _asked(inner[key]) | str | int | float | bool | UnsetType | None, UNSET) for name, key in keys.items()]
-    return msgspec.defstruct("_Asked", fields, rename=keys, frozen=True, omit_defaults=True, gc=False)

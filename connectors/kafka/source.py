@@ -23,7 +23,6 @@ from msgspec.structs import replace
 from connectors.kafka.cluster import Cluster, Log
 from connectors.kafka.documents import Documents, Whose, stream_name
 from connectors.kafka.joining import JOINED_BYTES, Joining, RecordOrigin, RecordRun
-from connectors.kafka.labels import fields_asked, filled
 from connectors.kafka.offsets import (
     RECORD_POSITIONS,
     LostOffsets,
@@ -37,6 +36,7 @@ from connectors.kafka.offsets import (
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceAway, SourceError, SourceMissing
+from engine.labelling import fields_asked, filled
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 

@@ -70,6 +70,7 @@ class MemoryReceiver:
     """Records delivered notifications in order. `answers` are its next receipts; when they run out, everything is delivered."""
 
     edits: bool = False
+    records: bool = False
     rate_limit_key: str = ""
     notifications: list[Notification] = field(default_factory=list)
     answers: list[Receipt] = field(default_factory=list)

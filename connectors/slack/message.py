@@ -8,13 +8,13 @@ evidence; symptoms; links.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_LINK, MOST_TEXT, SlackBlock, cut, fitted
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
-from engine.model.links import Link
+from engine.model.links import LineLinks, Link
 from engine.model.notifications import DIGEST_HEADINGS, Notification, Reason
 from engine.model.phrases import lasting, moment, named
 from engine.model.visible import visible
@@ -23,6 +23,7 @@ _EVENTS, _LINES, _WIDTH = 3, 3, 300  # evidence in the message itself
 _THREAD_EVENTS, _THREAD_LINES = 6, 20
 _PROSE, _CODE = 1_500, 2_500
 _STEPS, _SYMPTOMS, _LINKS = 6, 6, 5
+_LONGEST_LINE_LINK = 1_000  # characters of an address beside a line of evidence: they count for the whole message
 
 _FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")  # frames of a stack trace, shown in the thread only
 
@@ -34,15 +35,16 @@ class Message(Struct, frozen=True):
     blocks: list[SlackBlock]
 
 
-def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
-    """Return the message of `incident` with `links`; for a merged incident only one line and these."""
+def parent(incident: Incident, links: Sequence[Link] = (), lines: Mapping[str, LineLinks] | None = None) -> Message:
+    """Return the message of `incident` with `links`, and with `lines` by event id beside its evidence; for a merged incident
+    only one line and the links."""
     headline = _headline(incident)
     where = visible(named(incident.labels))
     text = cut(escaped(": ".join(part for part in (headline, where) if part)), MOST_TEXT)
     if incident.status == "merged":
         line = f"{visible(incident.title)}: part of another incident now, {incident.merged_into}"
         return Message(text, [_prose(line), *_links(links)])
-    blocks = [_header(headline), *_body(incident), *_links(links), _prose(incident.id, italic=True)]
+    blocks = [_header(headline), *_body(incident, lines or {}), *_links(links), _prose(incident.id, italic=True)]
     more = [_prose("More of the fix and the evidence did not fit in here.", italic=True), *_links(links)]
     return Message(text, fitted(blocks, more))
 
@@ -51,7 +53,7 @@ def reply(notification: Notification) -> Message | None:
     """Return the reply for the thread: the evidence of a new incident, else what changed; None when there is nothing to add."""
     incident = notification.incident
     if notification.reason in (Reason.OPENED, Reason.TEST):
-        blocks = [*_proof(incident.evidence, _THREAD_EVENTS, _THREAD_LINES), *_checks(incident)]
+        blocks = [*_proof(incident.evidence, _THREAD_EVENTS, _THREAD_LINES, notification.lines), *_checks(incident)]
         more = [_prose("More evidence did not fit in here.", italic=True)]
         return Message("Evidence", fitted(blocks, more)) if blocks else None
     if not notification.news:
@@ -75,7 +77,7 @@ def _headline(incident: Incident) -> str:
     return f"{state}: {visible(incident.title)}"
 
 
-def _body(incident: Incident) -> Iterator[SlackBlock]:
+def _body(incident: Incident, lines: Mapping[str, LineLinks]) -> Iterator[SlackBlock]:
     yield from _paragraph("Where", named(incident.labels))
     yield from _paragraph("When", _when(incident))
     yield from _paragraph("Cause", incident.cause)
@@ -85,7 +87,7 @@ def _body(incident: Incident) -> Iterator[SlackBlock]:
     if incident.verify:
         yield from _paragraph("Verify", " ")
         yield _code(incident.verify)
-    yield from _proof(incident.evidence, _EVENTS, _LINES)
+    yield from _proof(incident.evidence, _EVENTS, _LINES, lines)
     yield from _explains(DIGEST_HEADINGS.get(incident.rule, "Explains"), incident.symptoms)
     yield from _paragraph("Or", ", ".join(incident.also_possible))
     yield from _references(incident.references)
@@ -113,12 +115,12 @@ def _step(number: int, step: RenderedStep) -> Iterator[SlackBlock]:
             yield _code(code)
 
 
-def _proof(evidence: Iterable[Evidence], events: int, lines: int) -> Iterator[SlackBlock]:
+def _proof(evidence: Iterable[Evidence], events: int, lines: int, line_links: Mapping[str, LineLinks]) -> Iterator[SlackBlock]:
     for number, event in enumerate(evidence):
         if number == events:
             return
         place = f"{event.source_id}:{event.number}" if event.number else event.source_id
-        yield from _paragraph("Evidence", place)
+        yield from _paragraph("Evidence", place, line_links.get(event.event_id, LineLinks()).links)
         all_lines = [line for line in event.text.splitlines() if lines > _LINES or not _FRAME.match(line)]
         cut_lines = [cut(line, _WIDTH) for line in all_lines[:lines]]
         if len(all_lines) > lines:
@@ -160,12 +162,15 @@ def _header(text: str) -> SlackBlock:
     return {"type": "header", "text": {"type": "plain_text", "text": cut(text, MOST_IN_HEADER), "emoji": False}}
 
 
-def _paragraph(name: str, text: str) -> Iterator[SlackBlock]:
-    """Yield a paragraph that starts with `name` in bold; nothing when there is no text."""
+def _paragraph(name: str, text: str, links: Sequence[Link] = ()) -> Iterator[SlackBlock]:
+    """Yield a paragraph that starts with `name` in bold and ends with the first of `links` that is short; nothing when there
+    is no text."""
     if text:
         start = {"type": "text", "text": f"{name}  ", "style": {"bold": True}}
         body = {"type": "text", "text": cut(visible(text), _PROSE)}
-        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [start, body]}]}
+        links_in = [{"type": "link", "url": x.url, "text": x.title} for x in links if len(x.url) <= _LONGEST_LINE_LINK][:1]
+        more = [part for link in links_in for part in ({"type": "text", "text": "  "}, link)]
+        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [start, body, *more]}]}
 
 
 def _prose(text: str, italic: bool = False) -> SlackBlock:

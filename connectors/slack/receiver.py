@@ -76,6 +76,11 @@ class SlackReceiver(Struct, frozen=True):
         return True
 
     @property
+    def records(self) -> bool:
+        """False: people are told of what the routes say."""
+        return False
+
+    @property
     def rate_limit_key(self) -> str:
         """The channel: Slack allows about one message per second and channel."""
         return f"slack:{self.client.base_url}:{self.channel}"
@@ -118,7 +123,7 @@ class _DeliverySession:
 
     def deliver(self) -> None:
         self._recover()
-        message = parent(self._notification.incident, self._notification.links)
+        message = parent(self._notification.incident, self._notification.links, self._notification.lines)
         if not ("ts" in self.marks and self._edit(message)):
             self._post(message)
         self._reply()

@@ -32,6 +32,11 @@ class SlackWebhookReceiver(Struct, frozen=True):
         return False
 
     @property
+    def records(self) -> bool:
+        """False: people are told of what the routes say."""
+        return False
+
+    @property
     def rate_limit_key(self) -> str:
         """The webhook: Slack allows about one message per second."""
         return f"slack:{self.url}"
@@ -56,7 +61,7 @@ def open_webhook_receiver(url: str) -> SlackWebhookReceiver:
 
 
 def _message(notification: Notification) -> Message:
-    whole, news = parent(notification.incident, notification.links), reply(notification)
+    whole, news = parent(notification.incident, notification.links, notification.lines), reply(notification)
     if notification.reason in _WHOLE or news is None:
         return whole
     return Message(f"{whole.text}: {news.text}", [whole.blocks[0], *news.blocks])

@@ -22,6 +22,11 @@ class TerminalReceiver(Struct, frozen=True):
         return False
 
     @property
+    def records(self) -> bool:
+        """False: people are told of what the routes say."""
+        return False
+
+    @property
     def rate_limit_key(self) -> str:
         """Empty: a terminal needs no pacing."""
         return ""

@@ -17,6 +17,7 @@ from msgspec import Struct
 from engine.errors import UsageError
 from engine.exchange import HttpAnswer, exchange
 from engine.model.addresses import may_carry_secrets
+from engine.model.answers import lines_value
 from engine.model.incidents import Incident
 from engine.model.notifications import DeliveryState, Notification, Receipt
 
@@ -28,6 +29,8 @@ _FINAL = frozenset((400, 410, 413, 415, 422))  # the server has rejected the doc
 
 class WebhookReceiver(Struct, frozen=True):
     """Posts `{"schema", "reason", "news", "incident", "links"}` to `url`; `value_of` returns the JSON value of an incident.
+
+    With a Kibana there are also `query`, which narrows the logs to the incident, and `lines`, the links of its evidence.
 
     Every request has an `Idempotency-Key`, which is the same when a notification is sent again after an attempt with unknown
     outcome.
@@ -43,6 +46,11 @@ class WebhookReceiver(Struct, frozen=True):
     @property
     def edits(self) -> bool:
         """False: the server gets changes of state, not every new count."""
+        return False
+
+    @property
+    def records(self) -> bool:
+        """False: people are told of what the routes say."""
         return False
 
     @property
@@ -69,6 +77,8 @@ class WebhookReceiver(Struct, frozen=True):
         incident, reason = notification.incident, notification.reason.value
         document = {"schema": SCHEMA, "reason": reason, "news": notification.news, "incident": self.value_of(incident)}
         document["links"] = {link.kind: link.url for link in notification.links}
+        if notification.lines:
+            document |= {"query": notification.query, "lines": lines_value(incident, notification.lines)}
         headers = {
             "Content-Type": "application/json; charset=utf-8",
             "User-Agent": "tocsin",

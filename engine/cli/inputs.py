@@ -9,32 +9,39 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
-from connectors import files, kafka
+from connectors import elasticsearch, files, kafka
 from engine.cli.output import count
 from engine.config import Checks, Settings, SourceSettings
 from engine.dsl.quantities import duration_s
-from engine.errors import SourceAway, SourceError, SourceMissing
+from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 from engine.spark.sources import SourceSpec
 
+_PASSING = (SourceAway, SourceMissing, SourceDenied)  # an unbounded run waits for what may be read later
 LIVE_START = "1h"  # how far back a live run reads when the source has no `start`
-OPENERS: Mapping[str, str] = {"files": "connectors.files:open_source", "kafka": "connectors.kafka:open_source"}
+OPENERS: Mapping[str, str] = {
+    "elasticsearch": "connectors.elasticsearch:open_source",
+    "files": "connectors.files:open_source",
+    "kafka": "connectors.kafka:open_source",
+}
 
 
 class SourceInput(Struct, frozen=True):
     """A source of the configuration, opened.
 
     Attributes:
-        specs: the sources of the job: for type kafka one per topic, so that a topic can be added without moving the offsets of
-            the others.
+        specs: the sources of the job: for type kafka one per topic, for type elasticsearch one per pattern, so that one can be
+            added without moving the offsets of the others.
         summary: how much input there is now.
         contents: a line for each file or topic that can be read now.
         errors: what cannot be read.
+        reading: how it is read and what that may miss, where there are several ways.
     """
 
     specs: tuple[SourceSpec, ...]
     summary: str
     contents: tuple[str, ...]
     errors: tuple[SourceError, ...]
+    reading: tuple[str, ...] = ()
 
 
 def open_input(source: SourceSettings, once: bool, own: Sequence[str] = ()) -> SourceInput:
@@ -58,7 +65,8 @@ def own_paths(settings: Settings) -> tuple[str, ...]:
 
 def checks() -> Checks:
     """Return the checks of the connectors on a configuration."""
-    return Checks({"files": _files_label, "kafka": kafka.check_label}, kafka.check_option)
+    labels = {"elasticsearch": elasticsearch.check_label, "files": _files_label, "kafka": kafka.check_label}
+    return Checks(labels, kafka.check_option)
 
 
 def unreadable(inputs: Sequence[SourceInput], once: bool, dry_run: bool = False) -> list[SourceError]:
@@ -102,7 +110,29 @@ def _of_kafka(source: SourceSettings, settings: Mapping[str, object], own: Seque
     return SourceInput(tuple(specs), summary, tuple(topics), tuple(errors))
 
 
+def _of_elasticsearch(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
+    options = {"connection": source.connection, "query": source.query, "read_by": source.read_by, "overlap_s": source.overlap_s}
+    place = ", ".join(source.connection["urls"])
+    specs, patterns, errors, reading, documents = list[SourceSpec](), list[str](), list[SourceError](), list[str](), 0
+    for indices in source.indices:
+        spec = _spec(source, f"{place} {indices}", {**options, "indices": indices, **settings})
+        try:
+            input = elasticsearch.open_source(spec.settings).look()
+        except SourceError as error:
+            errors.append(error)
+            specs += [spec] if isinstance(error, _PASSING) and not settings["final"] else []
+            continue
+        specs.append(spec)
+        documents += input.documents
+        names = f"{count(len(input.cluster.indices), 'index', 'indices')} of {input.cluster.server}"
+        patterns.append(f"{indices}: {names}, up to {count(input.documents, 'document')} in a first run")
+        reading += [f"{indices}: {sentence}" for sentence in (input.choice.sentence, *input.choice.warnings)]
+    summary = f"{count(len(patterns), 'pattern')} on {place}, up to {count(documents, 'document')} in a first run"
+    return SourceInput(tuple(specs), summary, tuple(patterns), tuple(errors), tuple(reading))
+
+
 _INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], Sequence[str]], SourceInput]] = {
+    "elasticsearch": _of_elasticsearch,
     "files": _of_files,
     "kafka": _of_kafka,
 }

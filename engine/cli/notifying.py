@@ -28,7 +28,10 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
     """
     edit_capable = frozenset(name for name, receiver in receivers.items() if receiver.edits)
     max_age_s = _max_age_s(settings, once)
-    policy = Policy(settings.route, edit_capable, explained_rules(plan), once, settings.links, max_age_s, settings.fallbacks)
+    records = frozenset(name for name, receiver in receivers.items() if receiver.records)
+    policy = Policy(
+        settings.route, edit_capable, explained_rules(plan), once, settings.links, max_age_s, settings.fallbacks, records
+    )
 
     def report(notice: DeliveryNotice) -> None:
         _report(notice, say)

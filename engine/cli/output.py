@@ -24,6 +24,6 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def count(number: int, noun: str) -> str:
-    """Return a count with its noun, such as `1 file` or `1,200 files`; the plural is formed with `s`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun, such as `1 file` or `1,200 files`; without a `plural` it is formed with `s`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from msgspec import convert
+
 from connectors.terminal import TerminalReceiver
-from engine.config import ReceiverSettings, Secret, SlackSettings, WebhookSettings
+from engine.config import ElasticsearchSettings, ReceiverSettings, Secret, SlackSettings, WebhookSettings
 from engine.errors import RuntimeMissing, UsageError
 from engine.model.answers import incident_value
 from engine.model.notifications import Notification
@@ -29,6 +31,8 @@ def open_receiver(settings: ReceiverSettings, show: Show) -> Receiver:
             return _slack(settings)
         if isinstance(settings, WebhookSettings):
             return _webhook(settings)
+        if isinstance(settings, ElasticsearchSettings):
+            return _elasticsearch(settings)
     except UsageError as error:
         raise UsageError(f"receiver {settings.name}: {error}") from None
     return TerminalReceiver(show)
@@ -49,3 +53,15 @@ def _webhook(settings: WebhookSettings) -> Receiver:
 
     url = settings.url.reveal() if isinstance(settings.url, Secret) else settings.url
     return webhook.open_receiver(url, incident_value, settings.token.reveal() if settings.token else "")
+
+
+def _elasticsearch(settings: ElasticsearchSettings) -> Receiver:
+    try:
+        from connectors.elasticsearch.connection import ElasticsearchConnection  # noqa: PLC0415
+        from connectors.elasticsearch.incidents import receiver  # noqa: PLC0415 - only who writes to Elasticsearch needs its package
+    except ImportError:
+        raise RuntimeMissing(
+            "receivers of type elasticsearch need the package elasticsearch: pip install 'tocsin[elasticsearch]'"
+        ) from None
+    connection = convert(settings.connection, ElasticsearchConnection)
+    return receiver.open_receiver(connection, settings.index, settings.changes, settings.retention_s)

@@ -61,7 +61,7 @@ def not_empty(plan: Plan, paths: Sequence[Path]) -> Plan:
 
 
 def with_layouts(plan: Plan) -> Plan:
-    """Return `plan` with the built-in formats and components where it has none of its own: no log can be decoded without them."""
+    """Return `plan` with the built-in formats and components where it has none: no log can be decoded without them."""
     if plan.formats and plan.components:
         return plan
     shipped = load_cached([builtin_rules()])

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from engine.config.faults import validated_by
+from pydantic import Field, model_validator
+
+from engine.config.faults import finding_error, validated_by
 from engine.dsl.codes import Code
 from engine.dsl.schema import Strict, Text
-from engine.model.links import Kibana
+from engine.model.kibana import Version
+from engine.model.links import AUTO, DISCOVER, ESQL, LOCATOR, OPENSEARCH, STYLES, Kibana
+
+VERSION = "8.15"
 
 
-def _parse_version(version: str) -> tuple[int, int]:
+def _parse_version(version: str) -> Version:
     """Return (major, minor) of `8.15` or `8.15.3`. Raises ValueError for other text."""
     major, minor, *_ = (int(part) for part in version.split("."))
     return major, minor
@@ -24,24 +29,69 @@ def _check_url(url: str) -> None:
         raise ValueError
 
 
-Version = Annotated[str, validated_by(_parse_version, Code.BAD_KIBANA, "a version of Kibana", 'for example: "8.15", in quotes')]
+def _check_style(value: str) -> None:
+    if value not in STYLES:
+        raise ValueError(value)
+
+
+KibanaVersion = Annotated[
+    str, validated_by(_parse_version, Code.BAD_KIBANA, "a version of Kibana", 'for example: "8.15", in quotes')
+]
 KibanaUrl = Annotated[
     str, validated_by(_check_url, Code.BAD_KIBANA, "an address of Kibana", "for example: https://kibana.example")
 ]
+LinkStyle = Annotated[str, validated_by(_check_style, Code.BAD_KIBANA, "a form of links", f"one of: {', '.join(STYLES)}")]
 
 
 class KibanaEntry(Strict):
-    """a Kibana that has the logs: url and data_view"""
+    """a Kibana that has the logs: url, and data_view or index"""
 
     url: KibanaUrl
-    data_view: Text
-    version: Version = "8.15"
+    data_view: Text | None = None
+    index: Text | None = None
+    version: KibanaVersion = VERSION
+    style: LinkStyle = AUTO
     space: str = ""
+    tenant: str = ""
+    time_field: Text = "@timestamp"
+    columns: list[Text] = Field(default=["message"])
     fields: Mapping[str, str] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_the_logs(cls, value: Any) -> Any:
+        if isinstance(value, dict) and not {"data_view", "index"} & value.keys():
+            help = "data_view: the id of a saved data view; or index: the indices that hold the logs, such as logs-*"
+            raise finding_error(Code.BAD_KIBANA, "needs `data_view` or `index`", help)
+        return value
+
+    @model_validator(mode="after")
+    def _can_be_linked(self) -> KibanaEntry:
+        version, style = _parse_version(self.version), self.style
+        if self.data_view is None and (style in (DISCOVER, OPENSEARCH) or (style == AUTO and version < (7, 14))):
+            raise finding_error(Code.BAD_KIBANA, "links of this form need `data_view`", "the id of a saved data view")
+        if style == ESQL and (self.index is None or version < (8, 15)):
+            raise finding_error(
+                Code.BAD_KIBANA, "links with ES|QL need `index` and a Kibana of 8.15 or later", "or leave style out"
+            )
+        if style == LOCATOR and version < (7, 14):
+            raise finding_error(Code.BAD_KIBANA, "there is no such form of links before Kibana 7.14", "leave style out")
+        return self
 
 
 def kibana_of(entry: KibanaEntry | None) -> Kibana | None:
     """Return the Kibana of the section; None when there is no section."""
     if entry is None:
         return None
-    return Kibana(entry.url.rstrip("/"), entry.data_view, _parse_version(entry.version), entry.space, entry.fields)
+    return Kibana(
+        entry.url.rstrip("/"),
+        entry.data_view or "",
+        _parse_version(entry.version),
+        entry.space,
+        entry.fields,
+        entry.index or "",
+        entry.style,
+        entry.time_field,
+        tuple(entry.columns),
+        entry.tenant,
+    )

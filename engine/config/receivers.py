@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import Struct
 from pydantic import model_validator
 
-from engine.config.faults import finding_error, unavailable_error
+from engine.config.connection import ConnectionEntry, connection_of
+from engine.config.faults import finding_error, unavailable_error, validated_by
 from engine.config.secrets import Address, ProtectedAddress, SecretText, placed
 from engine.dsl.codes import Code
 from engine.dsl.report import did_you_mean
-from engine.dsl.schema import Strict, Text
+from engine.dsl.schema import Duration, Strict, Text
 from engine.secrets import Secret
 
-RECEIVER_TYPES = ("terminal", "slack", "webhook")
+RECEIVER_TYPES = ("terminal", "slack", "webhook", "elasticsearch")
 COMING_RECEIVERS = ("email",)
 SLACK_API = "https://slack.com/api/"
 
@@ -44,7 +47,28 @@ class WebhookSettings(Struct, frozen=True):
     token: Secret | None
 
 
-ReceiverSettings = TerminalSettings | SlackSettings | WebhookSettings
+class ElasticsearchSettings(Struct, frozen=True):
+    """Indices that incidents are kept in. `connection`: the fields of an ElasticsearchConnection, as JSON. `changes`: the index
+    of their changes, empty for none. `retention_s`: how long what is over stays; 0: for ever."""
+
+    name: str
+    connection: Mapping[str, Any]
+    index: str
+    changes: str
+    retention_s: float
+
+
+ReceiverSettings = TerminalSettings | SlackSettings | WebhookSettings | ElasticsearchSettings
+
+
+def _index_name(value: str) -> None:
+    if re.fullmatch(r"[a-z0-9.][a-z0-9._-]{0,199}", value) is None or value in (".", ".."):
+        raise ValueError(value)
+
+
+IndexName = Annotated[
+    str, validated_by(_index_name, Code.BAD_OPTION, "the name of an index", "lower-case letters, digits, `.`, `_` and `-`")
+]
 
 
 class TerminalEntry(Strict):
@@ -77,6 +101,14 @@ class WebhookEntry(Strict):
     token: SecretText | None = None
 
 
+class ElasticsearchEntry(ConnectionEntry):
+    """what an elasticsearch receiver needs: url, and whose key it writes with"""
+
+    index: IndexName = "tocsin-incidents"
+    changes: IndexName | None = None
+    retention: Duration = 365 * 86400.0
+
+
 class ReceiverEntry(Strict):
     """a receiver"""
 
@@ -85,6 +117,7 @@ class ReceiverEntry(Strict):
     terminal: TerminalEntry | None = None
     slack: SlackEntry | None = None
     webhook: WebhookEntry | None = None
+    elasticsearch: ElasticsearchEntry | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -114,4 +147,13 @@ def receiver_settings(entry: ReceiverEntry, folder: Path) -> ReceiverSettings:
         url = entry.webhook.url
         address = placed(url, folder) if isinstance(url, Secret) else url
         return WebhookSettings(entry.name, address or "", placed(entry.webhook.token, folder))
+    if entry.elasticsearch is not None:
+        to = entry.elasticsearch
+        return ElasticsearchSettings(entry.name, connection_of(to, folder), to.index, to.changes or "", to.retention)
     return TerminalSettings(entry.name)
+
+
+def default_receiver(receivers: Sequence[ReceiverSettings]) -> str:
+    """Return who is told without a `route`: the first receiver, but none that keeps a record while there is another one."""
+    people = [each.name for each in receivers if not isinstance(each, ElasticsearchSettings)]
+    return (people or [receivers[0].name])[0]

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from engine.config.connection import ConnectionEntry
 from engine.config.faults import finding_error, unavailable_error, validated_by
 from engine.config.hours import IntervalEntry
 from engine.config.kibana import KibanaEntry
@@ -23,8 +24,9 @@ from engine.dsl.report import did_you_mean
 from engine.dsl.schema import Count, Duration, Flag, Severity, Strict, Text
 from engine.dsl.structure import TAG
 
-SOURCE_TYPES = ("files", "kafka")
-COMING_SOURCES = ("elasticsearch", "docker")
+SOURCE_TYPES = ("files", "kafka", "elasticsearch")
+COMING_SOURCES = ("docker",)
+READ_BY = ("sequence", "ingested", "timestamp")  # connectors/elasticsearch/facts, Strategy
 COMING_SECTIONS = ("heartbeat",)
 
 
@@ -48,6 +50,16 @@ def _check_topic(value: str) -> None:
         raise ValueError(value)
 
 
+def _check_reading(value: str) -> None:
+    if value not in READ_BY:
+        raise ValueError(value)
+
+
+def _check_indices(value: str) -> None:
+    if re.fullmatch(r"[^\s,/\\?\"<>|#A-Z]{1,255}", value) is None:  # Elasticsearch, create index API: names
+        raise ValueError(value)
+
+
 Start = Annotated[
     str,
     validated_by(
@@ -61,6 +73,24 @@ Topic = Annotated[
     str,
     validated_by(
         _check_topic, Code.BAD_OPTION, "the name of a topic", "letters, digits, `.`, `_` and `-`; patterns are not taken"
+    ),
+]
+Indices = Annotated[
+    str,
+    validated_by(
+        _check_indices,
+        Code.BAD_OPTION,
+        "the name of an index, alias or data stream, or a pattern of them",
+        "for example: logs-kafka-*, one for each entry of the list; names are in lower case",
+    ),
+]
+ReadBy = Annotated[
+    str,
+    validated_by(
+        _check_reading,
+        Code.BAD_OPTION,
+        "a way to read",
+        "write sequence, ingested or timestamp; without it, the safest that is possible is taken",
     ),
 ]
 Timezone = Annotated[
@@ -121,6 +151,21 @@ class KafkaEntry(Strict):
     options: Mapping[str, str] = {}
 
 
+class ElasticsearchEntry(ConnectionEntry):
+    """a source of type elasticsearch"""
+
+    type: str
+    indices: list[Indices] = Field(min_length=1)
+    labels: Mapping[str, str] = {}
+    timezone: Timezone = "UTC"
+    stamps: StampsEntry = StampsEntry()
+    may_speak_for: list[Speaker] | None = None
+    start: Start | None = None
+    query: Mapping[str, Any] | None = None
+    read_by: ReadBy | None = None
+    overlap: Duration | None = None
+
+
 def _known_type(value: Any) -> Any:
     type_ = _type_of(value)
     if type_ in COMING_SOURCES:
@@ -131,13 +176,15 @@ def _known_type(value: Any) -> Any:
 
 
 def _type_of(value: Any) -> Any:
-    if isinstance(value, FilesEntry | KafkaEntry):
+    if isinstance(value, FilesEntry | KafkaEntry | ElasticsearchEntry):
         return value.type
     return value.get("type", "files") if isinstance(value, dict) else "files"
 
 
 SourceEntry = Annotated[
-    Annotated[FilesEntry, Tag(f"{TAG}files")] | Annotated[KafkaEntry, Tag(f"{TAG}kafka")],
+    Annotated[FilesEntry, Tag(f"{TAG}files")]
+    | Annotated[KafkaEntry, Tag(f"{TAG}kafka")]
+    | Annotated[ElasticsearchEntry, Tag(f"{TAG}elasticsearch")],
     Discriminator(lambda value: f"{TAG}{_type_of(value)}"),
     BeforeValidator(_known_type),
 ]

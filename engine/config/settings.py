@@ -6,18 +6,20 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from engine.config.connection import connection_of
 from engine.config.hours import interval_of
 from engine.config.kibana import kibana_of
 from engine.config.overriding import override
-from engine.config.receivers import ReceiverSettings, TerminalSettings, receiver_settings
+from engine.config.receivers import ReceiverSettings, TerminalSettings, default_receiver, receiver_settings
 from engine.config.redaction import redaction_of
 from engine.config.routing import interval_references, receiver_references, route_tree
-from engine.config.schema import ClusterEntry, ConfigFile, FilesEntry, KafkaEntry
+from engine.config.schema import ClusterEntry, ConfigFile, ElasticsearchEntry, FilesEntry, KafkaEntry
 from engine.config.secrets import without_secrets
 from engine.config.web import WebSettings, web_settings
 from engine.dsl import Override
@@ -43,7 +45,8 @@ OptionCheck = Callable[[str, str], str | None]  # name and value of an option ->
 class SourceSettings(Struct, frozen=True):
     """One source. `start` None: the command decides. `labels` include those that change how timestamps are read.
 
-    `paths` belong to type files; `bootstrap_servers`, `topics` and `options` belong to type kafka.
+    `paths` belong to type files; `bootstrap_servers`, `topics` and `options` to type kafka; `connection` (the fields of an
+    ElasticsearchConnection), `indices`, `query`, `read_by` and `overlap_s` to type elasticsearch.
     """
 
     type: str
@@ -53,6 +56,11 @@ class SourceSettings(Struct, frozen=True):
     bootstrap_servers: str = ""
     topics: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    connection: Mapping[str, Any] = field(default_factory=dict)
+    indices: tuple[str, ...] = ()
+    query: Mapping[str, Any] | None = None
+    read_by: str = ""
+    overlap_s: float | None = None
 
     @property
     def scope(self) -> str:
@@ -208,7 +216,9 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         rules=tuple(None if rules == BUILTIN else folder / rules for rules in config.rules),
         overrides=overrides,
         context={name: value for cluster, entry in config.clusters.items() for name, value in _context(cluster, entry)},
-        route=route_tree(config.route, config.route.receiver, intervals) if config.route else Route(receivers[0].name),
+        route=route_tree(config.route, config.route.receiver, intervals)
+        if config.route
+        else Route(default_receiver(receivers)),
         notify_max_age_s=config.notify_max_age,
         receivers=receivers,
         fallbacks=_fallbacks(config),
@@ -232,7 +242,7 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
     yield from ((f"{cluster}.{name}", value) for name, value in values.items() if value)
 
 
-def _source(entry: FilesEntry | KafkaEntry, folder: Path) -> SourceSettings:
+def _source(entry: FilesEntry | KafkaEntry | ElasticsearchEntry, folder: Path) -> SourceSettings:
     labels = {**entry.labels, **dict(_timestamp_labels(entry))}
     if entry.may_speak_for is not None:
         labels[SPEAKS_FOR] = ", ".join(entry.may_speak_for) or NOBODY
@@ -240,11 +250,22 @@ def _source(entry: FilesEntry | KafkaEntry, folder: Path) -> SourceSettings:
         options = {name: _beside_config(value, folder) for name, value in entry.options.items()}
         topics = tuple(dict.fromkeys(entry.topics))
         return SourceSettings(entry.type, (), labels, entry.start, entry.bootstrap_servers, topics, options)
+    if isinstance(entry, ElasticsearchEntry):
+        return SourceSettings(
+            entry.type,
+            labels=labels,
+            start=entry.start,
+            connection=connection_of(entry, folder),
+            indices=tuple(dict.fromkeys(entry.indices)),
+            query=entry.query,
+            read_by=entry.read_by or "",
+            overlap_s=entry.overlap,
+        )
     paths = tuple(os.path.normpath(folder / path) for path in entry.paths)
     return SourceSettings(entry.type, paths, labels, entry.start)
 
 
-def _timestamp_labels(entry: FilesEntry | KafkaEntry) -> Iterator[tuple[str, str]]:
+def _timestamp_labels(entry: FilesEntry | KafkaEntry | ElasticsearchEntry) -> Iterator[tuple[str, str]]:
     """Yield (label, value) for settings of timestamps that differ from the default."""
     if entry.timezone != "UTC":
         yield TIMEZONE_LABEL, entry.timezone

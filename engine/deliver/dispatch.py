@@ -18,10 +18,19 @@ from engine.deliver.pacing import Pace
 from engine.deliver.planner import Planner
 from engine.deliver.receipts import delivered, expired, settled
 from engine.deliver.resuming import is_expired
+from engine.model.links import LinkTargets
 from engine.model.notifications import Delivery, DeliveryState, Notification, Receipt, Settlement
 from engine.ports import Receiver
 from engine.route import Candidate, is_minor, notification_log, overflow, urgency
 from engine.route.floods import SINGLES_S
+
+
+def with_links(notification: Notification, targets: LinkTargets, *, is_digest: bool) -> Notification:
+    """Return `notification` with the links of its incident and evidence; a digest links to the list of incidents only."""
+    if is_digest:
+        return replace(notification, links=targets.of_all())
+    incident = notification.incident
+    return replace(notification, links=targets.of(incident), lines=targets.of_lines(incident), query=targets.query(incident))
 
 
 class DeliveryNotice(Struct, frozen=True):
@@ -136,13 +145,14 @@ class Dispatch:
 
     def _start(self, rate_limit_key: str, candidate: Candidate, planner: Planner) -> None:
         entry, incident, now = candidate.entry, candidate.incident, self._clock.now()
+        changes = planner.changes(entry, now)
         attempt = replace(entry, state=DeliveryState.SENDING, attempts=entry.attempts + 1, attempt_at=now)
         self._book.change([attempt])
         digest = planner.digest(entry)
         if digest is None and is_minor(incident) and not entry.marks:
             self._singles[entry.receiver].append(now)
-        links = planner.policy.links.of(incident) if digest is None else planner.policy.links.of_all()
-        notification = Notification(incident, entry.reason, entry.news, entry.marks, entry.unsure_since, links)
+        notification = Notification(incident, entry.reason, entry.news, entry.marks, entry.unsure_since, changes=changes)
+        notification = with_links(notification, planner.policy.links, is_digest=digest is not None)
         self.in_flight.start(
             rate_limit_key,
             InFlight(attempt, incident, digest),

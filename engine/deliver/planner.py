@@ -22,9 +22,9 @@ from engine.deliver.digests import (
 )
 from engine.deliver.planning import WAITING, Policy, plan_delivery
 from engine.model.incidents import Incident
-from engine.model.notifications import Delivery, DeliveryState
+from engine.model.notifications import Delivery, DeliveryState, IncidentChange
 from engine.model.routes import Silence
-from engine.route import Candidate, holds, routing_labels
+from engine.route import Candidate, holds, recorded_changes, routing_labels
 from engine.store import Store
 from engine.store.outbox import Pair
 
@@ -95,6 +95,14 @@ class Planner:
     def digest(self, entry: Delivery) -> Digest | None:
         """Return the digest of which `entry` is the entry; None when it is not that of a digest."""
         return self._digests.get((entry.receiver, entry.incident))
+
+    def changes(self, entry: Delivery, now: datetime) -> tuple[IncidentChange, ...]:
+        """Return the changes of the incident since the last delivery, for a receiver that keeps a record; () for others. Raises
+        StoreError."""
+        if entry.receiver not in self._policy.records:
+            return ()
+        log = self._book.log((entry.receiver, entry.incident))
+        return recorded_changes(log, self._store.later_revisions(entry.incident, log.revision if log else 0), now)
 
     def on_settled(self, entry: Delivery, digest: Digest | None, now: datetime) -> None:
         """Plan again after an attempt that left `entry`; `digest` is the digest that was sent, if it was one."""

@@ -23,6 +23,7 @@ from engine.route import (
     is_minor,
     mute_reason,
     muted_by,
+    needs_recording,
     route,
     routing_labels,
 )
@@ -39,7 +40,7 @@ class Policy(Struct, frozen=True):
     `edits`: receivers that update one message. `explained`: rules whose alerts other rules may explain. `hurry`: waits count as
     elapsed (in a run that ends); repetitions keep their interval. `links`: the targets of links in messages. `max_age_s`: an
     incident that is older when first seen is notified in a digest only; 0: no limit. `fallbacks`: receiver -> the one that is
-    notified when it refuses, without circles.
+    notified when it refuses, without circles. `records`: receivers that keep a record of every incident.
     """
 
     tree: Route
@@ -49,13 +50,16 @@ class Policy(Struct, frozen=True):
     links: LinkTargets = NO_LINKS
     max_age_s: float = 0.0
     fallbacks: Mapping[str, str] = field(default_factory=dict)
+    records: frozenset[str] = field(default_factory=frozenset)
 
     def targets(
         self, incident: Incident, notified: Iterable[str], refuses: Callable[[str], bool] = lambda receiver: False
     ) -> tuple[Target, ...]:
-        """Return the targets of `incident`, each receiver once: those that it is routed to, the fallbacks of those for
-        which `refuses` is true, and those in `notified`, which had a notification of it or of an incident merged into it."""
+        """Return the targets of `incident`, each receiver once: those that it is routed to, those that keep a record, the
+        fallbacks of those for which `refuses` is true, and those in `notified`, which had a notification of it or of an
+        incident merged into it."""
         routed = {target.receiver: target for target in route(routing_labels(incident), self.tree)}
+        routed |= {name: Target(name, self.tree.timings) for name in sorted(self.records)}
         for target in list(routed.values()):
             for name in self._instead_of(target.receiver, refuses):
                 routed.setdefault(name, replace(target, receiver=name, instead_of=target.receiver))
@@ -90,6 +94,8 @@ def plan_delivery(
     and it must be updated.
     """
     known_at = _known_at(policy, incident, log, entry, now)
+    if target.receiver in policy.records:
+        return _planned_record(policy, target, incident, log, entry, known_at, now)
     decision = _decision(policy, target, incident, log, known_at)
     if decision.reason is None and entry is not None and entry.unsure_since is not None:
         decision = Decision(Reason.UPDATED, now)
@@ -105,6 +111,26 @@ def plan_delivery(
         return PlannedEntry(replace(planned, state=hold[0], why=hold[1], attempt_at=entry.attempt_at if entry else None))
     may_be_muted = target.hours and (planned.state in WAITING or planned.state is DeliveryState.FOLDED)
     return PlannedEntry(planned, hours_change_at(target.hours, now) if may_be_muted else None)
+
+
+def _planned_record(
+    policy: Policy,
+    target: Target,
+    incident: Incident,
+    log: NotificationLog | None,
+    entry: Delivery | None,
+    known_at: datetime,
+    now: datetime,
+) -> PlannedEntry:
+    """Return the entry for a receiver that keeps a record: nothing is muted, held for a digest or too old for it."""
+    decision = needs_recording(log, incident, now, 0.0) if policy.hurry else needs_recording(log, incident, now)
+    if entry is not None and entry.state in (DeliveryState.FOLDED, DeliveryState.BACKFILL, DeliveryState.MUTED):
+        entry = None  # from a configuration in which it kept no record
+    if decision.reason is None and entry is not None and entry.unsure_since is not None:
+        decision = Decision(Reason.UPDATED, now)
+    if decision.reason is None:
+        return PlannedEntry(entry if entry is not None and entry.state is DeliveryState.DELIVERED else None)
+    return PlannedEntry(_entry(decision, target, incident, log, entry, known_at))
 
 
 def retried(entry: Delivery, after_s: float | None, now: datetime) -> datetime:

@@ -74,6 +74,7 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
         pending=pending,
         alerts=group.keys(),
         opened_at=root.starts_at,
+        is_silence=any(each.absence is not None and each.rule.id == root.key[1] for each in context.plan.correlations),
     )
 
 

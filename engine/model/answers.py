@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from engine.model.incidents import Incident, RenderedStep, Symptom
+from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
+from engine.model.links import LineLinks
 
 
 def incident_value(incident: Incident) -> Mapping[str, Any]:
@@ -27,7 +28,7 @@ def incident_value(incident: Incident) -> Mapping[str, Any]:
         "impact": incident.impact,
         "fix": [_step(step) for step in incident.fix],
         "verify": incident.verify,
-        "evidence": [{"source": e.source_id, "line": e.number, "text": e.text} for e in incident.evidence],
+        "evidence": [_evidence(event) for event in incident.evidence],
         "symptoms": [_symptom(symptom) for symptom in incident.symptoms],
         "captures": dict(incident.captures),
         "also_possible": list(incident.also_possible),
@@ -39,12 +40,24 @@ def incident_value(incident: Incident) -> Mapping[str, Any]:
     }
 
 
+def lines_value(incident: Incident, lines: Mapping[str, LineLinks]) -> list[Mapping[str, Any]]:
+    """Return what leads on from each line of evidence, in their order: links by kind, and the query that finds its source."""
+    known = [lines.get(event.event_id, LineLinks()) for event in incident.evidence]
+    return [{"links": {link.kind: link.url for link in line.links}, "query": line.query} for line in known]
+
+
 def iso(at: datetime | None) -> str | None:
     """Return a time as ISO 8601 in UTC, to the millisecond where it has one, ending in Z."""
     if at is None:
         return None
     precision = "milliseconds" if at.microsecond else "seconds"
     return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+
+
+def _evidence(event: Evidence) -> Mapping[str, Any]:
+    """Return a line; `origin` only where it came from a document (engine/model/origins)."""
+    value = {"source": event.source_id, "line": event.number, "text": event.text}
+    return {**value, "origin": event.origin} if event.origin else value
 
 
 def _step(step: RenderedStep) -> Mapping[str, Any]:

@@ -195,6 +195,7 @@ class Incident(Struct, frozen=True):
     pending: bool = False
     alerts: tuple[AlertKey, ...] = ()  # the keys of its alerts: root first
     opened_at: datetime | None = None  # event time of the first alert when it was opened
+    is_silence: bool = False  # its root is an absence: who it is about says nothing
 
 
 def extent(incident: Incident) -> tuple[datetime, datetime] | None:

@@ -1,75 +1,174 @@
-"""Links from an incident: to its own page, and to the logs of its time in Kibana.
-
-Source of Kibana's addresses: elastic/kibana, src/plugins/discover/common/app_locator_get_location.ts. Up to 7.8 Discover is
-below /app/kibana; since 8.15 the data view is named by `dataSource` instead of `index`.
-"""
+"""Addresses that lead on from an incident: its own page, and Kibana at its time and place; and from each of its lines."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from engine.model.incidents import Incident
+from engine.model import kibana as forms
+from engine.model import narrowing
+from engine.model.incidents import Evidence, Incident
+from engine.model.kibana import LogView, Version
+from engine.model.origins import origin_path
 
-AROUND = timedelta(minutes=5)  # shown before and after the incident
-_PLAIN = "!(),:'@$*-_.~/"  # characters of rison that a URL fragment may hold unescaped
+AROUND = timedelta(minutes=2)  # what Kibana shows before and after an incident or a line
+LONGEST = 3_000  # characters of an address: Slack takes no more
+
+AUTO, DISCOVER, LOCATOR, ESQL, OPENSEARCH = "auto", "discover", "locator", "esql", "opensearch"
+STYLES = (AUTO, DISCOVER, LOCATOR, ESQL, OPENSEARCH)
+_TITLES = {
+    "incident": "Incident page",
+    "incidents": "All incidents",
+    "kibana": "Logs in Kibana",
+    "line": "In Kibana",
+    "around": "Lines around it",
+}
 
 
 class Link(Struct, frozen=True):
-    """`kind`: incident, incidents or kibana; a key of the JSON that webhooks are sent."""
+    """`kind`: incident, incidents or kibana; of a line: line or around. A key of the JSON that webhooks are sent."""
 
     kind: str
     url: str
 
     @property
     def title(self) -> str:
-        """The text of the link."""
-        return {"incident": "Incident page", "incidents": "All incidents", "kibana": "Logs in Kibana"}[self.kind]
+        """What a reader clicks on."""
+        return _TITLES[self.kind]
+
+
+class LineLinks(Struct, frozen=True):
+    """What leads on from a line of evidence: links, and the query that finds its source in any version of Kibana."""
+
+    links: tuple[Link, ...] = ()
+    query: str = ""
 
 
 class Kibana(Struct, frozen=True):
-    """A Kibana that holds the logs. `url` has no slash at its end, `fields` names the document's field for a label."""
+    """A Kibana (or OpenSearch Dashboards) that holds the logs. `url` has no slash at its end, `fields` names the document's
+    field for a label, or for what a source's name says (engine/model/narrowing).
+
+    The logs are named by `data_view`, the id of a saved data view, or by `pattern`, the indices. `style` is one of STYLES;
+    `tenant` is one of OpenSearch.
+    """
 
     url: str
-    data_view: str
-    version: tuple[int, int] = (8, 15)
+    data_view: str = ""
+    version: Version = (8, 15)
     space: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
+    pattern: str = ""
+    style: str = AUTO
+    time_field: str = "@timestamp"
+    columns: tuple[str, ...] = ("message",)
+    tenant: str = ""
 
     def address(self, incident: Incident) -> str:
-        """Return the URL of Discover for the incident's time, filtered by its labels; empty when its lines have no stamps."""
+        """Return Discover around the incident's time, narrowed to what it is about; empty when its lines bear no time, or when
+        no form is short enough."""
         end = incident.resolved_at or incident.last_seen
         if incident.first_seen is None or end is None:
             return ""
-        times, state = _times(incident.first_seen - AROUND, end + AROUND), self._state(incident)
-        path = "/app/discover#/" if self.version >= (7, 9) else "/app/kibana#/discover"
+        narrowed = narrowing.of_incident(incident, self.fields)
+        return self._fitting(self._view(incident.first_seen, end, narrowed, incident.id)) or self._first_line(incident)
+
+    def query(self, incident: Incident) -> str:
+        """Return what narrows the logs to `incident`, to be copied."""
+        return narrowing.kql(narrowing.of_incident(incident, self.fields))
+
+    def of_line(self, event: Evidence, is_dated: bool) -> LineLinks:
+        """Return what leads on from a line: its document and those around it where it came from Elasticsearch, else the logs of
+        its source at its time, if it bears one."""
+        if path := origin_path(event.origin, "elasticsearch"):
+            index, id_ = path
+            links = [Link(kind, url) for kind, url in self._of_document(event, index, id_) if url]
+            return LineLinks(tuple(links), f'_id: "{id_}" and _index: "{index}"')
+        narrowed = narrowing.of_line(event, self.fields)
+        address = self._fitting(self._view(event.at, event.at, narrowed, event.source_id)) if is_dated else ""
+        return LineLinks((Link("line", address),) if address else (), narrowing.kql(narrowed))
+
+    def _of_document(self, event: Evidence, index: str, id: str) -> Iterator[tuple[str, str]]:
+        view = self._view(event.at, event.at, ((("_id", id),),), id)
+        if self.style == OPENSEARCH or self.version < (7, 9) or not (self.data_view or self.version >= (8, 5)):
+            yield "line", self._fitting(view)  # no form of its own, but a query that finds it
+        elif self.data_view:
+            yield "line", self._bounded(forms.document(self.data_view, index, id))
+            yield "around", self._bounded(forms.surrounding(self.data_view, id, self.columns))
+        else:
+            yield "line", self._bounded(forms.document_locator(view, self.version, index, id))
+            yield "around", self._bounded(forms.surrounding_locator(view, self.version, id))
+
+    def _view(self, start: datetime, end: datetime, narrowed: narrowing.Narrowing, title: str) -> LogView:
+        return LogView(
+            start - AROUND,
+            end + AROUND,
+            narrowing.kql(narrowed),
+            narrowing.esql(narrowed, self.pattern, self.time_field) if self.style == ESQL else "",
+            self.data_view,
+            self.pattern,
+            self.time_field,
+            self.columns,
+            title,
+        )
+
+    def _fitting(self, view: LogView) -> str:
+        """Return the address of a view that is short enough: without its columns, then without what narrows it; empty when even
+        that is too long."""
+        everything = narrowing.esql((), self.pattern, self.time_field) if self.style == ESQL else ""
+        without = replace(view, columns=())
+        for each in (view, without, replace(without, kql="", esql=everything, title="")):
+            if address := self._bounded(self._discover(each)):
+                return address
+        return ""
+
+    def _discover(self, view: LogView) -> str:
+        if self.style == ESQL:
+            return forms.esql_discover(view, self.version)
+        if self.style == OPENSEARCH:
+            return forms.opensearch_discover(view, self.tenant) if self.version >= (2, 11) else forms.index_discover(view)
+        if self.style == LOCATOR or (self.style == AUTO and self.version >= (7, 14)):
+            return forms.locator(view, self.version)
+        if self.version < (7, 9):
+            return forms.legacy_discover(view)
+        if self.version < (8, 15):
+            return forms.index_discover(view)
+        return forms.tab_discover(view) if self.version >= (9, 2) else forms.data_view_discover(view)
+
+    def _first_line(self, incident: Incident) -> str:
+        lines = [link for event in incident.evidence[:1] for link in self.of_line(event, is_dated=True).links]
+        return lines[0].url if lines else ""
+
+    def _bounded(self, place: str) -> str:
         space = f"/s/{quote(self.space, '')}" if self.space else ""
-        return f"{self.url}{space}{path}?_g={quote(times, _PLAIN)}&_a={quote(state, _PLAIN)}"
-
-    def _state(self, incident: Incident) -> str:
-        view = _rison(self.data_view)
-        source = f"dataSource:(dataViewId:{view},type:dataView)" if self.version >= (8, 15) else f"index:{view}"
-        return f"(columns:!(message),{source},query:(language:kuery,query:{_rison(self._query(incident))}))"
-
-    def _query(self, incident: Incident) -> str:
-        """Return a filter by labels in Kibana's query language; labels without a configured field are left out."""
-        values = [(name, incident.labels.get(label, "")) for label, name in self.fields.items()]
-        return " and ".join(f'{name}: "{_quoted(value)}"' for name, value in values if value)
+        address = f"{self.url}{space}{place}"
+        return address if len(address) <= LONGEST else ""
 
 
 class LinkTargets(Struct, frozen=True):
-    """Configuration of the links. Empty parts give no link; `public_url` has no slash at its end."""
+    """Where a reader can go on from an incident. Empty parts give no link; `public_url` has no slash at its end."""
 
     public_url: str = ""
     kibana: Kibana | None = None
 
     def of(self, incident: Incident) -> tuple[Link, ...]:
-        """Return the links of `incident`; a merged incident links to the page of the one it was merged into."""
+        """Return the links of `incident`; one that became part of another leads to the page of that one."""
         return tuple(self._links(incident))
+
+    def of_lines(self, incident: Incident) -> Mapping[str, LineLinks]:
+        """Return what leads on from each line of evidence, by event id; those that nothing leads on from are left out."""
+        if self.kibana is None:
+            return {}
+        is_dated = incident.first_seen is not None
+        lines = {event.event_id: self.kibana.of_line(event, is_dated) for event in incident.evidence}
+        return {event_id: line for event_id, line in lines.items() if line != LineLinks()}
+
+    def query(self, incident: Incident) -> str:
+        """Return the query that narrows the logs to `incident`, empty without a Kibana or when nothing does."""
+        return self.kibana.query(incident) if self.kibana is not None else ""
 
     def of_all(self) -> tuple[Link, ...]:
         """Return the link to the list of incidents."""
@@ -83,21 +182,3 @@ class LinkTargets(Struct, frozen=True):
 
 
 NO_LINKS = LinkTargets()
-
-
-def _times(start: datetime, end: datetime) -> str:
-    return f"(time:(from:{_rison(_instant(start))},to:{_rison(_instant(end))}))"
-
-
-def _instant(at: datetime) -> str:
-    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
-
-
-def _rison(text: str) -> str:
-    """Return `text` as a string of rison, the notation of Kibana's URLs."""
-    escaped = re.sub(r"([!'])", r"!\1", text)
-    return f"'{escaped}'"
-
-
-def _quoted(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"')

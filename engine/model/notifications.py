@@ -10,7 +10,7 @@ from enum import Enum
 from msgspec import Struct, field
 
 from engine.model.incidents import Incident
-from engine.model.links import Link
+from engine.model.links import LineLinks, Link
 
 DIGEST_RULE = "backfill"  # rule of the digest of old incidents, which a receiver is sent in one message
 FLOOD_RULE = "flood"  # rule of the digest of many incidents that opened at once
@@ -71,12 +71,22 @@ class NotificationLog(Struct, frozen=True):
     digest: str = ""
 
 
+class IncidentChange(Struct, frozen=True):
+    """A turn in what an incident is: the revision that brought it, what kind it is, and one sentence (empty: it opened)."""
+
+    incident: Incident
+    reason: Reason
+    news: str = ""
+
+
 class Notification(Struct, frozen=True):
     """The content of one message to a receiver.
 
     `news` is one sentence on what changed since the last notification, empty when only counts, times and evidence did.
     `marks` are those of the last receipt. `unsure_since`: an earlier attempt began then and its outcome is unknown, so a
-    receiver that can search its messages does so before it sends this one. `links` lead to the incident's page and its logs.
+    receiver that can search its messages does so before it sends this one. `links` lead to the incident's page and its logs;
+    `lines` lead there from each line of evidence, by event id; `query` is the filter of the incident in Kibana. `changes`, for
+    receivers that keep a record: all changes since the last notification, oldest first.
     """
 
     incident: Incident
@@ -85,6 +95,9 @@ class Notification(Struct, frozen=True):
     marks: Mapping[str, str] = field(default_factory=dict)
     unsure_since: datetime | None = None
     links: tuple[Link, ...] = ()
+    changes: tuple[IncidentChange, ...] = ()
+    lines: Mapping[str, LineLinks] = field(default_factory=dict)
+    query: str = ""
 
 
 class Receipt(Struct, frozen=True):

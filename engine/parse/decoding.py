@@ -193,17 +193,18 @@ def labels_of(source_labels: Labels, event_labels: Labels, source_id: str) -> La
 def _event_id(first: Record, stamp: _Stamp, about: Labels) -> str:
     if first.identity and not about:
         return first.identity
-    return event_id(first.source_id, stamp.time, first.text, None if stamp.exact else first.offset, *about.values())
+    place = None if stamp.exact else first.origin or first.offset
+    return event_id(first.source_id, stamp.time, first.text, place, *about.values())
 
 
-def event_id(source_id: str, time: datetime | None, line: str, offset: int | None, *about: str) -> str:
-    """Return the id of an event: the same line of the same source at the same time is one event, at whatever offset it stands.
+def event_id(source_id: str, time: datetime | None, line: str, place: int | str | None, *about: str) -> str:
+    """Return the id of an event: the same line of the same source at the same time is one event, wherever it stands.
 
     Args:
-        offset: given where the stamp is precise to the second only, which cannot tell two equal lines apart; else None.
+        place: the document or the offset of the line, where the stamp is precise to the second only and two equal lines
+            could not be told apart; else None.
         about: tells apart the events that come of one line, as the failed parts of a Connect status do.
     """
     stamp = time.timestamp().hex() if time is not None else ""  # exact, and takes a fourth of the time of an ISO stamp
-    place = "" if offset is None else str(offset)
-    identity = "\0".join((source_id, stamp, line, place, *about))
+    identity = "\0".join((source_id, stamp, line, "" if place is None else str(place), *about))
     return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:_ID_CHARS]

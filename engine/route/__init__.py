@@ -7,6 +7,7 @@ from engine.route.floods import Candidate, flood_digest, is_minor, overflow, urg
 from engine.route.hours import hours_change_at, in_interval, mute_reason, muted_by_hours
 from engine.route.matchers import MatcherError, holds, parse_matcher
 from engine.route.muting import muted_by
+from engine.route.recording import needs_recording, recorded_changes
 from engine.route.tree import Target, route, routing_labels
 
 __all__ = [
@@ -25,9 +26,11 @@ __all__ = [
     "mute_reason",
     "muted_by",
     "muted_by_hours",
+    "needs_recording",
     "notification_log",
     "overflow",
     "parse_matcher",
+    "recorded_changes",
     "route",
     "routing_labels",
     "urgency",

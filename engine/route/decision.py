@@ -65,7 +65,7 @@ def decide_notification(
         return NOTHING
     if last_log is None:
         return _opening(incident, known_at + timedelta(seconds=max(timings.group_wait_s, SETTLE_S if explained else 0.0)))
-    reason, news = _change(last_log, incident)
+    reason, news = change_since(last_log, incident)
     if reason is None and edits and incident.revision > last_log.revision and incident.status != "merged":
         reason = Reason.UPDATED
     if reason is None:
@@ -87,7 +87,7 @@ def _repetition(incident: Incident, last: datetime, timings: Timings) -> Decisio
     return Decision(Reason.REPEATED, at, f"still open, {lasting(at - last)} after the last message")
 
 
-def _change(last_log: NotificationLog, incident: Incident) -> tuple[Reason | None, str]:
+def change_since(last_log: NotificationLog, incident: Incident) -> tuple[Reason | None, str]:
     """Return the most important change since `last_log` with its sentence; (None, "") when there is none."""
     if incident.status != last_log.status:
         return _new_status(last_log, incident)

@@ -179,7 +179,7 @@ class Alike:
             message = _taken_one(like.message, reading.message, text) if reading.message else like.message
             offset, number, origin = place
             if matches:
-                identity = event_id(source_id, at, text[:line], None if layout.fraction else offset)
+                identity = event_id(source_id, at, text[:line], None if layout.fraction else origin or offset)
                 evidence = cut(text)
                 for rule_id, captures, where in matches:
                     own = _taken(captures, where, text) if where else captures

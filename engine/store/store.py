@@ -196,6 +196,14 @@ class Store:
             bodies = connection.scalars(select(table.c.body).filter_by(id=incident_id).order_by(table.c.revision))
             return [loads(body, Incident) for body in bodies]
 
+    def later_revisions(self, incident_id: str, after: int) -> Iterator[Incident]:
+        """Yield the revisions of an incident later than revision `after`, in order, one in memory at a time."""
+        table = schema.revisions
+        chosen = select(table.c.body).filter_by(id=incident_id).where(table.c.revision > after).order_by(table.c.revision)
+        with self._reading() as connection:
+            for body in connection.execution_options(yield_per=50).scalars(chosen):
+                yield loads(body, Incident)
+
     def blinds(self) -> Sequence[NotEvaluated]:
         """Return what is not evaluated, over all scopes, ordered by scope, what and why."""
         table = schema.blinds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engine.model.answers import incident_value, iso
+from engine.model.answers import incident_value, iso, lines_value
 from engine.model.notifications import NotificationLog, ReceiverStatus
 from engine.web.history import History
 from engine.web.timeline import Change
@@ -16,6 +16,8 @@ def history_value(history: History) -> Mapping[str, Any]:
     return {
         **incident_value(history.incident),
         "links": {link.kind: link.url for link in history.links},
+        "query": history.query,
+        "lines": lines_value(history.incident, history.lines),
         "deliveries": [_delivery(status) for status in history.standings],
         "timeline": [_change(change) for change in history.changes],
     }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Mapping
+
+from msgspec import Struct, field
 
 from engine.model.incidents import Incident
-from engine.model.links import Link, LinkTargets
+from engine.model.links import LineLinks, Link, LinkTargets
 from engine.model.notifications import ReceiverStatus
 from engine.store import Store
 from engine.web.timeline import Change, timeline
@@ -18,6 +20,8 @@ class History(Struct, frozen=True):
     changes: tuple[Change, ...]
     standings: tuple[ReceiverStatus, ...] = ()
     links: tuple[Link, ...] = ()
+    lines: Mapping[str, LineLinks] = field(default_factory=dict)  # what leads on from a line of evidence, by event id
+    query: str = ""  # what narrows the logs in Kibana to the incident
 
 
 def history_of(store: Store, id: str, links: LinkTargets) -> History | None:
@@ -26,4 +30,5 @@ def history_of(store: Store, id: str, links: LinkTargets) -> History | None:
     if not revisions:
         return None
     changes = timeline(revisions, outbox.attempts(id))
-    return History(revisions[-1], changes, tuple(outbox.standings(id)), links.of(revisions[-1]))
+    now = revisions[-1]
+    return History(now, changes, tuple(outbox.standings(id)), links.of(now), links.of_lines(now), links.query(now))

@@ -1,6 +1,7 @@
 """`python -m tests.bench`, or some of it: `python -m tests.bench scan job latency`. It prints; there are no limits.
 
-Without a name it measures what takes minutes; the rest (memory, state, hostile input, shippers, higher rates) when named.
+Without a name it measures what takes minutes; the rest (memory, state, hostile input, shippers, Elasticsearch, higher
+rates) when named.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from tests.bench import hostile, job, latency, scan, shipped, state
+from tests.bench import hostile, indexed, job, latency, scan, shipped, state
 from tests.bench.machine import commit, load, machine, say
 from tests.servers.broker import brokers
 from tests.servers.jars import kafka_jars
@@ -22,6 +23,7 @@ ALONE = {
     "wrapped": scan.measure_wrapped,
     "memory": scan.measure_memory,
     "state": state.measure,
+    "elasticsearch": indexed.measure,
     "hostile": lambda folder: hostile.measure(),
 }
 ON_KAFKA = {"job": job.measure, "shipped": shipped.measure, "latency": latency.measure} | {

@@ -1,4 +1,4 @@
-"""Reading a KafkaSource batch by batch as the job does."""
+"""Reading a source batch by batch as the job does."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from connectors.kafka.source import KafkaSource
 from engine.errors import DataLoss, SourceAway
 from engine.model.records import RawLine
-from engine.ports import Chunk, Offset
+from engine.ports import Chunk, Offset, Source
 
 
 class Reader:
     """Reads a source batch by batch as the job does; offsets and slices survive as JSON only."""
 
-    def __init__(self, source: KafkaSource, max_lines: int | None = None) -> None:
+    def __init__(self, source: Source, max_lines: int | None = None) -> None:
         self.source, self.max_lines = source, max_lines
         self.at: Offset = source.initial()
         self.batches: list[list[Chunk]] = []

@@ -1,4 +1,5 @@
-"""One broker for all tests of this folder; without its jars they are skipped, unless TOCSIN_REQUIRE_SERVERS=1."""
+"""One broker, and one Elasticsearch node, for all tests of this folder; without their jars they are skipped, unless
+TOCSIN_REQUIRE_SERVERS=1."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.servers.broker import Broker, brokers
+from tests.servers.elasticsearch import ElasticsearchNode, elasticsearch_node
 from tests.servers.jars import NoJars, kafka_jars
+from tests.servers.search_home import search_home
 from tests.servers.topics import Topics
 
 HERE = Path(__file__).parent
@@ -42,3 +45,16 @@ def topics(broker: Broker, request: pytest.FixtureRequest) -> Iterator[Topics]:
     made = Topics(broker.address)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def elasticsearch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ElasticsearchNode]:
+    """The newest Elasticsearch that this machine's Java runs. Tests share it, so they name what they make after themselves."""
+    try:
+        home = search_home()
+    except NoJars as missing:
+        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
+            raise
+        pytest.skip(f"Elasticsearch cannot be had: {missing}")
+    with elasticsearch_node(home, tmp_path_factory.mktemp("elasticsearch")) as node:
+        yield node

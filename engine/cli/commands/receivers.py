@@ -13,7 +13,7 @@ from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.cli.receiving import open_receiver
 from engine.cli.report import render_incident
 from engine.cli.terminal import show
-from engine.config import ReceiverSettings, SlackSettings, WebhookSettings, load
+from engine.config import ElasticsearchSettings, ReceiverSettings, SlackSettings, WebhookSettings, load
 from engine.deliver import delivered
 from engine.errors import UsageError
 from engine.model.incidents import Incident
@@ -43,8 +43,8 @@ def list_receivers(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption =
     if format is OutputFormat.JSON:
         print_json(rows)
         return
-    width = max(len(row["name"]) for row in rows)
-    print("\n".join(f"{row['name']:{width}}  {row['type']:8}  {row['to']}".rstrip() for row in rows))
+    width, types = (max(len(row[column]) for row in rows) for column in ("name", "type"))
+    print("\n".join(f"{row['name']:{width}}  {row['type']:{max(8, types)}}  {row['to']}".rstrip() for row in rows))
 
 
 @app.command("test")
@@ -90,10 +90,14 @@ def _show(notification: Notification) -> None:
 def _type(settings: ReceiverSettings) -> str:
     if isinstance(settings, SlackSettings):
         return "slack"
+    if isinstance(settings, ElasticsearchSettings):
+        return "elasticsearch"
     return "webhook" if isinstance(settings, WebhookSettings) else "terminal"
 
 
 def _destination(settings: ReceiverSettings) -> str:
     if isinstance(settings, SlackSettings):
         return f"{settings.channel} by {settings.token}" if settings.token else f"by {settings.webhook_url}"
+    if isinstance(settings, ElasticsearchSettings):
+        return f"{settings.index} at {', '.join(settings.connection['urls'])}"
     return str(settings.url) if isinstance(settings, WebhookSettings) else ""

@@ -83,6 +83,8 @@ def run(
     if dry_run:
         _announce(settings, plan, sources)
         raise typer.Exit(FAILURE if errors else NOTHING_FOUND)
+    for sentence in (sentence for source in sources for sentence in source.reading):
+        _say(sentence)
     with handle_signals(_say) as signals:
         notified = _run(settings, plan, sources, once, signals)
     if once and signals.ended_by is not None:
@@ -225,7 +227,7 @@ def _announce(settings: Settings, plan: Plan, sources: Sequence[SourceInput]) ->
     print(f"rules     {len(plan.signatures)} signatures, {len(plan.correlations)} correlations")
     for setting, source in zip(settings.sources, sources, strict=True):
         print(f"source    {setting.type} of cluster {setting.scope}: {source.summary}")
-        for line in source.contents:
+        for line in (*source.contents, *source.reading):
             print(f"          {line}")
     print(f"store     {settings.store}")
     print(f"offsets   {settings.checkpoint}")

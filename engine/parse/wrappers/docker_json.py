@@ -14,7 +14,7 @@ from engine.parse.stamps import dated
 
 FIRST = "{"
 ORDER = 10
-_KEYS = {"log", "time"}
+_KEYS, _OTHER_KEYS = {"log", "time"}, {"stream", "attrs"}  # a document with any other is a shipper's
 
 
 def unwrap(record: Record) -> Record | None:
@@ -25,7 +25,7 @@ def unwrap(record: Record) -> Record | None:
         row = foreign(record.text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(row, dict) or not row.keys() >= _KEYS or not isinstance(row["log"], str):
+    if not isinstance(row, dict) or not _KEYS <= row.keys() <= _KEYS | _OTHER_KEYS or not isinstance(row["log"], str):
         return None
     line = row["log"]
     stamp = dated(record, str(row["time"]), "iso")

@@ -31,6 +31,7 @@ _TEXT = (
     "message", "msg", "short_message", "log", "event", "line", "textPayload", "_raw",
     "@m", "RenderedMessage", "@mt", "MessageTemplate", "Message", "log.message",
 )  # fmt: skip
+_ENVELOPED = ("message", "log")  # where shippers put a line
 _TRACE = (
     "stack_trace", "error.stack_trace", "exception.stacktrace", "stackTrace", "full_message", "exc_info", "exception",
     "thrown.extendedStackTrace", "_error_stack_trace", "_stack_trace", "err.stack", "stacktrace", "stack", "@x", "Exception",
@@ -46,7 +47,10 @@ _FIELDS = {
     "level": (
         "level", "log.level", "severity", "levelname", "loglevel", "_level_name", "_log_level", "@l", "Level", "LogLevel",
     ),
-    "logger": ("logger_name", "log.logger", "logger", "loggerName", "_logger_name", "_log_logger", "SourceContext", "Category"),
+    "logger": (
+        "logger_name", "log.logger", "logger", "loggerName", "_logger_name", "_log_logger", "SourceContext", "Category",
+        "kafka.log.class",
+    ),
     "thread": ("thread_name", "process.thread.name", "thread", "threadName", "_thread_name", "_process_thread_name"),
 }  # fmt: skip
 _LABELS = {"host": ("_HOSTNAME", "host", "hostName", "host.name"), "container": ("fields.container",), "pod": ("fields.pod",)}
@@ -79,7 +83,7 @@ def unwrap(record: Record) -> Record | None:
     """Return the document's message and trace as text, with its stamp, level, logger and thread."""
     document = _document(record.text)
     message = _first(document, _TEXT) if document else ""
-    if not document or not message:
+    if not document or not (message or _is_blank(document)):
         return None
     fields = {name: value for name, keys in _FIELDS.items() if (value := _first(document, keys))}
     if level := _level(document):
@@ -98,6 +102,11 @@ def unwrap(record: Record) -> Record | None:
         labels={**_labels(document), **record.labels},
         **_when(document, record),
     )
+
+
+def _is_blank(document: Mapping[str, Any]) -> bool:
+    """Tell whether a document is around a line that holds nothing, such as there are within a stack trace."""
+    return any(document.get(name) == "" for name in _ENVELOPED)
 
 
 def _text(document: Mapping[str, Any], message: str, by_program: bool) -> str:

@@ -7,7 +7,16 @@ import pytest
 from connectors.files import LabelError, check_label
 from connectors.kafka import check_label as wrong_kafka_label
 from connectors.kafka import check_option as wrong_option
-from engine.config import Checks, Secret, SlackSettings, TerminalSettings, WebhookSettings, WebSettings, load
+from engine.config import (
+    Checks,
+    ElasticsearchSettings,
+    Secret,
+    SlackSettings,
+    TerminalSettings,
+    WebhookSettings,
+    WebSettings,
+    load,
+)
 from engine.config.receivers import SLACK_API
 from engine.dsl import Override
 from engine.errors import ConfigError, UsageError
@@ -61,6 +70,7 @@ sources:
 """
 INTERVAL = "sources:\n  - {type: files, paths: [a.log]}\ntime_intervals: [{name: a, time_intervals: [{%s}]}]\n"
 LEAST = "sources:\n  - {type: files, paths: [a.log]}\n"
+ARCHIVE = LEAST + "receivers: [{name: es, elasticsearch: {%s}}]\n"
 
 
 def wrong_label(template: str) -> str | None:
@@ -173,7 +183,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
 sources:
   - {type: files, path: [a.log]}
   - {type: files, paths: [b.log], timezone: Asia/Seul, start: yesterday}
-  - {type: elasticsearch, hosts: ["http://es:9200"]}
+  - {type: docker, containers: ["kafka"]}
   - {type: kafka, topics: [a b], bootstrap: "kafka-1:9092", timezone: Mars}
 spark: {cores: two, colour: red}
 """
@@ -182,7 +192,7 @@ spark: {cores: two, colour: red}
         "3:19: error[TOC201]: unknown key `path`",
         "4:45: error[TOC705]: `sources[1].timezone` is wrong: `Asia/Seul` is not a time zone",
         "4:63: error[TOC704]: `sources[1].start` is wrong: `yesterday` is not a start",
-        "5:5: error[TOC701]: `sources[2]` is wrong: sources of type elasticsearch are not available in this version",
+        "5:5: error[TOC701]: `sources[2]` is wrong: sources of type docker are not available in this version",
         "6:5: error[TOC202]: `sources[3].bootstrap_servers` is missing",
         "6:28: error[TOC712]: `sources[3].topics[0]` is wrong: `a b` is not the name of a topic",
         "6:34: error[TOC201]: unknown key `bootstrap`",
@@ -266,10 +276,21 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
             LEAST + "time_intervals: [{name: a, time_intervals: [{}]}, {name: a, time_intervals: [{}]}]\n",
             "another time interval `a`",
         ),
+        (ARCHIVE % "url: http://es.example, api_key: env:K", "`http://es.example` is no address for a secret"),
+        (ARCHIVE % "url: https://a@es.example", "must be an http address without a password"),
+        (ARCHIVE % "url: []", "must be an http address without a password"),
+        (ARCHIVE % "url: https://es.example, api_key: hunter2", "must not hold the secret itself"),
+        (ARCHIVE % "url: https://es.example, user: anna", "needs either `api_key`, or `user` and `password`"),
+        (ARCHIVE % "url: https://es.example, index: Incidents", "`Incidents` is not the name of an index"),
         (LEAST + "heartbeat: {url: x}\n", "`heartbeat` is not available in this version"),
         (LEAST + "kibana: {url: x, data_view: y}\n", "`kibana.url` is wrong: `x` is not an address of Kibana"),
         (LEAST + "kibana: {url: 'https://k', data_view: y, version: new}\n", "`new` is not a version of Kibana"),
-        (LEAST + "kibana: {url: 'https://k'}\n", "`kibana.data_view` is missing"),
+        (LEAST + "kibana: {url: 'https://k'}\n", "`kibana` is wrong: needs `data_view` or `index`"),
+        (LEAST + "kibana: {url: 'https://k', data_view: y, style: short}\n", "`short` is not a form of links"),
+        (LEAST + "kibana: {url: 'https://k', index: y, version: '7.13'}\n", "links of this form need `data_view`"),
+        (LEAST + "kibana: {url: 'https://k', index: y, style: opensearch}\n", "links of this form need `data_view`"),
+        (LEAST + "kibana: {url: 'https://k', data_view: y, style: esql}\n", "links with ES|QL need `index`"),
+        (LEAST + "kibana: {url: 'https://k', data_view: y, version: '7.13', style: locator}\n", "no such form of links before"),
         (LEAST + "web: {listen: '8320'}\n", "`web.listen` is wrong: `8320` is not HOST:PORT"),
         (LEAST + "web: {listen: '::1:8320'}\n", "`::1:8320` is not HOST:PORT"),
         (LEAST + "web: {listen: '127.0.0.1:99999'}\n", "`127.0.0.1:99999` is not HOST:PORT"),
@@ -383,3 +404,21 @@ def test_whom_nobody_could_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tocsin.yml").write_text("sources:\n  - {type: files, paths: [a], may_speak_for: ['Broker, 1']}\n")
     with pytest.raises(ConfigError, match="not a process to speak for"):
         load(tmp_path / "tocsin.yml")
+
+
+def test_an_index_is_a_receiver_and_nobody_is_told_by_it_alone(tmp_path: Path) -> None:
+    text = (
+        "receivers:\n"
+        "  - name: es\n"
+        "    elasticsearch:\n"
+        "      {url: [https://a, https://b], user: anna, password: file:pw, ca: file:ca.pem, changes: c, retention: 0s}\n"
+        "  - {name: open, elasticsearch: {url: http://es:9200, api_key: env:K, unprotected: true}}\n"
+        "  - {name: screen, terminal: {}}\n"
+    )
+    settings = load(written(tmp_path, LEAST + text))
+    one, other, _ = settings.receivers
+    secrets = {"api_key": "", "user": "anna", "password": f"file:{tmp_path}/pw", "ca": f"file:{tmp_path}/ca.pem"}
+    connection = {"urls": ["https://a", "https://b"], **secrets, "unprotected": False}
+    assert one == ElasticsearchSettings("es", connection, "tocsin-incidents", "c", 0.0)
+    assert isinstance(other, ElasticsearchSettings) and other.connection["unprotected"] and other.retention_s == 365 * 86400
+    assert settings.route.receiver == "screen"

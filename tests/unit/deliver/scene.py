@@ -38,8 +38,11 @@ class Scene:
         self.restart()
 
     def restart(self) -> None:
-        edits = frozenset(name for name, receiver in self.receivers.items() if receiver.edits)
-        self.notifier = Notifier(self.store, replace(self.policy, edits=edits), self.receivers, self.clock())
+        edits, records = (
+            frozenset(name for name, receiver in self.receivers.items() if getattr(receiver, what))
+            for what in ("edits", "records")
+        )
+        self.notifier = Notifier(self.store, replace(self.policy, edits=edits, records=records), self.receivers, self.clock())
 
     def clock(self) -> SteadyClock:
         """Return a clock that a new process would have."""

@@ -30,7 +30,7 @@ YEAR_S = 365 * 86400
 class Channel:
     """A receiver as Slack is: it edits by its mark, and looks for a message of unknown outcome before it posts another."""
 
-    edits, rate_limit_key = True, "channel"
+    edits, records, rate_limit_key = True, False, "channel"
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, Notification]] = []

@@ -321,3 +321,60 @@ def test_a_step_looks_at_what_changed_or_is_due_and_at_nothing_else(
     assert looked_at == ["inc-7"] * 3, "as the silence begins, and as it ends"
     scene.at(3600 + 5.5)
     assert len(looked_at) == 3 + 6, "six are repeated"
+
+
+@pytest.fixture
+def archive() -> MemoryReceiver:
+    return MemoryReceiver(records=True)
+
+
+def test_a_record_is_told_of_everything_at_once_whatever_routes_silences_and_ages_say(
+    store: Store, ops: MemoryReceiver, archive: MemoryReceiver
+) -> None:
+    nobody = Route("ops", (LabelMatcher("severity", "=", "info"),))
+    scene = Scene(store, {"ops": ops, "archive": archive}, Policy(nobody, max_age_s=60.0))
+    ever = Silence("s", (LabelMatcher("severity", "!=", ""),), START - timedelta(1), START + timedelta(9))
+    store.outbox().put_silence(ever)
+    scene.put(last_seen=START - timedelta(days=9))
+    assert scene.at(0) == 1
+    scene.put(revision=2, status="merged", merged_into="inc-2")
+    assert scene.at(1) == 1
+    assert reasons(archive) == ["opened", "merged"] and ops.told == []
+
+
+def test_a_record_gets_every_change_though_it_was_away_meanwhile(
+    store: Store, ops: MemoryReceiver, archive: MemoryReceiver
+) -> None:
+    scene = Scene(store, {"ops": ops, "archive": archive})
+    scene.put()
+    scene.at(0)
+    archive.answers += [UNSURE, LATER]
+    for revision, changes in enumerate(({"count": 9}, {"severity": "low"}, {"status": "resolved"}, {}), 2):
+        scene.put(revision=revision, **changes)
+    assert [scene.at(seconds) for seconds in (1, 10, 16)] == [0, 0, 0]
+    scene.restart()
+    scene.at(60)
+    changes_told = [[(change.incident.revision, change.reason.value) for change in told.changes] for told in archive.told]
+    assert changes_told == [[(1, "opened")], [(3, "updated"), (4, "resolved"), (5, "reopened")]]
+    assert archive.told[-1].incident.revision == 5
+    assert [told.changes for told in ops.told] == [()]
+
+
+def test_a_record_that_only_grows_is_written_every_ten_seconds(store: Store, archive: MemoryReceiver) -> None:
+    scene = Scene(store, {"archive": archive}, Policy(Route("archive")))
+    scene.put()
+    scene.at(0)
+    for second in range(1, 31):
+        scene.put(revision=1 + second, count=second)
+        scene.at(second)
+    assert [told.incident.count for told in archive.told] == [1, 10, 20, 30]
+
+
+def test_a_record_that_refuses_is_told_to_its_fallback(store: Store, ops: MemoryReceiver, archive: MemoryReceiver) -> None:
+    archive.answers.append(REFUSED)
+    policy = Policy(Route("nobody"), fallbacks={"archive": "ops"})
+    scene = Scene(store, {"ops": ops, "archive": archive}, policy)
+    scene.put()
+    scene.at(0)
+    scene.at(1)
+    assert [told.news for told in ops.told] == ["told here because archive refuses it"]

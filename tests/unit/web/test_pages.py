@@ -150,6 +150,24 @@ def test_the_page_leads_to_the_logs_in_kibana(store: Store, fill: Fill) -> None:
     assert links.of(TOO_LARGE)[1].url in [attributes.get("href") for _, attributes in found]
 
 
+def test_a_line_leads_to_its_document_and_to_those_around_it_and_the_query_can_be_copied(store: Store, fill: Fill) -> None:
+    line = replace(TOO_LARGE.evidence[0], origin="elasticsearch:logs-1/a%22b")
+    told = incident(evidence=(line,))
+    fill(told)
+    links = LinkTargets("", Kibana("https://k", "v", fields={"topic": "kafka.topic.name"}))
+    app = application(store, frozenset({HOST}), lambda: NOW, links)
+    client = TestClient(app, base_url=f"http://{HOST}")
+    page = client.get(ADDRESS).text
+    hrefs = [attributes.get("href") for _, attributes in Tags(page).found]
+    assert "https://k/app/discover#/doc/v/logs-1?id=a%22b" in hrefs
+    assert any(href and href.startswith("https://k/app/discover#/context/v/a%22b?") for href in hrefs)
+    assert "kafka.topic.name: &#34;A.B.C&#34;" in page and "_id: &#34;a&#34;b&#34;" in page
+    value = client.get(f"{ADDRESS}.json").json()
+    assert value["query"] == 'kafka.topic.name: "A.B.C"'
+    assert value["evidence"][0]["origin"] == line.origin
+    assert list(value["lines"][0]["links"]) == ["line", "around"]
+
+
 def test_an_incident_without_times_says_so(client: TestClient, fill: Fill) -> None:
     fill(incident(first_seen=None, last_seen=None))
     for address in ("/", ADDRESS):

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from connectors.kafka import check_label, check_option
 from connectors.kafka.documents import Documents, Whose, stream_name
-from connectors.kafka.labels import filled
 from connectors.kafka.options import resolved
 from connectors.kafka.reading import runs
 from engine.errors import SourceError
+from engine.labelling import filled
 
 LINE = "[2022-10-05 17:05:00,000] INFO fine (kafka)"
 FILEBEAT = {

@@ -15,7 +15,7 @@ from connectors.slack.message import escaped
 from connectors.slack.receiver import API
 from engine.errors import UsageError
 from engine.model.incidents import Evidence, Symptom
-from engine.model.links import Link
+from engine.model.links import LineLinks, Link
 from engine.model.notifications import Notification, Reason
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
 
@@ -69,6 +69,18 @@ def test_links_lead_on_even_from_a_message_that_is_cut_and_from_a_part_of_anothe
         message = parent(shown_incident, LINKS)
         assert "Open https://tocsin.example/incidents/inc-1Incident page" in "".join(shown(message.blocks))
         assert breaches(message.text, message.blocks) == []
+
+
+def test_a_line_of_evidence_leads_on_when_the_address_is_short() -> None:
+    event_id = TOO_LARGE.evidence[0].event_id
+    short, around = Link("line", "https://k/app/discover#/doc/v/i?id=1"), Link("around", "https://k/2")
+    for link, is_shown in ((short, True), (Link("line", "https://k/" + "x" * 1000), False)):
+        lines = {event_id: LineLinks((link, around)[:1] if not is_shown else (link, around), "q")}
+        message = parent(TOO_LARGE, (), lines)
+        assert (f"{link.url}In Kibana" in "".join(shown(message.blocks))) is is_shown
+        assert breaches(message.text, message.blocks) == []
+    thread = reply(Notification(TOO_LARGE, Reason.OPENED, lines={event_id: LineLinks((short,), "")}))
+    assert thread is not None and f"{short.url}In Kibana" in "".join(shown(thread.blocks))
 
 
 def test_stack_frames_are_left_to_the_thread() -> None:

@@ -7,7 +7,7 @@ import pytest
 from connectors.webhook import open_receiver
 from engine.errors import UsageError
 from engine.model.answers import incident_value
-from engine.model.links import Link
+from engine.model.links import LineLinks, Link
 from engine.model.notifications import DeliveryState, Notification, Reason
 from tests.standins.slack import SlackStandIn
 from tests.unit.cli.incidents import TOO_LARGE
@@ -17,11 +17,14 @@ def test_what_is_posted() -> None:
     with SlackStandIn() as server:
         receiver = open_receiver(f"{server.address}/hook", incident_value, "secret")
         links = (Link("incident", "https://tocsin.example/incidents/inc-1"),)
-        receipt = receiver.deliver(Notification(TOO_LARGE, Reason.ESCALATED, "severity is critical now", links=links))
+        lines = {TOO_LARGE.evidence[0].event_id: LineLinks((Link("line", "https://k/1"),), "a: b")}
+        told = Notification(TOO_LARGE, Reason.ESCALATED, "severity is critical now", links=links, lines=lines, query="c: d")
+        receipt = receiver.deliver(told)
         ((headers, said),) = server.hooks
     assert receipt.state is DeliveryState.DELIVERED
     assert (said["schema"], said["reason"], said["news"]) == (1, "escalated", "severity is critical now")
     assert said["incident"] == incident_value(TOO_LARGE)
+    assert said["query"] == "c: d" and said["lines"] == [{"links": {"line": "https://k/1"}, "query": "a: b"}]
     assert said["links"] == {"incident": "https://tocsin.example/incidents/inc-1"}
     assert headers["Authorization"] == "Bearer secret"
     assert headers["Idempotency-Key"] == "inc-0123456789/2/escalated"

@@ -1,0 +1,121 @@
+"""What the server answers, as types: the document of a hit stays the bytes that it came as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Raw, Struct, field
+
+
+class DocumentHit(Struct, frozen=True, gc=False):
+    """One document: where it is, its number in its shard (-1 unless asked for), and its JSON; empty where none is stored."""
+
+    index: str = field(name="_index")
+    id: str = field(name="_id")
+    seq_no: int = field(name="_seq_no", default=-1)
+    source: Raw = field(name="_source", default_factory=lambda: Raw(b""))
+    sort: list[Any] = field(default_factory=list)
+
+
+class _Hits(Struct, frozen=True):
+    hits: list[DocumentHit] = field(default_factory=list)
+
+
+class _Shards(Struct, frozen=True):
+    failed: int = 0
+    failures: list[dict[str, Any]] = field(default_factory=list)
+
+
+class SearchPage(Struct, frozen=True):
+    """The answer to a search."""
+
+    found: _Hits = field(name="hits", default_factory=_Hits)
+    shards: _Shards = field(name="_shards", default_factory=_Shards)
+    timed_out: bool = False
+    pit_id: str = ""
+
+    @property
+    def hits(self) -> list[DocumentHit]:
+        """The documents."""
+        return self.found.hits
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a part of what was asked for has not answered: nothing may be concluded from it."""
+        return self.timed_out or self.shards.failed > 0
+
+    @property
+    def why(self) -> str:
+        """Why it is partial."""
+        if self.timed_out:
+            return "the search was ended by its time-out"
+        reasons = [failure.get("reason", {}) for failure in self.shards.failures]
+        said = next((str(each.get("reason") or each.get("type")) for each in reasons if isinstance(each, dict)), "")
+        return f"{self.shards.failed} shards have failed" + (f": {said}" if said else "")
+
+
+class _SequenceNumbers(Struct, frozen=True):
+    global_checkpoint: int = -1
+
+
+class _Routing(Struct, frozen=True):
+    primary: bool = False
+
+
+class _ShardCopy(Struct, frozen=True):
+    routing: _Routing = field(default_factory=_Routing)
+    seq_no: _SequenceNumbers | None = None
+
+
+class _IndexStats(Struct, frozen=True):
+    uuid: str = ""
+    shards: dict[str, list[_ShardCopy]] = field(default_factory=dict)
+
+    def checkpoints(self, count: int) -> tuple[int | None, ...]:
+        """Return the global checkpoint of each of `count` primaries, None where no node has it now."""
+        primaries = {
+            int(number): copy.seq_no.global_checkpoint
+            for number, copies in self.shards.items()
+            for copy in copies
+            if copy.routing.primary and copy.seq_no is not None
+        }
+        return tuple(primaries.get(number) for number in range(count))
+
+
+class StatsAnswer(Struct, frozen=True):
+    """The answer to a question for statistics by shard."""
+
+    indices: dict[str, _IndexStats] = field(default_factory=dict)
+
+
+class _Settings(Struct, frozen=True):
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+SettingsAnswer = dict[str, _Settings]
+
+
+class _Version(Struct, frozen=True):
+    number: str = "0"
+    distribution: str = ""
+    build_flavor: str = ""
+
+
+class RootAnswer(Struct, frozen=True):
+    """The answer at the root."""
+
+    version: _Version = field(default_factory=_Version)
+
+
+class PitAnswer(Struct, frozen=True):
+    """The answer to the opening of a point in time: `id` is Elasticsearch's, `pit_id` OpenSearch's."""
+
+    id: str = ""
+    pit_id: str = ""
+
+
+class FieldsAnswer(Struct, frozen=True):
+    """The answer to a question for fields: by name and type what is known of it."""
+
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

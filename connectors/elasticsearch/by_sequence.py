@@ -1,0 +1,169 @@
+"""The strategy `sequence`: offsets, slices and chunks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from connectors.elasticsearch.chunks import Chunking
+from connectors.elasticsearch.cluster import SearchCluster
+from connectors.elasticsearch.documents import DocumentReader, IndexedLine
+from connectors.elasticsearch.facts import IndexFacts
+from connectors.elasticsearch.merging import merged
+from connectors.elasticsearch.offsets import (
+    Checkpoints,
+    LostOperations,
+    SequenceOffset,
+    SequenceRange,
+    advanced,
+    at_beginning,
+    at_end,
+    gone,
+    ranges,
+    short,
+    since,
+)
+from connectors.elasticsearch.repeats import Repeats
+from connectors.elasticsearch.sequence import CheckpointWatch, ShardReader
+from engine.codec import made, plain
+from engine.errors import DataLoss, SourceAway, SourceDenied, SourceError, SourceMissing
+from engine.model.records import Progress
+from engine.ports import Chunk, Offset
+
+REPLACED = "the index was deleted and made anew before all of it was read"
+
+
+class SequenceReading:
+    """Reads what `pattern` leads to by sequence numbers. `final`: the input is bounded by what is there at the first look."""
+
+    def __init__(
+        self, cluster: SearchCluster, pattern: str, stream: str, query: Mapping[str, Any] | None, final: bool = False
+    ) -> None:
+        self._cluster, self._pattern, self._stream = cluster, pattern, stream
+        self._query, self._final = query, final
+        self._watch = CheckpointWatch(cluster, pattern)
+        self._bounds: Sequence[Checkpoints] | None = None
+
+    def initial(self, start: str) -> Offset:
+        """Return where a first run starts. Without the privilege to make documents visible it waits until they are: what cannot
+        be searched yet would be taken for older than the start."""
+        now = self._look(wait=True)
+        if start == "earliest":
+            return plain(at_beginning(now))  # type: ignore[no-any-return]
+        if start == "latest":
+            return plain(at_end(now))  # type: ignore[no-any-return]
+        at_ms = int(datetime.fromisoformat(start).timestamp() * 1000)
+        return plain(since(now, lambda each, shard: self._first_after(each, shard, at_ms)))  # type: ignore[no-any-return]
+
+    def latest(self, start: Offset, most: int | None) -> Offset:
+        """Return how far the next batch reaches."""
+        before, now = made(start, SequenceOffset), self._look()
+        known = frozenset(short(each.uuid) for each in now)
+        exists = known if known.issuperset(before.indices) else self._watch.exists() | known
+        if not exists and not self._final:
+            raise SourceAway(f"{self._pattern} on {self._cluster.place}", _nothing(self._pattern, self._cluster))
+        return plain(advanced(before, now, exists, most))  # type: ignore[no-any-return]
+
+    def slice(self, start: Offset, end: Offset) -> Mapping[str, Any] | None:
+        """Return what a batch reads; None when that is nothing."""
+        before, after = made(start, SequenceOffset), made(end, SequenceOffset)
+        wanted, lost = ranges(before, after), gone(before, after)
+        if not wanted and not lost:
+            return None
+        place = before.place + sum(each.to - each.after for each in lost)
+        return {"ranges": plain(wanted), "lost": plain(lost), "place": place, "end": after.place}
+
+    def chunks(self, slice_: Mapping[str, Any], reader: DocumentReader, repeats: Repeats) -> Iterator[Chunk]:
+        """Yield the lines of a slice; what is gone raises after everything that is left was yielded."""
+        wanted = made(slice_["ranges"], list[SequenceRange])
+        found = self._found(wanted)
+        there = [each for each in wanted if each.index in found]
+        lost = [_replaced(each) for each in wanted if each.index not in found]
+        chunking = Chunking(self._stream, slice_["place"])
+        pages = [self._lines(each, found[each.index], reader, repeats, lost) for each in there]
+        for lines in merged(pages) if pages else ():
+            yield from chunking.chunks(lines)
+        still = self._found(there)
+        known = {(each.index, each.shard) for each in lost}
+        lost += [_replaced(each) for each in there if each.index not in still and (each.index, each.shard) not in known]
+        if not lost:
+            yield from chunking.reached(slice_["end"])
+        if lost := made(slice_["lost"], list[LostOperations]) + lost:
+            raise ExceptionGroup("lines are gone", [self._loss(each) for each in lost])
+
+    def progress(self, end: Offset) -> Sequence[Progress]:
+        """Return how far `end` reaches of what there was when it was decided."""
+        offset = made(end, SequenceOffset)
+        behind = offset.behind
+        return [Progress(self._stream, offset.place, offset.place + behind, caught_up=not behind)]
+
+    def unreadable(self) -> Mapping[str, SourceError]:
+        """Return the indices that cannot be read by sequence numbers, or not now, by name."""
+        return {index.name: error for index in self._watch.indices if (error := _obstacle(index, self._watch.lags)) is not None}
+
+    def count(self) -> int:
+        """Return how many operations there are."""
+        return sum(at + 1 for each in self._look() for at in each.at if at is not None)
+
+    def _look(self, wait: bool = False) -> Sequence[Checkpoints]:
+        if self._bounds is not None:
+            return self._bounds
+        now = self._watch.now(wait or self._final)
+        if self._final:
+            if not now:
+                raise SourceMissing(_nothing(self._pattern, self._cluster))
+            self._bounds = now
+        return now
+
+    def _first_after(self, each: Checkpoints, shard: int, at_ms: int) -> int | None:
+        """Return the number of the first document of a shard whose `@timestamp` is this or later; None when there is none."""
+        late = {"range": {"@timestamp": {"gte": at_ms, "format": "epoch_millis"}}}
+        body = {"size": 1, "sort": ["_seq_no"], "track_total_hits": False, "source": False, "query": late}
+        hits = self._cluster.shard_page(each.name, shard, body).hits
+        return hits[0].sort[0] if hits else None
+
+    def _found(self, wanted: Sequence[SequenceRange]) -> Mapping[str, IndexFacts]:
+        """Return those indices of some ranges that are still the same ones, by name. Raises SourceAway when one cannot be
+        searched now: what is searched then has no documents, and they would be taken for none."""
+        ids = {each.index: each.id for each in wanted}
+        facts = [index for index in self._cluster.named(sorted(ids)) if short(index.uuid) == ids[index.name]]
+        for index in facts:
+            if not index.readable:
+                raise SourceAway(index.name, f"{index.name} is closed or frozen, and cannot be read now")
+        return {index.name: index for index in facts}
+
+    def _lines(
+        self,
+        wanted: SequenceRange,
+        index: IndexFacts,
+        reader: DocumentReader,
+        repeats: Repeats,
+        lost: list[LostOperations],
+    ) -> Iterator[Sequence[IndexedLine]]:
+        for page in ShardReader(self._cluster, self._query, index.page_bound).pages(wanted):
+            if isinstance(page, LostOperations):
+                lost.append(page)
+            else:
+                yield list(repeats.new(reader.lines(page)))
+
+    def _loss(self, lost: LostOperations) -> DataLoss:
+        return DataLoss(f"{lost.index}[{lost.shard}]", lost.after + 1, lost.to + 1, lost.why)
+
+
+def _obstacle(index: IndexFacts, lags: bool) -> SourceError | None:
+    if index.readable and not index.numbered:
+        return SourceError(f"{index.name}: its sequence numbers are disabled; read it by time with `read_by: ingested`")
+    if index.readable and lags and index.refresh_s == 0:
+        return SourceDenied(f"{index.name}: it never refreshes, and the privilege `maintenance` to refresh it is missing")
+    return None
+
+
+def _replaced(each: SequenceRange) -> LostOperations:
+    return LostOperations(each.index, each.shard, each.after, each.to, REPLACED)
+
+
+def _nothing(pattern: str, cluster: SearchCluster) -> str:
+    return (
+        f"{pattern} on {cluster.place} leads to no index; check `indices`, and the privileges `read` and `view_index_metadata`"
+    )

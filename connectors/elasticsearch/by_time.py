@@ -1,0 +1,97 @@
+"""The strategies `ingested` and `timestamp`: offsets, slices and chunks of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from connectors.elasticsearch.chunks import Chunking
+from connectors.elasticsearch.cluster import SearchCluster
+from connectors.elasticsearch.documents import DocumentReader
+from connectors.elasticsearch.facts import DELAY_S, Strategy, overlap_of
+from connectors.elasticsearch.repeats import Repeats
+from connectors.elasticsearch.timed import TimeOffset, TimeRange, TimeReader, is_due, planned, time_ranges
+from engine.codec import made, plain
+from engine.errors import SourceError
+from engine.model.records import Progress
+from engine.ports import Chunk, Offset
+
+
+class TimeReading:
+    """Reads what `pattern` leads to by a time. `final`: the input is bounded by the time of the first look.
+
+    Args:
+        overlap_s: for how long a document that is not there yet is looked for; None: as the strategy has it.
+    """
+
+    def __init__(
+        self,
+        cluster: SearchCluster,
+        pattern: str,
+        stream: str,
+        strategy: Strategy,
+        query: Mapping[str, Any] | None,
+        overlap_s: float | None = None,
+        final: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._stream, self._final = stream, final
+        self._reader = TimeReader(cluster, pattern, strategy, query)
+        self._overlap_ms = int(overlap_of(strategy, overlap_s) * 1000)
+        self._clock = clock
+        self._bound_ms: int | None = None
+
+    def initial(self, start: str) -> Offset:
+        """Return where a first run starts."""
+        now = self._now_ms()
+        if start == "earliest":
+            at = self._reader.earliest()
+            begin = now if at is None else at
+        else:
+            begin = now if start == "latest" else int(datetime.fromisoformat(start).timestamp() * 1000)
+        return plain(TimeOffset(begin, begin, begin))  # type: ignore[no-any-return]
+
+    def latest(self, start: Offset, most: int | None) -> Offset:
+        """Return how far the next batch reaches: where it began as long as there is nothing."""
+        before, latest = made(start, TimeOffset), self._latest_ms()
+        to, behind = self._reader.end(before.to, latest, most)
+        if to == before.to:
+            if not is_due(before, latest, self._overlap_ms):
+                return start
+            to = latest  # there is nothing in between
+        return plain(planned(before, to, latest, behind, self._overlap_ms))  # type: ignore[no-any-return]
+
+    def slice(self, start: Offset, end: Offset) -> Mapping[str, Any] | None:
+        """Return what a batch reads; None when that is nothing."""
+        before, after = made(start, TimeOffset), made(end, TimeOffset)
+        wanted = time_ranges(before, after)
+        return {"ranges": plain(wanted), "place": before.place, "end": after.place, "mark": before.to} if wanted else None
+
+    def chunks(self, slice_: Mapping[str, Any], reader: DocumentReader, repeats: Repeats) -> Iterator[Chunk]:
+        """Yield the lines of a slice."""
+        chunking = Chunking(self._stream, slice_["place"])
+        for each in made(slice_["ranges"], list[TimeRange]):
+            for page in self._reader.pages(each):
+                yield from chunking.chunks(list(repeats.new(reader.lines(page), slice_["mark"])))
+        yield from chunking.reached(slice_["end"])
+
+    def progress(self, end: Offset) -> Sequence[Progress]:
+        """Return how far `end` reaches of what there was when it was decided."""
+        offset = made(end, TimeOffset)
+        return [Progress(self._stream, offset.place, offset.place + offset.behind, caught_up=not offset.behind)]
+
+    def unreadable(self) -> Mapping[str, SourceError]:
+        """Return nothing: what cannot be read is not there for it."""
+        return {}
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
+
+    def _latest_ms(self) -> int:
+        """Return up to when a batch may read now: what is younger may not be all there yet."""
+        if not self._final:
+            return self._now_ms() - int(DELAY_S * 1000)
+        self._bound_ms = self._bound_ms or self._now_ms()
+        return self._bound_ms

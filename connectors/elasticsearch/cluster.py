@@ -1,0 +1,246 @@
+"""What a cluster is asked: each question one call of the client, each failure a sentence.
+
+The names of the client's own methods are used wherever it has one; a point in time of OpenSearch is the same request at another
+address. Answers are read from their bytes (connectors/elasticsearch/answers): what a document holds is not parsed here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from elastic_transport import JsonSerializer
+from msgspec import Struct
+
+from connectors.elasticsearch.answers import (
+    PitAnswer,
+    RootAnswer,
+    SearchPage,
+    SettingsAnswer,
+    StatsAnswer,
+)
+from connectors.elasticsearch.connection import (
+    ApiError,
+    ElasticsearchConnection,
+    TransportError,
+    open_client,
+    source_error,
+)
+from connectors.elasticsearch.facts import IndexFacts, ServerVersion, index_facts
+from connectors.elasticsearch.offsets import Checkpoints
+from engine.errors import SourceAway, SourceError, SourceMissing
+
+ANSWER_S = 30.0
+# While nobody answers, other sources of the job wait for no more than a quarter of the time:
+AWAY_ANSWER_S = 1.0
+REST_S = 3.0
+PIT_KEPT = "2m"
+_STATS = "indices.*.uuid,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.routing.primary"
+_SERVERLESS = "serverless"
+_PASSING = frozenset(("index_closed_exception", "task_cancelled_exception"))  # of an index, of a search: both may be had again
+_PLAIN = {"accept": "application/json"}
+
+T = TypeVar("T")
+
+_CLUSTERS: dict[tuple[int, str], SearchCluster] = {}
+
+
+class IndexGone(SourceMissing):
+    """An index is no more."""
+
+
+class PitLost(SourceError):
+    """A point in time is no more."""
+
+
+class _Outage(Struct, frozen=True):
+    why: SourceError
+    rests_until: float  # by the monotonic clock
+
+
+class _RawJson(JsonSerializer):
+    """Leaves answers as they are, but for those that refuse: these are the client's to read."""
+
+    def json_loads(self, data: bytes) -> Any:
+        return json.loads(data) if data.startswith(b'{"error"') else data
+
+
+class SearchCluster:
+    """A cluster of Elasticsearch or OpenSearch; connects when it is asked something.
+
+    Every question raises SourceAway when nobody answers (and at once when nobody did a moment ago), SourceDenied when it is not
+    allowed, and SourceError for what else the server says.
+    """
+
+    def __init__(self, connection: ElasticsearchConnection) -> None:
+        self.place = connection.place
+        self._client = open_client(connection, ANSWER_S, serializers={JsonSerializer.mimetype: _RawJson()})
+        self._outage: _Outage | None = None
+        self._server: ServerVersion | None = None
+
+    @staticmethod
+    def of(settings: Mapping[str, Any]) -> SearchCluster:
+        """Return the one SearchCluster of this process for the fields of an ElasticsearchConnection."""
+        key = os.getpid(), json.dumps(dict(settings), sort_keys=True)
+        if key not in _CLUSTERS:
+            _CLUSTERS[key] = SearchCluster(msgspec.convert(dict(settings), ElasticsearchConnection))
+        return _CLUSTERS[key]
+
+    def server(self) -> ServerVersion:
+        """Return what answers; it is asked once."""
+        if self._server is None:
+            version = self._asked(RootAnswer, lambda client: client.info()).version
+            numbers = tuple(int(part) for part in version.number.partition("-")[0].split(".") if part.isdigit())
+            self._server = ServerVersion(numbers, version.distribution == "opensearch", version.build_flavor == _SERVERLESS)
+        return self._server
+
+    def indices(self, pattern: str) -> tuple[IndexFacts, ...]:
+        """Return the concrete indices that `pattern` leads to, by name: a comma list of names, aliases, data streams and
+        patterns."""
+        answer = self._asked(
+            SettingsAnswer,
+            lambda client: client.indices.get_settings(
+                index=pattern, flat_settings=True, expand_wildcards=["open", "closed"], ignore_unavailable=True
+            ),
+        )
+        return tuple(index_facts(name, answer[name].settings) for name in sorted(answer))
+
+    def named(self, names: Sequence[str]) -> list[IndexFacts]:
+        """Return those of some concrete indices that are there."""
+        return [index for some in _batched(names) for index in self.indices(",".join(some))]
+
+    def checkpoints(self, pattern: str, known: Callable[[str, str], IndexFacts]) -> list[Checkpoints]:
+        """Return the global checkpoints of the primaries of every open index.
+
+        Args:
+            known: returns what is known of an index, by name and uuid.
+        """
+        path = f"/{quote(pattern, safe=',*')}/_stats/docs"  # the client's own method does not let an index be missing
+        parameters = {"level": "shards", "ignore_unavailable": "true", "filter_path": _STATS}
+        answer = self._asked(StatsAnswer, lambda client: client.perform_request("GET", path, params=parameters, headers=_PLAIN))
+        found = [(known(name, stats.uuid), stats) for name, stats in answer.indices.items()]
+        return [
+            Checkpoints(index.name, index.uuid, stats.checkpoints(index.shards), index.created_ms, index.is_copy)
+            for index, stats in found
+        ]
+
+    def refresh(self, names: Sequence[str]) -> None:
+        """Make everything in some indices visible. Raises SourceAway when a copy could not be."""
+        for some in _batched(names):
+            self._refresh(some)
+
+    def _refresh(self, names: Sequence[str]) -> None:
+        answer = self._asked(SearchPage, lambda client: client.indices.refresh(index=names, ignore_unavailable=True))
+        if answer.is_partial:
+            raise SourceAway(self.place, f"Elasticsearch at {self.place} could not make new documents visible: {answer.why}")
+
+    def shard_page(self, index: str, shard: int, body: Mapping[str, Any]) -> SearchPage:
+        """Return a page of one shard. Raises SourceAway when it has not answered whole, IndexGone when the index is not there
+        any more."""
+        only = {"preference": f"_shards:{shard}", "allow_partial_search_results": False}
+        return self._whole(lambda client: client.search(index=index, **body, **only))
+
+    def page(self, body: Mapping[str, Any], index: str | None = None) -> SearchPage:
+        """Return a page of a point in time, which `body` names, or of all shards of `index`. Raises SourceAway when some have
+        not answered, PitLost when the point in time is no more."""
+        if index is None:
+            return self._whole(lambda client: client.search(**body))
+        whole = {"ignore_unavailable": True, "allow_partial_search_results": False}
+        return self._whole(lambda client: client.search(index=index, **body, **whole))
+
+    def _whole(self, question: Callable[[Any], Any]) -> SearchPage:
+        page = self._asked(SearchPage, question)
+        if page.is_partial:
+            raise SourceAway(self.place, f"Elasticsearch at {self.place} has answered in part only: {page.why}")
+        return page
+
+    def count(self, pattern: str, query: Mapping[str, Any], most: int | bool = True) -> int:
+        """Return how many documents match, at most about `most`."""
+        answer = self._asked(
+            dict[str, Any],
+            lambda client: client.search(
+                index=pattern, query=query, size=0, track_total_hits=most, ignore_unavailable=True, filter_path="hits.total"
+            ),
+        )
+        total = answer.get("hits", {}).get("total", 0)
+        return int(total["value"] if isinstance(total, dict) else total)
+
+    def open_pit(self, pattern: str) -> str:
+        """Open a point in time over what `pattern` leads to now and return its id."""
+        if self.server().is_opensearch:
+            path, parameters = f"/{quote(pattern, safe=',*')}/_search/point_in_time", {"keep_alive": PIT_KEPT}
+            return self._asked(
+                PitAnswer, lambda client: client.perform_request("POST", path, params=parameters, headers=_PLAIN)
+            ).pit_id
+        return self._asked(
+            PitAnswer, lambda client: client.open_point_in_time(index=pattern, keep_alive=PIT_KEPT, ignore_unavailable=True)
+        ).id
+
+    def close_pit(self, pit: str) -> None:
+        """Close a point in time; one that is gone is as good."""
+        try:
+            if self.server().is_opensearch:
+                self._client.perform_request(
+                    "DELETE",
+                    "/_search/point_in_time",
+                    headers={**_PLAIN, "content-type": "application/json"},
+                    body={"pit_id": [pit]},
+                )
+            else:
+                self._client.close_point_in_time(id=pit)
+        except (ApiError, TransportError):
+            return
+
+    def _asked(self, kind: type[T], question: Callable[[Any], Any]) -> T:
+        """Return the answer to `question`, which is given a client."""
+        if self._outage is not None and time.monotonic() < self._outage.rests_until:
+            raise self._outage.why.with_traceback(None)
+        client = self._client.options(request_timeout=AWAY_ANSWER_S) if self._outage else self._client
+        try:
+            answer = question(client).body
+        except (ApiError, TransportError) as error:
+            raise self._refusal(error) from None
+        self._outage = None
+        try:
+            return msgspec.json.decode(answer, type=kind)
+        except (msgspec.DecodeError, TypeError):
+            raise SourceError(f"what answers at {self.place} is not Elasticsearch: {_beginning(answer)}") from None
+
+    def _refusal(self, error: Exception) -> SourceError:
+        refusal = source_error(error, self.place)
+        if isinstance(refusal, SourceAway) and isinstance(error, TransportError):
+            self._outage = _Outage(refusal, time.monotonic() + REST_S)
+        if isinstance(error, ApiError) and isinstance(error.body, dict):
+            return _by_type(_types(error.body), refusal, self.place)
+        return refusal
+
+
+def _types(body: Mapping[str, Any]) -> frozenset[str]:
+    """Return the types of an answer that refuses, and of its causes."""
+    error = body.get("error")
+    causes = [error, *error.get("root_cause", ())] if isinstance(error, dict) else []
+    return frozenset(str(each.get("type")) for each in causes if isinstance(each, dict))
+
+
+def _by_type(types: frozenset[str], refusal: SourceError, place: str) -> SourceError:
+    if "index_not_found_exception" in types:
+        return IndexGone(str(refusal))
+    if types & _PASSING:
+        return SourceAway(place, str(refusal))
+    if "search_context_missing_exception" in types:
+        return PitLost(str(refusal))
+    return refusal
+
+
+def _batched(names: Sequence[str], most: int = 50) -> Sequence[Sequence[str]]:
+    """Return some names at a time: together they stand in an address, whose length is bounded."""
+    return [names[at : at + most] for at in range(0, len(names), most)]
+
+
+def _beginning(answer: Any) -> str:
+    return repr(answer if isinstance(answer, bytes | str) else type(answer).__name__)[:80]

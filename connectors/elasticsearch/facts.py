@@ -1,0 +1,214 @@
+"""What is known of a cluster and its indices, and which strategy reads them: decisions as values, each with its reason. Pure.
+
+Three strategies, from the safest to the last resort:
+
+- `sequence`: every shard numbers its operations; what is numbered up to the global checkpoint of the primary is read, each
+  number once. Nothing is missed, however late it comes, and whatever its stamps say.
+- `ingested`: by `event.ingested`, which an ingest pipeline sets. Misses what becomes visible later than the overlap.
+- `timestamp`: by `@timestamp`. Misses every line that comes later than the overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+MINUTE_S = 60.0
+OVERLAP_S = {"ingested": 5 * MINUTE_S, "timestamp": 15 * MINUTE_S}
+DELAY_S = 30.0  # an interval between refreshes, and a bulk request under way
+DEFAULT_REFRESH_S = 1.0
+
+
+class Strategy(StrEnum):
+    """By what documents are read."""
+
+    SEQUENCE = "sequence"
+    INGESTED = "ingested"
+    TIMESTAMP = "timestamp"
+
+    @property
+    def field(self) -> str:
+        """The field that documents are ordered by."""
+        return {"sequence": "_seq_no", "ingested": "event.ingested", "timestamp": "@timestamp"}[self.value]
+
+
+class ServerVersion(Struct, frozen=True):
+    """What answers: its version as numbers, and whether it is OpenSearch, or a project of Elastic's without servers."""
+
+    numbers: tuple[int, ...]
+    is_opensearch: bool = False
+    is_serverless: bool = False
+
+    def __str__(self) -> str:
+        """Return `Elasticsearch 9.5.3`."""
+        name = "OpenSearch" if self.is_opensearch else "Elasticsearch"
+        return f"{name} serverless" if self.is_serverless else f"{name} {'.'.join(map(str, self.numbers))}"
+
+
+class IndexFacts(Struct, frozen=True):
+    """A concrete index. `refresh_s`: how often it makes new documents visible by itself: 0 never, None as is the default, and
+    then only while it is searched. `is_copy`: it is made of what another index held (a mounted snapshot, one that was
+    shrunk)."""
+
+    name: str
+    uuid: str
+    shards: int = 1
+    created_ms: int = 0
+    mode: str = ""
+    numbered: bool = True  # sequence numbers can be searched for
+    refresh_s: float | None = None
+    is_open: bool = True
+    is_frozen: bool = False
+    is_copy: bool = False
+    page_bound: int = 10_000
+
+    @property
+    def readable(self) -> bool:
+        """Whether it can be searched."""
+        return self.is_open and not self.is_frozen
+
+
+class ClusterFacts(Struct, frozen=True):
+    """What was found when a pattern was looked at.
+
+    `refused`: what is not allowed, by privilege (`monitor`, `maintenance`), with the server's words. `bears_ingested`: every
+    document of late has `event.ingested`.
+    """
+
+    server: ServerVersion
+    indices: tuple[IndexFacts, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+    is_remote: bool = False
+    bears_ingested: bool = False
+
+    def is_refused(self, privilege: str) -> bool:
+        """Tell whether a privilege is missing."""
+        return any(name == privilege for name, _ in self.refused)
+
+
+class StrategyChoice(Struct, frozen=True):
+    """Which strategy runs and why; `misses` says what it does not see; `warnings` what else somebody should know."""
+
+    strategy: Strategy
+    reason: str
+    misses: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What is said of it."""
+        return "; ".join(filter(None, (f"read by {self.strategy.field} ({self.reason})", self.misses)))
+
+
+def choose(facts: ClusterFacts, wanted: str = "", overlap_s: float | None = None) -> StrategyChoice:
+    """Return which strategy reads what `facts` tell of: the `wanted` one, else the safest that is possible."""
+    obstacle = _obstacle(facts)
+    if wanted:
+        strategy, reason = Strategy(wanted), "as configured"
+        if strategy is Strategy.SEQUENCE and obstacle:
+            reason = f"as configured, although {obstacle}"
+    elif not obstacle:
+        strategy, reason = Strategy.SEQUENCE, "nothing that comes late is missed"
+    elif facts.bears_ingested:
+        strategy, reason = Strategy.INGESTED, obstacle
+    else:
+        strategy, reason = Strategy.TIMESTAMP, f"{obstacle}, and there are documents without event.ingested"
+    return StrategyChoice(strategy, reason, _misses(strategy, overlap_s), tuple(_warnings(facts, strategy)))
+
+
+def _obstacle(facts: ClusterFacts) -> str:
+    """Return why sequence numbers cannot be read; empty when they can."""
+    if facts.is_remote:
+        return "a remote cluster does not tell its checkpoints"
+    if facts.server.is_serverless:
+        return "a serverless project does not tell its checkpoints"
+    for name, said in facts.refused:
+        if name == "monitor":
+            return f"the privilege `monitor` is missing ({said})"
+    unnumbered = [index.name for index in facts.indices if index.readable and not index.numbered]
+    if unnumbered:
+        return f"{_listed(unnumbered)} ha{'s' if len(unnumbered) == 1 else 've'} sequence numbers disabled"
+    if facts.is_refused("maintenance"):
+        unseen = [index.name for index in facts.indices if index.readable and index.refresh_s == 0]
+        if unseen:
+            return (
+                f"{_listed(unseen)} never refresh{'es' if len(unseen) == 1 else ''} and the privilege `maintenance` is missing"
+            )
+    return ""
+
+
+def _misses(strategy: Strategy, overlap_s: float | None) -> str:
+    if strategy is Strategy.SEQUENCE:
+        return ""
+    minutes = f"{overlap_of(strategy, overlap_s) / MINUTE_S:g} min"
+    if strategy is Strategy.INGESTED:
+        return f"documents that become visible later than {minutes} after their event.ingested will be missed"
+    return f"LINES THAT COME LATER THAN {minutes} AFTER THEIR @timestamp WILL BE MISSED"
+
+
+def _warnings(facts: ClusterFacts, strategy: Strategy) -> Sequence[str]:
+    said = []
+    if strategy is Strategy.SEQUENCE and facts.is_refused("maintenance"):
+        said.append(
+            f"the privilege `maintenance` is missing: lines are read {lag_s(facts.indices):g} s late, once they are visible by"
+            " themselves"
+        )
+    for names, state in (
+        ([index.name for index in facts.indices if not index.is_open], "closed"),
+        ([index.name for index in facts.indices if index.is_open and index.is_frozen], "frozen"),
+    ):
+        if names:
+            said.append(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {state} and not read")
+    return said
+
+
+def overlap_of(strategy: Strategy, overlap_s: float | None) -> float:
+    """Return how many seconds behind its cursor a strategy by time looks again for documents that were not there."""
+    return OVERLAP_S[strategy.value] if overlap_s is None else overlap_s
+
+
+def lag_s(indices: Sequence[IndexFacts]) -> float:
+    """Return after how many seconds all that a checkpoint counts is visible without a refresh of ours."""
+    longest = max((DEFAULT_REFRESH_S if index.refresh_s is None else index.refresh_s for index in indices), default=0.0)
+    return max(longest, DEFAULT_REFRESH_S) + 2.0
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(sorted(names)[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+
+
+def index_facts(name: str, settings: dict[str, str]) -> IndexFacts:
+    """Return what the flat settings of an index say."""
+    found = {key.removeprefix("index."): value for key, value in settings.items()}
+    mode = found.get("mode", "")
+    return IndexFacts(
+        name=name,
+        uuid=found["uuid"],
+        shards=int(found.get("number_of_shards", "1")),
+        created_ms=int(found.get("creation_date", "0")),
+        mode=mode,
+        numbered=found.get("disable_sequence_numbers", "false") != "true",
+        refresh_s=_refresh_s(found.get("refresh_interval")),
+        is_open=found.get("verified_before_close", "false") != "true",
+        is_frozen=found.get("frozen", "false") == "true" or found.get("store.snapshot.partial", "false") == "true",
+        is_copy=found.get("store.type") == "snapshot" or "resize.source.uuid" in found or "shrink.source.uuid" in found,
+        page_bound=int(found.get("max_result_window", "10000")),
+    )
+
+
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "micros": 1e-6, "nanos": 1e-9}
+
+
+def _refresh_s(text: str | None) -> float | None:
+    """Return an interval (`30s`, `-1`) in seconds, 0 for never; None where none is set."""
+    if text is None:
+        return None
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text[len(digits) :]
+    try:
+        return max(0.0, float(digits) * _UNITS_S.get(unit, 0.001))
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Incidents written into Elasticsearch: a receiver that keeps a record. See receiver.py."""

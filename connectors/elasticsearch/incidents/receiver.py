@@ -1,0 +1,236 @@
+"""Indices as a receiver that keeps a record: one document an incident, as it is now, and one a change if wanted.
+
+Writing is idempotent. An incident's document bears its id, and the time of the attempt as its version: an attempt that arrives
+late never replaces a later one, and what is written again after a crash replaces itself. That of a change bears its revision.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from elasticsearch import Elasticsearch, SerializationError
+
+from connectors.elasticsearch.connection import (
+    ApiError,
+    ElasticsearchConnection,
+    TransportError,
+    explained,
+    is_passing,
+    open_client,
+)
+from connectors.elasticsearch.incidents.documents import change_document, change_id, incident_document, incident_id
+from connectors.elasticsearch.incidents.indices import KEPT, VERSION, index_body, index_template, mappings
+from connectors.elasticsearch.incidents.outcomes import Superseded, receipt_of, refused
+from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
+
+__all__ = ["ElasticsearchReceiver", "open_receiver"]
+
+ANSWER_S = 20.0
+AT_ONCE = 200  # documents of one request
+PRUNE_EVERY_S, PRUNE_FOR_S, PRUNE_AT_ONCE = 3600.0, 5.0, 500
+ABSENT, DENIED = 404, 403
+
+Operation = tuple[Mapping[str, Any], Mapping[str, Any] | None]  # a line of a bulk request, and the document behind it
+
+
+class ElasticsearchReceiver:
+    """The index `index` of a cluster, and `changes` unless that is empty.
+
+    What is over and was not written for `retention_s` (0: for ever) is removed, a little at a time, after a delivery.
+
+    Args:
+        place: what the cluster is called in a sentence.
+        now: what attempts are dated by.
+    """
+
+    def __init__(
+        self,
+        client: Elasticsearch,
+        place: str,
+        index: str,
+        changes: str = "",
+        retention_s: float = 0.0,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._client, self._place, self._now = client, place, now
+        self._index, self._changes, self._retention_s = index, changes, retention_s
+        self._is_prepared = False
+        self._pruned_at: float | None = None
+
+    def __repr__(self) -> str:
+        return f"ElasticsearchReceiver({self._place})"
+
+    @property
+    def edits(self) -> bool:
+        """True: a document is replaced by what is true now."""
+        return True
+
+    @property
+    def records(self) -> bool:
+        """True: every incident has its document."""
+        return True
+
+    @property
+    def rate_limit_key(self) -> str:
+        """Empty: a cluster needs no pacing."""
+        return ""
+
+    def deliver(self, notification: Notification) -> Receipt:
+        """Write the incident and its changes. A cluster that is away, has too much to do or lacks a privilege is tried again; a
+        document that the index cannot take is refused, and says why."""
+        try:
+            self._prepare()
+            if notification.reason is Reason.TEST:
+                return self._try_out(notification)
+            receipt = self._write(notification)
+            self._prune()
+        except (ApiError, TransportError) as error:
+            return self._failed(error)
+        return receipt
+
+    def _write(self, notification: Notification) -> Receipt:
+        now = self._now()
+        for operations in _in_parts(list(self._change_operations(notification, now))):
+            receipt = receipt_of(self._bulk(operations), self._place)
+            if receipt.state is not DeliveryState.DELIVERED:
+                return self._taken_up(receipt)
+        incident = notification.incident
+        document = incident_document(incident, notification.links, now)
+        version = int(now.timestamp() * 1000)
+        for _ in range(2):
+            action = {"_index": self._index, "_id": incident_id(incident), "version": version, "version_type": "external"}
+            receipt = receipt_of(self._bulk([({"index": action}, document)]), self._place)
+            if not isinstance(receipt, Superseded):
+                return self._taken_up(receipt)
+            stored = int(self._client.get(index=self._index, id=incident_id(incident), source=False)["_version"])
+            if stored <= int(self._now().timestamp() * 1000):
+                return Receipt(DeliveryState.DELIVERED)  # a later attempt was quicker
+            version = stored + 1  # the clock was ahead when it was written
+        return Receipt(
+            DeliveryState.RETRY_LATER, f"Elasticsearch at {self._place} has another version of the document each time"
+        )
+
+    def _taken_up(self, receipt: Receipt) -> Receipt:
+        """Look at the indices again before the next attempt when this one failed: they may have been removed."""
+        self._is_prepared = receipt.state is DeliveryState.DELIVERED
+        return receipt
+
+    def _change_operations(self, notification: Notification, now: datetime) -> Iterator[Operation]:
+        for change in notification.changes if self._changes else ():
+            yield (
+                {"index": {"_index": self._changes, "_id": change_id(change)}},
+                change_document(change, notification.links, now),
+            )
+
+    def _try_out(self, notification: Notification) -> Receipt:
+        """Write a document that says it is a test, remove it, and look for what is old: everything that is ever asked for."""
+        receipt = self._write(notification)
+        if receipt.state is DeliveryState.DELIVERED:
+            self._client.delete(index=self._index, id=incident_id(notification.incident))
+            self._aged(self._index, self._now())
+        return receipt
+
+    def _bulk(self, operations: Sequence[Operation]) -> Mapping[str, Any]:
+        lines = [line for action, document in operations for line in (action, document) if line is not None]
+        return _map(self._client.bulk(operations=lines))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (self._index, self._changes) if self._changes else (self._index,)
+
+    def _prepare(self) -> None:
+        """Make the index template and the indices, and bring the fields of older indices up to date; once."""
+        if self._is_prepared:
+            return
+        self._put_template()
+        for name in self._names:
+            self._put_index(name)
+        self._is_prepared = True
+
+    def _put_template(self) -> None:
+        """Put the template, unless it is there already. It only matters for an index that is removed while we write to it, so
+        that a cluster which does not let us make one is no reason to write nothing."""
+        name = self._index
+        try:
+            known = self._client.options(ignore_status=ABSENT).indices.get_index_template(name=name)
+            ours = [each["index_template"].get("version") or 0 for each in _map(known).get("index_templates", ())]
+            if not ours or ours[0] < VERSION:
+                body = index_template(self._names)
+                self._client.indices.put_index_template(name=name, **{k.lstrip("_"): v for k, v in body.items()})
+        except ApiError as error:
+            if is_passing(error):
+                raise
+
+    def _put_index(self, name: str) -> None:
+        known = self._client.options(ignore_status=(ABSENT, DENIED)).indices.get_mapping(index=name)
+        if known.meta.status == ABSENT:
+            body = index_body()
+            made = self._client.options(ignore_status=400).indices.create(index=name, **body)
+            if made.meta.status == 400 and "resource_already_exists" not in str(made.body):
+                raise refused(made)
+        elif known.meta.status == 200:
+            versions = [each["mappings"].get("_meta", {}).get(KEPT) for each in _map(known).values()]
+            if any(isinstance(version, int) and version < VERSION for version in versions):
+                body = mappings()
+                self._client.indices.put_mapping(index=name, properties=body["properties"], meta=body["_meta"])
+
+    def _prune(self) -> None:
+        """Remove what is older than the retention; what goes wrong here is tried again in an hour."""
+        began = time.monotonic()
+        if not self._retention_s or (self._pruned_at is not None and began - self._pruned_at < PRUNE_EVERY_S):
+            return
+        self._pruned_at = began
+        try:
+            for name in self._names:
+                while (hits := self._aged(name, self._now())) and time.monotonic() - began < PRUNE_FOR_S:
+                    self._bulk([_deletion(hit) for hit in hits])
+                    self._client.indices.refresh(index=name)
+        except (ApiError, TransportError):
+            return
+
+    def _aged(self, name: str, now: datetime) -> Sequence[Mapping[str, Any]]:
+        """Return documents that nobody wrote for longer than the retention, of incidents that are over; the oldest first."""
+        before = (now - timedelta(seconds=self._retention_s)).isoformat()
+        conditions: list[dict[str, Any]] = [{"range": {"event.ingested": {"lt": before}}}]
+        if name == self._index:
+            conditions.append({"term": {"tocsin.incident.is_open": False}})
+        asked: dict[str, Any] = {"sort": ["event.ingested"], "source": False, "seq_no_primary_term": True}
+        asked |= {"size": PRUNE_AT_ONCE, "ignore_unavailable": True}
+        found = _map(self._client.search(index=name, query={"bool": {"filter": conditions}}, **asked))
+        hits: Sequence[Mapping[str, Any]] = found["hits"]["hits"]
+        return hits
+
+    def _failed(self, error: Exception) -> Receipt:
+        self._is_prepared = False
+        sentence = explained(error, self._place)
+        is_unsure = not isinstance(error, ApiError)
+        if isinstance(error, ApiError) and error.status_code in (400, 413):
+            return Receipt(DeliveryState.REJECTED, sentence)
+        return Receipt(DeliveryState.RETRY_LATER, sentence, unsure=is_unsure)
+
+
+def open_receiver(
+    connection: ElasticsearchConnection, index: str, changes: str = "", retention_s: float = 0.0
+) -> ElasticsearchReceiver:
+    """Return the receiver that writes to `index` and, unless it is empty, `changes`. Raises UsageError as open_client does."""
+    return ElasticsearchReceiver(open_client(connection, ANSWER_S), connection.place, index, changes, retention_s)
+
+
+def _map(answer: Any) -> Mapping[str, Any]:
+    """Return the JSON of an answer. Raises SerializationError when it is none: a page of a proxy, or for a login."""
+    if not isinstance(answer.body, dict):
+        raise SerializationError("no JSON object")
+    return answer.body
+
+
+def _in_parts(operations: Sequence[Operation]) -> Iterator[Sequence[Operation]]:
+    yield from (operations[at : at + AT_ONCE] for at in range(0, len(operations), AT_ONCE))
+
+
+def _deletion(hit: Mapping[str, Any]) -> Operation:
+    """Return the operation that removes a document, unless somebody wrote it meanwhile."""
+    seen = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+    return {"delete": {"_index": hit["_index"], "_id": hit["_id"], **seen}}, None

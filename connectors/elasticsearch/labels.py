@@ -1,0 +1,12 @@
+"""Labels of a document: fixed text, or parts of its index, host and file, or any of its fields (engine/labelling)."""
+
+from __future__ import annotations
+
+from engine.labelling import wrong_label
+
+NAMES = ("index", "host", "file", "field")
+
+
+def check_label(template: str) -> str | None:
+    """Return what is wrong with `template`; None when nothing is."""
+    return wrong_label(template, NAMES)

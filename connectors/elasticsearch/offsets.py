@@ -1,0 +1,183 @@
+"""How far every shard is read by its sequence numbers, and what is read next: the offset of that strategy. Pure.
+
+An index is known by its uuid: one that is made anew under the same name has another. Only what is needed to go on is in an
+offset, for it is written with every batch: of an index that is read to its end, a short id and a number for each shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+ID_CHARS = 12  # of a uuid: 72 bits
+
+
+class IndexPosition(Struct, frozen=True, array_like=True, omit_defaults=True):
+    """The last operation read of each shard, -1 before the first. `ends` are the last ones that there were when this was
+    decided, where there are more, and `name` is then the index's; both are empty of one that is read to its end."""
+
+    at: tuple[int, ...]
+    ends: tuple[int, ...] = ()
+    name: str = ""
+
+    @property
+    def behind(self) -> int:
+        """How many operations were not read yet."""
+        return sum(self.ends) - sum(self.at) if self.ends else 0
+
+
+class SequenceOffset(Struct, frozen=True):
+    """How far all indices are read; `place` counts all operations that were ever read, or lost. `read` are the indices that the
+    batch which ends here reads, by short id: their names."""
+
+    indices: Mapping[str, IndexPosition] = {}
+    place: int = 0
+    read: Mapping[str, str] = {}
+
+    @property
+    def behind(self) -> int:
+        """How many operations were known and not read."""
+        return sum(position.behind for position in self.indices.values())
+
+
+class Checkpoints(Struct, frozen=True):
+    """The last operation of each shard of an index that may be read: the global checkpoints of its primaries, -1 for none.
+    Those of shards whose primary is away are None."""
+
+    name: str
+    uuid: str
+    at: tuple[int | None, ...]
+    created_ms: int = 0
+    is_copy: bool = False
+
+
+class SequenceRange(Struct, frozen=True):
+    """Operations (after, to] of a shard; numbers without a document are normal."""
+
+    index: str
+    id: str  # of the index, short
+    shard: int
+    after: int
+    to: int
+
+
+class LostOperations(Struct, frozen=True):
+    """Operations (after, to] of a shard that can never be read, and why."""
+
+    index: str
+    shard: int
+    after: int
+    to: int
+    why: str
+
+
+DELETED = "the index was deleted before all of it was read"
+
+
+def short(uuid: str) -> str:
+    """Return what an index is known by in an offset."""
+    return uuid[:ID_CHARS]
+
+
+def at_end(checkpoints: Sequence[Checkpoints]) -> SequenceOffset:
+    """Return the offset at which all that is there has been read."""
+    return SequenceOffset({short(each.uuid): IndexPosition(_numbers(each, ())) for each in checkpoints})
+
+
+def at_beginning(checkpoints: Sequence[Checkpoints]) -> SequenceOffset:
+    """Return the offset at which nothing has been read."""
+    return SequenceOffset({short(each.uuid): IndexPosition((-1,) * len(each.at)) for each in checkpoints})
+
+
+def since(checkpoints: Sequence[Checkpoints], first: Callable[[Checkpoints, int], int | None]) -> SequenceOffset:
+    """Return the offset at which everything has been read that is before the `first` operation of a shard; None: all of it."""
+    found = {}
+    for each in checkpoints:
+        ends = _numbers(each, ())
+        numbers = [first(each, shard) if end >= 0 else None for shard, end in enumerate(ends)]
+        found[short(each.uuid)] = IndexPosition(
+            tuple(end if number is None else number - 1 for number, end in zip(numbers, ends, strict=True))
+        )
+    return SequenceOffset(found)
+
+
+def advanced(
+    before: SequenceOffset, now: Sequence[Checkpoints], exists: frozenset[str], most: int | None = None
+) -> SequenceOffset:
+    """Return how far the next batch reaches: at most about `most` operations further, those of older indices first.
+
+    An index that was not known begins at its first operation, or at its end when it is a copy of what another held. Nothing
+    goes backwards: after a failover a checkpoint may be lower for a moment. What is not in `now` stays where it was as long as
+    it is in `exists` (short ids): it is closed, or no node has it now. What is gone leaves the offset.
+    """
+    known = {id_: position for id_, position in before.indices.items() if id_ in exists}
+    left = most
+    taken: dict[str, IndexPosition] = {}
+    read: dict[str, str] = {}
+    advance = 0
+    for each in sorted(now, key=lambda each: (each.created_ms, each.name)):
+        id_ = short(each.uuid)
+        start = known.get(id_) or _begin(each)
+        ends = _numbers(each, start.at)
+        at = ends if left is None else _within(start.at, ends, left)
+        moved = sum(at) - sum(start.at)
+        left = None if left is None else max(0, left - moved)
+        advance += moved
+        if moved:
+            read[id_] = each.name
+        taken[id_] = IndexPosition(at) if at == ends else IndexPosition(at, ends, each.name)
+    lost = sum(position.behind for id_, position in before.indices.items() if id_ not in exists)
+    indices = {id_: taken.get(id_, position) for id_, position in {**known, **taken}.items()}
+    if not advance and not lost and _places(indices) == _places(before.indices):
+        return replace(before, indices=indices) if indices != before.indices else before
+    return SequenceOffset(dict(sorted(indices.items())), before.place + advance + lost, read)
+
+
+def ranges(before: SequenceOffset, after: SequenceOffset) -> list[SequenceRange]:
+    """Return what is to be read between two offsets that follow each other."""
+    return [
+        SequenceRange(name, id_, shard, start, end)
+        for id_, name in after.read.items()
+        for shard, (start, end) in enumerate(zip(_start(before, after, id_), after.indices[id_].at, strict=True))
+        if start < end
+    ]
+
+
+def gone(before: SequenceOffset, after: SequenceOffset) -> list[LostOperations]:
+    """Return what was known and not read of indices that are no more."""
+    return [
+        LostOperations(position.name, shard, at, end, DELETED)
+        for id_, position in before.indices.items()
+        if id_ not in after.indices
+        for shard, (at, end) in enumerate(zip(position.at, position.ends, strict=False))
+        if at < end
+    ]
+
+
+def _begin(each: Checkpoints) -> IndexPosition:
+    return IndexPosition(_numbers(each, ()) if each.is_copy else (-1,) * len(each.at))
+
+
+def _start(before: SequenceOffset, after: SequenceOffset, id_: str) -> tuple[int, ...]:
+    known = before.indices.get(id_)
+    return known.at if known is not None else (-1,) * len(after.indices[id_].at)
+
+
+def _numbers(each: Checkpoints, least: Sequence[int]) -> tuple[int, ...]:
+    """Return the checkpoints of all shards, none below `least`."""
+    known = [-1 if at is None else at for at in each.at]
+    return tuple(max(at, low) for at, low in zip(known, least or [-1] * len(known), strict=True))
+
+
+def _within(at: Sequence[int], ends: Sequence[int], most: int) -> tuple[int, ...]:
+    """Return how far each shard is read by its share of `most`."""
+    total = sum(ends) - sum(at)
+    if total <= most:
+        return tuple(ends)
+    return tuple(start + -(-(end - start) * most // total) for start, end in zip(at, ends, strict=True))
+
+
+def _places(indices: Mapping[str, IndexPosition]) -> Mapping[str, tuple[int, ...]]:
+    return {id_: position.at for id_, position in indices.items()}

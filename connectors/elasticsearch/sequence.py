@@ -1,0 +1,161 @@
+"""Reading by sequence numbers: what a shard has numbered up to the global checkpoint of its primary, page after page.
+
+The checkpoint is taken first, and then all that it counts is made visible: it counts what is indexed, not what can be
+searched. The highest number that can be searched is no bound, for one below it may still be on its way. Documents of a number
+above the checkpoint may be taken back when the primary fails. Source: Elasticsearch, get-global-checkpoints and refresh APIs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from connectors.elasticsearch.answers import DocumentHit, SearchPage
+from connectors.elasticsearch.cluster import IndexGone, SearchCluster
+from connectors.elasticsearch.facts import IndexFacts, lag_s
+from connectors.elasticsearch.offsets import Checkpoints, LostOperations, SequenceRange, short
+from engine.errors import SourceAway, SourceDenied
+
+FIRST_PAGE = 1000
+PAGE_BYTES = 4 << 20  # of documents in a page
+MOST_IN_PAGE = 10_000
+TRIES = 3
+AGAIN_S = 0.2
+SETTINGS_KEPT_S = 30.0  # settings of indices may be changed
+
+_READ = {"sort": ["_seq_no"], "track_total_hits": False, "seq_no_primary_term": True}
+
+
+class CheckpointWatch:
+    """How far the indices of a pattern can be read now.
+
+    Args:
+        refused: whether making documents visible is known not to be allowed.
+        clock: the monotonic clock.
+        sleep: waits; used where input ends with what is there.
+    """
+
+    def __init__(
+        self,
+        cluster: SearchCluster,
+        pattern: str,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._cluster, self._pattern = cluster, pattern
+        self._clock, self._sleep = clock, sleep
+        self._indices: dict[str, IndexFacts] = {}  # by uuid
+        self._looked_at = float("-inf")
+        self._visible: dict[str, tuple[int | None, ...]] = {}  # by uuid: what was made visible last
+        self._history: deque[tuple[float, Sequence[Checkpoints]]] = deque()
+        self.lags = False  # making visible is not allowed
+
+    def exists(self) -> frozenset[str]:
+        """Return the short ids of all indices that there are, closed ones and those that no node has now too."""
+        self._indices = {index.uuid: index for index in self._cluster.indices(self._pattern)}
+        self._looked_at = self._clock()
+        return frozenset(map(short, self._indices))
+
+    @property
+    def indices(self) -> Sequence[IndexFacts]:
+        """What is known of the indices."""
+        return list(self._indices.values())
+
+    def now(self, wait: bool = False) -> list[Checkpoints]:
+        """Return the checkpoints up to which everything can be read, sorted by name.
+
+        Without the privilege to make it visible, those of as long ago as takes every index to do so by itself.
+
+        Args:
+            wait: rather than return older ones, wait for that long.
+        """
+        if self._clock() - self._looked_at > SETTINGS_KEPT_S:
+            self.exists()
+        taken = self._taken()
+        if not self.lags:
+            try:
+                self._make_visible(taken)
+            except SourceDenied:
+                self.lags = True
+        return self._lagging(taken, wait) if self.lags else taken
+
+    def _taken(self) -> list[Checkpoints]:
+        found = self._cluster.checkpoints(self._pattern, self._known)
+        return sorted((each for each in found if self._known(each.name, each.uuid).readable), key=lambda each: each.name)
+
+    def _known(self, name: str, uuid: str) -> IndexFacts:
+        if uuid not in self._indices or not self._indices[uuid].is_open:
+            self.exists()
+        return self._indices.get(uuid) or IndexFacts(name, uuid)
+
+    def _make_visible(self, taken: Sequence[Checkpoints]) -> None:
+        names = [each.name for each in taken if self._visible.get(each.uuid, ()) != each.at and any(at != -1 for at in each.at)]
+        if names:
+            self._cluster.refresh(names)
+        self._visible = {each.uuid: each.at for each in taken}
+
+    def _lagging(self, taken: Sequence[Checkpoints], wait: bool) -> list[Checkpoints]:
+        """Return the newest of the checkpoints that are old enough; none when none is."""
+        seen = [index for index in self._indices.values() if index.readable and index.refresh_s != 0]
+        lag = lag_s(seen)
+        self._awaken([index.name for index in seen if index.refresh_s is None])
+        if wait:
+            self._sleep(lag)
+        self._history.append((self._clock() - (lag if wait else 0.0), taken))
+        ready: Sequence[Checkpoints] = ()
+        while self._history and self._history[0][0] <= self._clock() - lag:
+            ready = self._history.popleft()[1]
+        if ready:
+            self._history.appendleft((self._clock() - lag, ready))
+        return [each for each in ready if self._known(each.name, each.uuid).refresh_s != 0]
+
+    def _awaken(self, names: Sequence[str]) -> None:
+        """Search what refreshes itself only while somebody searches it."""
+        for name in names:
+            self._cluster.count(name, {"match_none": {}})
+
+
+class ShardReader:
+    """Reads ranges of a shard. `query` selects documents besides; None: all."""
+
+    def __init__(self, cluster: SearchCluster, query: Mapping[str, Any] | None, page_bound: int = MOST_IN_PAGE) -> None:
+        self._cluster, self._query = cluster, query
+        self._most = min(page_bound, MOST_IN_PAGE)
+        self._size = min(FIRST_PAGE, self._most)
+
+    def pages(self, wanted: SequenceRange) -> Iterator[Sequence[DocumentHit] | LostOperations]:
+        """Yield the documents of a range in pages; what is lost of it, when its index goes meanwhile, is the last item.
+
+        Raises SourceAway when a part has not answered after some tries.
+        """
+        last = wanted.after
+        while last < wanted.to:
+            size = self._size
+            try:
+                hits = self._page(wanted, last, size).hits
+            except IndexGone as gone:
+                yield LostOperations(wanted.index, wanted.shard, last, wanted.to, str(gone))
+                return
+            if hits:
+                yield hits
+                self._fit(hits)
+            last = wanted.to if len(hits) < size else hits[-1].sort[0]
+
+    def _page(self, wanted: SequenceRange, after: int, size: int) -> SearchPage:
+        numbered = {"range": {"_seq_no": {"gt": after, "lte": wanted.to}}}
+        query = numbered if self._query is None else {"bool": {"filter": [numbered, self._query]}}
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                return self._cluster.shard_page(wanted.index, wanted.shard, {**_READ, "size": size, "query": query})
+            except SourceAway:
+                if not left:
+                    raise
+                time.sleep(AGAIN_S)
+        raise AssertionError
+
+    def _fit(self, hits: Sequence[DocumentHit]) -> None:
+        """Let the next page hold as many documents like these as are PAGE_BYTES."""
+        mean = sum(len(memoryview(hit.source)) for hit in hits) / len(hits)
+        self._size = max(1, min(self._most, int(PAGE_BYTES / max(1.0, mean))))

@@ -1,0 +1,144 @@
+"""Elasticsearch and OpenSearch as a Source.
+
+What a pattern leads to (indices, data streams, aliases) is one stream, which the lines of many sources lie mixed in: lines of
+one file may be in any shard, and in the index after a rollover. A position in it counts operations; what is lost of it breaks
+it, so that nothing is joined across the gap. So a batch is one slice: two tasks would put the lines of one file in no order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Struct
+
+from connectors.elasticsearch.by_sequence import SequenceReading
+from connectors.elasticsearch.by_time import TimeReading
+from connectors.elasticsearch.cluster import SearchCluster
+from connectors.elasticsearch.documents import DocumentReader
+from connectors.elasticsearch.facts import ClusterFacts, Strategy, StrategyChoice, choose
+from connectors.elasticsearch.probing import probe
+from connectors.elasticsearch.repeats import Repeats
+from engine.errors import SourceError
+from engine.model.records import Labels, Progress
+from engine.ports import Chunk, Offset
+
+BY = "by"  # in an offset: the strategy whose it is
+
+_MEMORIES: dict[tuple[int, str], _Memory] = {}
+
+
+class IndicesFound(Struct, frozen=True):
+    """What there is to read, and how it will be read. `documents`: at most how many a first run would read."""
+
+    cluster: ClusterFacts
+    choice: StrategyChoice
+    documents: int
+
+
+class _Memory(Struct, frozen=True):
+    """What a process keeps of a source, which is opened anew for every batch."""
+
+    reader: DocumentReader
+    repeats: Repeats
+
+
+@dataclass
+class ElasticsearchSource:
+    """Reads the documents that `indices` leads to as lines, each the JSON of a document.
+
+    Its lines belong to the source `<indices>/<host>:<file>`, by what the document says. `labels` may hold templates
+    (documents.py); a host that is known is the label `host`.
+
+    Args:
+        connection: the fields of an ElasticsearchConnection.
+        indices: a comma list of indices, aliases, data streams, or patterns of them.
+        start: where a first run starts: `earliest`, `latest`, or an ISO time. An index that appears later is read from its
+            beginning.
+        final: the input is bounded by what is there at the first look.
+        query: in Elasticsearch's query DSL: which documents are read; None: all.
+        read_by: a Strategy; empty: the safest that is possible.
+        overlap_s: for how long strategies by time look for documents that come late; None: as each has it.
+
+    Every method raises SourceError (SourceMissing, SourceDenied, SourceAway) as a sentence when the cluster refuses.
+    """
+
+    connection: Mapping[str, Any]
+    indices: str
+    labels: Labels = field(default_factory=dict)
+    start: str = "earliest"
+    final: bool = False
+    query: Mapping[str, Any] | None = None
+    read_by: str = ""
+    overlap_s: float | None = None
+    _readings: dict[str, SequenceReading | TimeReading] = field(default_factory=dict, repr=False)
+    _by: str = field(default="", repr=False)
+
+    def initial(self) -> Offset:
+        """Return where a first run starts."""
+        self._by = self.look().choice.strategy
+        return {**self._reading(self._by).initial(self.start), BY: self._by}
+
+    def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
+        """Return how far can be read now, at most about `max_lines` operations past `start`."""
+        self._by = start[BY]
+        return {**self._reading(self._by).latest(_own(start), max_lines), BY: self._by}
+
+    def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
+        """Return one slice, whatever the parallelism; none when there is nothing to read."""
+        slice_ = self._reading(end[BY]).slice(_own(start), _own(end))
+        return [{**slice_, BY: end[BY]}] if slice_ is not None else []
+
+    def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Yield the lines of a slice; what is gone raises after everything that is left was yielded.
+
+        Lines of a source that are read together are one chunk.
+        """
+        memory = self._memory(slice_[BY])
+        yield from self._reading(slice_[BY]).chunks(slice_, memory.reader, memory.repeats)
+
+    def progress(self, end: Offset) -> Sequence[Progress]:
+        """Return how far `end` reaches of what there was when it was decided."""
+        return self._reading(end[BY]).progress(_own(end))
+
+    def unreadable(self) -> Mapping[str, SourceError]:
+        """Return the indices that are passed over, by name, and why."""
+        return self._reading(self._by).unreadable() if self._by else {}
+
+    def look(self) -> IndicesFound:
+        """Return what there is now, and which strategy reads it."""
+        facts = probe(self._cluster, self.indices)
+        choice = choose(facts, self.read_by, self.overlap_s)
+        return IndicesFound(facts, choice, self._cluster.count(self.indices, self.query or {"match_all": {}}))
+
+    @property
+    def _cluster(self) -> SearchCluster:
+        return SearchCluster.of(self.connection)
+
+    @property
+    def _stream(self) -> str:
+        return self.indices.replace("#", "%23")
+
+    def _reading(self, by: str) -> SequenceReading | TimeReading:
+        if by not in self._readings:
+            self._readings[by] = self._opened(Strategy(by))
+        return self._readings[by]
+
+    def _opened(self, strategy: Strategy) -> SequenceReading | TimeReading:
+        if strategy is Strategy.SEQUENCE:
+            return SequenceReading(self._cluster, self.indices, self._stream, self.query, self.final)
+        return TimeReading(self._cluster, self.indices, self._stream, strategy, self.query, self.overlap_s, self.final)
+
+    def _memory(self, by: str) -> _Memory:
+        about = [dict(self.connection), self.indices, dict(self.labels), self.query, by]
+        key = os.getpid(), json.dumps(about, sort_keys=True)
+        if key not in _MEMORIES:
+            _MEMORIES[key] = _Memory(DocumentReader(self._stream, self.labels), Repeats())
+        return _MEMORIES[key]
+
+
+def _own(offset: Offset) -> Offset:
+    return {name: value for name, value in offset.items() if name != BY}

@@ -1,0 +1,168 @@
+"""Reading by a time that documents bear, where their numbers cannot be had: `event.ingested`, or as a last resort `@timestamp`.
+
+A window of time is read once it lies so far back that what was indexed in it can be searched. What becomes visible later still
+is found by looking again, now and then, at as long a time before the window as the overlap says; what was read before is known
+by its id. A window is read from a point in time, a view of the index that does not change between pages; when that is lost,
+the window begins anew. Source: Elasticsearch, paginate search results and point in time APIs; OpenSearch, point in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
+from connectors.elasticsearch.answers import DocumentHit
+from connectors.elasticsearch.cluster import PIT_KEPT, PitLost, SearchCluster
+from connectors.elasticsearch.facts import ServerVersion, Strategy
+from engine.errors import SourceAway
+
+PAGE = 2000
+TRIES = 3
+LOOKED_AGAIN = 5  # times within an overlap
+SHORTEST_MS = 1
+PLACES_MS = 1000  # positions that a millisecond has
+NOTED = 0.9  # of the overlap: what comes later than this is nearly missed
+
+
+class TimeOffset(Struct, frozen=True):
+    """Documents of times from `floor` to `to` are read, in milliseconds since 1970; at `swept` it was looked again for late
+    ones, in the batch that ends here from `again_from` on (-1: it was not). `place`: the position in the stream. `behind`: how
+    many documents were there and not read yet."""
+
+    to: int
+    swept: int
+    floor: int
+    again_from: int = -1
+    place: int = 0
+    behind: int = 0
+
+
+class TimeRange(Struct, frozen=True):
+    """Documents of times [start, end), in milliseconds since 1970. `again`: it was read before."""
+
+    start: int
+    end: int
+    again: bool = False
+
+
+def is_due(before: TimeOffset, latest: int, overlap_ms: int) -> bool:
+    """Tell whether it is time to look again; `latest` is up to when a batch may read now. What is older than the overlap by now
+    is waited for no more."""
+    return latest - before.swept >= overlap_ms // LOOKED_AGAIN and before.to > latest - overlap_ms
+
+
+def planned(before: TimeOffset, to: int, latest: int, behind: int, overlap_ms: int) -> TimeOffset:
+    """Return the offset of a batch that reads up to `to`, and looks again if it is time for it."""
+    place = before.place + (to - before.to) * PLACES_MS
+    if not is_due(before, latest, overlap_ms):
+        swept = before.swept if before.to > latest - overlap_ms else to
+        return TimeOffset(to, swept, before.floor, -1, place, behind)
+    return TimeOffset(to, to, before.floor, max(before.floor, before.swept - overlap_ms), place, behind)
+
+
+def time_ranges(before: TimeOffset, after: TimeOffset) -> list[TimeRange]:
+    """Return what is read between two offsets that follow each other, oldest first."""
+    found = [TimeRange(after.again_from, before.to, again=True), TimeRange(before.to, after.to)]
+    return [each for each in found if 0 <= each.start < each.end]
+
+
+class TimeReader:
+    """Reads the documents that `pattern` leads to by the time in `field`. `query` selects documents besides; None: all."""
+
+    def __init__(self, cluster: SearchCluster, pattern: str, strategy: Strategy, query: Mapping[str, Any] | None) -> None:
+        self._cluster, self._pattern = cluster, pattern
+        self._field, self._query = strategy.field, query
+
+    def end(self, start: int, latest: int, most: int | None) -> tuple[int, int]:
+        """Return up to which time, at most `latest`, a batch reads that begins at `start`, and how many documents are left
+        behind.
+
+        That is `start` as long as there is nothing to read; what a batch of `most` documents cannot hold is left to the next.
+        """
+        if latest <= start:
+            return start, 0
+        there = self.count(TimeRange(start, latest))
+        if not there:
+            return start, 0
+        end, within = latest, there
+        while most is not None and within > most and end - start > SHORTEST_MS:
+            end = start + max(SHORTEST_MS, (end - start) // 2)
+            within = self.count(TimeRange(start, end))
+        while not within and end < latest:  # what there is lies in the later half
+            end = min(latest, end + (end - start))
+            within = self.count(TimeRange(start, end))
+        return end, there - within
+
+    def earliest(self) -> int | None:
+        """Return the time of the oldest document in milliseconds since 1970; None when there is none."""
+        body = {"size": 1, "sort": [self._by_time()], "track_total_hits": False, "_source": False, **self._selected([])}
+        hits = self._cluster.page(_keywords(body), self._pattern).hits
+        return _ms(hits[0].sort[0]) if hits else None
+
+    def count(self, within: TimeRange) -> int:
+        """Return how many documents there are of these times."""
+        return self._cluster.count(self._pattern, self._selected([self._of(within)])["query"])
+
+    def pages(self, within: TimeRange) -> Iterator[Sequence[DocumentHit]]:
+        """Yield the documents of a range of times, oldest first. When the point in time is lost they begin anew: some come
+        twice.
+
+        Raises SourceAway when it is lost again and again.
+        """
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                yield from self._of_one_pit(within)
+            except PitLost as lost:
+                if not left:
+                    raise SourceAway(self._cluster.place, str(lost)) from None
+            else:
+                return
+
+    def _of_one_pit(self, within: TimeRange) -> Iterator[Sequence[DocumentHit]]:
+        pit = self._cluster.open_pit(self._pattern)
+        sort = [self._by_time(), *_tiebreak(self._cluster.server())]
+        body: dict[str, Any] = {"size": PAGE, "sort": sort, "track_total_hits": False, **self._selected([self._of(within)])}
+        try:
+            while True:
+                page = self._cluster.page({**body, "pit": {"id": pit, "keep_alive": PIT_KEPT}})
+                pit = page.pit_id or pit
+                if page.hits:
+                    yield page.hits
+                if len(page.hits) < PAGE:
+                    return
+                body["search_after"] = page.hits[-1].sort
+        finally:
+            self._cluster.close_pit(pit)
+
+    def _of(self, within: TimeRange) -> Mapping[str, Any]:
+        bounds = {"gte": within.start, "lt": within.end, "format": "epoch_millis"}
+        return {"range": {self._field: bounds}}
+
+    def _selected(self, filters: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        wanted = [*filters, *([self._query] if self._query is not None else [])]
+        return {"query": {"bool": {"filter": wanted}} if wanted else {"match_all": {}}}
+
+    def _by_time(self) -> Mapping[str, Any]:
+        order = {"order": "asc", "format": "strict_date_optional_time_nanos", "numeric_type": "date_nanos"}
+        return {self._field: {**order, "unmapped_type": "date"}}
+
+
+def _tiebreak(server: ServerVersion) -> Sequence[Any]:
+    """Return what tells documents of one time apart. Elasticsearch has it by itself in a point in time; OpenSearch from 3.3
+    on, and only if it is named."""
+    if not server.is_opensearch:
+        return ["_shard_doc"]
+    return ["_shard_doc"] if server.numbers >= (3, 3) else [{"_id": "asc"}]
+
+
+def _keywords(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a body under the names of the client's keywords."""
+    return {name.removeprefix("_"): value for name, value in body.items()}
+
+
+def _ms(stamp: Any) -> int:
+    at = datetime.fromisoformat(str(stamp))
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)

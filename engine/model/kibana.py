@@ -1,0 +1,177 @@
+"""Addresses in Kibana, one function for each form that its versions know. Pure; nothing here asks a Kibana.
+
+Sources, all elastic/kibana, below src/platform/plugins/shared. Discover's routes: discover/public/application/
+discover_router.tsx. The state in an address: discover/common/app_locator_get_location.ts; until 7.8 Discover lay below
+/app/kibana, since 8.15 the data view is named by `dataSource` instead of `index`, since 9.2 there are tabs. The redirect, since
+7.14: share/common/url_service/locators/redirect/parse_search_params.ts; its `p` is JSON. One document and those around it:
+discover/public/application/doc/locator.ts and context/services/locator.ts. OpenSearch Dashboards: src/plugins/data_explorer.
+
+Everything behind `#` is read in the browser, and whoever opens a link may be anybody: times are absolute, and no state is a
+hash that only one browser knows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from engine.model.rison import Rison, rison
+
+AD_HOC = "adhoc-tocsin"  # the id of a data view that stands in the address itself
+_PLAIN = "!(),:'@$*-_.~/"  # what rison needs, and a fragment may hold as it is
+
+Version = tuple[int, int]
+
+
+class LogView(Struct, frozen=True):
+    """Logs as Discover shows them: from when to when, narrowed by a query (`kql`, or `esql` where that is the language).
+
+    `data_view` is the id of a saved data view; without one `pattern` names the indices. `title` names the tab.
+    """
+
+    start: datetime
+    end: datetime
+    kql: str = ""
+    esql: str = ""
+    data_view: str = ""
+    pattern: str = ""
+    time_field: str = "@timestamp"
+    columns: tuple[str, ...] = ()
+    title: str = ""
+
+
+def legacy_discover(view: LogView) -> str:
+    """Return Discover of 7.0 to 7.8."""
+    return f"/app/kibana#/discover?{_state(view, {'index': view.data_view})}"
+
+
+def index_discover(view: LogView) -> str:
+    """Return Discover of 7.9 to 8.14, and of OpenSearch Dashboards until 2.10."""
+    return f"/app/discover#/?{_state(view, {'index': view.data_view})}"
+
+
+def data_view_discover(view: LogView) -> str:
+    """Return Discover of 8.15 and later."""
+    return f"/app/discover#/?{_state(view, {'dataSource': {'dataViewId': view.data_view, 'type': 'dataView'}})}"
+
+
+def tab_discover(view: LogView) -> str:
+    """Return Discover of 9.2 and later in a tab of its own: the reader's other tabs stay as they are."""
+    return f"{data_view_discover(view)}&_tab={_encoded(rison({'tabId': 'new', 'tabLabel': view.title}))}"
+
+
+def esql_discover(view: LogView, version: Version) -> str:
+    """Return Discover of 8.15 and later with a query of ES|QL, which names its indices itself."""
+    state: dict[str, Rison] = {"dataSource": {"type": "esql"}, "query": {"esql": view.esql}}
+    address = f"/app/discover#/?_g={_encoded(rison(_globals(view)))}&_a={_encoded(rison(state))}"
+    return f"{address}&_tab={_encoded(rison({'tabId': 'new', 'tabLabel': view.title}))}" if version >= (9, 2) else address
+
+
+def saved_search(id: str, view: LogView) -> str:
+    """Return a saved search of 7.9 and later, at the time of `view`."""
+    return f"/app/discover#/view/{quote(id, '')}?_g={_encoded(rison(_globals(view)))}"
+
+
+def locator(view: LogView, version: Version) -> str:
+    """Return Discover of 7.14 and later by the one form whose parameters Kibana itself brings up to date from `version`."""
+    params: dict[str, Any] = {
+        **_data_view(view),
+        "timeRange": {"from": _instant(view.start), "to": _instant(view.end)},
+        "refreshInterval": {"pause": True, "value": 0},
+        "useHash": False,
+    }
+    if view.kql:
+        params["query"] = {"language": "kuery", "query": view.kql}
+    if view.columns:
+        params["columns"] = list(view.columns)
+    if version >= (9, 2):
+        params["tab"] = {"id": "new", "label": view.title}
+    return _redirect("DISCOVER_APP_LOCATOR", version, params)
+
+
+def document(data_view: str, index: str, id: str) -> str:
+    """Return one document of 7.9 and later: `index` is the concrete one that holds it."""
+    return f"/app/discover#/doc/{quote(data_view, '')}/{quote(index, '')}?id={quote(id, '')}"
+
+
+def surrounding(data_view: str, id: str, columns: tuple[str, ...] = ()) -> str:
+    """Return the documents around one, of 7.9 and later."""
+    state: dict[str, Rison] = {"columns": list(columns), "predecessorCount": 20, "successorCount": 20}
+    return f"/app/discover#/context/{quote(data_view, '')}/{quote(id, '')}?_g=(filters:!())&_a={_encoded(rison(state))}"
+
+
+def document_locator(view: LogView, version: Version, index: str, id: str) -> str:
+    """Return one document of 8.5 and later that no saved data view is needed for."""
+    params = {"index": _spec(view), "rowId": id, "rowIndex": index, "referrer": ""}
+    return _redirect("DISCOVER_SINGLE_DOC_LOCATOR", version, params)
+
+
+def surrounding_locator(view: LogView, version: Version, id: str) -> str:
+    """Return the documents around one, of 8.5 and later, that no saved data view is needed for."""
+    params = {"index": _spec(view), "rowId": id, "columns": list(view.columns), "referrer": ""}
+    return _redirect("DISCOVER_CONTEXT_APP_LOCATOR", version, params)
+
+
+def opensearch_discover(view: LogView, tenant: str) -> str:
+    """Return Discover of OpenSearch Dashboards 2.11 and later."""
+    state: dict[str, Rison] = {
+        "discover": {"columns": list(view.columns), "isDirty": False, "sort": []},
+        "metadata": {"indexPattern": view.data_view, "view": "discover"},
+    }
+    query: dict[str, Rison] = {"filters": [], "query": {"language": "kuery", "query": view.kql}}
+    of_tenant = f"?security_tenant={quote(tenant, '')}" if tenant else ""
+    parts = {"_g": _globals(view), "_a": state, "_q": query}
+    return (
+        f"/app/data-explorer/discover{of_tenant}#?{'&'.join(f'{key}={_encoded(rison(part))}' for key, part in parts.items())}"
+    )
+
+
+def _state(view: LogView, source: Mapping[str, Rison]) -> str:
+    state: dict[str, Rison] = {
+        "columns": list(view.columns),
+        "filters": [],
+        **source,
+        "interval": "auto",
+        "query": {"language": "kuery", "query": view.kql},
+        "sort": [[view.time_field, "desc"]],
+    }
+    if not view.columns:
+        del state["columns"]
+    return f"_g={_encoded(rison(_globals(view)))}&_a={_encoded(rison(state))}"
+
+
+def _globals(view: LogView) -> dict[str, Rison]:
+    return {
+        "filters": [],
+        "refreshInterval": {"pause": True, "value": 0},
+        "time": {"from": _instant(view.start), "to": _instant(view.end)},
+    }
+
+
+def _data_view(view: LogView) -> Mapping[str, Any]:
+    return {"dataViewId": view.data_view} if view.data_view else {"dataViewSpec": _spec(view)}
+
+
+def _spec(view: LogView) -> Mapping[str, Any] | str:
+    """Return the data view as the locators for one document take it: the id of a saved one, else one to be made for it."""
+    if view.data_view:
+        return view.data_view
+    return {"id": AD_HOC, "title": view.pattern, "timeFieldName": view.time_field, "allowNoIndex": True}
+
+
+def _redirect(name: str, version: Version, params: Mapping[str, Any]) -> str:
+    said = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
+    return f"/app/r?l={name}&v={version[0]}.{version[1]}.0&p={quote(said, '')}"
+
+
+def _encoded(text: str) -> str:
+    return quote(text, _PLAIN)
+
+
+def _instant(at: datetime) -> str:
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

@@ -1,0 +1,86 @@
+"""What narrows logs to an incident or to one of its lines, and how that is said in the query languages of Kibana. Pure.
+
+Only fields that hold what was captured are asked for, never free text. A line that came from Elasticsearch is a document of its
+own and needs no narrowing (engine/model/origins).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from engine.model.incidents import Evidence, Incident
+
+# what a line's source names: the field that shippers put it into
+LINE_FIELDS = {"file": "log.file.path", "container": "container.name", "host": "host.name"}
+MOST_SOURCES = 3  # that an incident is narrowed to; more of them say little
+
+Conditions = tuple[tuple[str, str], ...]  # (field, value): all of them hold
+Narrowing = tuple[Conditions, ...]  # one of these holds; empty: everything
+
+_SHIPPED = re.compile(r"[^/]+/(?P<host>[^/:]+):(?P<file>.+)", re.DOTALL)
+_PLAIN_FIELD = re.compile(r"[A-Za-z_@][A-Za-z0-9_.@]*")
+
+
+def of_incident(incident: Incident, fields: Mapping[str, str]) -> Narrowing:
+    """Return what narrows logs to `incident`: its labels that `fields` has a field for, else the sources of its lines.
+
+    Of an incident about somebody who says nothing only the cluster counts: his own lines are those that are missing.
+    """
+    if incident.is_silence:
+        name, cluster = fields.get("cluster"), incident.labels.get("cluster")
+        return (((name, cluster),),) if name and cluster else ()
+    known = ((name, incident.labels.get(label, "")) for label, name in fields.items())
+    if labels := tuple((name, value) for name, value in known if name and value):
+        return (labels,)
+    places = dict.fromkeys(_of_source(event, fields) for event in incident.evidence)
+    return tuple(places) if len(places) <= MOST_SOURCES and () not in places else ()
+
+
+def of_line(event: Evidence, fields: Mapping[str, str]) -> Narrowing:
+    """Return what narrows logs to the source of a line."""
+    conditions = _of_source(event, fields)
+    return (conditions,) if conditions else ()
+
+
+def kql(narrowing: Narrowing) -> str:
+    """Return it in Kibana's query language; empty when nothing narrows."""
+    told = [" and ".join(f'{name}: "{_quoted(value)}"' for name, value in conditions) for conditions in narrowing]
+    return told[0] if len(told) == 1 else " or ".join(f"({each})" for each in told)
+
+
+def esql(narrowing: Narrowing, pattern: str, time_field: str) -> str:
+    """Return it as a query of ES|QL over the indices of `pattern`, newest first, with what names a document."""
+    told = [" AND ".join(f'{_field(name)} == "{_quoted(value)}"' for name, value in each) for each in narrowing]
+    where = [told[0] if len(told) == 1 else " OR ".join(f"({each})" for each in told)] if told else []
+    parts = [f"FROM {pattern} METADATA _id, _index", *(f"WHERE {each}" for each in where), f"SORT {_field(time_field)} DESC"]
+    return " | ".join(parts)
+
+
+def _of_source(event: Evidence, fields: Mapping[str, str]) -> Conditions:
+    names = {**LINE_FIELDS, **fields}
+    return tuple((names[what], value) for what, value in _places(event.source_id) if names[what])
+
+
+def _places(source_id: str) -> Iterator[tuple[str, str]]:
+    """Yield file, container and host as far as the name of a source says them: `/var/log/kafka/server.log`,
+    `compose.log#broker-1`, `topic/host:file`. What is no whole path says nothing of where a shipper read it."""
+    path, _, inner = source_id.partition("#")
+    if inner:
+        yield "container", inner.rpartition("/")[2].replace("%23", "#")
+        return
+    path = path.replace("%23", "#")
+    shipped = None if path.startswith("/") else _SHIPPED.fullmatch(path)
+    if shipped is not None:
+        yield "file" if shipped["file"].startswith("/") else "container", shipped["file"]
+        yield "host", shipped["host"]
+    elif path.startswith("/"):
+        yield "file", path
+
+
+def _quoted(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _field(name: str) -> str:
+    return name if _PLAIN_FIELD.fullmatch(name) else f"`{name.replace('`', '``')}`"

@@ -1,0 +1,411 @@
+"""ElasticsearchSource on a real node: every document once, in order, whatever happens to indices; what is lost is said."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from connectors.elasticsearch import by_time, cluster, sequence, timed
+from connectors.elasticsearch import source as source_module
+from connectors.elasticsearch.cluster import SearchCluster
+from engine.errors import SourceAway, SourceMissing
+from tests.servers.batches import Reader
+from tests.servers.elasticsearch import ElasticsearchNode
+from tests.servers.indexing import Index, Line, filebeat
+
+
+def texts(reader: Reader) -> list[str]:
+    """The messages of what was read, in the order it came."""
+    return [json.loads(line.value)["message"] for line in reader.raw()]
+
+
+def numbered(count: int, start: int = 0) -> list[Line]:
+    return [Line("h", "a.log", f"line {n}", n * 10, n) for n in range(start, start + count)]
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequence, "FIRST_PAGE", 7)
+    monkeypatch.setattr(sequence, "PAGE_BYTES", 7 * 400)
+    monkeypatch.setattr(timed, "PAGE", 7)
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_all_documents_are_read_once_and_those_of_a_file_in_order(elasticsearch: ElasticsearchNode, shards: int) -> None:
+    index = Index(elasticsearch, shards=shards, stream=True)
+    index.write(map(filebeat, numbered(200)))
+    index.rollover()
+    index.write(map(filebeat, numbered(100, 200)))
+    for size in (1000, 37, None):
+        source_module._MEMORIES.clear()
+        reader = Reader(index.source(), size).drain()
+        assert sorted(texts(reader)) == sorted(f"line {n}" for n in range(300))
+        if shards == 1 or size is None:
+            assert texts(reader) == [f"line {n}" for n in range(300)]
+        assert reader.contiguous()
+        assert {line.source_id for line in reader.raw()} == {f"{index.name}*/h:a.log"}
+        assert all(progress.caught_up for progress in reader.source.progress(reader.at))
+
+
+def test_a_line_names_the_index_and_the_document_that_it_is_in(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch, stream=True)
+    index.write(map(filebeat, numbered(3)), ids=["a/b", "ü", "c"])
+    reader = Reader(index.source()).drain()
+    (backing,) = index.indices()
+    assert [line.origin for line in reader.raw()] == [f"elasticsearch:{backing}/{id_}" for id_ in ("a%2Fb", "%C3%BC", "c")]
+
+
+def test_what_is_indexed_later_is_read_later_and_nothing_twice(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch, shards=2, refresh_interval="-1")
+    reader = Reader(index.source(start="latest"))
+    for round_ in range(5):
+        index.say(*(f"{round_}:{n}" for n in range(30)))
+        reader.drain()
+    assert sorted(texts(reader)) == sorted(f"{r}:{n}" for r in range(5) for n in range(30))
+    assert not reader.batch()
+    assert reader.contiguous()
+
+
+def test_two_writers_and_one_of_them_slow_lose_nothing(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch, shards=2, stream=True, refresh_interval="30s")
+    index.say("first")
+    reader = Reader(index.source(start="latest"))
+    writers = [threading.Thread(target=_write, args=(index, name)) for name in ("a", "b", "c")]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        reader.batch()
+    for writer in writers:
+        writer.join()
+    reader.drain()
+    assert sorted(texts(reader)) == sorted(f"{name}:{n}" for name in ("a", "b", "c") for n in range(600))
+    assert reader.contiguous()
+
+
+def _write(index: Index, name: str) -> None:
+    for at in range(0, 600, 60):
+        index.say(*(f"{name}:{n}" for n in range(at, at + 60)), file=f"{name}.log")
+        if at == 300 and name == "a":
+            index.rollover()
+
+
+def test_an_index_that_is_deleted_before_it_was_read_is_a_gap_and_reading_goes_on(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch, stream=True)
+    index.write(map(filebeat, numbered(50)))
+    index.rollover()
+    index.write(map(filebeat, numbered(20, 50)))
+    reader = Reader(index.source(), 30)
+    assert reader.batch()
+    first, _ = index.indices()
+    index.call("DELETE", "", index=first)
+    reader.drain()
+    assert not reader.contiguous(), "nothing is joined across the gap"
+    assert texts(reader) == [f"line {n}" for n in [*range(30), *range(50, 70)]]
+    ((source_id, lost_from, lost_to),) = [(each.source_id, each.lost_from, each.lost_to) for each in reader.lost]
+    assert (source_id, lost_from, lost_to) == (f"{first}[0]", 30, 50)
+    assert "deleted before" in reader.lost[0].why
+
+
+def test_an_index_that_is_deleted_while_a_batch_is_read_is_a_gap(
+    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = Index(elasticsearch, stream=True)
+    index.write(map(filebeat, numbered(50)))
+    index.rollover()
+    index.write(map(filebeat, numbered(20, 50)))
+    first, _ = index.indices()
+    _after_pages(monkeypatch, 3, lambda: index.call("DELETE", "", index=first))
+    reader = Reader(index.source()).drain()
+    assert {f"line {n}" for n in range(50, 70)} < set(texts(reader))
+    (loss,) = reader.lost
+    assert (loss.source_id, loss.lost_to) == (f"{first}[0]", 50)
+    assert len(texts(reader)) == loss.lost_from + 20
+    index.write(map(filebeat, numbered(1, 99)))
+    assert texts(reader.drain())[-1] == "line 99"
+
+
+def test_an_index_that_is_made_anew_while_a_batch_is_read_is_another_one(
+    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = Index(elasticsearch)
+    index.say(*(f"old {n}" for n in range(20)))
+
+    def anew() -> None:
+        index.call("DELETE", "")
+        index.say(*(f"new {n}" for n in range(30)))
+
+    _after_pages(monkeypatch, 1, anew)
+    reader = Reader(index.source()).drain()
+    assert [loss.source_id for loss in reader.lost] == [f"{index.name}[0]"]
+    assert "made anew" in reader.lost[0].why
+    assert [text for text in dict.fromkeys(texts(reader)) if text.startswith("new")] == [f"new {n}" for n in range(30)]
+
+
+def _after_pages(monkeypatch: pytest.MonkeyPatch, count: int, act: Any) -> None:
+    """Let something happen once so many pages were read."""
+    pages, whole = iter(range(count)), SearchCluster.shard_page
+
+    def page(self: SearchCluster, *arguments: Any) -> Any:
+        if next(pages, None) is None:
+            monkeypatch.setattr(SearchCluster, "shard_page", whole)
+            act()
+        return whole(self, *arguments)
+
+    monkeypatch.setattr(SearchCluster, "shard_page", page)
+
+
+def test_an_update_is_read_again_only_when_the_line_has_changed(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch)
+    index.write([{"message": f"line {n}", "@timestamp": "2026-01-01T00:00:00Z"} for n in range(3)], ids=["0", "1", "2"])
+    reader = Reader(index.source()).drain()
+    index.call("POST", "_update/1", {"doc": {"labels": {"seen": "yes"}}})
+    index.call("POST", "_update/2", {"doc": {"message": "line 2, corrected"}})
+    index.call("DELETE", "_doc/0")
+    reader.drain()
+    assert texts(reader) == ["line 0", "line 1", "line 2", "line 2, corrected"]
+    assert reader.contiguous()
+
+
+def test_a_batch_that_is_read_again_is_the_same(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch, shards=2)
+    index.say(*(f"line {n}" for n in range(40)))
+    for by in ("sequence", "timestamp"):
+        source = index.source(read_by=by)
+        start = source.initial()
+        end = source.latest(start)
+        read = [
+            [(each.offset, each.data) for slice_ in source.partitions(start, end) for each in source.chunks(slice_)]
+            for _ in "ab"
+        ]
+        assert read[0] == read[1]
+        assert sum(data.count(b"\n") for _, data in read[0]) == 40
+
+
+def test_a_closed_index_keeps_its_place_and_is_read_on_when_it_is_opened(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch)
+    index.say("one", "two")
+    reader = Reader(index.source()).drain()
+    index.say("three")
+    index.call("POST", "_close")
+    assert not reader.batch()
+    found = index.source().look()
+    assert found.choice.warnings == (f"{index.name} is closed and not read",)
+    index.call("POST", "_open?wait_for_active_shards=1")
+    reader.drain()
+    assert texts(reader) == ["one", "two", "three"]
+    assert reader.lost == []
+
+
+def test_an_index_that_no_node_has_now_is_not_lost_and_what_others_have_is_read(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch)
+    index.write([{"message": "one"}], index=f"{index.name}-1")
+    index.write([{"message": "two"}], index=f"{index.name}-2")
+    reader = Reader(index.source()).drain()
+    index.call("POST", "_close", index=f"{index.name}-1")
+    index.call("PUT", "_settings", {"index.routing.allocation.require._name": "nobody"}, index=f"{index.name}-1")
+    index.call("POST", "_open?wait_for_active_shards=0", index=f"{index.name}-1")
+    index.write([{"message": "three"}], index=f"{index.name}-2")
+    reader.drain()
+    assert texts(reader) == ["one", "two", "three"]
+    index.call("PUT", "_settings", {"index.routing.allocation.require._name": None}, index=f"{index.name}-1")
+    elasticsearch.call("GET", f"/_cluster/health/{index.name}-1?wait_for_status=green&timeout=30s")
+    index.write([{"message": "four"}], index=f"{index.name}-1")
+    reader.drain()
+    assert texts(reader) == ["one", "two", "three", "four"]
+    assert reader.lost == []
+
+
+@pytest.mark.parametrize(("start", "first"), [("earliest", 0), ("latest", 30), ("2022-10-05T12:00:00.001Z", 10)])
+@pytest.mark.parametrize("by", ["sequence", "timestamp"])
+def test_a_first_run_starts_where_it_is_told_to(
+    elasticsearch: ElasticsearchNode, by: str, start: str, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_time, "DELAY_S", 0.0)
+    index = Index(elasticsearch, shards=2)
+    index.write(map(filebeat, numbered(30)))
+    index.call("POST", "_refresh")
+    reader = Reader(index.source(start=start, read_by=by))
+    reader.drain()
+    assert sorted(texts(reader), key=lambda text: int(text.split()[1])) == [f"line {n}" for n in range(first, 30)]
+
+
+def test_a_query_selects_and_its_holes_are_not_waited_for(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch, shards=2)
+    index.say(*(f"{'kafka' if n % 10 == 0 else 'other'} {n}" for n in range(100)))
+    for by in ("sequence", "timestamp"):
+        reader = Reader(index.source(query={"match_phrase": {"message": "kafka"}}, read_by=by), 13).drain()
+        assert sorted(texts(reader)) == sorted(f"kafka {n}" for n in range(0, 100, 10))
+        assert reader.contiguous()
+
+
+def test_an_alias_leads_to_its_indices(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch)
+    index.write([{"message": "one"}], index=f"{index.name}-1")
+    index.write([{"message": "two"}], index=f"{index.name}-2")
+    elasticsearch.call("POST", "/_aliases", {"actions": [{"add": {"index": f"{index.name}-*", "alias": f"all-{index.name}"}}]})
+    source = index.source(indices=f"all-{index.name}", labels={"place": "{index}"})
+    lines = Reader(source).drain().raw()
+    assert sorted((json.loads(line.value)["message"], line.labels["place"]) for line in lines) == [
+        ("one", f"{index.name}-1"),
+        ("two", f"{index.name}-2"),
+    ]
+
+
+def test_labels_are_made_of_fields(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch)
+    index.say("one", kubernetes={"namespace": "shop"}, **{"orchestrator.cluster.name": "eu"})
+    labels = {
+        "cluster": "prod",
+        "namespace": "{field:kubernetes.namespace}",
+        "where": "{field:orchestrator.cluster.name}-{host}",
+    }
+    (line,) = Reader(index.source(labels={**labels, "none": "{field:nowhere}"})).drain().raw()
+    assert line.labels == {"host": "h", "cluster": "prod", "namespace": "shop", "where": "eu-h"}
+
+
+def test_logsdb_is_read_as_any_other(elasticsearch: ElasticsearchNode) -> None:
+    if not elasticsearch.home.has_zstd:
+        pytest.skip("this machine has no zstd, which an index in the mode logsdb needs")
+    index = Index(elasticsearch, shards=2, stream=True, mode="logsdb")
+    index.write({**filebeat(line), "host.name": line.host} for line in numbered(60))
+    reader = Reader(index.source()).drain()
+    assert sorted(texts(reader)) == sorted(f"line {n}" for n in range(60))
+
+
+def test_without_sequence_numbers_documents_are_read_by_ingest_time(
+    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if elasticsearch.version.startswith("8."):
+        pytest.skip("Elasticsearch 8 always has sequence numbers")
+    monkeypatch.setattr(by_time, "DELAY_S", 0.0)
+    index = Index(elasticsearch, shards=2, disable_sequence_numbers=True)
+    index.say("one", "two", event={"ingested": "2026-01-01T00:00:01.000000001Z"})
+    index.call("POST", "_refresh")
+    choice = index.source().look().choice
+    assert choice.sentence.startswith(f"read by event.ingested ({index.name} has sequence numbers disabled); documents that")
+    reader = Reader(index.source()).drain()
+    assert reader.at["by"] == "ingested"
+    assert sorted(texts(reader)) == ["one", "two"]
+
+
+def test_ten_thousand_documents_of_one_nanosecond_are_read_once(
+    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timed, "PAGE", 2000)
+    index = Index(elasticsearch, shards=3)
+    ingested = {"@timestamp": "2026-01-01T00:00:00Z", "event": {"ingested": "2026-01-01T00:00:00.123456789Z"}}
+    mapping = {"mappings": {"properties": {"event": {"properties": {"ingested": {"type": "date_nanos"}}}}}}
+    index.call("PUT", "", mapping)
+    index.write({**ingested, "message": f"line {n}"} for n in range(10_001))
+    index.call("POST", "_refresh")
+    reader = Reader(index.source(read_by="ingested"), 500).drain()
+    assert sorted(texts(reader)) == sorted(f"line {n}" for n in range(10_001))
+
+
+def test_a_view_that_is_lost_between_two_pages_begins_anew(
+    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = Index(elasticsearch)
+    index.write(map(filebeat, numbered(30)))
+    index.call("POST", "_refresh")
+    pages, whole = iter(range(3)), SearchCluster.page
+
+    def page(self: SearchCluster, body: Any, *more: Any) -> Any:
+        if "pit" in body and next(pages, None) == 2:
+            elasticsearch.call("DELETE", "/_pit", {"id": body["pit"]["id"]})
+        return whole(self, body, *more)
+
+    monkeypatch.setattr(SearchCluster, "page", page)
+    reader = Reader(index.source(read_by="timestamp")).drain()
+    assert next(pages, None) is None
+    assert sorted(set(texts(reader)), key=texts(reader).index) == [f"line {n}" for n in range(30)]
+
+
+def test_documents_that_become_visible_late_are_found_when_it_is_looked_again(
+    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_time, "DELAY_S", 0.0)
+    index = Index(elasticsearch)
+    clock = [1_767_225_700.0]  # 2026-01-01T00:01:40Z
+    source = index.source(read_by="timestamp", overlap_s=60.0, start="2026-01-01T00:01:00Z")
+    source._reading("timestamp")._clock = lambda: clock[0]  # type: ignore[union-attr]
+    reader = Reader(source)
+    for late, at in ((5, 80), (30, 95), (15, 130)):
+        index.write(
+            [
+                {
+                    "message": f"from {at - late} at {at}",
+                    "@timestamp": f"2026-01-01T00:{(at - late) // 60:02}:{(at - late) % 60:02}Z",
+                }
+            ]
+        )
+        index.call("POST", "_refresh")
+        clock[0] = 1_767_225_600.0 + at
+        reader.drain()
+    assert texts(reader) == ["from 75 at 80", "from 65 at 95", "from 115 at 130"]
+
+
+def test_without_the_privilege_to_refresh_it_lags_and_misses_nothing(
+    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: Any) -> None:
+        raise sequence.SourceDenied("may not")
+
+    monkeypatch.setattr(SearchCluster, "refresh", denied)
+    index = Index(elasticsearch, refresh_interval="1s")
+    index.say("one")
+    source = index.source()
+    found = source.look()
+    assert found.choice.strategy == "sequence"
+    assert found.choice.warnings == (
+        "the privilege `maintenance` is missing: lines are read 3 s late, once they are visible by themselves",
+    )
+    now, waited = [100.0], list[float]()
+    watch = source._reading("sequence")._watch  # type: ignore[union-attr]
+    watch._clock, watch._sleep = lambda: now[0], waited.append
+    reader = Reader(source)
+    assert waited == [3.0], "so that it is known what was there before the start"
+    elasticsearch.call("POST", f"/{index.name}/_refresh")  # as time does
+    assert texts(reader.drain()) == ["one"]
+    index.say("two")
+    for now[0] in (101.0, 102.0, 103.5):
+        assert not reader.batch(), "what a checkpoint of just now counts may not be visible"
+    elasticsearch.call("POST", f"/{index.name}/_refresh")
+    now[0] = 104.5
+    assert texts(reader.drain()) == ["one", "two"]
+
+
+def test_a_pattern_that_leads_nowhere_is_waited_for_or_missing(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch)
+    with pytest.raises(SourceMissing, match=r"leads to no index; check `indices`"):
+        index.source(final=True).initial()
+    source = index.source(start="latest")
+    start = source.initial()
+    with pytest.raises(SourceAway, match="leads to no index"):
+        source.latest(start)
+    index.say("one")
+    reader = Reader(source)
+    reader.at = start
+    assert texts(reader.drain()) == ["one"], "an index that appears later is read from its beginning"
+
+
+def test_a_node_that_does_not_answer_is_away_and_asked_again(
+    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "REST_S", 0.0)
+    source = Index(elasticsearch).source(connection={"urls": ["http://127.0.0.1:9"]})
+    with pytest.raises(SourceAway, match=r"Elasticsearch at 127\.0\.0\.1:9 cannot be reached \(ConnectionRefusedError\)"):
+        source.initial()
+
+
+def test_the_offset_of_many_indices_stays_small(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch)
+    for n in range(3):
+        index.write([{"message": "one"}], index=f"{index.name}-kafka-default-2026.11.26-0000{n:02}")
+    reader = Reader(index.source()).drain()
+    index.write([{"message": "two"}], index=f"{index.name}-kafka-default-2026.11.26-000000")
+    reader.drain()
+    assert len(json.dumps(reader.at)) < 3 * 40 + 200

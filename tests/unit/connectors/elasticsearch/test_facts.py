@@ -1,0 +1,113 @@
+"""Which strategy reads a cluster follows from what is known of it, and the reason is said."""
+
+import pytest
+
+from connectors.elasticsearch.facts import ClusterFacts, IndexFacts, ServerVersion, Strategy, choose, index_facts, lag_s
+
+ES9 = ServerVersion((9, 5, 3))
+PLAIN = IndexFacts("logs-1", "u1")
+DENIED = ("status 403: action [indices:monitor/stats] is unauthorized",)
+
+
+def cluster(*indices: IndexFacts, **changes: object) -> ClusterFacts:
+    return ClusterFacts(**{"server": ES9, "indices": indices or (PLAIN,), **changes})  # type: ignore[arg-type]
+
+
+UNNUMBERED = IndexFacts("metrics-1", "u2", numbered=False)
+UNSEEN = IndexFacts("bulk-1", "u3", refresh_s=0)
+NO_MONITOR, NO_REFRESH = ("monitor", "status 403"), ("maintenance", "status 403")
+
+
+@pytest.mark.parametrize(
+    ("facts", "strategy", "reason"),
+    [
+        (cluster(), "sequence", "nothing that comes late is missed"),
+        (cluster(server=ServerVersion((7, 17, 29))), "sequence", "nothing that comes late is missed"),
+        (cluster(server=ServerVersion((2, 19, 0), is_opensearch=True)), "sequence", "nothing that comes late is missed"),
+        (cluster(refused=(NO_REFRESH,)), "sequence", "nothing that comes late is missed"),
+        (cluster(PLAIN, UNNUMBERED, bears_ingested=True), "ingested", "metrics-1 has sequence numbers disabled"),
+        (cluster(UNNUMBERED), "timestamp", "there are documents without event.ingested"),
+        (cluster(refused=(NO_MONITOR,), bears_ingested=True), "ingested", "the privilege `monitor` is missing (status 403)"),
+        (cluster(refused=(NO_MONITOR,)), "timestamp", "the privilege `monitor` is missing (status 403), and there are"),
+        (
+            cluster(UNSEEN, refused=(NO_REFRESH,)),
+            "timestamp",
+            "bulk-1 never refreshes and the privilege `maintenance` is missing",
+        ),
+        (cluster(UNSEEN), "sequence", "nothing that comes late is missed"),
+        (cluster(is_remote=True, bears_ingested=True), "ingested", "a remote cluster does not tell its checkpoints"),
+        (cluster(server=ServerVersion((9, 0, 0), is_serverless=True)), "timestamp", "a serverless project does not tell"),
+        (ClusterFacts(ES9), "sequence", "nothing that comes late is missed"),
+    ],
+)
+def test_the_safest_strategy_that_is_possible_is_chosen(facts: ClusterFacts, strategy: str, reason: str) -> None:
+    choice = choose(facts)
+    assert choice.strategy == strategy
+    assert reason in choice.reason
+
+
+def test_what_is_configured_is_taken_and_a_reason_against_it_is_said() -> None:
+    assert choose(cluster(), "timestamp").reason == "as configured"
+    assert choose(cluster(UNNUMBERED), "sequence").reason == ("as configured, although metrics-1 has sequence numbers disabled")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "overlap_s", "sentence"),
+    [
+        (Strategy.SEQUENCE, None, "read by _seq_no (as configured)"),
+        (
+            Strategy.INGESTED,
+            600.0,
+            "read by event.ingested (as configured); documents that become visible later than 10 min after their"
+            " event.ingested will be missed",
+        ),
+        (
+            Strategy.TIMESTAMP,
+            None,
+            "read by @timestamp (as configured); LINES THAT COME LATER THAN 15 min AFTER THEIR @timestamp WILL BE MISSED",
+        ),
+    ],
+)
+def test_what_a_strategy_misses_is_said(strategy: Strategy, overlap_s: float | None, sentence: str) -> None:
+    assert choose(cluster(), strategy, overlap_s).sentence == sentence
+
+
+def test_what_is_passed_over_and_what_is_missing_is_said() -> None:
+    closed, frozen = (
+        (IndexFacts(f"logs-{n}", f"c{n}", is_open=False) for n in (2, 3)),
+        IndexFacts("logs-4", "f", is_frozen=True),
+    )
+    slow = IndexFacts("logs-5", "s", refresh_s=30.0)
+    assert choose(cluster(*closed, frozen, slow, refused=(NO_REFRESH,))).warnings == (
+        "the privilege `maintenance` is missing: lines are read 32 s late, once they are visible by themselves",
+        "logs-2, logs-3 are closed and not read",
+        "logs-4 is frozen and not read",
+    )
+
+
+def test_the_lag_is_longer_than_the_slowest_refresh() -> None:
+    assert lag_s([]) == 3.0
+    assert lag_s([PLAIN, IndexFacts("a", "b", refresh_s=0.5)]) == 3.0
+    assert lag_s([PLAIN, IndexFacts("a", "b", refresh_s=45.0)]) == 47.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "field", "value"),
+    [
+        ({"index.refresh_interval": "-1"}, "refresh_s", 0),
+        ({"index.refresh_interval": "30s"}, "refresh_s", 30.0),
+        ({"index.refresh_interval": "500ms"}, "refresh_s", 0.5),
+        ({"index.refresh_interval": "1m"}, "refresh_s", 60.0),
+        ({}, "refresh_s", None),
+        ({"index.disable_sequence_numbers": "true"}, "numbered", False),
+        ({"index.verified_before_close": "true"}, "is_open", False),
+        ({"index.frozen": "true"}, "is_frozen", True),
+        ({"index.store.type": "snapshot"}, "is_copy", True),
+        ({"index.resize.source.uuid": "x"}, "is_copy", True),
+        ({"index.number_of_shards": "3"}, "shards", 3),
+        ({"index.max_result_window": "500"}, "page_bound", 500),
+        ({"index.mode": "logsdb"}, "mode", "logsdb"),
+    ],
+)
+def test_settings_are_read(settings: dict[str, str], field: str, value: object) -> None:
+    assert getattr(index_facts("logs", {"index.uuid": "u", **settings}), field) == value
