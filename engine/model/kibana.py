@@ -165,8 +165,8 @@ def _spec(view: LogView) -> Mapping[str, Any] | str:
 
 
 def _redirect(name: str, version: Version, params: Mapping[str, Any]) -> str:
-    said = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
-    return f"/app/r?l={name}&v={version[0]}.{version[1]}.0&p={quote(said, '')}"
+    text = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
+    return f"/app/r?l={name}&v={version[0]}.{version[1]}.0&p={quote(text, '')}"
 
 
 def _encoded(text: str) -> str:
