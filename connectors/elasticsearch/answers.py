@@ -89,11 +89,11 @@ class StatsAnswer(Struct, frozen=True):
     indices: dict[str, _IndexStats] = field(default_factory=dict)
 
 
-class _Settings(Struct, frozen=True):
+class _IndexSettings(Struct, frozen=True):
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-SettingsAnswer = dict[str, _Settings]
+SettingsAnswer = dict[str, _IndexSettings]
 
 
 class _Version(Struct, frozen=True):

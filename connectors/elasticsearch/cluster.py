@@ -58,7 +58,7 @@ class PitLost(SourceError):
     """A point in time is no more."""
 
 
-class _Outage(Struct, frozen=True):
+class _NodeOutage(Struct, frozen=True):
     why: SourceError
     rests_until: float  # by the monotonic clock
 
@@ -80,7 +80,7 @@ class SearchCluster:
     def __init__(self, connection: ElasticsearchConnection) -> None:
         self.place = connection.place
         self._client = open_client(connection, ANSWER_S, serializers={JsonSerializer.mimetype: _RawJson()})
-        self._outage: _Outage | None = None
+        self._outage: _NodeOutage | None = None
         self._server: ServerVersion | None = None
 
     @staticmethod
@@ -214,7 +214,7 @@ class SearchCluster:
     def _refusal(self, error: Exception) -> SourceError:
         refusal = source_error(error, self.place)
         if isinstance(refusal, SourceAway) and isinstance(error, TransportError):
-            self._outage = _Outage(refusal, time.monotonic() + REST_S)
+            self._outage = _NodeOutage(refusal, time.monotonic() + REST_S)
         if isinstance(error, ApiError) and isinstance(error.body, dict):
             return _by_type(_types(error.body), refusal, self.place)
         return refusal

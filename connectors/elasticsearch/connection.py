@@ -69,8 +69,10 @@ class _PlainJsonNode(Urllib3HttpNode):
         plain = HttpHeaders({name: _plain(value) for name, value in (headers or {}).items()})
         response = super().perform_request(method, target, body, plain, request_timeout)
         answered = {name: value for name, value in response.meta.headers.items() if name.lower() != "warning"}
-        meta, known = response.meta, HttpHeaders({**answered, "x-elastic-product": "Elasticsearch"})
-        return response._replace(meta=ApiResponseMeta(meta.status, meta.http_version, known, meta.duration, meta.node))
+        meta, headers_of_elasticsearch = response.meta, HttpHeaders({**answered, "x-elastic-product": "Elasticsearch"})
+        return response._replace(
+            meta=ApiResponseMeta(meta.status, meta.http_version, headers_of_elasticsearch, meta.duration, meta.node)
+        )
 
 
 def open_client(connection: ElasticsearchConnection, answer_s: float = ANSWER_S, **options: Any) -> Elasticsearch:

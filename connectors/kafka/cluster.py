@@ -43,7 +43,7 @@ class Log(Struct, frozen=True):
     ends: Mapping[int, int]
 
 
-class _Outage(Struct, frozen=True):
+class _BrokerOutage(Struct, frozen=True):
     """No broker answered: until `rests_until` (monotonic clock) every request raises `why` at once."""
 
     why: SourceError
@@ -62,7 +62,7 @@ class Cluster:
         self.servers = servers
         self._connection_error: KafkaError | None = None  # the last one that librdkafka reported
         self._existing: set[str] = set()  # the topics that existed when they were last asked for
-        self._outage: _Outage | None = None
+        self._outage: _BrokerOutage | None = None
         self._admitted = False  # whether a request has ever succeeded
         self._options = dict(options)
         self._connect()
@@ -121,7 +121,7 @@ class Cluster:
             refusal = SourceAway(self.servers, str(refusal))
         if time.monotonic() - self._connected_at > CLIENT_S:
             self._connect()
-        self._outage = _Outage(refusal, time.monotonic() + REST_S)
+        self._outage = _BrokerOutage(refusal, time.monotonic() + REST_S)
         return refusal
 
     def _log(self, topic: str, within_s: float) -> Log:

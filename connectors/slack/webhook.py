@@ -33,7 +33,7 @@ class SlackWebhookReceiver(Struct, frozen=True):
 
     @property
     def records(self) -> bool:
-        """False: people are told of what the routes say."""
+        """False: it is notified of what routes say."""
         return False
 
     @property

@@ -268,8 +268,8 @@ def _placed(panels: Sequence[Panel]) -> Iterator[tuple[Panel, int, int]]:
 
 
 def _object(type: str, id: str, attributes: Mapping[str, Any], *references: Mapping[str, str]) -> SavedObject:
-    made = {"id": id, "type": type, "attributes": attributes, "references": list(references)}
-    return {**made, "migrationVersion": {type: _SHAPES[type]}}
+    fields = {"id": id, "type": type, "attributes": attributes, "references": list(references)}
+    return {**fields, "migrationVersion": {type: _SHAPES[type]}}
 
 
 def _reference(type: str, id: str, name: str) -> Mapping[str, str]:

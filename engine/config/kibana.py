@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
@@ -11,13 +11,13 @@ from pydantic import Field, model_validator
 from engine.config.faults import finding_error, validated_by
 from engine.dsl.codes import Code
 from engine.dsl.schema import Strict, Text
-from engine.model.kibana import Version
+from engine.model.kibana import MajorMinor
 from engine.model.links import AUTO, DISCOVER, ESQL, LOCATOR, OPENSEARCH, STYLES, Kibana
 
 VERSION = "8.15"
 
 
-def _parse_version(version: str) -> Version:
+def _parse_version(version: str) -> MajorMinor:
     """Return (major, minor) of `8.15` or `8.15.3`. Raises ValueError for other text."""
     major, minor, *_ = (int(part) for part in version.split("."))
     return major, minor
@@ -57,16 +57,11 @@ class KibanaEntry(Strict):
     columns: list[Text] = Field(default=["message"])
     fields: Mapping[str, str] = {}
 
-    @model_validator(mode="before")
-    @classmethod
-    def _names_the_logs(cls, value: Any) -> Any:
-        if isinstance(value, dict) and not {"data_view", "index"} & value.keys():
-            help = "data_view: the id of a saved data view; or index: the indices that hold the logs, such as logs-*"
-            raise finding_error(Code.BAD_KIBANA, "needs `data_view` or `index`", help)
-        return value
-
     @model_validator(mode="after")
     def _can_be_linked(self) -> KibanaEntry:
+        if self.data_view is None and self.index is None:
+            help = "data_view: the id of a saved data view; or index: the indices that hold the logs, such as logs-*"
+            raise finding_error(Code.BAD_KIBANA, "needs `data_view` or `index`", help)
         version, style = _parse_version(self.version), self.style
         if self.data_view is None and (style in (DISCOVER, OPENSEARCH) or (style == AUTO and version < (7, 14))):
             raise finding_error(Code.BAD_KIBANA, "links of this form need `data_view`", "the id of a saved data view")

@@ -101,7 +101,7 @@ class WebhookEntry(Strict):
     token: SecretText | None = None
 
 
-class ElasticsearchEntry(ConnectionEntry):
+class ElasticsearchReceiverEntry(ConnectionEntry):
     """what an elasticsearch receiver needs: url, and whose key it writes with"""
 
     index: IndexName = "tocsin-incidents"
@@ -117,7 +117,7 @@ class ReceiverEntry(Strict):
     terminal: TerminalEntry | None = None
     slack: SlackEntry | None = None
     webhook: WebhookEntry | None = None
-    elasticsearch: ElasticsearchEntry | None = None
+    elasticsearch: ElasticsearchReceiverEntry | None = None
 
     @model_validator(mode="before")
     @classmethod

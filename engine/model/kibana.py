@@ -25,7 +25,7 @@ from engine.model.rison import Rison, rison
 AD_HOC = "adhoc-tocsin"  # the id of a data view that stands in the address itself
 _PLAIN = "!(),:'@$*-_.~/"  # what rison needs, and a fragment may hold as it is
 
-Version = tuple[int, int]
+MajorMinor = tuple[int, int]
 
 
 class LogView(Struct, frozen=True):
@@ -65,7 +65,7 @@ def tab_discover(view: LogView) -> str:
     return f"{data_view_discover(view)}&_tab={_encoded(rison({'tabId': 'new', 'tabLabel': view.title}))}"
 
 
-def esql_discover(view: LogView, version: Version) -> str:
+def esql_discover(view: LogView, version: MajorMinor) -> str:
     """Return Discover of 8.15 and later with a query of ES|QL, which names its indices itself."""
     state: dict[str, Rison] = {"dataSource": {"type": "esql"}, "query": {"esql": view.esql}}
     address = f"/app/discover#/?_g={_encoded(rison(_globals(view)))}&_a={_encoded(rison(state))}"
@@ -77,7 +77,7 @@ def saved_search(id: str, view: LogView) -> str:
     return f"/app/discover#/view/{quote(id, '')}?_g={_encoded(rison(_globals(view)))}"
 
 
-def locator(view: LogView, version: Version) -> str:
+def locator(view: LogView, version: MajorMinor) -> str:
     """Return Discover of 7.14 and later by the one form whose parameters Kibana itself brings up to date from `version`."""
     params: dict[str, Any] = {
         **_data_view(view),
@@ -105,13 +105,13 @@ def surrounding(data_view: str, id: str, columns: tuple[str, ...] = ()) -> str:
     return f"/app/discover#/context/{quote(data_view, '')}/{quote(id, '')}?_g=(filters:!())&_a={_encoded(rison(state))}"
 
 
-def document_locator(view: LogView, version: Version, index: str, id: str) -> str:
+def document_locator(view: LogView, version: MajorMinor, index: str, id: str) -> str:
     """Return one document of 8.5 and later that no saved data view is needed for."""
     params = {"index": _spec(view), "rowId": id, "rowIndex": index, "referrer": ""}
     return _redirect("DISCOVER_SINGLE_DOC_LOCATOR", version, params)
 
 
-def surrounding_locator(view: LogView, version: Version, id: str) -> str:
+def surrounding_locator(view: LogView, version: MajorMinor, id: str) -> str:
     """Return the documents around one, of 8.5 and later, that no saved data view is needed for."""
     params = {"index": _spec(view), "rowId": id, "columns": list(view.columns), "referrer": ""}
     return _redirect("DISCOVER_CONTEXT_APP_LOCATOR", version, params)
@@ -164,9 +164,9 @@ def _spec(view: LogView) -> Mapping[str, Any] | str:
     return {"id": AD_HOC, "title": view.pattern, "timeFieldName": view.time_field, "allowNoIndex": True}
 
 
-def _redirect(name: str, version: Version, params: Mapping[str, Any]) -> str:
-    said = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
-    return f"/app/r?l={name}&v={version[0]}.{version[1]}.0&p={quote(said, '')}"
+def _redirect(name: str, version: MajorMinor, params: Mapping[str, Any]) -> str:
+    text = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
+    return f"/app/r?l={name}&v={version[0]}.{version[1]}.0&p={quote(text, '')}"
 
 
 def _encoded(text: str) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from engine.model import kibana as forms
 from engine.model import narrowing
 from engine.model.incidents import Evidence, Incident
-from engine.model.kibana import LogView, Version
+from engine.model.kibana import LogView, MajorMinor
 from engine.model.origins import origin_path
 
 AROUND = timedelta(minutes=2)  # what Kibana shows before and after an incident or a line
@@ -58,7 +58,7 @@ class Kibana(Struct, frozen=True):
 
     url: str
     data_view: str = ""
-    version: Version = (8, 15)
+    version: MajorMinor = (8, 15)
     space: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     pattern: str = ""

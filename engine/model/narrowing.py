@@ -30,8 +30,8 @@ def of_incident(incident: Incident, fields: Mapping[str, str]) -> Narrowing:
     if incident.is_silence:
         name, cluster = fields.get("cluster"), incident.labels.get("cluster")
         return (((name, cluster),),) if name and cluster else ()
-    known = ((name, incident.labels.get(label, "")) for label, name in fields.items())
-    if labels := tuple((name, value) for name, value in known if name and value):
+    fields_and_values = ((name, incident.labels.get(label, "")) for label, name in fields.items())
+    if labels := tuple((name, value) for name, value in fields_and_values if name and value):
         return (labels,)
     places = dict.fromkeys(_of_source(event, fields) for event in incident.evidence)
     return tuple(places) if len(places) <= MOST_SOURCES and () not in places else ()
@@ -45,14 +45,18 @@ def of_line(event: Evidence, fields: Mapping[str, str]) -> Narrowing:
 
 def kql(narrowing: Narrowing) -> str:
     """Return it in Kibana's query language; empty when nothing narrows."""
-    told = [" and ".join(f'{name}: "{_quoted(value)}"' for name, value in conditions) for conditions in narrowing]
-    return told[0] if len(told) == 1 else " or ".join(f"({each})" for each in told)
+    alternatives = [" and ".join(f'{name}: "{_quoted(value)}"' for name, value in conditions) for conditions in narrowing]
+    return alternatives[0] if len(alternatives) == 1 else " or ".join(f"({alternative})" for alternative in alternatives)
 
 
 def esql(narrowing: Narrowing, pattern: str, time_field: str) -> str:
     """Return it as a query of ES|QL over the indices of `pattern`, newest first, with what names a document."""
-    told = [" AND ".join(f'{_field(name)} == "{_quoted(value)}"' for name, value in each) for each in narrowing]
-    where = [told[0] if len(told) == 1 else " OR ".join(f"({each})" for each in told)] if told else []
+    alternatives = [" AND ".join(f'{_field(name)} == "{_quoted(value)}"' for name, value in each) for each in narrowing]
+    where = (
+        [alternatives[0] if len(alternatives) == 1 else " OR ".join(f"({alternative})" for alternative in alternatives)]
+        if alternatives
+        else []
+    )
     parts = [f"FROM {pattern} METADATA _id, _index", *(f"WHERE {each}" for each in where), f"SORT {_field(time_field)} DESC"]
     return " | ".join(parts)
 

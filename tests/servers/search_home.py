@@ -126,9 +126,9 @@ def _javas() -> Iterator[tuple[Path, int]]:
         homes.append(Path(on_path).resolve().parents[1])
     for home in homes:
         release, java = home / "release", home / "bin" / "java"
-        found = re.search(r'JAVA_VERSION="(\d+)', release.read_text()) if release.is_file() and java.is_file() else None
-        if found:
-            yield java, int(found[1])
+        version = re.search(r'JAVA_VERSION="(\d+)', release.read_text()) if release.is_file() and java.is_file() else None
+        if version:
+            yield java, int(version[1])
 
 
 def _run(command: list[str]) -> None:

@@ -151,8 +151,8 @@ def _turned_at(incident: Incident) -> datetime | None:
 
 
 def _evidence(event: Evidence) -> Mapping[str, Any]:
-    told = {"source": event.source_id, "line": event.number, "at": _instant(event.at), "text": event.text}
-    return _without_empty({**told, "origin": event.origin})
+    fields = {"source": event.source_id, "line": event.number, "at": _instant(event.at), "text": event.text}
+    return _without_empty({**fields, "origin": event.origin})
 
 
 def _step(step: RenderedStep) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 VERSION = 1  # of the mappings; a later one is put over an earlier one
 PRIORITY = 300  # above those of the templates that clusters come with
-KEPT = "tocsin"  # the key of `_meta` that marks an index as ours
+VERSION_KEY = "tocsin"  # the key of `_meta` that marks an index as ours
 
 _KEYWORD: Mapping[str, Any] = {"type": "keyword", "ignore_above": 1024}
 _TEXT: Mapping[str, Any] = {"type": "text"}
@@ -28,14 +28,14 @@ def index_body() -> dict[str, Any]:
 def index_template(names: Sequence[str]) -> dict[str, Any]:
     """Return the index template for the indices `names`: they come up right however they are created."""
     about = "Incidents that tocsin found in logs; written by its elasticsearch receiver."
-    meta = {KEPT: VERSION, "description": about}
+    meta = {VERSION_KEY: VERSION, "description": about}
     return {"index_patterns": list(names), "priority": PRIORITY, "version": VERSION, "template": index_body(), "_meta": meta}
 
 
 def mappings() -> dict[str, Any]:
     """Return the mappings of both indices."""
     return {
-        "_meta": {KEPT: VERSION},
+        "_meta": {VERSION_KEY: VERSION},
         "dynamic": False,
         "dynamic_templates": [{"labels": {"path_match": "labels.*", "mapping": _KEYWORD}}],
         "properties": {

@@ -22,7 +22,7 @@ from connectors.elasticsearch.connection import (
     open_client,
 )
 from connectors.elasticsearch.incidents.documents import change_document, change_id, incident_document, incident_id
-from connectors.elasticsearch.incidents.indices import KEPT, VERSION, index_body, index_template, mappings
+from connectors.elasticsearch.incidents.indices import VERSION, VERSION_KEY, index_body, index_template, mappings
 from connectors.elasticsearch.incidents.outcomes import Superseded, receipt_of, refused
 from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
 
@@ -155,9 +155,9 @@ class ElasticsearchReceiver:
         that a cluster which does not let us make one is no reason to write nothing."""
         name = self._index
         try:
-            known = self._client.options(ignore_status=ABSENT).indices.get_index_template(name=name)
-            ours = [each["index_template"].get("version") or 0 for each in _map(known).get("index_templates", ())]
-            if not ours or ours[0] < VERSION:
+            stored = self._client.options(ignore_status=ABSENT).indices.get_index_template(name=name)
+            versions = [each["index_template"].get("version") or 0 for each in _map(stored).get("index_templates", ())]
+            if not versions or versions[0] < VERSION:
                 body = index_template(self._names)
                 self._client.indices.put_index_template(name=name, **{k.lstrip("_"): v for k, v in body.items()})
         except ApiError as error:
@@ -165,14 +165,14 @@ class ElasticsearchReceiver:
                 raise
 
     def _put_index(self, name: str) -> None:
-        known = self._client.options(ignore_status=(ABSENT, DENIED)).indices.get_mapping(index=name)
-        if known.meta.status == ABSENT:
+        mapping = self._client.options(ignore_status=(ABSENT, DENIED)).indices.get_mapping(index=name)
+        if mapping.meta.status == ABSENT:
             body = index_body()
-            made = self._client.options(ignore_status=400).indices.create(index=name, **body)
-            if made.meta.status == 400 and "resource_already_exists" not in str(made.body):
-                raise refused(made)
-        elif known.meta.status == 200:
-            versions = [each["mappings"].get("_meta", {}).get(KEPT) for each in _map(known).values()]
+            creation = self._client.options(ignore_status=400).indices.create(index=name, **body)
+            if creation.meta.status == 400 and "resource_already_exists" not in str(creation.body):
+                raise refused(creation)
+        elif mapping.meta.status == 200:
+            versions = [each["mappings"].get("_meta", {}).get(VERSION_KEY) for each in _map(mapping).values()]
             if any(isinstance(version, int) and version < VERSION for version in versions):
                 body = mappings()
                 self._client.indices.put_mapping(index=name, properties=body["properties"], meta=body["_meta"])
@@ -199,8 +199,8 @@ class ElasticsearchReceiver:
             conditions.append({"term": {"tocsin.incident.is_open": False}})
         asked: dict[str, Any] = {"sort": ["event.ingested"], "source": False, "seq_no_primary_term": True}
         asked |= {"size": PRUNE_AT_ONCE, "ignore_unavailable": True}
-        found = _map(self._client.search(index=name, query={"bool": {"filter": conditions}}, **asked))
-        hits: Sequence[Mapping[str, Any]] = found["hits"]["hits"]
+        answer = _map(self._client.search(index=name, query={"bool": {"filter": conditions}}, **asked))
+        hits: Sequence[Mapping[str, Any]] = answer["hits"]["hits"]
         return hits
 
     def _failed(self, error: Exception) -> Receipt:

@@ -276,7 +276,7 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
             LEAST + "time_intervals: [{name: a, time_intervals: [{}]}, {name: a, time_intervals: [{}]}]\n",
             "another time interval `a`",
         ),
-        (ARCHIVE % "url: http://es.example, api_key: env:K", "`http://es.example` is no address for a secret"),
+        (ARCHIVE % "url: http://es.example, api_key: env:K", "`http://es.example` is not an address that may be sent a secret"),
         (ARCHIVE % "url: https://a@es.example", "must be an http address without a password"),
         (ARCHIVE % "url: []", "must be an http address without a password"),
         (ARCHIVE % "url: https://es.example, api_key: hunter2", "must not hold the secret itself"),

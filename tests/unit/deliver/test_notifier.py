@@ -339,7 +339,7 @@ def test_a_record_is_told_of_everything_at_once_whatever_routes_silences_and_age
     assert scene.at(0) == 1
     scene.put(revision=2, status="merged", merged_into="inc-2")
     assert scene.at(1) == 1
-    assert reasons(archive) == ["opened", "merged"] and ops.told == []
+    assert reasons(archive) == ["opened", "merged"] and ops.notifications == []
 
 
 def test_a_record_gets_every_change_though_it_was_away_meanwhile(
@@ -354,10 +354,10 @@ def test_a_record_gets_every_change_though_it_was_away_meanwhile(
     assert [scene.at(seconds) for seconds in (1, 10, 16)] == [0, 0, 0]
     scene.restart()
     scene.at(60)
-    changes_told = [[(change.incident.revision, change.reason.value) for change in told.changes] for told in archive.told]
-    assert changes_told == [[(1, "opened")], [(3, "updated"), (4, "resolved"), (5, "reopened")]]
-    assert archive.told[-1].incident.revision == 5
-    assert [told.changes for told in ops.told] == [()]
+    changes = [[(each.incident.revision, each.reason.value) for each in told.changes] for told in archive.notifications]
+    assert changes == [[(1, "opened")], [(3, "updated"), (4, "resolved"), (5, "reopened")]]
+    assert archive.notifications[-1].incident.revision == 5
+    assert [told.changes for told in ops.notifications] == [()]
 
 
 def test_a_record_that_only_grows_is_written_every_ten_seconds(store: Store, archive: MemoryReceiver) -> None:
@@ -367,7 +367,7 @@ def test_a_record_that_only_grows_is_written_every_ten_seconds(store: Store, arc
     for second in range(1, 31):
         scene.put(revision=1 + second, count=second)
         scene.at(second)
-    assert [told.incident.count for told in archive.told] == [1, 10, 20, 30]
+    assert [told.incident.count for told in archive.notifications] == [1, 10, 20, 30]
 
 
 def test_a_record_that_refuses_is_told_to_its_fallback(store: Store, ops: MemoryReceiver, archive: MemoryReceiver) -> None:
@@ -377,4 +377,4 @@ def test_a_record_that_refuses_is_told_to_its_fallback(store: Store, ops: Memory
     scene.put()
     scene.at(0)
     scene.at(1)
-    assert [told.news for told in ops.told] == ["told here because archive refuses it"]
+    assert [told.news for told in ops.notifications] == ["sent here because archive refuses it"]

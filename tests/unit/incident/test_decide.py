@@ -44,8 +44,7 @@ EVERYTHING = plan(TOO_LARGE, REFUSED, KILLED, SILENT, COMPLAINS, LOOP, COMMIT, R
 def told(*alerts: Alert, ledger: MemoryLedger | None = None, rules: Plan = EVERYTHING) -> list[Incident]:
     """Tell the ledger what the keys of `alerts` are now; return the incidents that are not merged or retracted."""
     ledger = ledger or MemoryLedger()
-    keys = {a.key: tuple(b for b in alerts if b.key == a.key) for a in alerts}
-    list(group([Verdict(key, of_key) for key, of_key in keys.items()], rules, ledger))
+    list(group([Verdict(key, tuple(a for a in alerts if a.key == key)) for key in {a.key: 0 for a in alerts}], rules, ledger))
     return [i for i in ledger.incidents("prod") if i.status not in ("merged", "retracted")]
 
 
