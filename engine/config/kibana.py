@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -44,11 +44,11 @@ LinkStyle = Annotated[str, validated_by(_check_style, Code.BAD_KIBANA, "a form o
 
 
 class KibanaEntry(Strict):
-    """a Kibana that has the logs: url, and data_view or index"""
+    """a Kibana that has the logs: url, and data_view or indices"""
 
     url: KibanaUrl
     data_view: Text | None = None
-    index: Text | None = None
+    indices: list[Text] = Field(default=[])
     version: KibanaVersion = VERSION
     style: LinkStyle = AUTO
     space: str = ""
@@ -65,17 +65,21 @@ class KibanaEntry(Strict):
         version, style = _parse_version(self.version), self.style
         if self.data_view is None and (style in (DISCOVER, OPENSEARCH) or (style == AUTO and version < (7, 14))):
             raise finding_error(Code.BAD_KIBANA, "links of this form need `data_view`", "the id of a saved data view")
-        if style == ESQL and (self.index is None or version < (8, 15)):
-            raise finding_error(
-                Code.BAD_KIBANA, "links with ES|QL need `index` and a Kibana of 8.15 or later", "or leave style out"
-            )
+        if style == ESQL and version < (8, 15):
+            raise finding_error(Code.BAD_KIBANA, "there is no ES|QL before Kibana 8.15", "leave style out")
         if style == LOCATOR and version < (7, 14):
             raise finding_error(Code.BAD_KIBANA, "there is no such form of links before Kibana 7.14", "leave style out")
         return self
 
 
-def kibana_of(entry: KibanaEntry | None) -> Kibana | None:
-    """Return the Kibana of the section; None when there is no section."""
+def pattern_of(entry: KibanaEntry, read: Iterable[str]) -> str:
+    """Return the indices that hold the logs, as Kibana writes them: those of the section, else those that sources `read`; empty
+    when nothing names any."""
+    return ",".join(entry.indices or dict.fromkeys(read))
+
+
+def kibana_of(entry: KibanaEntry | None, read: Iterable[str]) -> Kibana | None:
+    """Return the Kibana of the section; None when there is no section. `read`: the indices that sources read."""
     if entry is None:
         return None
     return Kibana(
@@ -84,7 +88,7 @@ def kibana_of(entry: KibanaEntry | None) -> Kibana | None:
         _parse_version(entry.version),
         entry.space,
         entry.fields,
-        entry.index or "",
+        pattern_of(entry, read),
         entry.style,
         entry.time_field,
         tuple(entry.columns),

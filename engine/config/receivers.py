@@ -102,7 +102,7 @@ class WebhookEntry(Strict):
 
 
 class ElasticsearchReceiverEntry(ConnectionEntry):
-    """what an elasticsearch receiver needs: url, and whose key it writes with"""
+    """an elasticsearch receiver: url, and what it writes with"""
 
     index: IndexName = "tocsin-incidents"
     changes: IndexName | None = None

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from engine.config.connection import connection_of
 from engine.config.hours import interval_of
-from engine.config.kibana import kibana_of
+from engine.config.kibana import kibana_of, pattern_of
 from engine.config.overriding import override
 from engine.config.receivers import ReceiverSettings, TerminalSettings, default_receiver, receiver_settings
 from engine.config.redaction import redaction_of
@@ -30,7 +30,7 @@ from engine.dsl.report import Report
 from engine.dsl.structure import check
 from engine.errors import ConfigError, UsageError
 from engine.model.diagnostics import Diagnostic, Level
-from engine.model.links import LinkTargets
+from engine.model.links import ESQL, LinkTargets
 from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, NOBODY, SPEAKS_FOR, TIMEZONE_LABEL, Labels
 from engine.model.redaction import Redaction
 from engine.model.routes import Route
@@ -135,6 +135,7 @@ def _check_references(config: ConfigFile, document: RuleDocument, report: Report
     """Report errors that take more than one key to detect."""
     _check_receivers(config, document, report)
     _check_intervals(config, document, report)
+    _check_kibana(config, document, report)
     for index, source in enumerate(config.sources):
         label_check = checks.labels.get(source.type, _no_error)
         for name, template in source.labels.items():
@@ -144,6 +145,20 @@ def _check_references(config: ConfigFile, document: RuleDocument, report: Report
         for name, value in source.options.items() if isinstance(source, KafkaEntry) else ():
             if error := checks.option(name, value):
                 report.add(Code.BAD_OPTION, document.find(("sources", index, "options", name)), error)
+
+
+def _check_kibana(config: ConfigFile, document: RuleDocument, report: Report) -> None:
+    entry, read = config.kibana, _indices_read(config)
+    if entry is None:
+        return
+    if not pattern_of(entry, read) and (entry.data_view is None or entry.style == ESQL):
+        what = "`indices`" if entry.style == ESQL else "`data_view` or `indices`"
+        help = "data_view: the id of a saved data view; indices: those that hold the logs, such as [logs-*]"
+        report.add(Code.BAD_KIBANA, document.find(("kibana",)), f"links to the logs need {what}", help)
+
+
+def _indices_read(config: ConfigFile) -> list[str]:
+    return [name for source in config.sources if isinstance(source, ElasticsearchEntry) for name in source.indices]
 
 
 def _check_receivers(config: ConfigFile, document: RuleDocument, report: Report) -> None:
@@ -232,7 +247,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
         web=web,
-        links=LinkTargets(web.public_url, kibana_of(config.kibana)),
+        links=LinkTargets(web.public_url, kibana_of(config.kibana, _indices_read(config))),
     )
 
 

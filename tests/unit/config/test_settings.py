@@ -285,11 +285,15 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
         (LEAST + "heartbeat: {url: x}\n", "`heartbeat` is not available in this version"),
         (LEAST + "kibana: {url: x, data_view: y}\n", "`kibana.url` is wrong: `x` is not an address of Kibana"),
         (LEAST + "kibana: {url: 'https://k', data_view: y, version: new}\n", "`new` is not a version of Kibana"),
-        (LEAST + "kibana: {url: 'https://k'}\n", "`kibana` is wrong: needs `data_view` or `index`"),
+        (LEAST + "kibana: {url: 'https://k'}\n", "links to the logs need `data_view` or `indices`"),
         (LEAST + "kibana: {url: 'https://k', data_view: y, style: short}\n", "`short` is not a form of links"),
-        (LEAST + "kibana: {url: 'https://k', index: y, version: '7.13'}\n", "links of this form need `data_view`"),
-        (LEAST + "kibana: {url: 'https://k', index: y, style: opensearch}\n", "links of this form need `data_view`"),
-        (LEAST + "kibana: {url: 'https://k', data_view: y, style: esql}\n", "links with ES|QL need `index`"),
+        (LEAST + "kibana: {url: 'https://k', indices: [y], version: '7.13'}\n", "links of this form need `data_view`"),
+        (LEAST + "kibana: {url: 'https://k', indices: [y], style: opensearch}\n", "links of this form need `data_view`"),
+        (LEAST + "kibana: {url: 'https://k', data_view: y, style: esql}\n", "links to the logs need `indices`"),
+        (
+            LEAST + "kibana: {url: 'https://k', indices: [y], style: esql, version: '8.14'}\n",
+            "there is no ES|QL before Kibana 8.15",
+        ),
         (LEAST + "kibana: {url: 'https://k', data_view: y, version: '7.13', style: locator}\n", "no such form of links before"),
         (LEAST + "web: {listen: '8320'}\n", "`web.listen` is wrong: `8320` is not HOST:PORT"),
         (LEAST + "web: {listen: '::1:8320'}\n", "`::1:8320` is not HOST:PORT"),
@@ -422,3 +426,11 @@ def test_an_index_is_a_receiver_and_nobody_is_told_by_it_alone(tmp_path: Path) -
     assert one == ElasticsearchSettings("es", connection, "tocsin-incidents", "c", 0.0)
     assert isinstance(other, ElasticsearchSettings) and other.connection["unprotected"] and other.retention_s == 365 * 86400
     assert settings.route.receiver == "screen"
+
+
+def test_the_logs_in_kibana_are_those_that_sources_read_unless_it_says_otherwise(tmp_path: Path) -> None:
+    source = "  - {type: elasticsearch, url: https://es, indices: [%s]}\n"
+    text = "sources:\n" + source % "logs-a*, logs-b" + source % "logs-b" + "kibana: {url: https://k%s}\n"
+    for more, pattern in (("", "logs-a*,logs-b"), (", indices: [other-*]", "other-*")):
+        kibana = load(written(tmp_path, text % more)).links.kibana
+        assert kibana is not None and (kibana.pattern, kibana.data_view) == (pattern, "")

@@ -508,11 +508,3 @@ def test_old_incidents_add_no_questions_to_a_decision() -> None:
     told(alert("task-killed", 900_000, connector="new"), ledger=ledger, rules=rules)
     assert ledger.asked == 1
     assert len(ledger.incidents("prod")) == 21
-
-
-def test_an_incident_about_somebody_who_says_nothing_is_known_as_such() -> None:
-    rules = plan(SILENT, COMPLAINS, silences=["broker-silent"])
-    alerts = [alert("broker-silent", 0), alert("peer-complains", 100)]
-    verdicts = [Verdict(each.key, (each,)) for each in alerts]
-    told = {each.rule: each.is_silence for each in group(verdicts, rules, MemoryLedger())}
-    assert told == {"broker-silent": True, "peer-complains": False}

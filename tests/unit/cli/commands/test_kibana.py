@@ -14,7 +14,7 @@ sources:
   - {type: files, paths: [a.log]}
 receivers:
   - {name: es, elasticsearch: {url: "http://localhost:9200", index: kafka-incidents}}
-kibana: {url: "https://k", index: "logs-*", fields: {level: severity}}
+kibana: {url: "https://k", indices: ["logs-*"], fields: {level: severity}}
 """
 
 
