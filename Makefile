@@ -31,7 +31,7 @@ demo: $(STAMP) java ## stream the logs of five real outages through Spark and sh
 	@$(BIN)/tocsin run -c samples/tocsin.yml --once || [ $$? -eq 1 ]  # 1: incidents were told, as they should be
 	@$(BIN)/tocsin pages -c samples/tocsin.yml --out samples/.tocsin/pages
 
-lab: $(STAMP) java ## ship the same logs through a real Kafka broker to a stand-in for Slack; then kill one of three brokers
+lab: $(STAMP) java ## ship the same logs through a real Kafka broker, and through Elasticsearch, to a stand-in for Slack; then kill one of three brokers
 	@$(BIN)/python -m tests.lab
 
 check: $(STAMP) ## format, lint, types, layers, size, tests without Java (under a minute)

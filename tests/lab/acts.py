@@ -35,7 +35,7 @@ def play_stories(address: str, folder: Path) -> list[str]:
     """Ship the logs of the samples into a topic for each story, let tocsin drain them, and compare with what they say."""
     with SlackStandIn() as slack:
         said = _over_kafka(address)
-        for story, source in zip(_stories(), said["sources"], strict=True):
+        for story, source in zip(stories_of(), said["sources"], strict=True):
             topic = source["topics"][0]
             make_topic(address, topic, partitions=2)
             say(f"{ship(address, topic, story)} lines of {story.name} are in the topic {topic}")
@@ -44,9 +44,9 @@ def play_stories(address: str, folder: Path) -> list[str]:
         with tocsin("-c", config, "--once") as running:
             code = running.ended(DRAINED_WITHIN_S)
         show(slack)
-        found = _incidents(folder)
+        found = incidents_in(folder)
         wrong = [] if code == 1 else [f"tocsin ended with {code}, not with 1 (incidents told)"]
-        return [*wrong, *_unlike_samples(found, said["sources"]), *_untold(found, slack)]
+        return [*wrong, *unlike_samples(found, said["sources"]), *undelivered(found, slack)]
 
 
 def dead_broker(jars: Path, folder: Path) -> list[str]:
@@ -77,7 +77,7 @@ def _killed(victim: Broker, running: Tocsin, folder: Path, slack: SlackStandIn) 
                 say(f"after {passed:.1f} s Slack says: {text}")
         known = told(slack)
         if any(
-            _is_silence(incident, victim) and incident.title in known.get(incident.id, "") for incident in _incidents(folder)
+            _is_silence(incident, victim) and incident.title in known.get(incident.id, "") for incident in incidents_in(folder)
         ):
             show(slack)
             return []
@@ -91,15 +91,17 @@ def _is_silence(incident: Incident, broker: Broker) -> bool:
 
 
 def _sources() -> Sequence[Mapping[str, Any]]:
-    return list(_configuration()["sources"])
+    return list(clusters_and_sources()["sources"])
 
 
-def _configuration() -> dict[str, Any]:
+def clusters_and_sources() -> dict[str, Any]:
+    """Return samples/tocsin.yml."""
     found: dict[str, Any] = yaml.safe_load((SAMPLES / "tocsin.yml").read_text(encoding="utf-8"))
     return found
 
 
-def _stories() -> list[Path]:
+def stories_of() -> list[Path]:
+    """Return the folders of the samples, as samples/tocsin.yml names them."""
     return [SAMPLES / source["paths"][0] for source in _sources()]
 
 
@@ -114,23 +116,25 @@ def _over_kafka(address: str) -> dict[str, Any]:
         }
         for source in _sources()
     ]
-    return {"clusters": _configuration()["clusters"], "sources": sources}
+    return {"clusters": clusters_and_sources()["clusters"], "sources": sources}
 
 
-def _incidents(folder: Path) -> list[Incident]:
+def incidents_in(folder: Path) -> list[Incident]:
     """Return the incidents of the store that are findings of their own."""
     with closing(Store.open(f"sqlite:///{folder / STORE}")) as store:
         return [incident for incident in store.incidents() if incident.status not in ("merged", "retracted")]
 
 
-def _unlike_samples(found: Sequence[Incident], sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for story, source in zip(_stories(), sources, strict=True):
+def unlike_samples(found: Sequence[Incident], sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield how the incidents of each cluster differ from what its sample says."""
+    for story, source in zip(stories_of(), sources, strict=True):
         cluster = source["labels"]["cluster"]
         own = [incident for incident in found if incident.labels["cluster"] == cluster]
         yield from (f"{story.name}: {sentence}" for sentence in unlike(own, story))
 
 
-def _untold(found: Sequence[Incident], slack: SlackStandIn) -> list[str]:
+def undelivered(found: Sequence[Incident], slack: SlackStandIn) -> list[str]:
+    """Return how the messages of the channel differ from the incidents."""
     messages, ids = told(slack), {incident.id for incident in found}
     wrong = [f"Slack was not told of: {incident.title}" for incident in found if incident.id not in messages]
     wrong += [f"Slack was told of no incident: {text}" for id_, text in messages.items() if id_ not in ids]

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,13 @@ def say(sentence: str) -> None:
     print(f"lab: {sentence}", flush=True)
 
 
-def write_config(folder: Path, slack: SlackStandIn, said: Mapping[str, Any]) -> Path:
-    """Write tocsin.yml into `folder`: what is `said`, everything told to `slack`, the store beside it."""
+def write_config(
+    folder: Path, slack: SlackStandIn, said: Mapping[str, Any], receivers: Sequence[Mapping[str, Any]] = ()
+) -> Path:
+    """Write tocsin.yml into `folder`: what is `said`, everything told to `slack` and `receivers`, the store beside it."""
     receiver = {"channel": f"#{CHANNEL}", "token": f"env:{TOKEN_NAME}", "base_url": slack.base_url}
     ours = {
-        "receivers": [{"name": "slack", "slack": receiver}],
+        "receivers": [{"name": "slack", "slack": receiver}, *receivers],
         "route": {"receiver": "slack", "group_wait": "1s", "group_interval": "5s"},
         "notify_max_age": "0s",  # the logs are years old
         "store": f"sqlite:///./{STORE}",
