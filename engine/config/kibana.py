@@ -59,9 +59,6 @@ class KibanaEntry(Strict):
 
     @model_validator(mode="after")
     def _can_be_linked(self) -> KibanaEntry:
-        if self.data_view is None and self.index is None:
-            help = "data_view: the id of a saved data view; or index: the indices that hold the logs, such as logs-*"
-            raise finding_error(Code.BAD_KIBANA, "needs `data_view` or `index`", help)
         version, style = _parse_version(self.version), self.style
         if self.data_view is None and (style in (DISCOVER, OPENSEARCH) or (style == AUTO and version < (7, 14))):
             raise finding_error(Code.BAD_KIBANA, "links of this form need `data_view`", "the id of a saved data view")
