@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from engine.model.incidents import Evidence, Incident
+from engine.model.origins import origin_path
 
 # what a line's source names: the field that shippers put it into
 LINE_FIELDS = {"file": "log.file.path", "container": "container.name", "host": "host.name"}
@@ -62,6 +63,10 @@ def esql(narrowing: Narrowing, pattern: str, time_field: str) -> str:
 
 
 def _of_source(event: Evidence, fields: Mapping[str, str]) -> Conditions:
+    """Return the conditions of a line's source: the index that its document is in, whose fields nobody has to guess; else what
+    its name says."""
+    if path := origin_path(event.origin, "elasticsearch"):
+        return (("_index", path[0]),)
     names = {**LINE_FIELDS, **fields}
     return tuple((names[what], value) for what, value in _places(event.source_id) if names[what])
 

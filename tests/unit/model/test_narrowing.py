@@ -53,6 +53,12 @@ def test_an_incident_whose_labels_no_field_holds_is_sought_by_the_sources_of_its
     assert narrowing.of_incident(incident(evidence=many), {}) == ()
 
 
+def test_an_incident_whose_lines_are_documents_is_sought_in_their_indices() -> None:
+    lines = [replace(LINE, origin=f"elasticsearch:logs-{n}/x", source_id="logs*/h:f") for n in (1, 2, 1)]
+    told = narrowing.of_incident(incident(evidence=tuple(lines)), {})
+    assert narrowing.kql(told) == '(_index: "logs-1") or (_index: "logs-2")'
+
+
 def test_of_who_says_nothing_the_cluster_is_shown() -> None:
     silent = incident(labels={"cluster": "prod", "broker": "3"}, is_silence=True)
     fields = {"broker": "labels.broker", "cluster": "labels.cluster"}
