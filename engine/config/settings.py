@@ -158,7 +158,8 @@ def _check_kibana(config: ConfigFile, document: RuleDocument, report: Report) ->
 
 
 def _indices_read(config: ConfigFile) -> list[str]:
-    return [name for source in config.sources if isinstance(source, ElasticsearchEntry) for name in source.indices]
+    """Return the indices of all sources that read indices, in their order."""
+    return [name for source in config.sources for name in getattr(source, "indices", ())]
 
 
 def _check_receivers(config: ConfigFile, document: RuleDocument, report: Report) -> None:
