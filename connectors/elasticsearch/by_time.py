@@ -72,8 +72,8 @@ class TimeReading:
     def chunks(self, slice_: Mapping[str, Any], reader: DocumentReader, repeats: Repeats) -> Iterator[Chunk]:
         """Yield the lines of a slice."""
         chunking = Chunking(self._stream, slice_["place"])
-        for each in made(slice_["ranges"], list[TimeRange]):
-            for page in self._reader.pages(each):
+        for window in made(slice_["ranges"], list[TimeRange]):
+            for page in self._reader.pages(window):
                 yield from chunking.chunks(list(repeats.new(reader.lines(page), slice_["mark"])))
         yield from chunking.reached(slice_["end"])
 

@@ -112,9 +112,9 @@ class SearchCluster:
 
     def named(self, names: Sequence[str]) -> list[IndexFacts]:
         """Return those of some concrete indices that are there."""
-        return [index for some in _batched(names) for index in self.indices(",".join(some))]
+        return [index for batch in _batched(names) for index in self.indices(",".join(batch))]
 
-    def checkpoints(self, pattern: str, known: Callable[[str, str], IndexFacts]) -> list[Checkpoints]:
+    def checkpoints(self, pattern: str, facts_of: Callable[[str, str], IndexFacts]) -> list[Checkpoints]:
         """Return the global checkpoints of the primaries of every open index.
 
         Args:
@@ -123,16 +123,16 @@ class SearchCluster:
         path = f"/{quote(pattern, safe=',*')}/_stats/docs"  # the client's own method does not let an index be missing
         parameters = {"level": "shards", "ignore_unavailable": "true", "filter_path": _STATS}
         answer = self._asked(StatsAnswer, lambda client: client.perform_request("GET", path, params=parameters, headers=_PLAIN))
-        found = [(known(name, stats.uuid), stats) for name, stats in answer.indices.items()]
+        facts_and_stats = [(facts_of(name, stats.uuid), stats) for name, stats in answer.indices.items()]
         return [
             Checkpoints(index.name, index.uuid, stats.checkpoints(index.shards), index.created_ms, index.is_copy)
-            for index, stats in found
+            for index, stats in facts_and_stats
         ]
 
     def refresh(self, names: Sequence[str]) -> None:
         """Make everything in some indices visible. Raises SourceAway when a copy could not be."""
-        for some in _batched(names):
-            self._refresh(some)
+        for batch in _batched(names):
+            self._refresh(batch)
 
     def _refresh(self, names: Sequence[str]) -> None:
         answer = self._asked(SearchPage, lambda client: client.indices.refresh(index=names, ignore_unavailable=True))
@@ -224,7 +224,7 @@ def _types(body: Mapping[str, Any]) -> frozenset[str]:
     """Return the types of an answer that refuses, and of its causes."""
     error = body.get("error")
     causes = [error, *error.get("root_cause", ())] if isinstance(error, dict) else []
-    return frozenset(str(each.get("type")) for each in causes if isinstance(each, dict))
+    return frozenset(str(cause.get("type")) for cause in causes if isinstance(cause, dict))
 
 
 def _by_type(types: frozenset[str], refusal: SourceError, place: str) -> SourceError:

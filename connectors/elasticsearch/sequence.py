@@ -82,25 +82,29 @@ class CheckpointWatch:
         return self._lagging(taken, wait) if self.lags else taken
 
     def _taken(self) -> list[Checkpoints]:
-        found = self._cluster.checkpoints(self._pattern, self._known)
-        return sorted((each for each in found if self._known(each.name, each.uuid).readable), key=lambda each: each.name)
+        checkpoints = self._cluster.checkpoints(self._pattern, self._facts_of)
+        return sorted(
+            (index for index in checkpoints if self._facts_of(index.name, index.uuid).readable), key=lambda index: index.name
+        )
 
-    def _known(self, name: str, uuid: str) -> IndexFacts:
+    def _facts_of(self, name: str, uuid: str) -> IndexFacts:
         if uuid not in self._indices or not self._indices[uuid].is_open:
             self.exists()
         return self._indices.get(uuid) or IndexFacts(name, uuid)
 
     def _make_visible(self, taken: Sequence[Checkpoints]) -> None:
-        names = [each.name for each in taken if self._visible.get(each.uuid, ()) != each.at and any(at != -1 for at in each.at)]
+        names = [
+            index.name for index in taken if self._visible.get(index.uuid, ()) != index.at and any(at != -1 for at in index.at)
+        ]
         if names:
             self._cluster.refresh(names)
-        self._visible = {each.uuid: each.at for each in taken}
+        self._visible = {index.uuid: index.at for index in taken}
 
     def _lagging(self, taken: Sequence[Checkpoints], wait: bool) -> list[Checkpoints]:
         """Return the newest of the checkpoints that are old enough; none when none is."""
-        seen = [index for index in self._indices.values() if index.readable and index.refresh_s != 0]
-        lag = lag_s(seen)
-        self._awaken([index.name for index in seen if index.refresh_s is None])
+        visible = [index for index in self._indices.values() if index.readable and index.refresh_s != 0]
+        lag = lag_s(visible)
+        self._awaken([index.name for index in visible if index.refresh_s is None])
         if wait:
             self._sleep(lag)
         self._history.append((self._clock() - (lag if wait else 0.0), taken))
@@ -109,7 +113,7 @@ class CheckpointWatch:
             ready = self._history.popleft()[1]
         if ready:
             self._history.appendleft((self._clock() - lag, ready))
-        return [each for each in ready if self._known(each.name, each.uuid).refresh_s != 0]
+        return [index for index in ready if self._facts_of(index.name, index.uuid).refresh_s != 0]
 
     def _awaken(self, names: Sequence[str]) -> None:
         """Search what refreshes itself only while somebody searches it."""
