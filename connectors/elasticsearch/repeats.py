@@ -21,6 +21,7 @@ class Repeats:
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
+        self.first_mark: int | None = None  # of what is remembered: what came before it is not known here
         self._contents: dict[int, tuple[int, int]] = {}  # by document: what it said, and when it came first
 
     def new(self, lines: Iterable[IndexedLine], mark: int | None = None) -> Iterator[IndexedLine]:
@@ -29,6 +30,8 @@ class Repeats:
         Args:
             mark: of the slice that is read; None: the number of each document in its shard.
         """
+        if self.first_mark is None:
+            self.first_mark = mark
         for line in lines:
             key, content = hash((line.index, line.id)), hash((line.message, line.at))
             when = line.seq_no if mark is None else mark
@@ -39,5 +42,6 @@ class Repeats:
                 self._contents[key] = content, when
             yield line
         if len(self._contents) > self._most:
+            self.first_mark = mark  # the older ones are forgotten
             for key in list(islice(self._contents, len(self._contents) - self._most // 2)):
                 del self._contents[key]

@@ -24,7 +24,6 @@ TRIES = 3
 LOOKED_AGAIN = 5  # times within an overlap
 SHORTEST_MS = 1
 PLACES_MS = 1000  # positions that a millisecond has
-NOTED = 0.9  # of the overlap: what comes later than this is nearly missed
 
 
 class TimeOffset(Struct, frozen=True):
