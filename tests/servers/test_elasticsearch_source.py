@@ -11,7 +11,7 @@ import pytest
 from connectors.elasticsearch import by_time, cluster, sequence, timed
 from connectors.elasticsearch import source as source_module
 from connectors.elasticsearch.cluster import SearchCluster
-from engine.errors import LateInput, SourceAway, SourceMissing
+from engine.errors import SourceAway, SourceMissing
 from tests.servers.batches import Reader
 from tests.servers.elasticsearch import ElasticsearchNode
 from tests.servers.indexing import Index, Line, filebeat
@@ -346,12 +346,6 @@ def test_documents_that_become_visible_late_are_found_when_it_is_looked_again(
         clock[0] = 1_767_225_600.0 + at
         reader.drain()
     assert texts(reader) == ["from 75 at 80", "from 65 at 95", "from 115 at 130"]
-    index.write([{"message": "nearly missed", "@timestamp": "2026-01-01T00:01:47Z"}])
-    index.call("POST", "_refresh")
-    clock[0] = 1_767_225_600.0 + 165
-    with pytest.raises(LateInput) as late:
-        reader.drain()
-    assert str(late.value) == f"1 lines of '{index.name}*' came up to 58 s late; those later than 60 s are missed"
 
 
 def test_without_the_privilege_to_refresh_it_lags_and_misses_nothing(
@@ -415,3 +409,20 @@ def test_the_offset_of_many_indices_stays_small(elasticsearch: ElasticsearchNode
     index.write([{"message": "two"}], index=f"{index.name}-kafka-default-2026.11.26-000000")
     reader.drain()
     assert len(json.dumps(reader.at)) < 3 * 40 + 200
+
+
+@pytest.mark.parametrize("by", ["sequence", "timestamp"])
+def test_the_major_version_before_is_read_alike(
+    old_elasticsearch: ElasticsearchNode, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_time, "DELAY_S", 0.0)
+    index = Index(old_elasticsearch, shards=2, stream=True)
+    index.write(map(filebeat, numbered(50)))
+    index.rollover()
+    index.write(map(filebeat, numbered(50, 50)))
+    index.call("POST", "_refresh")
+    found = index.source().look()
+    assert (found.choice.strategy, str(found.cluster.server)) == ("sequence", f"Elasticsearch {old_elasticsearch.version}")
+    reader = Reader(index.source(read_by=by), 30).drain()
+    assert sorted(texts(reader)) == sorted(f"line {n}" for n in range(100))
+    assert reader.contiguous()
