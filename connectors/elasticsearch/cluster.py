@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -33,13 +34,14 @@ from connectors.elasticsearch.connection import (
 )
 from connectors.elasticsearch.facts import IndexFacts, ServerVersion, index_facts
 from connectors.elasticsearch.offsets import Checkpoints
-from engine.errors import SourceAway, SourceError, SourceMissing
+from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing, UsageError
 
 ANSWER_S = 30.0
 # While nobody answers, other sources of the job wait for no more than a quarter of the time:
 AWAY_ANSWER_S = 1.0
 REST_S = 3.0
 PIT_KEPT = "2m"
+NAMES_AT_ONCE = 50  # of indices in one address, whose length is bounded
 _STATS = "indices.*.uuid,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.routing.primary"
 _SERVERLESS = "serverless"
 _PASSING = frozenset(("index_closed_exception", "task_cancelled_exception"))  # of an index, of a search: both may be had again
@@ -79,7 +81,8 @@ class SearchCluster:
 
     def __init__(self, connection: ElasticsearchConnection) -> None:
         self.place = connection.place
-        self._client = open_client(connection, ANSWER_S, serializers={JsonSerializer.mimetype: _RawJson()})
+        self._connection = connection
+        self._connect()
         self._outage: _NodeOutage | None = None
         self._server: ServerVersion | None = None
 
@@ -211,8 +214,14 @@ class SearchCluster:
         except (msgspec.DecodeError, TypeError):
             raise SourceError(f"what answers at {self.place} is not Elasticsearch: {_beginning(answer)}") from None
 
+    def _connect(self) -> None:
+        self._client = open_client(self._connection, ANSWER_S, serializers={JsonSerializer.mimetype: _RawJson()})
+
     def _refusal(self, error: Exception) -> SourceError:
         refusal = source_error(error, self.place)
+        if isinstance(refusal, SourceDenied):
+            with suppress(UsageError):  # a secret that was replaced is read anew; one that is not there now may be again
+                self._connect()
         if isinstance(refusal, SourceAway) and isinstance(error, TransportError):
             self._outage = _NodeOutage(refusal, time.monotonic() + REST_S)
         if isinstance(error, ApiError) and isinstance(error.body, dict):
@@ -237,9 +246,8 @@ def _by_type(types: frozenset[str], refusal: SourceError, place: str) -> SourceE
     return refusal
 
 
-def _batched(names: Sequence[str], most: int = 50) -> Sequence[Sequence[str]]:
-    """Return some names at a time: together they stand in an address, whose length is bounded."""
-    return [names[at : at + most] for at in range(0, len(names), most)]
+def _batched(names: Sequence[str]) -> Sequence[Sequence[str]]:
+    return [names[at : at + NAMES_AT_ONCE] for at in range(0, len(names), NAMES_AT_ONCE)]
 
 
 def _beginning(answer: Any) -> str:

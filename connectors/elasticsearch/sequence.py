@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from connectors.elasticsearch.answers import DocumentHit, SearchPage
-from connectors.elasticsearch.cluster import IndexGone, SearchCluster
+from connectors.elasticsearch.cluster import NAMES_AT_ONCE, IndexGone, SearchCluster
 from connectors.elasticsearch.facts import IndexFacts, lag_s
 from connectors.elasticsearch.offsets import Checkpoints, LostOperations, SequenceRange, short
 from engine.errors import SourceAway, SourceDenied
@@ -83,9 +83,11 @@ class CheckpointWatch:
 
     def _taken(self) -> list[Checkpoints]:
         checkpoints = self._cluster.checkpoints(self._pattern, self._facts_of)
-        return sorted(
-            (index for index in checkpoints if self._facts_of(index.name, index.uuid).readable), key=lambda index: index.name
-        )
+        return sorted(filter(self._is_readable, checkpoints), key=lambda index: index.name)
+
+    def _is_readable(self, index: Checkpoints) -> bool:
+        facts = self._facts_of(index.name, index.uuid)
+        return facts.readable and facts.numbered
 
     def _facts_of(self, name: str, uuid: str) -> IndexFacts:
         if uuid not in self._indices or not self._indices[uuid].is_open:
@@ -117,8 +119,8 @@ class CheckpointWatch:
 
     def _awaken(self, names: Sequence[str]) -> None:
         """Search what refreshes itself only while somebody searches it."""
-        for name in names:
-            self._cluster.count(name, {"match_none": {}})
+        for at in range(0, len(names), NAMES_AT_ONCE):
+            self._cluster.count(",".join(names[at : at + NAMES_AT_ONCE]), {"match_all": {}}, most=1)
 
 
 class ShardReader:
