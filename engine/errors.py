@@ -8,6 +8,7 @@
     |   |-- SourceMissing       it is not there
     |   |-- SourceDenied        no permission
     |   |-- SourceAway          it cannot be read now, but may be soon
+    |   |-- LateInput           lines came so late that later ones may be missed
     |   `-- DataLoss            lines between two offsets are gone; carries the gap
     |-- StoreError              the incident store cannot be read or written
     |   |-- StoreAway           it cannot be used now, but may be soon
@@ -78,6 +79,15 @@ class DataLoss(SourceError):
     def __init__(self, source_id: str, lost_from: int, lost_to: int, why: str) -> None:
         self.source_id, self.lost_from, self.lost_to, self.why = source_id, lost_from, lost_to, why
         super().__init__(f"{source_id}: offsets {lost_from} to {lost_to} are gone ({why})")
+
+
+class LateInput(SourceError):
+    """`lines` of `source_id` came up to `late_s` seconds late, and what comes later than `overlap_s` is missed."""
+
+    def __init__(self, source_id: str, lines: int, late_s: float, overlap_s: float) -> None:
+        super().__init__(
+            f"{lines} lines of '{source_id}' came up to {late_s:.0f} s late; those later than {overlap_s:.0f} s are missed"
+        )
 
 
 class StoreError(TocsinError):

@@ -121,7 +121,8 @@ class Source(Protocol):
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
         """Yield the chunks of one slice; its streams may interleave.
 
-        Raises DataLoss when part of it is gone, or an ExceptionGroup of several, after yielding everything that is left.
+        Raises DataLoss when part of it is gone, or an ExceptionGroup of several, after yielding everything that is left;
+        LateInput among them when lines came so late that others may be missed.
         """
 
     def unreadable(self) -> Mapping[str, SourceError]:

@@ -30,7 +30,7 @@ class _Shards(Struct, frozen=True):
 class SearchPage(Struct, frozen=True):
     """The answer to a search."""
 
-    found: _Hits = field(name="hits", default_factory=_Hits)
+    hit_list: _Hits = field(name="hits", default_factory=_Hits)
     shards: _Shards = field(name="_shards", default_factory=_Shards)
     timed_out: bool = False
     pit_id: str = ""
@@ -38,7 +38,7 @@ class SearchPage(Struct, frozen=True):
     @property
     def hits(self) -> list[DocumentHit]:
         """The documents."""
-        return self.found.hits
+        return self.hit_list.hits
 
     @property
     def is_partial(self) -> bool:
@@ -51,8 +51,8 @@ class SearchPage(Struct, frozen=True):
         if self.timed_out:
             return "the search was ended by its time-out"
         reasons = [failure.get("reason", {}) for failure in self.shards.failures]
-        said = next((str(each.get("reason") or each.get("type")) for each in reasons if isinstance(each, dict)), "")
-        return f"{self.shards.failed} shards have failed" + (f": {said}" if said else "")
+        reason = next((str(cause.get("reason") or cause.get("type")) for cause in reasons if isinstance(cause, dict)), "")
+        return f"{self.shards.failed} shards have failed" + (f": {reason}" if reason else "")
 
 
 class _SequenceNumbers(Struct, frozen=True):
@@ -96,7 +96,7 @@ class _IndexSettings(Struct, frozen=True):
 SettingsAnswer = dict[str, _IndexSettings]
 
 
-class _Version(Struct, frozen=True):
+class _VersionAnswer(Struct, frozen=True):
     number: str = "0"
     distribution: str = ""
     build_flavor: str = ""
@@ -105,7 +105,7 @@ class _Version(Struct, frozen=True):
 class RootAnswer(Struct, frozen=True):
     """The answer at the root."""
 
-    version: _Version = field(default_factory=_Version)
+    version: _VersionAnswer = field(default_factory=_VersionAnswer)
 
 
 class PitAnswer(Struct, frozen=True):

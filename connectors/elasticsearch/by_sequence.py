@@ -54,13 +54,13 @@ class SequenceReading:
         if start == "latest":
             return plain(at_end(now))  # type: ignore[no-any-return]
         at_ms = int(datetime.fromisoformat(start).timestamp() * 1000)
-        return plain(since(now, lambda each, shard: self._first_after(each, shard, at_ms)))  # type: ignore[no-any-return]
+        return plain(since(now, lambda entry, shard: self._first_after(entry, shard, at_ms)))  # type: ignore[no-any-return]
 
     def latest(self, start: Offset, most: int | None) -> Offset:
         """Return how far the next batch reaches."""
         before, now = made(start, SequenceOffset), self._look()
-        known = frozenset(short(each.uuid) for each in now)
-        exists = known if known.issuperset(before.indices) else self._watch.exists() | known
+        open_ids = frozenset(short(entry.uuid) for entry in now)
+        exists = open_ids if open_ids.issuperset(before.indices) else self._watch.exists() | open_ids
         if not exists and not self._final:
             raise SourceAway(f"{self._pattern} on {self._cluster.place}", _nothing(self._pattern, self._cluster))
         return plain(advanced(before, now, exists, most))  # type: ignore[no-any-return]
@@ -71,26 +71,26 @@ class SequenceReading:
         wanted, lost = ranges(before, after), gone(before, after)
         if not wanted and not lost:
             return None
-        place = before.place + sum(each.to - each.after for each in lost)
+        place = before.place + sum(entry.to - entry.after for entry in lost)
         return {"ranges": plain(wanted), "lost": plain(lost), "place": place, "end": after.place}
 
     def chunks(self, slice_: Mapping[str, Any], reader: DocumentReader, repeats: Repeats) -> Iterator[Chunk]:
         """Yield the lines of a slice; what is gone raises after everything that is left was yielded."""
         wanted = made(slice_["ranges"], list[SequenceRange])
-        found = self._found(wanted)
-        there = [each for each in wanted if each.index in found]
-        lost = [_replaced(each) for each in wanted if each.index not in found]
+        facts_by_name = self._unchanged(wanted)
+        there = [entry for entry in wanted if entry.index in facts_by_name]
+        lost = [_replaced(entry) for entry in wanted if entry.index not in facts_by_name]
         chunking = Chunking(self._stream, slice_["place"])
-        pages = [self._lines(each, found[each.index], reader, repeats, lost) for each in there]
+        pages = [self._line_pages(entry, facts_by_name[entry.index], reader, repeats, lost) for entry in there]
         for lines in merged(pages) if pages else ():
             yield from chunking.chunks(lines)
-        still = self._found(there)
-        known = {(each.index, each.shard) for each in lost}
-        lost += [_replaced(each) for each in there if each.index not in still and (each.index, each.shard) not in known]
+        still = self._unchanged(there)
+        open_ids = {(entry.index, entry.shard) for entry in lost}
+        lost += [_replaced(entry) for entry in there if entry.index not in still and (entry.index, entry.shard) not in open_ids]
         if not lost:
             yield from chunking.reached(slice_["end"])
         if lost := made(slice_["lost"], list[LostOperations]) + lost:
-            raise ExceptionGroup("lines are gone", [self._loss(each) for each in lost])
+            raise ExceptionGroup("lines are gone", [self._loss(entry) for entry in lost])
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return how far `end` reaches of what there was when it was decided."""
@@ -104,7 +104,7 @@ class SequenceReading:
 
     def count(self) -> int:
         """Return how many operations there are."""
-        return sum(at + 1 for each in self._look() for at in each.at if at is not None)
+        return sum(at + 1 for entry in self._look() for at in entry.at if at is not None)
 
     def _look(self, wait: bool = False) -> Sequence[Checkpoints]:
         if self._bounds is not None:
@@ -116,24 +116,24 @@ class SequenceReading:
             self._bounds = now
         return now
 
-    def _first_after(self, each: Checkpoints, shard: int, at_ms: int) -> int | None:
+    def _first_after(self, entry: Checkpoints, shard: int, at_ms: int) -> int | None:
         """Return the number of the first document of a shard whose `@timestamp` is this or later; None when there is none."""
         late = {"range": {"@timestamp": {"gte": at_ms, "format": "epoch_millis"}}}
         body = {"size": 1, "sort": ["_seq_no"], "track_total_hits": False, "source": False, "query": late}
-        hits = self._cluster.shard_page(each.name, shard, body).hits
+        hits = self._cluster.shard_page(entry.name, shard, body).hits
         return hits[0].sort[0] if hits else None
 
-    def _found(self, wanted: Sequence[SequenceRange]) -> Mapping[str, IndexFacts]:
+    def _unchanged(self, wanted: Sequence[SequenceRange]) -> Mapping[str, IndexFacts]:
         """Return those indices of some ranges that are still the same ones, by name. Raises SourceAway when one cannot be
         searched now: what is searched then has no documents, and they would be taken for none."""
-        ids = {each.index: each.id for each in wanted}
+        ids = {entry.index: entry.id for entry in wanted}
         facts = [index for index in self._cluster.named(sorted(ids)) if short(index.uuid) == ids[index.name]]
         for index in facts:
             if not index.readable:
                 raise SourceAway(index.name, f"{index.name} is closed or frozen, and cannot be read now")
         return {index.name: index for index in facts}
 
-    def _lines(
+    def _line_pages(
         self,
         wanted: SequenceRange,
         index: IndexFacts,
@@ -159,8 +159,8 @@ def _obstacle(index: IndexFacts, lags: bool) -> SourceError | None:
     return None
 
 
-def _replaced(each: SequenceRange) -> LostOperations:
-    return LostOperations(each.index, each.shard, each.after, each.to, REPLACED)
+def _replaced(entry: SequenceRange) -> LostOperations:
+    return LostOperations(entry.index, entry.shard, entry.after, entry.to, REPLACED)
 
 
 def _nothing(pattern: str, cluster: SearchCluster) -> str:

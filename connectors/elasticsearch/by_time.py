@@ -9,14 +9,16 @@ from typing import Any
 
 from connectors.elasticsearch.chunks import Chunking
 from connectors.elasticsearch.cluster import SearchCluster
-from connectors.elasticsearch.documents import DocumentReader
+from connectors.elasticsearch.documents import DocumentReader, IndexedLine, moment
 from connectors.elasticsearch.facts import DELAY_S, Strategy, overlap_of
 from connectors.elasticsearch.repeats import Repeats
 from connectors.elasticsearch.timed import TimeOffset, TimeRange, TimeReader, is_due, planned, time_ranges
 from engine.codec import made, plain
-from engine.errors import SourceError
+from engine.errors import LateInput, SourceError
 from engine.model.records import Progress
 from engine.ports import Chunk, Offset
+
+NEARLY_MISSED = 0.9  # of the overlap: by how much a line is late that is told
 
 
 class TimeReading:
@@ -37,7 +39,7 @@ class TimeReading:
         final: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._stream, self._final = stream, final
+        self._stream, self._strategy, self._final = stream, strategy, final
         self._reader = TimeReader(cluster, pattern, strategy, query)
         self._overlap_ms = int(overlap_of(strategy, overlap_s) * 1000)
         self._clock = clock
@@ -67,15 +69,22 @@ class TimeReading:
         """Return what a batch reads; None when that is nothing."""
         before, after = made(start, TimeOffset), made(end, TimeOffset)
         wanted = time_ranges(before, after)
-        return {"ranges": plain(wanted), "place": before.place, "end": after.place, "mark": before.to} if wanted else None
+        places = {"place": before.place, "end": after.place}
+        return {"ranges": plain(wanted), **places, "mark": before.to, "to": after.to} if wanted else None
 
     def chunks(self, slice_: Mapping[str, Any], reader: DocumentReader, repeats: Repeats) -> Iterator[Chunk]:
-        """Yield the lines of a slice."""
-        chunking = Chunking(self._stream, slice_["place"])
-        for each in made(slice_["ranges"], list[TimeRange]):
-            for page in self._reader.pages(each):
-                yield from chunking.chunks(list(repeats.new(reader.lines(page), slice_["mark"])))
+        """Yield the lines of a slice. Raises LateInput at its end when lines came so late that others may be missed."""
+        chunking, late_ms = Chunking(self._stream, slice_["place"]), list[float]()
+        for window in made(slice_["ranges"], list[TimeRange]):
+            was_seen = window.again and repeats.first_mark is not None and repeats.first_mark <= window.start
+            for page in self._reader.pages(window):
+                lines = list(repeats.new(reader.lines(page), slice_["mark"]))
+                late_ms += [slice_["to"] - self._time_ms(line) for line in lines] if was_seen else []
+                yield from chunking.chunks(lines)
         yield from chunking.reached(slice_["end"])
+        nearly_missed = [by_ms for by_ms in late_ms if by_ms > NEARLY_MISSED * self._overlap_ms]
+        if nearly_missed:
+            raise LateInput(self._stream, len(nearly_missed), max(nearly_missed) / 1000, self._overlap_ms / 1000)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return how far `end` reaches of what there was when it was decided."""
@@ -85,6 +94,11 @@ class TimeReading:
     def unreadable(self) -> Mapping[str, SourceError]:
         """Return nothing: what cannot be read is not there for it."""
         return {}
+
+    def _time_ms(self, line: IndexedLine) -> float:
+        """Return the time by which a line is read."""
+        taken = moment(line.taken) if self._strategy is Strategy.INGESTED else None
+        return (line.at if taken is None else taken.timestamp()) * 1000
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)

@@ -56,9 +56,9 @@ class Chunking:
         sources = in_order(lines)
         end = self._place + len(lines)
         first = self._place
-        for number, (source, some) in enumerate(sources.items(), 1):
-            yield self._chunk(source, some, first, end if number == len(sources) else self._place)
-            first += len(some)
+        for number, (source, source_lines) in enumerate(sources.items(), 1):
+            yield self._chunk(source, source_lines, first, end if number == len(sources) else self._place)
+            first += len(source_lines)
         self._place = end
 
     def reached(self, place: int) -> Iterator[Chunk]:

@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -33,13 +34,14 @@ from connectors.elasticsearch.connection import (
 )
 from connectors.elasticsearch.facts import IndexFacts, ServerVersion, index_facts
 from connectors.elasticsearch.offsets import Checkpoints
-from engine.errors import SourceAway, SourceError, SourceMissing
+from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing, UsageError
 
 ANSWER_S = 30.0
 # While nobody answers, other sources of the job wait for no more than a quarter of the time:
 AWAY_ANSWER_S = 1.0
 REST_S = 3.0
 PIT_KEPT = "2m"
+NAMES_AT_ONCE = 50  # of indices in one address, whose length is bounded
 _STATS = "indices.*.uuid,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.routing.primary"
 _SERVERLESS = "serverless"
 _PASSING = frozenset(("index_closed_exception", "task_cancelled_exception"))  # of an index, of a search: both may be had again
@@ -79,7 +81,8 @@ class SearchCluster:
 
     def __init__(self, connection: ElasticsearchConnection) -> None:
         self.place = connection.place
-        self._client = open_client(connection, ANSWER_S, serializers={JsonSerializer.mimetype: _RawJson()})
+        self._connection = connection
+        self._connect()
         self._outage: _NodeOutage | None = None
         self._server: ServerVersion | None = None
 
@@ -112,9 +115,9 @@ class SearchCluster:
 
     def named(self, names: Sequence[str]) -> list[IndexFacts]:
         """Return those of some concrete indices that are there."""
-        return [index for some in _batched(names) for index in self.indices(",".join(some))]
+        return [index for batch in _batched(names) for index in self.indices(",".join(batch))]
 
-    def checkpoints(self, pattern: str, known: Callable[[str, str], IndexFacts]) -> list[Checkpoints]:
+    def checkpoints(self, pattern: str, facts_of: Callable[[str, str], IndexFacts]) -> list[Checkpoints]:
         """Return the global checkpoints of the primaries of every open index.
 
         Args:
@@ -123,16 +126,16 @@ class SearchCluster:
         path = f"/{quote(pattern, safe=',*')}/_stats/docs"  # the client's own method does not let an index be missing
         parameters = {"level": "shards", "ignore_unavailable": "true", "filter_path": _STATS}
         answer = self._asked(StatsAnswer, lambda client: client.perform_request("GET", path, params=parameters, headers=_PLAIN))
-        found = [(known(name, stats.uuid), stats) for name, stats in answer.indices.items()]
+        facts_and_stats = [(facts_of(name, stats.uuid), stats) for name, stats in answer.indices.items()]
         return [
             Checkpoints(index.name, index.uuid, stats.checkpoints(index.shards), index.created_ms, index.is_copy)
-            for index, stats in found
+            for index, stats in facts_and_stats
         ]
 
     def refresh(self, names: Sequence[str]) -> None:
         """Make everything in some indices visible. Raises SourceAway when a copy could not be."""
-        for some in _batched(names):
-            self._refresh(some)
+        for batch in _batched(names):
+            self._refresh(batch)
 
     def _refresh(self, names: Sequence[str]) -> None:
         answer = self._asked(SearchPage, lambda client: client.indices.refresh(index=names, ignore_unavailable=True))
@@ -211,8 +214,14 @@ class SearchCluster:
         except (msgspec.DecodeError, TypeError):
             raise SourceError(f"what answers at {self.place} is not Elasticsearch: {_beginning(answer)}") from None
 
+    def _connect(self) -> None:
+        self._client = open_client(self._connection, ANSWER_S, serializers={JsonSerializer.mimetype: _RawJson()})
+
     def _refusal(self, error: Exception) -> SourceError:
         refusal = source_error(error, self.place)
+        if isinstance(refusal, SourceDenied):
+            with suppress(UsageError):  # a secret that was replaced is read anew; one that is not there now may be again
+                self._connect()
         if isinstance(refusal, SourceAway) and isinstance(error, TransportError):
             self._outage = _NodeOutage(refusal, time.monotonic() + REST_S)
         if isinstance(error, ApiError) and isinstance(error.body, dict):
@@ -224,7 +233,7 @@ def _types(body: Mapping[str, Any]) -> frozenset[str]:
     """Return the types of an answer that refuses, and of its causes."""
     error = body.get("error")
     causes = [error, *error.get("root_cause", ())] if isinstance(error, dict) else []
-    return frozenset(str(each.get("type")) for each in causes if isinstance(each, dict))
+    return frozenset(str(cause.get("type")) for cause in causes if isinstance(cause, dict))
 
 
 def _by_type(types: frozenset[str], refusal: SourceError, place: str) -> SourceError:
@@ -237,9 +246,8 @@ def _by_type(types: frozenset[str], refusal: SourceError, place: str) -> SourceE
     return refusal
 
 
-def _batched(names: Sequence[str], most: int = 50) -> Sequence[Sequence[str]]:
-    """Return some names at a time: together they stand in an address, whose length is bounded."""
-    return [names[at : at + most] for at in range(0, len(names), most)]
+def _batched(names: Sequence[str]) -> Sequence[Sequence[str]]:
+    return [names[at : at + NAMES_AT_ONCE] for at in range(0, len(names), NAMES_AT_ONCE)]
 
 
 def _beginning(answer: Any) -> str:

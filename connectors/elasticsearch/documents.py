@@ -87,9 +87,9 @@ class DocumentReader:
 
     def _source(self, index: str, document: Mapping[str, Any]) -> LineSource:
         host, file = named(document, HOST), named(document, FILE)
-        known = {"index": index, "host": host, "file": file}
+        parts = {"index": index, "host": host, "file": file}
         labels = filled(
-            self._labels, lambda name, argument: first_text(document, (argument,)) if name == "field" else known[name] or None
+            self._labels, lambda name, argument: first_text(document, (argument,)) if name == "field" else parts[name] or None
         )
         if host:
             labels = {"host": host, **labels}
@@ -111,7 +111,7 @@ def in_order(lines: Sequence[IndexedLine]) -> Mapping[LineSource, Sequence[Index
     by_source: dict[LineSource, list[IndexedLine]] = {}
     for line in lines:
         by_source.setdefault(line.source, []).append(line)
-    return {source: _by_place(some) for source, some in by_source.items()}
+    return {source: _by_place(source_lines) for source, source_lines in by_source.items()}
 
 
 def _by_place(lines: list[IndexedLine]) -> list[IndexedLine]:

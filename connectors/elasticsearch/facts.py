@@ -124,9 +124,9 @@ def _obstacle(facts: ClusterFacts) -> str:
         return "a remote cluster does not tell its checkpoints"
     if facts.server.is_serverless:
         return "a serverless project does not tell its checkpoints"
-    for name, said in facts.refused:
+    for name, reason in facts.refused:
         if name == "monitor":
-            return f"the privilege `monitor` is missing ({said})"
+            return f"the privilege `monitor` is missing ({reason})"
     unnumbered = [index.name for index in facts.indices if index.readable and not index.numbered]
     if unnumbered:
         return f"{_listed(unnumbered)} ha{'s' if len(unnumbered) == 1 else 've'} sequence numbers disabled"
@@ -149,9 +149,9 @@ def _misses(strategy: Strategy, overlap_s: float | None) -> str:
 
 
 def _warnings(facts: ClusterFacts, strategy: Strategy) -> Sequence[str]:
-    said = []
+    warnings = []
     if strategy is Strategy.SEQUENCE and facts.is_refused("maintenance"):
-        said.append(
+        warnings.append(
             f"the privilege `maintenance` is missing: lines are read {lag_s(facts.indices):g} s late, once they are visible by"
             " themselves"
         )
@@ -160,8 +160,8 @@ def _warnings(facts: ClusterFacts, strategy: Strategy) -> Sequence[str]:
         ([index.name for index in facts.indices if index.is_open and index.is_frozen], "frozen"),
     ):
         if names:
-            said.append(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {state} and not read")
-    return said
+            warnings.append(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {state} and not read")
+    return warnings
 
 
 def overlap_of(strategy: Strategy, overlap_s: float | None) -> float:
@@ -182,20 +182,20 @@ def _listed(names: Sequence[str]) -> str:
 
 def index_facts(name: str, settings: dict[str, str]) -> IndexFacts:
     """Return what the flat settings of an index say."""
-    found = {key.removeprefix("index."): value for key, value in settings.items()}
-    mode = found.get("mode", "")
+    values = {key.removeprefix("index."): value for key, value in settings.items()}
+    mode = values.get("mode", "")
     return IndexFacts(
         name=name,
-        uuid=found["uuid"],
-        shards=int(found.get("number_of_shards", "1")),
-        created_ms=int(found.get("creation_date", "0")),
+        uuid=values["uuid"],
+        shards=int(values.get("number_of_shards", "1")),
+        created_ms=int(values.get("creation_date", "0")),
         mode=mode,
-        numbered=found.get("disable_sequence_numbers", "false") != "true",
-        refresh_s=_refresh_s(found.get("refresh_interval")),
-        is_open=found.get("verified_before_close", "false") != "true",
-        is_frozen=found.get("frozen", "false") == "true" or found.get("store.snapshot.partial", "false") == "true",
-        is_copy=found.get("store.type") == "snapshot" or "resize.source.uuid" in found or "shrink.source.uuid" in found,
-        page_bound=int(found.get("max_result_window", "10000")),
+        numbered=values.get("disable_sequence_numbers", "false") != "true",
+        refresh_s=_refresh_s(values.get("refresh_interval")),
+        is_open=values.get("verified_before_close", "false") != "true",
+        is_frozen=values.get("frozen", "false") == "true" or values.get("store.snapshot.partial", "false") == "true",
+        is_copy=values.get("store.type") == "snapshot" or "resize.source.uuid" in values or "shrink.source.uuid" in values,
+        page_bound=int(values.get("max_result_window", "10000")),
     )
 
 

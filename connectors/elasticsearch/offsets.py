@@ -83,24 +83,24 @@ def short(uuid: str) -> str:
 
 def at_end(checkpoints: Sequence[Checkpoints]) -> SequenceOffset:
     """Return the offset at which all that is there has been read."""
-    return SequenceOffset({short(each.uuid): IndexPosition(_numbers(each, ())) for each in checkpoints})
+    return SequenceOffset({short(index.uuid): IndexPosition(_numbers(index, ())) for index in checkpoints})
 
 
 def at_beginning(checkpoints: Sequence[Checkpoints]) -> SequenceOffset:
     """Return the offset at which nothing has been read."""
-    return SequenceOffset({short(each.uuid): IndexPosition((-1,) * len(each.at)) for each in checkpoints})
+    return SequenceOffset({short(index.uuid): IndexPosition((-1,) * len(index.at)) for index in checkpoints})
 
 
 def since(checkpoints: Sequence[Checkpoints], first: Callable[[Checkpoints, int], int | None]) -> SequenceOffset:
     """Return the offset at which everything has been read that is before the `first` operation of a shard; None: all of it."""
-    found = {}
-    for each in checkpoints:
-        ends = _numbers(each, ())
-        numbers = [first(each, shard) if end >= 0 else None for shard, end in enumerate(ends)]
-        found[short(each.uuid)] = IndexPosition(
+    positions = {}
+    for index in checkpoints:
+        ends = _numbers(index, ())
+        numbers = [first(index, shard) if end >= 0 else None for shard, end in enumerate(ends)]
+        positions[short(index.uuid)] = IndexPosition(
             tuple(end if number is None else number - 1 for number, end in zip(numbers, ends, strict=True))
         )
-    return SequenceOffset(found)
+    return SequenceOffset(positions)
 
 
 def advanced(
@@ -112,24 +112,24 @@ def advanced(
     goes backwards: after a failover a checkpoint may be lower for a moment. What is not in `now` stays where it was as long as
     it is in `exists` (short ids): it is closed, or no node has it now. What is gone leaves the offset.
     """
-    known = {id_: position for id_, position in before.indices.items() if id_ in exists}
+    positions = {id_: position for id_, position in before.indices.items() if id_ in exists}
     left = most
     taken: dict[str, IndexPosition] = {}
     read: dict[str, str] = {}
     advance = 0
-    for each in sorted(now, key=lambda each: (each.created_ms, each.name)):
-        id_ = short(each.uuid)
-        start = known.get(id_) or _begin(each)
-        ends = _numbers(each, start.at)
+    for index in sorted(now, key=lambda index: (index.created_ms, index.name)):
+        id_ = short(index.uuid)
+        start = positions.get(id_) or _begin(index)
+        ends = _numbers(index, start.at)
         at = ends if left is None else _within(start.at, ends, left)
         moved = sum(at) - sum(start.at)
         left = None if left is None else max(0, left - moved)
         advance += moved
         if moved:
-            read[id_] = each.name
-        taken[id_] = IndexPosition(at) if at == ends else IndexPosition(at, ends, each.name)
+            read[id_] = index.name
+        taken[id_] = IndexPosition(at) if at == ends else IndexPosition(at, ends, index.name)
     lost = sum(position.behind for id_, position in before.indices.items() if id_ not in exists)
-    indices = {id_: taken.get(id_, position) for id_, position in {**known, **taken}.items()}
+    indices = {id_: taken.get(id_, position) for id_, position in {**positions, **taken}.items()}
     if not advance and not lost and _places(indices) == _places(before.indices):
         return replace(before, indices=indices) if indices != before.indices else before
     return SequenceOffset(dict(sorted(indices.items())), before.place + advance + lost, read)
@@ -156,19 +156,19 @@ def gone(before: SequenceOffset, after: SequenceOffset) -> list[LostOperations]:
     ]
 
 
-def _begin(each: Checkpoints) -> IndexPosition:
-    return IndexPosition(_numbers(each, ()) if each.is_copy else (-1,) * len(each.at))
+def _begin(index: Checkpoints) -> IndexPosition:
+    return IndexPosition(_numbers(index, ()) if index.is_copy else (-1,) * len(index.at))
 
 
 def _start(before: SequenceOffset, after: SequenceOffset, id_: str) -> tuple[int, ...]:
-    known = before.indices.get(id_)
-    return known.at if known is not None else (-1,) * len(after.indices[id_].at)
+    positions = before.indices.get(id_)
+    return positions.at if positions is not None else (-1,) * len(after.indices[id_].at)
 
 
-def _numbers(each: Checkpoints, least: Sequence[int]) -> tuple[int, ...]:
+def _numbers(index: Checkpoints, least: Sequence[int]) -> tuple[int, ...]:
     """Return the checkpoints of all shards, none below `least`."""
-    known = [-1 if at is None else at for at in each.at]
-    return tuple(max(at, low) for at, low in zip(known, least or [-1] * len(known), strict=True))
+    positions = [-1 if at is None else at for at in index.at]
+    return tuple(max(at, low) for at, low in zip(positions, least or [-1] * len(positions), strict=True))
 
 
 def _within(at: Sequence[int], ends: Sequence[int], most: int) -> tuple[int, ...]:

@@ -21,7 +21,8 @@ class Repeats:
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
-        self._known: dict[int, tuple[int, int]] = {}  # by document: what it said, and when it came first
+        self.first_mark: int | None = None  # of what is remembered: what came before it is not known here
+        self._contents: dict[int, tuple[int, int]] = {}  # by document: what it said, and when it came first
 
     def new(self, lines: Iterable[IndexedLine], mark: int | None = None) -> Iterator[IndexedLine]:
         """Yield those of `lines` that are not known to have come before, or say something else now.
@@ -29,15 +30,18 @@ class Repeats:
         Args:
             mark: of the slice that is read; None: the number of each document in its shard.
         """
+        if self.first_mark is None:
+            self.first_mark = mark
         for line in lines:
-            key, said = hash((line.index, line.id)), hash((line.message, line.at))
+            key, content = hash((line.index, line.id)), hash((line.message, line.at))
             when = line.seq_no if mark is None else mark
-            before = self._known.get(key)
-            if before is not None and before[0] == said and before[1] < when:
+            before = self._contents.get(key)
+            if before is not None and before[0] == content and before[1] < when:
                 continue
-            if before is None or before[0] != said:
-                self._known[key] = said, when
+            if before is None or before[0] != content:
+                self._contents[key] = content, when
             yield line
-        if len(self._known) > self._most:
-            for key in list(islice(self._known, len(self._known) - self._most // 2)):
-                del self._known[key]
+        if len(self._contents) > self._most:
+            self.first_mark = mark  # the older ones are forgotten
+            for key in list(islice(self._contents, len(self._contents) - self._most // 2)):
+                del self._contents[key]

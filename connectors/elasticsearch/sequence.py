@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from connectors.elasticsearch.answers import DocumentHit, SearchPage
-from connectors.elasticsearch.cluster import IndexGone, SearchCluster
+from connectors.elasticsearch.cluster import NAMES_AT_ONCE, IndexGone, SearchCluster
 from connectors.elasticsearch.facts import IndexFacts, lag_s
 from connectors.elasticsearch.offsets import Checkpoints, LostOperations, SequenceRange, short
 from engine.errors import SourceAway, SourceDenied
@@ -82,25 +82,31 @@ class CheckpointWatch:
         return self._lagging(taken, wait) if self.lags else taken
 
     def _taken(self) -> list[Checkpoints]:
-        found = self._cluster.checkpoints(self._pattern, self._known)
-        return sorted((each for each in found if self._known(each.name, each.uuid).readable), key=lambda each: each.name)
+        checkpoints = self._cluster.checkpoints(self._pattern, self._facts_of)
+        return sorted(filter(self._is_readable, checkpoints), key=lambda index: index.name)
 
-    def _known(self, name: str, uuid: str) -> IndexFacts:
+    def _is_readable(self, index: Checkpoints) -> bool:
+        facts = self._facts_of(index.name, index.uuid)
+        return facts.readable and facts.numbered
+
+    def _facts_of(self, name: str, uuid: str) -> IndexFacts:
         if uuid not in self._indices or not self._indices[uuid].is_open:
             self.exists()
         return self._indices.get(uuid) or IndexFacts(name, uuid)
 
     def _make_visible(self, taken: Sequence[Checkpoints]) -> None:
-        names = [each.name for each in taken if self._visible.get(each.uuid, ()) != each.at and any(at != -1 for at in each.at)]
+        names = [
+            index.name for index in taken if self._visible.get(index.uuid, ()) != index.at and any(at != -1 for at in index.at)
+        ]
         if names:
             self._cluster.refresh(names)
-        self._visible = {each.uuid: each.at for each in taken}
+        self._visible = {index.uuid: index.at for index in taken}
 
     def _lagging(self, taken: Sequence[Checkpoints], wait: bool) -> list[Checkpoints]:
         """Return the newest of the checkpoints that are old enough; none when none is."""
-        seen = [index for index in self._indices.values() if index.readable and index.refresh_s != 0]
-        lag = lag_s(seen)
-        self._awaken([index.name for index in seen if index.refresh_s is None])
+        visible = [index for index in self._indices.values() if index.readable and index.refresh_s != 0]
+        lag = lag_s(visible)
+        self._awaken([index.name for index in visible if index.refresh_s is None])
         if wait:
             self._sleep(lag)
         self._history.append((self._clock() - (lag if wait else 0.0), taken))
@@ -109,12 +115,12 @@ class CheckpointWatch:
             ready = self._history.popleft()[1]
         if ready:
             self._history.appendleft((self._clock() - lag, ready))
-        return [each for each in ready if self._known(each.name, each.uuid).refresh_s != 0]
+        return [index for index in ready if self._facts_of(index.name, index.uuid).refresh_s != 0]
 
     def _awaken(self, names: Sequence[str]) -> None:
         """Search what refreshes itself only while somebody searches it."""
-        for name in names:
-            self._cluster.count(name, {"match_none": {}})
+        for at in range(0, len(names), NAMES_AT_ONCE):
+            self._cluster.count(",".join(names[at : at + NAMES_AT_ONCE]), {"match_all": {}}, most=1)
 
 
 class ShardReader:

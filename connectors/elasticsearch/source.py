@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,7 @@ from connectors.elasticsearch.documents import DocumentReader
 from connectors.elasticsearch.facts import ClusterFacts, Strategy, StrategyChoice, choose
 from connectors.elasticsearch.probing import probe
 from connectors.elasticsearch.repeats import Repeats
-from engine.errors import SourceError
+from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 
@@ -79,13 +80,15 @@ class ElasticsearchSource:
 
     def initial(self) -> Offset:
         """Return where a first run starts."""
-        self._by = self.look().choice.strategy
-        return {**self._reading(self._by).initial(self.start), BY: self._by}
+        with self._awaited():
+            self._by = self.look().choice.strategy
+            return {**self._reading(self._by).initial(self.start), BY: self._by}
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
         """Return how far can be read now, at most about `max_lines` operations past `start`."""
         self._by = start[BY]
-        return {**self._reading(self._by).latest(_own(start), max_lines), BY: self._by}
+        with self._awaited():
+            return {**self._reading(self._by).latest(_own(start), max_lines), BY: self._by}
 
     def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
         """Return one slice, whatever the parallelism; none when there is nothing to read."""
@@ -98,7 +101,8 @@ class ElasticsearchSource:
         Lines of a source that are read together are one chunk.
         """
         memory = self._memory(slice_[BY])
-        yield from self._reading(slice_[BY]).chunks(slice_, memory.reader, memory.repeats)
+        with self._awaited():
+            yield from self._reading(slice_[BY]).chunks(slice_, memory.reader, memory.repeats)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return how far `end` reaches of what there was when it was decided."""
@@ -113,6 +117,16 @@ class ElasticsearchSource:
         facts = probe(self._cluster, self.indices)
         choice = choose(facts, self.read_by, self.overlap_s)
         return IndicesFound(facts, choice, self._cluster.count(self.indices, self.query or {"match_all": {}}))
+
+    @contextmanager
+    def _awaited(self) -> Iterator[None]:
+        """Let input without an end wait for what is refused: a key may be renewed, a privilege given back."""
+        try:
+            yield
+        except (SourceDenied, SourceMissing) as refusal:
+            if self.final:
+                raise
+            raise SourceAway(self.indices, str(refusal)) from None
 
     @property
     def _cluster(self) -> SearchCluster:

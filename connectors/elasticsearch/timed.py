@@ -24,7 +24,6 @@ TRIES = 3
 LOOKED_AGAIN = 5  # times within an overlap
 SHORTEST_MS = 1
 PLACES_MS = 1000  # positions that a millisecond has
-NOTED = 0.9  # of the overlap: what comes later than this is nearly missed
 
 
 class TimeOffset(Struct, frozen=True):
@@ -65,8 +64,8 @@ def planned(before: TimeOffset, to: int, latest: int, behind: int, overlap_ms: i
 
 def time_ranges(before: TimeOffset, after: TimeOffset) -> list[TimeRange]:
     """Return what is read between two offsets that follow each other, oldest first."""
-    found = [TimeRange(after.again_from, before.to, again=True), TimeRange(before.to, after.to)]
-    return [each for each in found if 0 <= each.start < each.end]
+    windows = [TimeRange(after.again_from, before.to, again=True), TimeRange(before.to, after.to)]
+    return [window for window in windows if 0 <= window.start < window.end]
 
 
 class TimeReader:

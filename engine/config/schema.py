@@ -151,7 +151,7 @@ class KafkaEntry(Strict):
     options: Mapping[str, str] = {}
 
 
-class ElasticsearchEntry(ConnectionEntry):
+class ElasticsearchSourceEntry(ConnectionEntry):
     """a source of type elasticsearch"""
 
     type: str
@@ -176,7 +176,7 @@ def _known_type(value: Any) -> Any:
 
 
 def _type_of(value: Any) -> Any:
-    if isinstance(value, FilesEntry | KafkaEntry | ElasticsearchEntry):
+    if isinstance(value, FilesEntry | KafkaEntry | ElasticsearchSourceEntry):
         return value.type
     return value.get("type", "files") if isinstance(value, dict) else "files"
 
@@ -184,7 +184,7 @@ def _type_of(value: Any) -> Any:
 SourceEntry = Annotated[
     Annotated[FilesEntry, Tag(f"{TAG}files")]
     | Annotated[KafkaEntry, Tag(f"{TAG}kafka")]
-    | Annotated[ElasticsearchEntry, Tag(f"{TAG}elasticsearch")],
+    | Annotated[ElasticsearchSourceEntry, Tag(f"{TAG}elasticsearch")],
     Discriminator(lambda value: f"{TAG}{_type_of(value)}"),
     BeforeValidator(_known_type),
 ]

@@ -19,7 +19,7 @@ from engine.config.overriding import override
 from engine.config.receivers import ReceiverSettings, TerminalSettings, default_receiver, receiver_settings
 from engine.config.redaction import redaction_of
 from engine.config.routing import interval_references, receiver_references, route_tree
-from engine.config.schema import ClusterEntry, ConfigFile, ElasticsearchEntry, FilesEntry, KafkaEntry
+from engine.config.schema import ClusterEntry, ConfigFile, ElasticsearchSourceEntry, FilesEntry, KafkaEntry
 from engine.config.secrets import without_secrets
 from engine.config.web import WebSettings, web_settings
 from engine.dsl import Override
@@ -258,7 +258,7 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
     yield from ((f"{cluster}.{name}", value) for name, value in values.items() if value)
 
 
-def _source(entry: FilesEntry | KafkaEntry | ElasticsearchEntry, folder: Path) -> SourceSettings:
+def _source(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry, folder: Path) -> SourceSettings:
     labels = {**entry.labels, **dict(_timestamp_labels(entry))}
     if entry.may_speak_for is not None:
         labels[SPEAKS_FOR] = ", ".join(entry.may_speak_for) or NOBODY
@@ -266,7 +266,7 @@ def _source(entry: FilesEntry | KafkaEntry | ElasticsearchEntry, folder: Path) -
         options = {name: _beside_config(value, folder) for name, value in entry.options.items()}
         topics = tuple(dict.fromkeys(entry.topics))
         return SourceSettings(entry.type, (), labels, entry.start, entry.bootstrap_servers, topics, options)
-    if isinstance(entry, ElasticsearchEntry):
+    if isinstance(entry, ElasticsearchSourceEntry):
         return SourceSettings(
             entry.type,
             labels=labels,
@@ -281,7 +281,7 @@ def _source(entry: FilesEntry | KafkaEntry | ElasticsearchEntry, folder: Path) -
     return SourceSettings(entry.type, paths, labels, entry.start)
 
 
-def _timestamp_labels(entry: FilesEntry | KafkaEntry | ElasticsearchEntry) -> Iterator[tuple[str, str]]:
+def _timestamp_labels(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry) -> Iterator[tuple[str, str]]:
     """Yield (label, value) for settings of timestamps that differ from the default."""
     if entry.timezone != "UTC":
         yield TIMEZONE_LABEL, entry.timezone

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from engine.clock import SteadyClock
 from engine.codec import dumps, loads, made, plain
-from engine.errors import DataLoss, SourceAway, SourceDenied
+from engine.errors import DataLoss, LateInput, SourceAway, SourceDenied
 from engine.model.phrases import lasting
 from engine.model.quarantine import DeadLetter
 from engine.model.records import Progress, Tick
@@ -188,14 +188,16 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def _items(self, name: str, slice_: Mapping[str, Any], at: datetime) -> Iterator[BatchRow]:
         losses: list[DataLoss] = []
+        late: list[LateInput] = []
         stages = stages_of(self._reading.plan_file)
         lost_before = stages.lost_matches
-        for item in combine(scan(_up_to_loss(self._sources[name].chunks(slice_), losses), stages)):
+        for item in combine(scan(_up_to_loss(self._sources[name].chunks(slice_), losses, late), stages)):
             yield replace(item, at=at) if isinstance(item, DeadLetter) else item
         if stages.lost_matches > lost_before:
             yield InputNotice(
                 at, f"Hyperscan lost matches in '{name}' that RE2 finds: RE2 is used from now on; see {_LOG} and report it"
             )
+        yield from (InputNotice(at, str(error)) for error in late)
         yield from (InputLoss(loss.source_id, loss.lost_from, loss.lost_to, loss.why, at) for loss in losses)
 
     def _ask(
@@ -242,9 +244,11 @@ def _from_json(offset: Mapping[str, Any]) -> SourceOffsets:
     return made(offset, SourceOffsets)
 
 
-def _up_to_loss(chunks: Iterator[Chunk], losses: list[DataLoss]) -> Iterator[Chunk]:
-    """Yield `chunks`; append the losses that end them early to `losses`, so that the chunks before are still scanned."""
+def _up_to_loss(chunks: Iterator[Chunk], losses: list[DataLoss], late: list[LateInput]) -> Iterator[Chunk]:
+    """Yield `chunks`; append the errors that end them to `losses` and `late`, so that the chunks before are still scanned."""
     try:
         yield from chunks
     except* DataLoss as group:
         losses += [loss for loss in group.exceptions if isinstance(loss, DataLoss)]
+    except* LateInput as group:
+        late += [error for error in group.exceptions if isinstance(error, LateInput)]

@@ -20,7 +20,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from engine.codec import loads
+from engine.codec import dumps, loads
 from engine.errors import DataLoss, StoreAway, StoreError, StoreLost
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.quarantine import DeadLetter
@@ -217,6 +217,18 @@ class Store:
         with self._reading() as connection:
             rows = connection.execute(select(table).order_by(*table.primary_key))
             return [DataLoss(row.source, row.lost_from, row.lost_to, row.why) for row in rows]
+
+    def put_input_notes(self, sentences: Sequence[str]) -> None:
+        """Store how the job reads its sources, in place of what was stored before."""
+        row = insert(schema.meta).values(name="input notes", value=dumps(list(sentences)))
+        with self._begin() as connection:
+            connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": row.excluded.value}))
+
+    def input_notes(self) -> Sequence[str]:
+        """Return how the last job read its sources, and what that may miss; a sentence each."""
+        with self._reading() as connection:
+            body = connection.scalar(select(schema.meta.c.value).filter_by(name="input notes"))
+            return loads(body or "[]", list[str])
 
     def quarantined(self) -> Sequence[DeadLetter]:
         """Return the stored dead letters, newest first."""

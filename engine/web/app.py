@@ -55,7 +55,7 @@ def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetim
 
     def incidents(request: Request) -> Response:
         listing = list_incidents(store, parse_query(request.query_params.multi_items()))
-        return HTMLResponse(list_page(listing, store.blinds(), store.losses(), clock()))
+        return HTMLResponse(list_page(listing, store.blinds(), store.losses(), clock(), reading=store.input_notes()))
 
     def incident(request: Request) -> Response:
         history = history_of(store, request.path_params["id"], links)

@@ -29,7 +29,8 @@ def write_pages(store: Store, folder: Path, now: datetime, links: LinkTargets) -
     for old_file in (folder / _FOLDER).glob("inc-*.*"):
         old_file.unlink()
     listing = list_incidents(store, Query(), UNPAGED)
-    _write(folder / "index.html", list_page(listing, store.blinds(), store.losses(), now, Addresses(files=True)))
+    page = list_page(listing, store.blinds(), store.losses(), now, Addresses(files=True), store.input_notes())
+    _write(folder / "index.html", page)
     for id_ in store.ids():
         history = history_of(store, id_, links)
         if history is not None:

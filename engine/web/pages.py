@@ -33,10 +33,15 @@ LINES_SHOWN = 12  # of an event; the rest, mostly a stack trace, is folded
 
 
 def list_page(
-    listing: Listing, blinds: Sequence[NotEvaluated], losses: Sequence[DataLoss], now: datetime, site: Addresses = SERVED
+    listing: Listing,
+    blinds: Sequence[NotEvaluated],
+    losses: Sequence[DataLoss],
+    now: datetime,
+    site: Addresses = SERVED,
+    reading: Sequence[str] = (),
 ) -> str:
-    """Return the page with the list of incidents."""
-    values = {"listing": listing, "query": listing.query, "blinds": blinds, "losses": losses, "now": now}
+    """Return the page with the list of incidents. `reading`: how the sources are read, a sentence each."""
+    values = {"listing": listing, "query": listing.query, "blinds": blinds, "losses": losses, "reading": reading, "now": now}
     return _page("incidents.html", site, **values)
 
 

@@ -20,22 +20,30 @@ READ_AT = datetime(2022, 10, 5, 12, 0, 0, tzinfo=UTC)  # when shippers read what
 BULK = 500
 _PERIOD = re.compile(r"\.\d{4}(-\d\d){2,3}$")  # what a rotated file has behind the name it was written under
 
+_STAMP = re.compile(r"20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
+
 Document = Mapping[str, Any]
 
 
 class Line(Struct, frozen=True):
-    """A line of a file of a host, which begins at the byte `offset`, and is the `number`th of the file."""
+    """A line of a file of a host: the byte that it begins at, its number from 0 on, and about when it was written."""
 
     host: str
     file: str
     text: str
     offset: int
     number: int
+    written: datetime = READ_AT
 
     @property
     def read_at(self) -> str:
-        """When a shipper read it: ten lines in a millisecond."""
-        return f"{READ_AT + timedelta(milliseconds=self.number // 10):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
+        """When a shipper read it, to the millisecond: ten lines in one."""
+        return f"{self.written + timedelta(milliseconds=self.number // 10):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
+
+    @property
+    def printed_at(self) -> str:
+        """When a container runtime took it, to the nanosecond."""
+        return f"{self.written + timedelta(microseconds=self.number):%Y-%m-%dT%H:%M:%S.%f}000Z"
 
 
 def filebeat(line: Line) -> Document:
@@ -52,10 +60,10 @@ def filebeat(line: Line) -> Document:
 
 def fluent_bit(line: Line) -> Document:
     return {
-        "@timestamp": line.read_at,
+        "@timestamp": line.printed_at,
         "log": line.text,
         "stream": "stdout",
-        "time": line.read_at,
+        "time": line.printed_at,
         "kubernetes": {"pod_name": line.host, "namespace_name": "kafka", "container_name": line.file},
     }
 
@@ -84,13 +92,21 @@ def lines_of(folder: Path) -> Iterator[list[Line]]:
     """Yield the lines of each log of a story, whose host is its folder. Rotated files are one with the file that they were."""
     logs: dict[tuple[str, str], list[Line]] = {}
     paths = [Path(name) for name in find([str(folder)]).files]
+    end = max(filter(None, (_stamp(text) for path in paths for text in path.read_text().split("\n"))), default=READ_AT)
     for path in sorted(paths, key=lambda path: (path.parent, not _PERIOD.search(path.name), path.name)):
         log = logs.setdefault((path.parent.name, _PERIOD.sub("", path.name)), [])
         offset = log[-1].offset + len(log[-1].text.encode()) + 1 if log else 0
         for text in path.read_text(encoding="utf-8").removesuffix("\n").split("\n"):
-            log.append(Line(path.parent.name, _PERIOD.sub("", path.name), text, offset, len(log)))
+            written = _stamp(text) or (log[-1].written if log else end)
+            log.append(Line(path.parent.name, _PERIOD.sub("", path.name), text, offset, len(log), written))
             offset += len(text.encode()) + 1
     yield from logs.values()
+
+
+def _stamp(text: str) -> datetime | None:
+    """Return the time that a line of a story is written at, which is in Korea."""
+    stamp = _STAMP.search(text)
+    return None if stamp is None else datetime.fromisoformat(f"{stamp[0]}+09:00").astimezone(UTC)
 
 
 class Index:

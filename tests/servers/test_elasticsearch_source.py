@@ -409,3 +409,20 @@ def test_the_offset_of_many_indices_stays_small(elasticsearch: ElasticsearchNode
     index.write([{"message": "two"}], index=f"{index.name}-kafka-default-2026.11.26-000000")
     reader.drain()
     assert len(json.dumps(reader.at)) < 3 * 40 + 200
+
+
+@pytest.mark.parametrize("by", ["sequence", "timestamp"])
+def test_the_major_version_before_is_read_alike(
+    old_elasticsearch: ElasticsearchNode, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_time, "DELAY_S", 0.0)
+    index = Index(old_elasticsearch, shards=2, stream=True)
+    index.write(map(filebeat, numbered(50)))
+    index.rollover()
+    index.write(map(filebeat, numbered(50, 50)))
+    index.call("POST", "_refresh")
+    found = index.source().look()
+    assert (found.choice.strategy, str(found.cluster.server)) == ("sequence", f"Elasticsearch {old_elasticsearch.version}")
+    reader = Reader(index.source(read_by=by), 30).drain()
+    assert sorted(texts(reader)) == sorted(f"line {n}" for n in range(100))
+    assert reader.contiguous()

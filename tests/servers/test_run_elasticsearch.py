@@ -2,101 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, cycle
+import json
+import os
+import re
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import chain, cycle, zip_longest
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+import yaml
+from msgspec.structs import replace
 
 from engine.model.incidents import Incident
-from engine.model.origins import origin_of
-from engine.model.records import RawLine
-from engine.pipeline import replay
+from engine.model.origins import origin_path
 from engine.store import Store
-from tests.rulepack.playing import plan
+from tests.rulepack.playing import SAMPLES, unlike
 from tests.servers.elasticsearch import ElasticsearchNode
-from tests.servers.indexing import SHAPES, Index, Line, lines_of
+from tests.servers.indexing import SHAPES, Index, Line, filebeat, lines_of
+from tests.servers.test_kill import Place, running, until
 from tests.servers.test_run_kafka import tocsin
-from tests.spark.finals import STORIES, finals, reference
+from tests.servers.topics import Topics
+from tests.spark.finals import STORIES
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("runtime")]
 
-LABELS = {"timezone": "Asia/Seoul"}
+
+def in_turn(story: Path) -> list[Line]:
+    """Return the lines of a story, one of each file in turn, as several shippers write them."""
+    return [line for lines in zip_longest(*lines_of(story)) for line in lines if line is not None]
 
 
 def index_story(index: Index, story: Path, shape: str) -> None:
-    """Index the lines of a story, those of its files in turn, as several shippers do at a time."""
-    files = [iter(lines) for lines in lines_of(story)]
-    index.write(
-        (SHAPES[shape](line) for line in _in_turn(files)), ids=[id_of(line) for line in _in_turn(map(iter, lines_of(story)))]
-    )
+    lines = in_turn(story)
+    index.write(map(SHAPES[shape], lines), ids=[f"{line.host}/{line.file}/{line.number}" for line in lines])
 
 
-def _in_turn(files: Any) -> Iterator[Line]:
-    left = list(files)
-    for each in cycle(range(len(left))):
-        if not any(left):
-            return
-        if left[each] is not None and (line := next(left[each], None)) is not None:
-            yield line
-        else:
-            left[each] = None
-
-
-def id_of(line: Line) -> str:
-    return f"{line.host}-{line.file}-{line.number}"
-
-
-def raw_lines(indices: str, index: str, story: Path) -> Iterator[RawLine]:
-    """What `replay()` is to be given for a story that was indexed."""
-    for line in chain.from_iterable(lines_of(story)):
-        labels = {"host": line.host, "cluster": story.name, **LABELS}
-        source_id = f"{indices}/{line.host}:{line.file}"
-        yield RawLine(
-            source_id, line.number, line.text.encode(), 0, None, labels, origin_of("elasticsearch", index, id_of(line))
-        )
-
-
-def config(folder: Path, sources: str, more: str = "") -> Path:
+def written(folder: Path, clusters: Mapping[str, Any], sources: Sequence[Any], **spark: Any) -> Path:
     path = folder / "tocsin.yml"
-    path.write_text(f"sources:\n{sources}store: sqlite:///state.db\n{more}")
+    settings = {"clusters": clusters, "sources": sources, "spark": spark, "store": "sqlite:///state.db"}
+    path.write_text(yaml.safe_dump(settings))
     return path
 
 
-def source(node: ElasticsearchNode, indices: str, cluster: str, more: str = "") -> str:
-    return (
-        f"  - {{type: elasticsearch, url: '{node.url}', indices: ['{indices}'], timezone: Asia/Seoul,"
-        f" labels: {{cluster: {cluster}}}{more}}}\n"
-    )
+def indexed(node: ElasticsearchNode) -> tuple[Mapping[str, Any], list[Any]]:
+    """Index every story as one shipper or another does; return the clusters and sources of a configuration that reads them."""
+    samples = yaml.safe_load((SAMPLES / "tocsin.yml").read_text())
+    sources = []
+    for number, (story, shape, sample) in enumerate(zip(STORIES, cycle(SHAPES), samples["sources"], strict=False)):
+        index = Index(node, shards=1 + number % 2)
+        index_story(index, story, shape)
+        common = {name: sample[name] for name in ("labels", "timezone", "start")}
+        sources.append({"type": "elasticsearch", "url": node.url, "indices": [f"{index.name}*"], **common})
+    return samples["clusters"], sources
 
 
-def told(folder: Path) -> list[Incident]:
-    store = Store.open(f"sqlite:///{folder}/state.db")
-    try:
-        return list(store.incidents())
-    finally:
-        store.close()
+def incidents_in(folder: Path) -> list[Incident]:
+    with closing(Store.open(f"sqlite:///{folder}/state.db")) as store:
+        return [incident for incident in store.incidents() if incident.status not in ("merged", "retracted")]
 
 
-def alike(incidents: list[Any]) -> list[Any]:
-    """What is the same of incidents whichever system their lines came from."""
-    return sorted(key for key, *_ in incidents)
+def differences(incidents: Sequence[Incident], sources: Sequence[Any]) -> list[str]:
+    """Return in what the incidents are not those of the stories."""
+    own = [[i for i in incidents if i.labels["cluster"] == source["labels"]["cluster"]] for source in sources]
+    return [f"{story.name}: {text}" for story, some in zip(STORIES, own, strict=True) for text in unlike(some, story)]
 
 
 def test_stories_that_shippers_indexed_give_the_nine_incidents_of_their_files(
     elasticsearch: ElasticsearchNode, tmp_path: Path
 ) -> None:
-    sources, expected = "", list[Any]()
-    for number, (story, shape) in enumerate(zip(STORIES, cycle(SHAPES))):
-        index = Index(elasticsearch, shards=1 + number % 2)
-        index_story(index, story, shape)
-        expected += finals({i.id: i for i in replay(raw_lines(index.name, index.name, story), plan())}.values())
-        sources += source(elasticsearch, index.name, story.name)
-    done = tocsin("-c", config(tmp_path, sources, "spark: {batch_lines: 200}\n"), "--once")
+    clusters, sources = indexed(elasticsearch)
+    done = tocsin("-c", written(tmp_path, clusters, sources, batch_lines=200), "--once")
     assert done.returncode == 1, done.stderr
     assert done.stderr.count("read by _seq_no (nothing that comes late is missed)") == len(STORIES)
-    incidents = finals(told(tmp_path))
-    assert incidents == sorted(expected)
-    assert alike(incidents) == alike([final for story in STORIES for final in reference(story)])
+    incidents = incidents_in(tmp_path)
+    assert differences(incidents, sources) == []
     assert len(incidents) == 9
+    for evidence in chain.from_iterable(incident.evidence for incident in incidents):
+        index, id_ = origin_path(evidence.origin, "elasticsearch")
+        document = elasticsearch.call("GET", f"/{index}/_doc/{quote(id_, safe='')}")["_source"]
+        line = document.get("message") or document["log"]
+        assert line.strip()[-40:] in evidence.text, "the document of an evidence holds its first line"
+
+
+def test_a_run_that_is_killed_between_reading_and_its_checkpoint_finds_the_same(
+    elasticsearch: ElasticsearchNode, tmp_path: Path
+) -> None:
+    clusters, sources = indexed(elasticsearch)
+    written(tmp_path, clusters, sources, batch_lines=40, trigger="200ms")
+    place = Place(tmp_path)
+    with running(place) as process:
+        until(lambda: place.logged("offsets") > max(1, place.logged("commits")), process, place)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert place.logged("offsets") > place.logged("commits"), "it was not killed in a batch"
+    with running(place, "--once") as process:
+        assert process.wait(240) in (0, 1), place.said()
+    assert differences(incidents_in(tmp_path), sources) == []
+
+
+def test_the_same_documents_through_kafka_and_through_elasticsearch_give_the_same_incidents(
+    elasticsearch: ElasticsearchNode, topics: Topics, tmp_path: Path
+) -> None:
+    story = next(story for story in STORIES if story.name.startswith("2-"))
+    documents = [filebeat(line) for line in in_turn(story)]
+    index, topic = Index(elasticsearch), topics.make()
+    index.write(documents)
+    topics.write(topic, (json.dumps(document, ensure_ascii=False) for document in documents), key="worker")
+    about = {"timezone": "Asia/Seoul", "start": "earliest"}
+    sources = [
+        {"type": "kafka", "bootstrap_servers": topics.address, "topics": [topic], "labels": {"cluster": "by-kafka"}, **about},
+        {
+            "type": "elasticsearch",
+            "url": elasticsearch.url,
+            "indices": [index.name],
+            "labels": {"cluster": "by-index"},
+            **about,
+        },
+    ]
+    done = tocsin("-c", written(tmp_path, {}, sources), "--once")
+    assert done.returncode == 1, done.stderr
+    texts: dict[str, list[str]] = {"by-kafka": [], "by-index": []}
+    for incident in incidents_in(tmp_path):
+        texts[incident.labels["cluster"]].append(_bare(incident, topic, index.name))
+    assert sorted(texts["by-kafka"]) == sorted(texts["by-index"])
+    assert len(texts["by-kafka"]) == 3
+
+
+def _bare(incident: Incident, *carriers: str) -> str:
+    """Return all of an incident but its ids, its documents, and the names of what its lines came through."""
+    evidence = tuple(replace(each, event_id="", origin="") for each in incident.evidence)
+    text = repr(replace(incident, id="", revision=0, opened_at=None, evidence=evidence))
+    return re.sub("|".join((*carriers, "by-kafka", "by-index")), "…", text)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,7 +83,7 @@ def run(
     if dry_run:
         _announce(settings, plan, sources)
         raise typer.Exit(FAILURE if errors else NOTHING_FOUND)
-    for sentence in (sentence for source in sources for sentence in source.reading):
+    for sentence in _reading(sources):
         _say(sentence)
     with handle_signals(_say) as signals:
         notified = _run(settings, plan, sources, once, signals)
@@ -106,6 +106,8 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: b
         raise
     try:
         with fence_of(store, settings.checkpoint, _say) as fence:
+            with suppress(StoreAway):  # it is printed in any case
+                store.put_input_notes(_reading(sources))
             notifier = build(store, settings, plan, receivers, _say, once)
             _watch(_job(settings, plan, sources, once, signals, store, notifier, fence), settings, notifier, started_at_s)
             notified = drain(notifier, _say) if once and not signals.stop.is_set() else 0
@@ -115,6 +117,11 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: b
     _say(f"{prefix}{time.perf_counter() - started_at_s:.1f} s in all; incidents are kept in {settings.store}")
     store.close()
     return notified
+
+
+def _reading(sources: Sequence[SourceInput]) -> list[str]:
+    """Return how the sources are read, where there are several ways, and what that may miss."""
+    return [sentence for source in sources for sentence in source.reading]
 
 
 def _job(

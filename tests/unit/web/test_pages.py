@@ -310,3 +310,12 @@ def test_events_after_the_first_three_are_folded(client: TestClient, fill: Fill)
     page = client.get(ADDRESS).text
     assert page.index("event 2") < page.index("<summary>2 more events</summary>") < page.index("event 3")
     Tags(page)
+
+
+def test_the_list_says_how_logs_are_read_and_what_that_misses(client: TestClient, store: Store) -> None:
+    assert "How logs are read" not in client.get("/").text
+    store.put_input_notes(["old"])
+    store.put_input_notes(["logs-*: read by @timestamp; LINES <b> WILL BE MISSED"])
+    page = client.get("/").text
+    assert "How logs are read (1)" in page
+    assert "LINES &lt;b&gt; WILL BE MISSED" in page

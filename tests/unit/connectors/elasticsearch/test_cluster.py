@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -172,3 +173,49 @@ def test_a_source_passes_over_what_it_may_not_see_and_says_so() -> None:
         assert "WILL BE MISSED" in found.choice.sentence
         reader = Reader(open_source({"connection": {"urls": [server.url]}, "indices": "logs-*", "start": "latest"}))
         assert not reader.batch()
+
+
+def test_a_key_that_is_refused_is_waited_for_and_read_anew(tmp_path: Path) -> None:
+    """A key that is replaced while a run goes on: it is away until the new one is in its file."""
+    key = tmp_path / "key"
+    key.write_text("old")
+
+    def answer(request: Asked) -> Answer:
+        if request.headers.get("authorization") != "ApiKey new":
+            return refused("security_exception", 401)
+        return Answer({"indices": {}} if "_stats" in request.path else {})
+
+    with answering(answer) as server:
+        connection = {"urls": [server.url], "api_key": f"file:{key}"}
+        source = open_source({"connection": connection, "indices": "logs-*"})
+        start = {"by": "sequence", "indices": {"x": [[3]]}}
+        with pytest.raises(SourceAway, match="does not know who asks"):
+            source.latest(start)
+        key.write_text("new")
+        with pytest.raises(SourceAway, match="does not know who asks"):
+            source.latest(start)
+        with pytest.raises(SourceAway, match="leads to no index"):
+            source.latest(start)
+        with pytest.raises(SourceDenied):
+            key.write_text("worse")
+            SearchCluster.of(connection)._connect()
+            open_source({"connection": connection, "indices": "logs-*", "final": True}).latest(start)
+
+
+def test_an_index_without_sequence_numbers_is_passed_over_and_named() -> None:
+    def answer(request: Asked) -> Answer:
+        if "_stats" in request.path:
+            shards = {"0": [{"routing": {"primary": True}, "seq_no": {"global_checkpoint": 4}}]}
+            return Answer({"indices": {"logs-1": {"uuid": "u1", "shards": shards}, "logs-2": {"uuid": "u2", "shards": shards}}})
+        if "_settings" in request.path:
+            plain, without = {"index.uuid": "u1"}, {"index.uuid": "u2", "index.disable_sequence_numbers": "true"}
+            return Answer({"logs-1": {"settings": plain}, "logs-2": {"settings": without}})
+        return Answer({"_shards": {}})
+
+    with answering(answer) as server:
+        source = open_source({"connection": {"urls": [server.url]}, "indices": "logs-*"})
+        end = source.latest({"by": "sequence"})
+        assert {name: position[0] for name, position in end["indices"].items()} == {"u1": [4]}
+        ((name, error),) = source.unreadable().items()
+    assert name == "logs-2"
+    assert "read it by time with `read_by: ingested`" in str(error)

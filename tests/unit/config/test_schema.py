@@ -1,0 +1,52 @@
+"""Sources of type elasticsearch in tocsin.yml."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.config import load
+from engine.errors import ConfigError
+from tests.unit.config.test_settings import CHECKS, written
+
+ELASTICSEARCH = """
+sources:
+  - type: elasticsearch
+    url: https://es.example:9200
+    api_key: file:key
+    indices: ["logs-kafka*", "cluster2:logs-*"]
+    labels: {cluster: prod, namespace: "{field:kubernetes.namespace}"}
+    timezone: Asia/Seoul
+    start: 2h
+    query: {term: {event.dataset: kafka.log}}
+    read_by: ingested
+    overlap: 10m
+"""
+
+
+def test_an_elasticsearch_source_has_its_cluster_indices_and_query(tmp_path: Path) -> None:
+    (source,) = load(written(tmp_path, ELASTICSEARCH), CHECKS).sources
+    assert source.indices == ("logs-kafka*", "cluster2:logs-*")
+    assert source.connection["urls"] == ["https://es.example:9200"]
+    assert source.connection["api_key"] == f"file:{tmp_path}/key"
+    assert source.query == {"term": {"event.dataset": "kafka.log"}}
+    assert (source.read_by, source.overlap_s, source.start, source.scope) == ("ingested", 600.0, "2h", "prod")
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "finding"),
+    [
+        ("api_key: file:key", "api_key: c2VjcmV0", "must not"),
+        ("https://es.example:9200", "http://es.example:9200", "es.example"),
+        ('["logs-kafka*", "cluster2:logs-*"]', '["logs kafka"]', "`logs kafka` is not the name of an index"),
+        ('["logs-kafka*", "cluster2:logs-*"]', '["a,b"]', "`a,b` is not the name of an index"),
+        ("read_by: ingested", "read_by: cursor", "`cursor` is not a way to read"),
+        ("indices:", "index:", "`sources[0].indices` is missing"),
+    ],
+)
+def test_what_is_wrong_with_an_elasticsearch_source_is_said(tmp_path: Path, was: str, becomes: str, finding: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(finding)) as caught:
+        load(written(tmp_path, ELASTICSEARCH.replace(was, becomes)), CHECKS)
+    assert "c2VjcmV0" not in str(caught.value)
