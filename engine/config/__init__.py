@@ -1,6 +1,13 @@
 """Read tocsin.yml, check it as a whole and turn it into settings. All errors are reported at once, with places in the file."""
 
-from engine.config.receivers import ElasticsearchSettings, ReceiverSettings, SlackSettings, TerminalSettings, WebhookSettings
+from engine.config.receivers import (
+    ElasticsearchSettings,
+    ReceiverSettings,
+    SlackSettings,
+    TerminalSettings,
+    WebhookSettings,
+    keeps_record,
+)
 from engine.config.settings import Checks, Settings, SourceSettings, load
 from engine.config.web import WebSettings, listen_address
 from engine.secrets import Secret
@@ -16,6 +23,7 @@ __all__ = [
     "TerminalSettings",
     "WebSettings",
     "WebhookSettings",
+    "keeps_record",
     "listen_address",
     "load",
 ]

@@ -155,5 +155,10 @@ def receiver_settings(entry: ReceiverEntry, folder: Path) -> ReceiverSettings:
 
 def default_receiver(receivers: Sequence[ReceiverSettings]) -> str:
     """Return who is told without a `route`: the first receiver, but none that keeps a record while there is another one."""
-    people = [each.name for each in receivers if not isinstance(each, ElasticsearchSettings)]
-    return (people or [receivers[0].name])[0]
+    others = [each.name for each in receivers if not keeps_record(each)]
+    return (others or [receivers[0].name])[0]
+
+
+def keeps_record(settings: ReceiverSettings) -> bool:
+    """Return whether a receiver is notified of every incident, whatever routes say (see Receiver.records)."""
+    return isinstance(settings, ElasticsearchSettings)

@@ -159,7 +159,7 @@ def _check_kibana(config: ConfigFile, document: RuleDocument, report: Report) ->
 
 def _indices_read(config: ConfigFile) -> list[str]:
     """Return the indices of all sources that read indices, in their order."""
-    return [name for source in config.sources for name in getattr(source, "indices", ())]
+    return [name for each in config.sources if isinstance(each, ElasticsearchSourceEntry) for name in each.indices]
 
 
 def _check_receivers(config: ConfigFile, document: RuleDocument, report: Report) -> None:

@@ -10,7 +10,7 @@ import typer
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import FOUND
 from engine.cli.output import FormatOption, OutputFormat, print_json
-from engine.config import load
+from engine.config import Settings, keeps_record, load
 from engine.errors import UsageError
 from engine.model.routes import Route, Timings
 from engine.route import route
@@ -30,17 +30,19 @@ Examples:
 Exit codes: 0 shown, 1 (test) a receiver would be told, 2 usage or bad configuration.
 """
 
+AT_ONCE = Timings(0.0, 0.0, 0.0)  # of a record; it repeats nothing
+
 app = typer.Typer(help=HELP, no_args_is_help=True)
 
 
 @app.command("show")
 def show_routes(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
     """Show the tree with its matchers and timings."""
-    tree = load(config).route
+    settings = load(config)
     if format is OutputFormat.JSON:
-        print_json(_value(tree))
+        print_json({**_value(settings.route), "records": _records(settings)})
         return
-    print("\n".join(_lines(tree)))
+    print("\n".join([*_lines(settings.route), *(f"everything -> {_record_line(name)}" for name in _records(settings))]))
 
 
 @app.command("test")
@@ -50,12 +52,25 @@ def test_routes(
     format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Print which receivers would be notified of an incident with these labels."""
-    targets = route(_labels(labels or []), load(config).route)
+    settings = load(config)
+    records = _records(settings)
+    targets = [target for target in route(_labels(labels or []), settings.route) if target.receiver not in records]
     if format is OutputFormat.JSON:
-        print_json([{"receiver": target.receiver, **_seconds(target.timings)} for target in targets])
+        rows = [{"receiver": target.receiver, **_seconds(target.timings), "record": False} for target in targets]
+        print_json([*rows, *({"receiver": name, **_seconds(AT_ONCE), "record": True} for name in records)])
     else:
-        print("\n".join(f"{target.receiver}  ({_timings(target.timings)})" for target in targets))
+        lines = [f"{target.receiver}  ({_timings(target.timings)})" for target in targets]
+        print("\n".join([*lines, *map(_record_line, records)]))
     raise typer.Exit(FOUND)
+
+
+def _records(settings: Settings) -> list[str]:
+    """Return the names of the receivers that keep a record: routes do not matter to them."""
+    return [receiver.name for receiver in settings.receivers if keeps_record(receiver)]
+
+
+def _record_line(name: str) -> str:
+    return f"{name}  (a record: at once, and every change)"
 
 
 def _labels(pairs: list[str]) -> Mapping[str, str]:

@@ -48,6 +48,21 @@ def test_a_route_is_tried(config: Path, capsys: pytest.CaptureFixture[str], labe
     assert [target["receiver"] for target in json.loads(capsys.readouterr().out)] == [receiver]
 
 
+def test_a_receiver_that_keeps_a_record_is_shown_though_no_route_names_it(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text(CONFIG + '  - {name: archive, elasticsearch: {url: "http://localhost:9200"}}\n')
+    assert main(["routes", "show", "-c", str(config)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "everything -> archive  (a record: at once, and every change)"
+    assert main(["routes", "show", "-c", str(config), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"] == ["archive"]
+    assert main(["routes", "test", "-c", str(config)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "archive  (a record: at once, and every change)"
+    assert main(["routes", "test", "-c", str(config), "--format", "json"]) == 1
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["receiver"], row["record"]) for row in rows] == [("screen", False), ("archive", True)]
+
+
 def test_what_is_no_label_is_refused(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["routes", "test", "-c", str(config), "connect"]) == 2
     assert "`connect` is no label" in capsys.readouterr().err
