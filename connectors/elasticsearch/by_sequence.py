@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from connectors.elasticsearch.chunks import Chunking
 from connectors.elasticsearch.cluster import SearchCluster
 from connectors.elasticsearch.documents import DocumentReader, IndexedLine
@@ -19,6 +21,7 @@ from connectors.elasticsearch.offsets import (
     advanced,
     at_beginning,
     at_end,
+    cut_anew,
     gone,
     ranges,
     short,
@@ -31,6 +34,8 @@ from engine.errors import DataLoss, SourceAway, SourceDenied, SourceError, Sourc
 from engine.model.records import Progress
 from engine.ports import Chunk, Offset
 
+MOST_MOVED = 5_000  # operations by which a cut through a shard is moved
+_BY_TIME = {"@timestamp": {"order": "asc", "unmapped_type": "date", "format": "epoch_millis", "missing": "_last"}}
 REPLACED = "the index was deleted and made anew before all of it was read"
 
 
@@ -63,7 +68,8 @@ class SequenceReading:
         exists = open_ids if open_ids.issuperset(before.indices) else self._watch.exists() | open_ids
         if not exists and not self._final:
             raise SourceAway(f"{self._pattern} on {self._cluster.place}", _nothing(self._pattern, self._cluster))
-        return plain(advanced(before, now, exists, most))  # type: ignore[no-any-return]
+        after = advanced(before, now, exists, most)
+        return plain(after if most is None else cut_anew(before, after, self._cut))  # type: ignore[no-any-return]
 
     def slice(self, start: Offset, end: Offset) -> Mapping[str, Any] | None:
         """Return what a batch reads; None when that is nothing."""
@@ -122,6 +128,31 @@ class SequenceReading:
         body = {"size": 1, "sort": ["_seq_no"], "track_total_hits": False, "source": False, "query": late}
         hits = self._cluster.shard_page(entry.name, shard, body).hits
         return hits[0].sort[0] if hits else None
+
+    def _cut(self, left: Sequence[SequenceRange]) -> Sequence[int] | None:
+        """Return how far each shard is read when all are read up to one time, that of the next document of the one with the
+        most to read: lines of a stack trace lie in all of them. None where that is unknown, or far from what was planned."""
+        try:
+            longest = max(left, key=lambda entry: entry.to - entry.after)
+            times = self._first(longest, [], ["_seq_no", _BY_TIME])
+            if times is None or times[1] is None:
+                return None
+            later = {"range": {"@timestamp": {"gte": int(times[1]), "format": "epoch_millis"}}}
+            behind = [replace(entry, after=max(-1, entry.after - MOST_MOVED)) for entry in left]
+            firsts = [self._first(entry, [later], ["_seq_no"]) for entry in behind]
+        except SourceMissing:
+            return None
+        numbers = [entry.to if first is None else first[0] - 1 for entry, first in zip(left, firsts, strict=True)]
+        moved = max(abs(number - entry.after) for number, entry in zip(numbers, left, strict=True))
+        return numbers if moved < MOST_MOVED else None
+
+    def _first(self, within: SequenceRange, filters: Sequence[Any], sort: Sequence[Any]) -> Sequence[Any] | None:
+        """Return what the first document of a range is sorted by; None when there is none."""
+        numbered = {"range": {"_seq_no": {"gt": within.after, "lte": within.to}}}
+        body = {"size": 1, "sort": sort, "track_total_hits": False, "source": False}
+        query = {"bool": {"filter": [numbered, *filters]}}
+        hits = self._cluster.shard_page(within.index, within.shard, {**body, "query": query}).hits
+        return hits[0].sort if hits else None
 
     def _unchanged(self, wanted: Sequence[SequenceRange]) -> Mapping[str, IndexFacts]:
         """Return those indices of some ranges that are still the same ones, by name. Raises SourceAway when one cannot be

@@ -135,6 +135,32 @@ def advanced(
     return SequenceOffset(dict(sorted(indices.items())), before.place + advance + lost, read)
 
 
+def cut_anew(
+    before: SequenceOffset, after: SequenceOffset, cut: Callable[[Sequence[SequenceRange]], Sequence[int] | None]
+) -> SequenceOffset:
+    """Return `after` with other cuts through the indices of several shards that a batch reads in part.
+
+    Args:
+        cut: returns the last operation that is read of each shard, given what is left of it to read; None: as it is.
+    """
+    for id_, name in after.read.items():
+        position = after.indices[id_]
+        if not position.ends or len(position.at) == 1:
+            continue
+        starts = _start(before, after, id_)
+        left = [
+            SequenceRange(name, id_, shard, *ends) for shard, ends in enumerate(zip(position.at, position.ends, strict=True))
+        ]
+        numbers = cut(left) or position.at
+        at = tuple(max(start, number) for start, number in zip(starts, numbers, strict=True))
+        if at == starts:  # a batch that reads nothing would be planned again and again
+            continue
+        advance = sum(at) - sum(position.at)
+        ended = IndexPosition(at) if at == position.ends else IndexPosition(at, position.ends, name)
+        after = replace(after, indices={**after.indices, id_: ended}, place=after.place + advance)
+    return after
+
+
 def ranges(before: SequenceOffset, after: SequenceOffset) -> list[SequenceRange]:
     """Return what is to be read between two offsets that follow each other."""
     return [

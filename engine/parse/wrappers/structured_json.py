@@ -113,6 +113,8 @@ def _text(document: Mapping[str, Any], message: str, by_program: bool) -> str:
     """Return the message, and below it the stack trace; where there is none, the reason."""
     if _EXPLAINING.isdisjoint(document):
         code = document.get(_ANSWER_CODE)
+        if code is None and not by_program:
+            return message.rstrip("\r\n")  # the line as it is
         answer = message if code is None else f"{message.rstrip()}; error code: {code}"
         return _with_trace(answer, _cause(document) if by_program else "")
     trace = _first(document, _TRACE).removeprefix(": ")

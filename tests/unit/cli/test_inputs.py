@@ -8,6 +8,7 @@ import pytest
 
 from engine.cli.inputs import checks, open_input, own_paths
 from engine.config import load
+from tests.unit.connectors.answering import Answer, Asked, answering
 
 
 @pytest.mark.parametrize("once", [True, False])
@@ -22,3 +23,49 @@ def test_a_source_that_is_the_folder_of_everything_does_not_follow_store_and_che
     assert source.contents == (str(tmp_path / "app.log"),)
     files = source.specs[0].open()
     assert [Path(name).name for name in files.latest(files.initial())["streams"]] == ["app.log"]
+
+
+def elasticsearch(url: str, more: str = "") -> str:
+    return (
+        f"sources:\n  - {{type: elasticsearch, url: '{url}', indices: ['logs-*', 'app-*'], labels: {{cluster: prod}}{more}}}\n"
+    )
+
+
+def answered(request: Asked) -> Answer:
+    """Answer as a cluster with one index; a query that it cannot read is refused."""
+    path = request.path.partition("?")[0]
+    if path == "/":
+        return Answer({"version": {"number": "9.5.3"}})
+    if path.endswith("_settings"):
+        return Answer({"logs-1": {"settings": {"index.uuid": "u1"}}} if "logs-" in path else {})
+    if path.endswith("_search") and b"nonsense" in request.body:
+        return Answer({"error": {"type": "parsing_exception", "reason": "unknown query [nonsense]"}}, 400)
+    return Answer({"hits": {"total": {"value": 7}}} if path.endswith("_search") else {})
+
+
+def test_how_indices_are_read_is_said_for_each_pattern(tmp_path: Path) -> None:
+    with answering(answered) as server:
+        (tmp_path / "tocsin.yml").write_text(elasticsearch(server.url))
+        (source,) = load(tmp_path / "tocsin.yml", checks()).sources
+        input = open_input(source, once=False)
+    assert [spec.name for spec in input.specs] == [f"elasticsearch prod {server.url} {each}" for each in ("logs-*", "app-*")]
+    assert {spec.opener for spec in input.specs} == {"connectors.elasticsearch:open_source"}
+    assert input.summary == f"2 patterns on {server.url}, up to 14 documents in a first run"
+    assert input.contents[0] == "logs-*: 1 index of Elasticsearch 9.5.3, up to 7 documents in a first run"
+    assert input.contents[1] == "app-*: 0 indices of Elasticsearch 9.5.3, up to 7 documents in a first run"
+    assert input.reading[0] == "logs-*: read by _seq_no (nothing that comes late is missed)"
+
+
+def test_a_query_that_no_cluster_can_read_is_an_error_and_nothing_to_wait_for(tmp_path: Path) -> None:
+    with answering(answered) as server:
+        (tmp_path / "tocsin.yml").write_text(elasticsearch(server.url, ", query: {nonsense: {a: b}}"))
+        (source,) = load(tmp_path / "tocsin.yml", checks()).sources
+        input = open_input(source, once=False)
+    assert input.specs == ()
+    assert "unknown query [nonsense]" in str(input.errors[0])
+
+
+def test_a_cluster_that_is_away_is_waited_for_by_a_run_without_end(tmp_path: Path) -> None:
+    (tmp_path / "tocsin.yml").write_text(elasticsearch("http://127.0.0.1:9"))
+    (source,) = load(tmp_path / "tocsin.yml", checks()).sources
+    assert [len(open_input(source, once).specs) for once in (False, True)] == [2, 0]

@@ -131,14 +131,15 @@ class SearchModel:
     def shard_page(self, index: str, shard: int, body: Mapping[str, Any]) -> SearchPage:
         if index not in self.all:
             raise IndexGone(f"no such index [{index}]")
-        bounds = body["query"]["range"]["_seq_no"]
+        query = body["query"]
+        bounds = (query["bool"]["filter"][0] if "bool" in query else query)["range"]["_seq_no"]
         documents = [each for each in self.all[index].shards[shard].documents() if bounds["gt"] < each[0] <= bounds["lte"]]
-        hits = [self._hit(index, *each) for each in documents[: body["size"]]]
+        hits = [self._hit(index, *each, *[None] * (len(body["sort"]) - 1)) for each in documents[: body["size"]]]
         return SearchPage(_Hits(hits))
 
     def count(self, pattern: str, query: Mapping[str, Any], most: int | bool = True) -> int:
         return sum(len(shard.documents()) for each in self.all.values() for shard in each.shards)
 
-    def _hit(self, index: str, number: int, id_: str, message: str) -> DocumentHit:
+    def _hit(self, index: str, number: int, id_: str, message: str, *more: None) -> DocumentHit:
         source = json.dumps({"message": message, "host": "h", "file": "a.log"}).encode()
-        return DocumentHit(index, id_, number, Raw(source), [number])
+        return DocumentHit(index, id_, number, Raw(source), [number, *more])

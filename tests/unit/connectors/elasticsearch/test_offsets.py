@@ -11,6 +11,7 @@ from connectors.elasticsearch.offsets import (
     advanced,
     at_beginning,
     at_end,
+    cut_anew,
     gone,
     ranges,
     short,
@@ -126,3 +127,18 @@ def test_every_operation_is_read_once_or_lost_once(history: list[tuple[dict[str,
     assert {key: numbers for key, numbers in taken.items() if numbers} == {
         key: list(range(end + 1)) for key, end in written.items() if end >= 0
     }
+
+
+def test_a_cut_through_several_shards_may_be_moved_but_never_to_nothing() -> None:
+    now = [points("a", 99, 99), points("b", 9)]
+    start = at_beginning(now)
+    end = advanced(start, now, ids(*now), 100)
+    assert [(each.shard, each.to) for each in ranges(start, end)] == [(0, 49), (1, 49)]
+    moved = cut_anew(start, end, lambda left: [each.after + 7 - 14 * each.shard for each in left])
+    assert [(each.shard, each.to) for each in ranges(start, moved)] == [(0, 56), (1, 42)]
+    assert moved.place == end.place
+    for unusable in (None, [-1, -1], [-5, -9]):
+        assert cut_anew(start, end, lambda _, cut=unusable: cut) == end  # type: ignore[misc]
+    whole = cut_anew(start, end, lambda left: [each.to for each in left])
+    assert whole.indices[short("uuid-of-a")].ends == ()
+    assert whole.place == 200

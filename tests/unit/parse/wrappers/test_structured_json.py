@@ -15,10 +15,10 @@ def one(document: dict[str, object]) -> Record:
     return unwrap_line(RawLine("f.log", 0, json.dumps(document).encode()), FORMATS)
 
 
-@pytest.mark.parametrize("line", ["", " ", "\tat a.b.C.d(C.java:1)", "Caused by: java.io.IOException"])
+@pytest.mark.parametrize("line", ["", " ", "\tat a.b.C.d(C.java:1)", "Caused by: java.io.IOException: ", "error: \n"])
 def test_a_line_that_begins_nothing_stays_one_in_its_envelope(line: str) -> None:
     record = one({**ABOUT, "message": line})
-    assert (record.text, record.starts, record.fields) == (line.rstrip(), False, {})
+    assert (record.text, record.starts, record.fields) == (line.rstrip("\n"), False, {})
 
 
 def test_a_document_without_any_message_is_text() -> None:
