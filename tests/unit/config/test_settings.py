@@ -183,7 +183,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
 sources:
   - {type: files, path: [a.log]}
   - {type: files, paths: [b.log], timezone: Asia/Seul, start: yesterday}
-  - {type: docker, pods: ["kafka"], services: [kafka, 7]}
+  - {type: docker, pods: ["kafka"], services: [kafka]}
   - {type: kafka, topics: [a b], bootstrap: "kafka-1:9092", timezone: Mars}
 spark: {cores: two, colour: red}
 """
