@@ -49,7 +49,7 @@ _OF_DOCKER = {  # labels that others give the container; the kubelet's, where Do
 }
 
 
-class _Told(Struct, frozen=True):
+class _ContainerConfig(Struct, frozen=True):
     image: str = field(name="Image", default="")
     labels: dict[str, str] | None = field(name="Labels", default=None)
 
@@ -58,7 +58,7 @@ class _Description(Struct, frozen=True):
     """The parts of a `config.v2.json` that become labels."""
 
     name: str = field(name="Name", default="")
-    told: _Told | None = field(name="Config", default=None)
+    config: _ContainerConfig | None = field(name="Config", default=None)
 
 
 def container_labels(path: str) -> Labels:
@@ -165,9 +165,9 @@ def _docker_labels(path: str, inode: int, changed_ns: int, size: int) -> Labels:
         description = msgspec.json.decode(Path(path).read_bytes(), type=_Description)
     except msgspec.DecodeError as error:
         raise SourceError(f"{path}: is no description of a container ({error})") from error
-    told = description.told or _Told()
-    labels = {name: value for key, name in _OF_DOCKER.items() if (value := (told.labels or {}).get(key))}
-    own = {"container": description.name.lstrip("/"), "image": told.image}
+    config = description.config or _ContainerConfig()
+    labels = {name: value for key, name in _OF_DOCKER.items() if (value := (config.labels or {}).get(key))}
+    own = {"container": description.name.lstrip("/"), "image": config.image}
     return {**{name: value for name, value in own.items() if value}, **labels}
 
 

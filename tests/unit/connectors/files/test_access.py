@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from connectors.files import access
-from connectors.files.access import Guard, guard_of, missing_right
+from connectors.files.access import ClosedPath, closed_path, missing_right
 from connectors.files.opening import opened
 from engine.errors import SourceDenied
 
@@ -32,10 +32,12 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_the_first_folder_on_the_way_that_is_closed_is_named(log: Path) -> None:
-    guard = guard_of(str(log), denying(log, log.parent, log.parent.parent))
-    assert guard is not None
-    assert guard.path == str(log.parent.parent)
-    assert f"{log.parent.parent} is closed, and only" in missing_right(str(log), denying(log.parent.parent, log))
+    closed = closed_path(str(log), denying(log, log.parent, log.parent.parent))
+    assert closed is not None
+    assert closed.path == str(log.parent.parent)
+    sentence = missing_right(str(log), denying(log.parent.parent, log))
+    assert f"{log.parent.parent} is closed, and only" in sentence
+    assert f"or grant entry (setfacl -m u:USER:x {log.parent.parent})" in sentence, "and nothing else below it"
 
 
 def test_a_group_that_may_is_the_one_to_be_in(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,15 +64,15 @@ def test_what_is_for_its_owner_alone_takes_that_user_a_capability_or_a_grant(log
     ],
 )
 def test_a_group_may_when_its_bits_say_so_and_it_is_not_that_of_root(mode: int, group: str, may: bool) -> None:
-    assert Guard("/x", mode, "root", group).group_may is may
+    assert ClosedPath("/x", mode, "root", group).group_may is may
 
 
 def test_what_a_link_leads_to_is_looked_at_too(log: Path) -> None:
     link = log.parent.parent.parent / "link.log"
     link.symlink_to(log)
-    guard = guard_of(str(link), denying(log.parent))
-    assert guard is not None
-    assert guard.path == str(log.parent)
+    closed = closed_path(str(link), denying(log.parent))
+    assert closed is not None
+    assert closed.path == str(log.parent)
 
 
 def test_without_a_reason_that_can_be_seen_it_says_what_anybody_would_try(log: Path) -> None:
