@@ -15,7 +15,7 @@ Access = Callable[[str, int], bool]  # tells whether this process may do what an
 
 
 class ClosedPath(Struct, frozen=True):
-    """A file or folder that this process may not read, or a folder `on_the_way` that it may not enter. `mode` is its st_mode."""
+    """A file or folder that this process may not read, or a folder `on_the_way` that it may not enter. `mode`: its st_mode."""
 
     path: str
     mode: int
