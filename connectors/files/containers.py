@@ -87,11 +87,15 @@ def described(path: str) -> Labels:
     one is no error."""
     if id_ := _docker_id(path):
         return _of_docker(os.path.dirname(path)) or {"container": id_[:SHORT_ID]}  # noqa: PTH120
+    name = os.path.basename(path)  # noqa: PTH119  (every file is asked at every look)
+    if link := _LINK.fullmatch(name):
+        return {label: link[label] for label in ("namespace", "pod", "container")}
+    if not _POD_LOG.fullmatch(name):
+        return NO_LABELS
     parts = PurePath(os.path.abspath(path)).parts  # noqa: PTH100  (links stay)
-    if is_pod_folder(parts[-3:-1]) and _POD_LOG.fullmatch(parts[-1]) and (pod := _POD.fullmatch(parts[-3])):
+    if is_pod_folder(parts[-3:-1]) and (pod := _POD.fullmatch(parts[-3])):
         return {"namespace": pod["namespace"], "pod": pod["pod"], "container": parts[-2]}
-    link = _LINK.fullmatch(parts[-1])
-    return {name: link[name] for name in ("namespace", "pod", "container")} if link else NO_LABELS
+    return NO_LABELS
 
 
 def is_pod_folder(parts: Sequence[str]) -> bool:

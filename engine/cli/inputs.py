@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from msgspec import Struct
 
@@ -106,10 +107,11 @@ def _of_kubernetes(source: SourceSettings, settings: Mapping[str, object], own: 
     return _on_disk(source, _selected(source), {"paths": paths, "excluded": own, "select": source.select, **settings})
 
 
-def _on_disk(source: SourceSettings, what: str, settings: Mapping[str, object]) -> SourceInput:
+def _on_disk(source: SourceSettings, what: str, settings: Mapping[str, Any]) -> SourceInput:
     spec = _spec(source, what, settings)
     search = files.open_source(spec.settings).check()
-    return SourceInput((spec,), f"{count(len(search.files), 'file')} now", search.files, search.errors)
+    place = "" if source.paths else f" in {', '.join(settings['paths'])}"
+    return SourceInput((spec,), f"{count(len(search.files), 'file')} now{place}", search.files, search.errors)
 
 
 def _of_journald(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
@@ -118,7 +120,7 @@ def _of_journald(source: SourceSettings, settings: Mapping[str, object], own: Se
         newest = journald.open_source(spec.settings).check()
     except SourceError as error:
         return SourceInput(() if settings["final"] else (spec,), "not readable", (), (error,))
-    return SourceInput((spec,), newest, (newest,), ())
+    return SourceInput((spec,), "read by journalctl", (newest,), ())
 
 
 def _selected(source: SourceSettings) -> str:

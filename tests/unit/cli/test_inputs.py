@@ -45,7 +45,8 @@ def test_presets_list_the_logs_of_the_chosen_containers(tmp_path: Path) -> None:
         log.write_text("one\n")
     sources = [open_input(source, once=True) for source in load(config, checks()).sources]
     assert [source.contents for source in sources] == [(str(of_docker),), (str(of_a_pod),)]
-    assert [source.summary for source in sources] == ["1 file now", "1 file now"]
+    places = (tmp_path / "docker" / "containers", tmp_path / "pods")
+    assert [source.summary for source in sources] == [f"1 file now in {place}" for place in places]
     assert [source.errors for source in sources] == [(), ()]
     assert len({spec.name for source in sources for spec in source.specs}) == 2
     for source in sources:
