@@ -30,11 +30,8 @@ def main() -> int:
     asked = options.parse_args()
     assert asked.output == "json"
     folder = Path(asked.directory or os.environ["STANDIN_JOURNAL"])
-    if (folder / "complaint").exists():
-        sentence, _, code = (folder / "complaint").read_text().partition("\n")
-        print(sentence, file=sys.stderr)
-        if code:
-            return int(code)
+    if (code := _complained(folder)) is not None:
+        return code
     there = list(entries(folder))
     here = [row for row in there if _is_due(row, asked)]
     for row in here[-asked.lines :] if asked.lines else here:
@@ -45,8 +42,20 @@ def main() -> int:
             if row["__CURSOR"] not in passed:
                 passed.add(row["__CURSOR"])
                 _print(row, asked)
+        if (code := _complained(folder)) is not None:
+            return code
         time.sleep(0.01)
     return 0
+
+
+def _complained(folder: Path) -> int | None:
+    """Say what there is to complain of; return the code to end with, None to go on."""
+    complaint = folder / "complaint"
+    if not complaint.exists():
+        return None
+    sentence, _, code = complaint.read_text().partition("\n")
+    print(sentence, file=sys.stderr)
+    return int(code) if code else None
 
 
 def entries(folder: Path) -> Iterator[dict[str, Any]]:

@@ -6,9 +6,9 @@ import random
 from collections.abc import Mapping, Sequence
 from datetime import timedelta, timezone
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-import pytest
 from msgspec.structs import replace
 
 from engine.incident import MemoryLedger, group

@@ -286,6 +286,20 @@ def test_a_program_that_fails_is_away_and_started_again(journal: Journal, opened
     assert texts(batch(source, first, await_next(source, first))) == ["two"]
 
 
+def test_a_program_that_ends_while_it_follows_is_started_again_behind_the_cursor(journal: Journal, opened: Any) -> None:
+    journal.write("one")
+    source = opened()
+    first = through_json(source.latest(source.initial()))
+    journal.complain("Killed", 1)
+    until = time.monotonic() + 30
+    with pytest.raises(SourceAway, match="journalctl ended with 1: Killed"):
+        while time.monotonic() < until:
+            assert source.latest(first) == first
+    journal.recover()
+    journal.write("two")
+    assert texts(batch(source, first, await_next(source, first))) == ["two"]
+
+
 def test_more_entries_than_are_held_are_read_in_order(journal: Journal, opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PENDING", 5)
     for number in range(30):
