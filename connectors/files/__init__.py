@@ -4,6 +4,7 @@ codec only."""
 from collections.abc import Mapping
 from typing import Any
 
+from connectors.files.containers import POD_LOGS, container_labels, docker_roots
 from connectors.files.finding import FileListing, find
 from connectors.files.labels import LabelError, check_label
 from connectors.files.opening import STDIN
@@ -11,11 +12,14 @@ from connectors.files.reading import read_chunks, read_path, same_content
 from connectors.files.source import FilesSource
 
 __all__ = [
+    "POD_LOGS",
     "STDIN",
     "FileListing",
     "FilesSource",
     "LabelError",
     "check_label",
+    "container_labels",
+    "docker_roots",
     "find",
     "open_source",
     "read_chunks",

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from glob import glob, has_magic
 from pathlib import Path
 
 from msgspec import Struct
 
+from connectors.files.containers import Selection, container_labels, container_logs, described, is_selected
 from connectors.files.opening import STDIN, irregular, refused
-from engine.errors import SourceError, SourceMissing
+from engine.errors import SourceDenied, SourceError, SourceMissing
 
 NOT_LOGS = frozenset((".md", ".yml", ".yaml"))  # skipped inside directories, read when named
+_MAGIC = re.compile(r"[*?\[]")
 
 
 class FileListing(Struct, frozen=True):
@@ -27,7 +30,8 @@ class FileListing(Struct, frozen=True):
 def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> FileListing:
     """Return the files that `wanted` names: paths, globs (`**` too), directories (recursive, sorted), `-`.
 
-    Inside directories, hidden files and those with a suffix of NOT_LOGS are left out. A pipe or device that a glob or directory
+    Inside directories, hidden files, those with a suffix of NOT_LOGS, and what is no log in the folder of a container are left
+    out. A pipe or device that a glob or directory
     contains is an error; a path that is named itself is returned whatever it is. The paths `excluded` (absolute), files in or
     below them, and SQLite's files beside them (`-wal`) are left out.
     """
@@ -40,6 +44,41 @@ def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> FileListing:
         except SourceError as error:
             errors.append(error)
     return FileListing(tuple(files), tuple(errors))
+
+
+def chosen(listing: FileListing, selection: Selection) -> FileListing:
+    """Return `listing` without the files of containers that `selection` leaves out, and with an error for each description of a
+    container that cannot be read. Without a selection that costs only the name; then it is no SourceDenied."""
+    files: list[str] = []
+    errors = list(listing.errors)
+    for path in listing.files:
+        try:
+            labels = described(path)
+        except SourceError as error:
+            labels = container_labels(path)
+            errors.append(error if selection else SourceError(f"{error}; its container is named by its id"))
+        if is_selected(labels, selection):
+            files.append(path)
+    return FileListing(tuple(files), tuple(errors))
+
+
+def denied_together(errors: Mapping[str, SourceError], wanted: Iterable[str]) -> Mapping[str, SourceError]:
+    """Return `errors`, by name, with the denied files below one of `wanted` (folders, globs) as one error of its name."""
+    others, denied = dict[str, SourceError](), dict[str, dict[str, SourceError]]()
+    roots = [(root, root.rstrip("/") + "/" if not has_magic(root) else _MAGIC.split(root)[0]) for root in wanted]
+    for name, error in errors.items():
+        root = next((root for root, start in roots if name.startswith(start)), None)
+        if root is None or not isinstance(error, SourceDenied):
+            others[name] = error
+        else:
+            denied.setdefault(root, {})[name] = error
+    for root, group in denied.items():
+        first = next(iter(group.values()))
+        if len(group) == 1:
+            others |= group
+        else:
+            others[root] = SourceDenied(f"{root}: {len(group)} files or folders may not be read, the first is {first}")
+    return others
 
 
 class _Own:
@@ -108,6 +147,13 @@ def _files_below(folder: str, is_own: _Own, errors: list[SourceError]) -> list[s
         errors.append(refused(str(error.filename), error))
 
     for parent, folders, names in os.walk(folder, onerror=refuse):
+        try:
+            logs = container_logs(parent, names)
+        except SourceError as error:
+            errors.append(error)
+            logs = []
+        if logs is not None:
+            folders[:], names = [], [*logs]  # noqa: PLW2901  (what else is there describes the container)
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not is_own(str(Path(parent, name))))
         paths += [path for name in sorted(names) if _is_log(name) and not is_own(path := str(Path(parent, name)))]
     if not paths and len(errors) == before:

@@ -269,7 +269,7 @@ class _Following:
         self.readable[state.inode] = state
         name = self._add_returned(path, state, first) if first else None
         if name is None:
-            name = self._homes.get(path) or _free_name(path, self._streams)
+            name = self._homes.get(path) or free_name(path, self._streams)
             stream = self._streams.get(name, FileStream(path))
             cursor = self._contents.begun(state, first, start, start)
             self._streams[name] = replace(stream, files=(*stream.files, cursor))
@@ -307,7 +307,8 @@ def _is_needed(stream: FileStream) -> bool:
     return bool(stream.files or stream.lost or not is_rotated(stream.home))
 
 
-def _free_name(path: str, streams: Mapping[str, FileStream]) -> str:
+def free_name(path: str, streams: Mapping[str, FileStream]) -> str:
+    """Return the source name of a file; with a number behind it where a stream has that name."""
     name, count = source_name(path), 1
     while name in streams:
         count += 1

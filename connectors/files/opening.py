@@ -21,6 +21,7 @@ from typing import BinaryIO, cast
 
 import zstandard
 
+from connectors.files.access import missing_right
 from connectors.files.rotation import is_compressed
 from engine.errors import SourceDenied, SourceError, SourceMissing
 
@@ -82,7 +83,7 @@ def refused(path: str, error: OSError) -> SourceError:
     if isinstance(error, FileNotFoundError):
         return SourceMissing(f"{path}: there is no such file")
     if isinstance(error, PermissionError):
-        return SourceDenied(f"{path}: no permission to read it; run as a user that may, or change its mode")
+        return SourceDenied(f"{path}: no permission to read it; {missing_right(path)}")
     return SourceError(f"{path}: cannot be read ({error.strerror or error})")
 
 

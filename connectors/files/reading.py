@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
+from connectors.files.containers import container_source
 from connectors.files.opening import BROKEN, PROBE_BYTES, STDIN, damaged, opened, refused, text_runs
 from connectors.files.rotation import rotation
 from engine.errors import SourceError
@@ -88,8 +89,9 @@ def same_content(paths: Iterable[str]) -> Mapping[str, str]:
 
 
 def source_name(path: str) -> str:
-    """Return the source_id of `path`. `#` is escaped, since it separates a container from its file (see model/records)."""
-    return "stdin" if path == STDIN else path.replace("#", "%23")
+    """Return the source_id of `path`: the path, or the container of a log that Docker names by an id. `#` is escaped, since it
+    separates a container from its file (see model/records)."""
+    return "stdin" if path == STDIN else (container_source(path) or path).replace("#", "%23")
 
 
 def _pieces(stream: io.BufferedReader, path: str) -> Iterator[bytes]:

@@ -14,10 +14,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from connectors.files.advancing import Advancing, last_end, whole_lines
+from connectors.files.containers import Selection, container_labels
 from connectors.files.contents import Contents, FileState
 from connectors.files.disk import Look, Watch, refuse_undecodable
-from connectors.files.finding import FileListing, find
-from connectors.files.following import followed
+from connectors.files.finding import FileListing, chosen, denied_together, find
+from connectors.files.following import followed, free_name
 from connectors.files.labels import labels_of
 from connectors.files.opening import opened, text_runs
 from connectors.files.positions import (
@@ -30,7 +31,7 @@ from connectors.files.positions import (
     positions_of,
     same_place,
 )
-from connectors.files.reading import line_ends, source_name, time_of
+from connectors.files.reading import line_ends, time_of
 from connectors.files.rotation import is_rotated, rotation
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceError
@@ -40,7 +41,9 @@ from engine.ports import Chunk, Offset
 
 @dataclass
 class FilesSource:
-    """Reads files, directories and globs (`paths`) as one source; each log is a stream of lines named by its path.
+    """Reads files, directories and globs (`paths`) as one source; each log is a stream of lines named by its path, one of
+    Docker's by its container. The log of a container has the labels that its runtime gives (see containers), unless `labels`
+    say otherwise.
 
     Args:
         labels: templates, which may contain `{path:regex}`; the label `timezone` is the zone of dates in file names.
@@ -49,6 +52,7 @@ class FilesSource:
         final: the input ends at the size that the files have at the first look. A last line without a line end is read too; if
             the file grows later, the rest of the line is a line of its own.
         excluded: paths that are never read, under no name: those that tocsin writes itself.
+        select: by label, which containers are read (see containers.Selection); empty: all, and files that are of none.
         clock: monotonic, in seconds.
         wall: seconds since 1970.
     """
@@ -58,6 +62,7 @@ class FilesSource:
     start: str = "earliest"
     final: bool = False
     excluded: Sequence[str] = ()
+    select: Selection = field(default_factory=dict)
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     wall: Callable[[], float] = field(default=time.time, repr=False)
 
@@ -70,16 +75,16 @@ class FilesSource:
 
     def check(self) -> FileListing:
         """Return the files that exist now, and an error for every path that is missing, unreadable or no log."""
-        listing = find(self.paths, self.excluded)
-        readable, errors = [], list(listing.errors)
+        listing = self._listing()
+        readable, errors = [], {_name(error): error for error in listing.errors}
         for path in listing.files:
             try:
                 refuse_undecodable(path)
                 with opened(path, regular=True):
                     readable.append(path)
             except SourceError as error:
-                errors.append(error)
-        return FileListing(tuple(readable), tuple(errors))
+                errors[path] = error
+        return FileListing(tuple(readable), tuple(denied_together(errors, self.paths).values()))
 
     def initial(self) -> Offset:
         """Return the offset at which a first run starts: nothing read, or the end of every file that `start` skips."""
@@ -91,7 +96,7 @@ class FilesSource:
         for path, state in look.wanted.items():
             if state.changed < since:
                 with suppress(SourceError):  # the next look reports it
-                    streams |= self._skipped(path, state, look)
+                    streams |= self._skipped(free_name(path, streams), path, state, look)
         return offset_of(FilePositions(VERSION, dict(sorted(streams.items()))))
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
@@ -139,23 +144,27 @@ class FilesSource:
         return [self._progress(name, stream) for name, stream in streams if stream.end]
 
     def unreadable(self) -> Mapping[str, SourceError]:
-        """Return the error of every file and folder that existed at the last look and could not be read, by name."""
-        return self._unreadable
+        """Return the error of every file and folder that existed at the last look and could not be read, by name; those
+        that are denied below one of `paths` are one."""
+        return denied_together(self._unreadable, self.paths)
 
-    def labels_of(self, source_id: str) -> Labels:
-        """Return the labels of the stream `source_id`."""
-        return labels_of(source_id, self.labels)
+    def labels_of(self, path: str) -> Labels:
+        """Return the labels of the log at `path`."""
+        return {**container_labels(path), **labels_of(path, self.labels)}
+
+    def _listing(self) -> FileListing:
+        return chosen(find(self.paths, self.excluded), self.select)
 
     def _look(self) -> Look:
         self._watch.begin()
         self._contents.begin()
-        look = Look(find(self.paths, self.excluded), self._contents, self._watch, self._limits)
+        look = Look(self._listing(), self._contents, self._watch, self._limits)
         if self.final and self._limits is None:
             self._limits = {state.inode: state.bytes for state in look.wanted.values()}
             look.bound(self._limits)
         return look
 
-    def _skipped(self, path: str, state: FileState, look: Look) -> Mapping[str, FileStream]:
+    def _skipped(self, name: str, path: str, state: FileState, look: Look) -> Mapping[str, FileStream]:
         """Return, by name, the stream of a file that counts as read up to the end of its last whole line; empty when it has no
         line yet."""
         final = look.is_final(state)
@@ -166,10 +175,10 @@ class FilesSource:
         if not (final or state.packed):
             at = last_end(state, start)
         cursor = self._contents.begun(state, first, start, at, line=0)
-        return {source_name(path): FileStream(path, at, (cursor,))}
+        return {name: FileStream(path, at, (cursor,))}
 
     def _progress(self, name: str, stream: FileStream) -> Progress:
-        zone = ZoneInfo(self.labels_of(name).get("timezone", "UTC"))
+        zone = ZoneInfo(labels_of(stream.home, self.labels).get("timezone", "UTC"))
         path = stream.files[-1].path if stream.files else stream.home
         period = rotation(path, zone)
         live = not is_rotated(stream.home)
@@ -184,7 +193,7 @@ class FilesSource:
 
     def _read(self, name: str, home: str, piece: FilePiece, losses: list[DataLoss]) -> Iterator[Chunk]:
         """Yield the lines of a piece from wherever its file is now; add a loss to `losses` for those that cannot be read."""
-        labels = self.labels_of(name) if self.labels else NO_LABELS
+        labels = self.labels_of(home) or NO_LABELS
         changed = time_of(piece.changed)
         line, reached, tried, why = piece.line, piece.start, set[str](), "the file is gone"
         while reached < piece.end:
@@ -219,6 +228,11 @@ def _holder(home: str, piece: FilePiece, tried: Set[str]) -> FileState | None:
             if near.inode not in tried and _can_hold(contents, near, cursor):
                 return near
     return None
+
+
+def _name(error: SourceError) -> str:
+    """Return the name that the sentence of `error` begins with."""
+    return str(error).partition(": ")[0]
 
 
 def _can_hold(contents: Contents, state: FileState, cursor: Cursor) -> bool:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from msgspec import Struct
 
-from connectors import elasticsearch, files, kafka
+from connectors import elasticsearch, files, journald, kafka
 from engine.cli.output import count
 from engine.config import Checks, Settings, SourceSettings
 from engine.dsl.quantities import duration_s
@@ -19,9 +20,12 @@ from engine.spark.sources import SourceSpec
 _PASSING = (SourceAway, SourceMissing, SourceDenied)  # an unbounded run waits for what may be read later
 LIVE_START = "1h"  # how far back a live run reads when the source has no `start`
 OPENERS: Mapping[str, str] = {
+    "docker": "connectors.files:open_source",
     "elasticsearch": "connectors.elasticsearch:open_source",
     "files": "connectors.files:open_source",
+    "journald": "connectors.journald:open_source",
     "kafka": "connectors.kafka:open_source",
+    "kubernetes": "connectors.files:open_source",
 }
 
 
@@ -65,7 +69,12 @@ def own_paths(settings: Settings) -> tuple[str, ...]:
 
 def checks() -> Checks:
     """Return the checks of the connectors on a configuration."""
-    labels = {"elasticsearch": elasticsearch.check_label, "files": _files_label, "kafka": kafka.check_label}
+    labels = {
+        **dict.fromkeys(("docker", "files", "kubernetes"), _files_label),
+        "elasticsearch": elasticsearch.check_label,
+        "journald": journald.check_label,
+        "kafka": kafka.check_label,
+    }
     return Checks(labels, kafka.check_option)
 
 
@@ -85,9 +94,39 @@ def unreadable(inputs: Sequence[SourceInput], once: bool, dry_run: bool = False)
 
 
 def _of_files(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
-    spec = _spec(source, " ".join(source.paths), {"paths": source.paths, "excluded": own, **settings})
+    return _on_disk(source, " ".join(source.paths), {"paths": source.paths, "excluded": own, **settings})
+
+
+def _of_docker(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
+    paths = files.docker_roots(source.root)
+    return _on_disk(source, _selected(source), {"paths": paths, "excluded": own, "select": source.select, **settings})
+
+
+def _of_kubernetes(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
+    paths = (source.root or files.POD_LOGS,)
+    return _on_disk(source, _selected(source), {"paths": paths, "excluded": own, "select": source.select, **settings})
+
+
+def _on_disk(source: SourceSettings, what: str, settings: Mapping[str, Any]) -> SourceInput:
+    spec = _spec(source, what, settings)
     search = files.open_source(spec.settings).check()
-    return SourceInput((spec,), f"{count(len(search.files), 'file')} now", search.files, search.errors)
+    place = "" if source.paths else f" in {', '.join(settings['paths'])}"
+    return SourceInput((spec,), f"{count(len(search.files), 'file')} now{place}", search.files, search.errors)
+
+
+def _of_journald(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
+    spec = _spec(source, _selected(source), {"root": source.root, "select": source.select, **settings})
+    try:
+        newest = journald.open_source(spec.settings).check()
+    except SourceError as error:
+        return SourceInput(() if settings["final"] else (spec,), "not readable", (), (error,))
+    return SourceInput((spec,), "read by journalctl", (newest,), ())
+
+
+def _selected(source: SourceSettings) -> str:
+    """Return the part of a spec's name that says where a source without paths reads, and what it selects."""
+    patterns = (f"{label}={','.join(patterns)}" for label, patterns in sorted(source.select.items()))
+    return " ".join((source.root or "default", *patterns))
 
 
 def _of_kafka(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
@@ -134,6 +173,9 @@ def _of_elasticsearch(source: SourceSettings, settings: Mapping[str, object], ow
 _INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], Sequence[str]], SourceInput]] = {
     "elasticsearch": _of_elasticsearch,
     "files": _of_files,
+    "docker": _of_docker,
+    "kubernetes": _of_kubernetes,
+    "journald": _of_journald,
     "kafka": _of_kafka,
 }
 

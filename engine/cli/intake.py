@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from connectors.files import find, read_chunks, same_content
+from connectors.files import container_labels, find, read_chunks, same_content
 from engine.errors import SourceError
 from engine.model.records import Labels, Progress, RawLine
 from engine.ports import Chunk
@@ -19,7 +19,7 @@ Advance = Callable[[int], None]  # takes the number of bytes read so far
 
 
 class Intake:
-    """The files of a scan, read one after the other.
+    """The files of a scan, read one after the other. The log of a container has the labels that its runtime gives.
 
     Attributes:
         notes: sentences for the report; complete once `chunks` is exhausted.
@@ -51,7 +51,7 @@ class Intake:
     def _file(self, path: str) -> Iterator[Chunk | Progress]:
         empty = True
         try:
-            for item in read_chunks(path, self._labels):
+            for item in read_chunks(path, {**container_labels(path), **self._labels}):
                 empty = empty and isinstance(item, Progress)
                 yield item
         except SourceError as error:

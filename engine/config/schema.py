@@ -24,8 +24,7 @@ from engine.dsl.report import did_you_mean
 from engine.dsl.schema import Count, Duration, Flag, Severity, Strict, Text
 from engine.dsl.structure import TAG
 
-SOURCE_TYPES = ("files", "kafka", "elasticsearch")
-COMING_SOURCES = ("docker",)
+SOURCE_TYPES = ("files", "docker", "kubernetes", "journald", "kafka", "elasticsearch")
 READ_BY = ("sequence", "ingested", "timestamp")  # connectors/elasticsearch/facts, Strategy
 COMING_SECTIONS = ("heartbeat",)
 
@@ -166,23 +165,69 @@ class ElasticsearchSourceEntry(ConnectionEntry):
     overlap: Duration | None = None
 
 
+class LocalEntry(Strict):
+    """what the sources that know by themselves where logs lie have in common"""
+
+    type: str
+    root: Text | None = None
+    labels: Mapping[str, str] = {}
+    timezone: Timezone = "UTC"
+    stamps: StampsEntry = StampsEntry()
+    may_speak_for: list[Speaker] | None = None
+    start: Start | None = None
+    containers: list[Text] = Field(default=[])
+
+
+class DockerEntry(LocalEntry):
+    """a source of type docker"""
+
+    images: list[Text] = Field(default=[])
+    projects: list[Text] = Field(default=[])
+    services: list[Text] = Field(default=[])
+
+
+class KubernetesEntry(LocalEntry):
+    """a source of type kubernetes"""
+
+    namespaces: list[Text] = Field(default=[])
+    pods: list[Text] = Field(default=[])
+
+
+class JournaldEntry(LocalEntry):
+    """a source of type journald"""
+
+    units: list[Text] = Field(default=[])
+
+
+SELECTING = {  # the key of a configuration, and the label whose patterns it lists
+    "containers": "container",
+    "images": "image",
+    "projects": "compose_project",
+    "services": "compose_service",
+    "namespaces": "namespace",
+    "pods": "pod",
+    "units": "unit",
+}
+
+
 def _known_type(value: Any) -> Any:
     type_ = _type_of(value)
-    if type_ in COMING_SOURCES:
-        raise unavailable_error(f"sources of type {type_} are", "write the logs to files and use `type: files`")
     if type_ not in SOURCE_TYPES:
         raise finding_error(Code.NOT_ONE_OF, f"`{type_}` is not a type of source", did_you_mean(str(type_), SOURCE_TYPES))
     return value
 
 
 def _type_of(value: Any) -> Any:
-    if isinstance(value, FilesEntry | KafkaEntry | ElasticsearchSourceEntry):
+    if isinstance(value, FilesEntry | KafkaEntry | ElasticsearchSourceEntry | LocalEntry):
         return value.type
     return value.get("type", "files") if isinstance(value, dict) else "files"
 
 
 SourceEntry = Annotated[
     Annotated[FilesEntry, Tag(f"{TAG}files")]
+    | Annotated[DockerEntry, Tag(f"{TAG}docker")]
+    | Annotated[KubernetesEntry, Tag(f"{TAG}kubernetes")]
+    | Annotated[JournaldEntry, Tag(f"{TAG}journald")]
     | Annotated[KafkaEntry, Tag(f"{TAG}kafka")]
     | Annotated[ElasticsearchSourceEntry, Tag(f"{TAG}elasticsearch")],
     Discriminator(lambda value: f"{TAG}{_type_of(value)}"),

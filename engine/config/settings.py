@@ -19,7 +19,15 @@ from engine.config.overriding import override
 from engine.config.receivers import ReceiverSettings, TerminalSettings, default_receiver, receiver_settings
 from engine.config.redaction import redaction_of
 from engine.config.routing import interval_references, receiver_references, route_tree
-from engine.config.schema import ClusterEntry, ConfigFile, ElasticsearchSourceEntry, FilesEntry, KafkaEntry
+from engine.config.schema import (
+    SELECTING,
+    ClusterEntry,
+    ConfigFile,
+    ElasticsearchSourceEntry,
+    FilesEntry,
+    KafkaEntry,
+    LocalEntry,
+)
 from engine.config.secrets import without_secrets
 from engine.config.web import WebSettings, web_settings
 from engine.dsl import Override
@@ -46,7 +54,8 @@ class SourceSettings(Struct, frozen=True):
     """One source. `start` None: the command decides. `labels` include those that change how timestamps are read.
 
     `paths` belong to type files; `bootstrap_servers`, `topics` and `options` to type kafka; `connection` (the fields of an
-    ElasticsearchConnection), `indices`, `query`, `read_by` and `overlap_s` to type elasticsearch.
+    ElasticsearchConnection), `indices`, `query`, `read_by` and `overlap_s` to type elasticsearch; `root` (empty:
+    the usual place) and `select` (patterns by label) to the types docker, kubernetes and journald.
     """
 
     type: str
@@ -61,6 +70,8 @@ class SourceSettings(Struct, frozen=True):
     query: Mapping[str, Any] | None = None
     read_by: str = ""
     overlap_s: float | None = None
+    root: str = ""
+    select: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def scope(self) -> str:
@@ -258,7 +269,7 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
     yield from ((f"{cluster}.{name}", value) for name, value in values.items() if value)
 
 
-def _source(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry, folder: Path) -> SourceSettings:
+def _source(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry | LocalEntry, folder: Path) -> SourceSettings:
     labels = {**entry.labels, **dict(_timestamp_labels(entry))}
     if entry.may_speak_for is not None:
         labels[SPEAKS_FOR] = ", ".join(entry.may_speak_for) or NOBODY
@@ -277,11 +288,16 @@ def _source(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry, folder: P
             read_by=entry.read_by or "",
             overlap_s=entry.overlap,
         )
+    if isinstance(entry, LocalEntry):
+        root = os.path.normpath(folder / entry.root) if entry.root else ""
+        patterns = {label: tuple(getattr(entry, key, ())) for key, label in SELECTING.items()}
+        select = {label: given for label, given in patterns.items() if given}
+        return SourceSettings(entry.type, labels=labels, start=entry.start, root=root, select=select)
     paths = tuple(os.path.normpath(folder / path) for path in entry.paths)
     return SourceSettings(entry.type, paths, labels, entry.start)
 
 
-def _timestamp_labels(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry) -> Iterator[tuple[str, str]]:
+def _timestamp_labels(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry | LocalEntry) -> Iterator[tuple[str, str]]:
     """Yield (label, value) for settings of timestamps that differ from the default."""
     if entry.timezone != "UTC":
         yield TIMEZONE_LABEL, entry.timezone

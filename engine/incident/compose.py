@@ -18,7 +18,10 @@ from engine.model.rules import SEVERITIES, Plan, Rule
 MAX_VALUES = 10
 MAX_EVIDENCE = 8
 MAX_SYMPTOMS = 500  # listed one by one; one entry for each rule counts the others
-PLACES = ("host", "container", "pod", "namespace", "region", "environment")  # labels that say where a log was taken
+# labels that say where a log was taken
+PLACES = frozenset(
+    ("host", "container", "pod", "namespace", "image", "compose_service", "compose_project", "unit", "region", "environment")
+)
 _NUMBERS = ("first", "last", "min", "max", "sum")
 
 

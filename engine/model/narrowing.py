@@ -13,13 +13,19 @@ from engine.model.incidents import Evidence, Incident
 from engine.model.origins import origin_path
 
 # what a line's source names: the field that shippers put it into
-LINE_FIELDS = {"file": "log.file.path", "container": "container.name", "host": "host.name"}
+LINE_FIELDS = {"file": "log.file.path", "container": "container.name", "unit": "systemd.unit", "host": "host.name"}
 MOST_SOURCES = 3  # that an incident is narrowed to; more of them say little
 
 Conditions = tuple[tuple[str, str], ...]  # (field, value): all of them hold
 Narrowing = tuple[Conditions, ...]  # one of these holds; empty: everything
 
 _SHIPPED = re.compile(r"[^/]+/(?P<host>[^/:]+):(?P<file>.+)", re.DOTALL)
+_DOCKER = re.compile(
+    r"docker/(?P<container>.+?)\.log(?:\.\d{1,3})?(?:\.gz)?(?:~\d+)?", re.DOTALL
+)  # connectors/files/containers
+_UNIT = re.compile(
+    r"journald/[^/:]+:.+\.(?:service|scope|slice|socket|mount|timer|target|swap|path|device|automount)", re.DOTALL
+)
 _PLAIN_FIELD = re.compile(r"[A-Za-z_@][A-Za-z0-9_.@]*")
 
 
@@ -72,16 +78,20 @@ def _of_source(event: Evidence, fields: Mapping[str, str]) -> Conditions:
 
 
 def _places(source_id: str) -> Iterator[tuple[str, str]]:
-    """Yield file, container and host as far as the name of a source says them: `/var/log/kafka/server.log`,
-    `compose.log#broker-1`, `topic/host:file`. What is no whole path says nothing of where a shipper read it."""
+    """Yield file, container, unit and host as far as the name of a source says them: `/var/log/kafka/server.log`,
+    `compose.log#broker-1`, `docker/broker-1.log`, `journald/host:kafka.service`, `topic/host:file`. What is no whole path says
+    nothing of where a shipper read it."""
     path, _, inner = source_id.partition("#")
     if inner:
         yield "container", inner.rpartition("/")[2].replace("%23", "#")
         return
     path = path.replace("%23", "#")
     shipped = None if path.startswith("/") else _SHIPPED.fullmatch(path)
-    if shipped is not None:
-        yield "file" if shipped["file"].startswith("/") else "container", shipped["file"]
+    if docker := _DOCKER.fullmatch(path):
+        yield "container", docker["container"]
+    elif shipped is not None:
+        inside = "unit" if _UNIT.fullmatch(path) else "container"
+        yield "file" if shipped["file"].startswith("/") else inside, shipped["file"]
         yield "host", shipped["host"]
     elif path.startswith("/"):
         yield "file", path

@@ -3,36 +3,105 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
-from connectors import files, memory
+from connectors import files, journald, memory
 from engine.ports import Chunk, Offset, Source
+from tests.containers import docker_row, make_docker_log, make_pod_log, pod_row
+from tests.standins.journal import Journal
 
 STREAMS = {"a.log": [f"a{n}" for n in range(10)], "b.log": [f"b{n}" for n in range(3)], "c.log": []}
+AT = datetime(2022, 10, 5, 8, tzinfo=UTC)
+
+
+class Kind(Struct, frozen=True):
+    """A kind of source over STREAMS: how it is opened, what it names a stream, and what a row of it holds."""
+
+    open: Callable[[Mapping[str, Any]], Source]
+    settings: Mapping[str, Any]
+    name: Callable[[Chunk], str]
+    text: Callable[[str], str]
+    labels: frozenset[str] = frozenset()
 
 
 def through_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-@pytest.fixture(params=["memory", "files"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Mapping[str, Any]]:
-    if request.param == "memory":
-        return "memory", {"streams": STREAMS, "labels": {"cluster": "prod"}}
+def memory_kind(folder: Path) -> Kind:
+    return Kind(memory.open_source, {"streams": STREAMS}, _last_name, str)
+
+
+def files_kind(folder: Path) -> Kind:
     for name, lines in STREAMS.items():
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-    return "files", {"paths": [str(tmp_path)], "labels": {"cluster": "prod"}}
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    return Kind(files.open_source, {"paths": [str(folder)]}, _last_name, str)
+
+
+def docker_kind(folder: Path) -> Kind:
+    for name, lines in STREAMS.items():
+        make_docker_log(folder, name).write_text("".join(f"{docker_row(line, AT)}\n" for line in lines))
+    make_docker_log(folder, "sidecar").write_text(f"{docker_row('noise', AT)}\n")
+    settings = {"paths": [str(folder)], "select": {"container": ["*.log"]}}
+    told = frozenset(("container", "image"))
+    return Kind(files.open_source, settings, _container, lambda row: json.loads(row)["log"].rstrip("\n"), told)
+
+
+def kubernetes_kind(folder: Path) -> Kind:
+    for name, lines in STREAMS.items():
+        rows = "".join(f"{pod_row(line, AT)}\n" for line in lines)
+        make_pod_log(folder, name.removesuffix(".log"), "kafka").write_text(rows)
+    make_pod_log(folder, "a", "kafka", "kube-system").write_text(f"{pod_row('noise', AT)}\n")
+    settings = {"paths": [str(folder)], "select": {"namespace": ["!kube-*"]}}
+    told = frozenset(("namespace", "pod", "container"))
+    return Kind(
+        files.open_source, settings, lambda chunk: f"{chunk.labels['pod']}.log", lambda row: row.partition(" F ")[2], told
+    )
+
+
+def journald_kind(folder: Path) -> Kind:
+    journal = Journal(folder)
+    for number in range(max(map(len, STREAMS.values()))):
+        for name, lines in STREAMS.items():
+            for line in lines[number : number + 1]:
+                journal.write(line, unit=name)
+    os.environ["PATH"] = f"{journal.bin}{os.pathsep}{os.environ['PATH']}"
+    told = frozenset(("host", "unit"))
+    settings = {"root": str(journal.folder)}
+    return Kind(
+        journald.open_source, settings, lambda chunk: chunk.labels["unit"], lambda row: json.loads(row)["MESSAGE"], told
+    )
+
+
+KINDS = {
+    "memory": memory_kind,
+    "files": files_kind,
+    "docker": docker_kind,
+    "kubernetes": kubernetes_kind,
+    "journald": journald_kind,
+}
+
+
+@pytest.fixture(params=sorted(KINDS))
+def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kind:
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # restored afterwards
+    return KINDS[request.param](tmp_path)
 
 
 @pytest.fixture
-def source(settings: tuple[str, Mapping[str, Any]]) -> Source:
-    openers = {"memory": memory.open_source, "files": files.open_source}
-    return openers[settings[0]](through_json(settings[1]))
+def source(kind: Kind) -> Iterator[Source]:
+    opened = kind.open(through_json({**kind.settings, "labels": {"cluster": "prod"}}))
+    yield opened
+    if isinstance(opened, journald.JournaldSource):
+        opened.close()
 
 
 def read(source: Source, start: Offset, end: Offset, parallelism: int = 1) -> list[Chunk]:
@@ -40,27 +109,38 @@ def read(source: Source, start: Offset, end: Offset, parallelism: int = 1) -> li
     return [chunk for slice_ in slices for chunk in source.chunks(slice_)]
 
 
-def text(chunks: list[Chunk]) -> dict[str, str]:
-    """The text of each stream by its last name, after checking that its chunks are contiguous, whole lines and labelled."""
-    whole: dict[str, bytes] = defaultdict(bytes)
+def text(kind: Kind, chunks: list[Chunk]) -> dict[str, str]:
+    """The text of each stream, after checking that its chunks are contiguous, whole lines, numbered if at all, and labelled."""
+    whole: dict[str, str] = defaultdict(str)
+    ends: dict[str, int] = {}
     for chunk in chunks:
-        name = chunk.source_id.rpartition("/")[2]
-        assert chunk.offset == len(whole[name])
-        assert chunk.number == whole[name].count(b"\n") + 1
+        name = kind.name(chunk)
+        assert chunk.offset == ends.get(chunk.parent_id, 0)
+        ends[chunk.parent_id] = chunk.next_offset
+        assert chunk.number in (0, whole[name].count("\n") + 1)
         assert chunk.data.endswith(b"\n")
-        assert chunk.labels == {"cluster": "prod"}
-        whole[name] += chunk.data
-    return {name: data.decode() for name, data in whole.items()}
+        assert chunk.labels["cluster"] == "prod"
+        assert chunk.labels.keys() == {"cluster", *kind.labels}
+        whole[name] += "".join(f"{kind.text(row)}\n" for row in chunk.data.decode().splitlines())
+    return dict(whole)
+
+
+def _last_name(chunk: Chunk) -> str:
+    return chunk.source_id.rpartition("/")[2]
+
+
+def _container(chunk: Chunk) -> str:
+    return chunk.labels["container"]
 
 
 EVERYTHING = {name: "".join(f"{line}\n" for line in lines) for name, lines in STREAMS.items() if lines}
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, 5])
-def test_all_lines_are_read_once(source: Source, parallelism: int) -> None:
+def test_all_lines_are_read_once(source: Source, kind: Kind, parallelism: int) -> None:
     start = through_json(source.initial())
     end = through_json(source.latest(start))
-    assert text(read(source, start, end, parallelism)) == EVERYTHING
+    assert text(kind, read(source, start, end, parallelism)) == EVERYTHING
     assert len(source.partitions(start, end, parallelism)) <= parallelism
 
 
@@ -71,14 +151,14 @@ def test_reading_again_gives_the_same(source: Source) -> None:
 
 
 @pytest.mark.parametrize("max_lines", [1, 4, 7])
-def test_bounded_batches_end_and_read_all_lines_once(source: Source, max_lines: int) -> None:
+def test_bounded_batches_end_and_read_all_lines_once(source: Source, kind: Kind, max_lines: int) -> None:
     offset, chunks = through_json(source.initial()), []
     while (end := through_json(source.latest(offset, max_lines))) != offset:
         batch = read(source, offset, end)
         assert sum(chunk.data.count(b"\n") for chunk in batch) <= max(max_lines, len(STREAMS))
         chunks += batch
         offset = end
-    assert text(chunks) == EVERYTHING
+    assert text(kind, chunks) == EVERYTHING
 
 
 def test_nothing_new_is_no_new_offset_and_no_slice(source: Source) -> None:
@@ -89,9 +169,10 @@ def test_nothing_new_is_no_new_offset_and_no_slice(source: Source) -> None:
 
 def test_progress_tells_how_far_each_stream_is_read(source: Source) -> None:
     start = source.initial()
-    part = source.latest(start, 4)
-    behind = {p.source_id.rpartition("/")[2]: p for p in source.progress(part)}
-    assert not behind["a.log"].caught_up
-    assert behind["a.log"].read_to < behind["a.log"].end
-    done = {p.source_id.rpartition("/")[2]: p for p in source.progress(source.latest(start))}
-    assert all(p.caught_up and p.read_to == p.end == len(EVERYTHING.get(name, "")) for name, p in done.items())
+    behind = source.progress(source.latest(start, 4))
+    assert any(not p.caught_up and p.read_to < p.end for p in behind)
+    end = source.latest(start)
+    done = {p.source_id: p for p in source.progress(end)}
+    assert all(p.caught_up and p.read_to == p.end for p in done.values())
+    ends = {chunk.parent_id: chunk.next_offset for chunk in read(source, start, end)}
+    assert {name: p.end for name, p in done.items() if p.end} == ends

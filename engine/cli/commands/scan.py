@@ -36,6 +36,7 @@ standard input. Logs of brokers, Connect, clients, `docker logs` and exports may
 Examples:
   tocsin scan server.log connect.log
   tocsin scan /var/log/kafka --tz Asia/Seoul --roster 1,2,3
+  tocsin scan /var/lib/docker/containers /var/log/pods
   docker logs kafka-connect 2>&1 | tocsin scan -
   tocsin scan server.log --rules builtin --rules ./my-rules
   tocsin scan logs/ --format json | jq '.incidents[].title'

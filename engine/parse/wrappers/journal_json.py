@@ -1,6 +1,8 @@
 """A row of `journalctl -o json`: `{"__REALTIME_TIMESTAMP":"1664989539869000","_HOSTNAME":"broker-1","MESSAGE":"<line>", ...}`.
 
-A message that is not UTF-8 is a list of its bytes. Source: systemd, Journal Export Formats and systemd.journal-fields(7).
+A message that is not UTF-8 is a list of its bytes, a field with several values a list of them. A container's line over 16 KiB
+is in parts (Docker, journald logging driver), and so is one over journald's LineMax=.
+Source: systemd, Journal Export Formats and systemd.journal-fields(7).
 """
 
 from __future__ import annotations
@@ -30,8 +32,14 @@ def unwrap(record: Record) -> Record | None:
         return None
     host = row.get("_HOSTNAME")
     labels = {"host": host, **record.labels} if isinstance(host, str) and host else record.labels
-    return replace(record, text=text, labels=labels, **stamp)
+    partial = row.get("CONTAINER_PARTIAL_MESSAGE") == "true" or row.get("_LINE_BREAK") == "line-max"
+    return replace(record, text=text, labels=labels, partial=partial, **stamp)
 
 
 def _message(value: Any) -> str:
-    return value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
+    """Return a message as text. Raises TypeError or ValueError for what is none."""
+    if isinstance(value, str):
+        return value
+    if value and not isinstance(value[0], int):
+        return "\n".join(map(_message, value))
+    return bytes(value).decode("utf-8", "replace")

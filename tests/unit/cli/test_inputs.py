@@ -1,13 +1,16 @@
-"""What tocsin writes itself is no input, wherever the configuration puts it."""
+"""The sources of a configuration are opened; what tocsin writes itself is no input, wherever the configuration puts it."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from engine.cli.inputs import checks, open_input, own_paths
+from engine.cli.inputs import checks, open_input, own_paths, unreadable
 from engine.config import load
+from tests.containers import make_docker_log, make_pod_log
+from tests.standins.journal import Journal
 from tests.unit.connectors.answering import Answer, Asked, answering
 
 
@@ -69,3 +72,57 @@ def test_a_cluster_that_is_away_is_waited_for_by_a_run_without_end(tmp_path: Pat
     (tmp_path / "tocsin.yml").write_text(elasticsearch("http://127.0.0.1:9"))
     (source,) = load(tmp_path / "tocsin.yml", checks()).sources
     assert [len(open_input(source, once).specs) for once in (False, True)] == [2, 0]
+
+
+PRESETS = """\
+sources:
+  - {type: docker, root: docker, containers: [kafka]}
+  - {type: kubernetes, root: pods, namespaces: [kafka]}
+"""
+
+
+def test_presets_list_the_logs_of_the_chosen_containers(tmp_path: Path) -> None:
+    config = tmp_path / "tocsin.yml"
+    config.write_text(PRESETS)
+    of_docker = make_docker_log(tmp_path / "docker" / "containers", "kafka")
+    make_docker_log(tmp_path / "docker" / "containers", "other")
+    of_a_pod = make_pod_log(tmp_path / "pods", "kafka-0", "kafka")
+    make_pod_log(tmp_path / "pods", "other-0", "other", "other")
+    for log in (of_docker, of_a_pod):
+        log.write_text("one\n")
+    sources = [open_input(source, once=True) for source in load(config, checks()).sources]
+    assert [source.contents for source in sources] == [(str(of_docker),), (str(of_a_pod),)]
+    places = (tmp_path / "docker" / "containers", tmp_path / "pods")
+    assert [source.summary for source in sources] == [f"1 file now in {place}" for place in places]
+    assert [source.errors for source in sources] == [(), ()]
+    assert len({spec.name for source in sources for spec in source.specs}) == 2
+    for source in sources:
+        assert len(source.specs[0].open().latest({})["streams"]) == 1
+
+
+def test_two_selections_of_one_place_are_two_sources(tmp_path: Path) -> None:
+    config = tmp_path / "tocsin.yml"
+    config.write_text(
+        "sources:\n  - {type: docker, containers: [a]}\n  - {type: docker, containers: [b]}\n  - {type: docker}\n"
+    )
+    sources = [open_input(source, once=False) for source in load(config, checks()).sources]
+    assert len({spec.name for source in sources for spec in source.specs}) == 3
+
+
+def test_a_journal_that_cannot_be_read_is_said_and_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path)
+    journal.write("one")
+    config = tmp_path / "tocsin.yml"
+    config.write_text(f"sources:\n  - {{type: journald, root: {journal.folder}}}\n")
+    (settings,) = load(config, checks()).sources
+    monkeypatch.setenv("PATH", f"{journal.bin}{os.pathsep}{os.environ['PATH']}")
+    source = open_input(settings, once=True)
+    assert source.contents == (f"the journal of {journal.folder}, newest entry 2022-10-05 17:05:39 UTC",)
+    assert len(source.specs) == 1
+    monkeypatch.setenv("PATH", str(tmp_path))
+    missing = open_input(settings, once=True)
+    assert (missing.specs, missing.contents) == ((), ())
+    assert "there is no program journalctl here" in str(missing.errors[0])
+    waiting = open_input(settings, once=False)
+    assert len(waiting.specs) == 1
+    assert unreadable([waiting], once=False) == list(waiting.errors)

@@ -8,6 +8,7 @@ import pytest
 from engine.cli import intake as module
 from engine.cli.intake import Intake
 from engine.model.records import RawLine
+from tests.containers import make_docker_log
 
 
 def read(intake: Intake) -> list[tuple[str, bytes]]:
@@ -48,6 +49,16 @@ def test_every_line_bears_the_labels(tmp_path: Path) -> None:
     path.write_bytes(b"one\n")
     (line,) = (line for line in Intake([str(path)], {"cluster": "prod"}).lines() if isinstance(line, RawLine))
     assert line.labels["cluster"] == "prod"
+
+
+def test_the_log_of_a_container_has_its_labels_and_no_file_beside_it_is_read(tmp_path: Path) -> None:
+    log = make_docker_log(tmp_path, "shop-kafka-1", labels={"com.docker.compose.service": "kafka"})
+    log.write_text("one\n")
+    intake = Intake([str(tmp_path)], {"image": "mine"})
+    (line,) = (line for line in intake.lines() if isinstance(line, RawLine))
+    assert line.source_id == "docker/shop-kafka-1.log"
+    assert line.labels == {"container": "shop-kafka-1", "compose_service": "kafka", "image": "mine"}
+    assert intake.notes == []
 
 
 def test_large_input_shows_a_bar_on_a_terminal_only(

@@ -183,7 +183,7 @@ def test_every_error_is_told_at_once_with_its_place(tmp_path: Path) -> None:
 sources:
   - {type: files, path: [a.log]}
   - {type: files, paths: [b.log], timezone: Asia/Seul, start: yesterday}
-  - {type: docker, containers: ["kafka"]}
+  - {type: docker, pods: ["kafka"], services: [kafka]}
   - {type: kafka, topics: [a b], bootstrap: "kafka-1:9092", timezone: Mars}
 spark: {cores: two, colour: red}
 """
@@ -192,7 +192,7 @@ spark: {cores: two, colour: red}
         "3:19: error[TOC201]: unknown key `path`",
         "4:45: error[TOC705]: `sources[1].timezone` is wrong: `Asia/Seul` is not a time zone",
         "4:63: error[TOC704]: `sources[1].start` is wrong: `yesterday` is not a start",
-        "5:5: error[TOC701]: `sources[2]` is wrong: sources of type docker are not available in this version",
+        "5:20: error[TOC201]: unknown key `pods`",
         "6:5: error[TOC202]: `sources[3].bootstrap_servers` is missing",
         "6:28: error[TOC712]: `sources[3].topics[0]` is wrong: `a b` is not the name of a topic",
         "6:34: error[TOC201]: unknown key `bootstrap`",
@@ -200,6 +200,28 @@ spark: {cores: two, colour: red}
         "7:16: error[TOC206]: `spark.cores` is wrong: `two` is not a whole number",
         "7:21: error[TOC201]: unknown key `colour`",
     ]
+
+
+def test_a_source_that_knows_where_logs_lie_has_patterns_by_label(tmp_path: Path) -> None:
+    text = r"""
+sources:
+  - {type: docker, containers: ["shop-*", "!shop-ui"], projects: [shop], services: [kafka], images: ["*/kafka:*"]}
+  - {type: kubernetes, root: pods, namespaces: [kafka], pods: ["kafka-*"], labels: {cluster: prod}}
+  - {type: journald, root: /host/var/log/journal, units: [kafka], timezone: Asia/Seoul, start: latest}
+  - {type: docker}
+"""
+    docker, kubernetes, journal, default = load(written(tmp_path, text), CHECKS).sources
+    assert docker.select == {
+        "container": ("shop-*", "!shop-ui"),
+        "compose_project": ("shop",),
+        "compose_service": ("kafka",),
+        "image": ("*/kafka:*",),
+    }
+    assert (kubernetes.root, kubernetes.scope) == (str(tmp_path / "pods"), "prod")
+    assert kubernetes.select == {"namespace": ("kafka",), "pod": ("kafka-*",)}
+    assert (journal.root, journal.select, journal.start) == ("/host/var/log/journal", {"unit": ("kafka",)}, "latest")
+    assert journal.labels == {"timezone": "Asia/Seoul"}
+    assert (default.root, default.select) == ("", {})
 
 
 def test_a_kafka_source_has_its_cluster_topics_and_options(tmp_path: Path) -> None:

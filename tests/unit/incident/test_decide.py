@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from datetime import timedelta, timezone
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -209,6 +210,13 @@ def test_missing_names_are_taken_from_what_is_explained() -> None:
     )
     assert (incident.rule, incident.labels["group"]) == ("commit-failed", "eastglow")
     assert [(s.rule, s.count) for s in incident.symptoms] == [("rebalanced", 3)]
+
+
+@pytest.mark.parametrize("label", ["unit", "image", "compose_service", "namespace"])
+def test_what_printed_a_line_is_not_what_the_line_is_about(label: str) -> None:
+    exited = replace(rule("exited", title=text(hole(label))), captures={label: label})
+    [incident] = told(alert("exited", 0, captures={label: "kafka"}, labels={label: "init"}), rules=plan(exited))
+    assert (incident.title, incident.labels[label]) == ("kafka", "init")
 
 
 def test_where_a_log_was_taken_is_not_the_host_that_it_is_about() -> None:

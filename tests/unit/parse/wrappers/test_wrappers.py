@@ -94,6 +94,35 @@ def test_the_journals_stamp_counts_where_it_has_a_year() -> None:
     assert event(f"2022-10-05T17:05:40+00:00 {trace}").timestamp == datetime(2022, 10, 5, 17, 5, 40, tzinfo=UTC)
 
 
+def journal_row(message: object, **fields: str) -> str:
+    return json.dumps({"__REALTIME_TIMESTAMP": "1664989540000000", "_HOSTNAME": "broker-1", "MESSAGE": message, **fields})
+
+
+def test_a_message_of_the_journal_that_has_several_values_is_all_of_them() -> None:
+    assert one(journal_row(["first", list(b"se\xffcond")])).text == "first\nse\ufffdcond"
+
+
+@pytest.mark.parametrize("message", [None, 7, {"a": 1}, [None], [["x", 1]], [300]])
+def test_a_message_of_the_journal_that_is_no_text_stays_a_row(message: object) -> None:
+    row = journal_row(message)
+    assert one(row).text == row
+
+
+@pytest.mark.parametrize("part", [{"CONTAINER_PARTIAL_MESSAGE": "true"}, {"_LINE_BREAK": "line-max"}])
+def test_a_line_that_the_journal_has_in_parts_is_one_again(part: dict[str, str]) -> None:
+    begin, end = BROKER[:40], BROKER[40:]
+    (whole,) = events("\n".join((journal_row(begin, **part), journal_row(end))))
+    assert whole.text == BROKER
+
+
+def test_a_stack_trace_in_the_journal_is_one_event_in_one_entry_or_in_many() -> None:
+    trace = f"{BROKER.replace('INFO', 'ERROR')}\njava.io.IOException: No space left on device\n\tat a.B.c(B.java:1)"
+    (together,) = events(journal_row(trace))
+    (apart,) = events("\n".join(map(journal_row, trace.split("\n"))))
+    assert together.text == apart.text == trace
+    assert together.exception == apart.exception == ("java.io.IOException",)
+
+
 def test_a_container_of_compose_is_a_source_of_its_own() -> None:
     record = one(f"kafka_1           | {BROKER}", cluster="c")
     assert (record.source_id, record.text) == ("f.log#kafka_1", BROKER)
