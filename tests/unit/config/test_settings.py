@@ -448,11 +448,3 @@ def test_an_index_is_a_receiver_and_nobody_is_told_by_it_alone(tmp_path: Path) -
     assert one == ElasticsearchSettings("es", connection, "tocsin-incidents", "c", 0.0)
     assert isinstance(other, ElasticsearchSettings) and other.connection["unprotected"] and other.retention_s == 365 * 86400
     assert settings.route.receiver == "screen"
-
-
-def test_the_logs_in_kibana_are_those_that_sources_read_unless_it_says_otherwise(tmp_path: Path) -> None:
-    source = "  - {type: elasticsearch, url: https://es, indices: [%s]}\n"
-    text = "sources:\n" + source % "logs-a*, logs-b" + source % "logs-b" + "kibana: {url: https://k%s}\n"
-    for more, pattern in (("", "logs-a*,logs-b"), (", indices: [other-*]", "other-*")):
-        kibana = load(written(tmp_path, text % more)).links.kibana
-        assert kibana is not None and (kibana.pattern, kibana.data_view) == (pattern, "")
