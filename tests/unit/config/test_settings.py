@@ -88,8 +88,7 @@ CHECKS = Checks({"files": wrong_label, "kafka": wrong_kafka_label}, wrong_option
 
 
 def written(folder: Path, text: str) -> Path:
-    path = folder / "tocsin.yml"
-    path.write_text(text)
+    (path := folder / "tocsin.yml").write_text(text)
     return path
 
 
@@ -441,10 +440,9 @@ def test_an_index_is_a_receiver_and_nobody_is_told_by_it_alone(tmp_path: Path) -
         "  - {name: open, elasticsearch: {url: http://es:9200, api_key: env:K, unprotected: true}}\n"
         "  - {name: screen, terminal: {}}\n"
     )
-    settings = load(written(tmp_path, LEAST + text))
-    one, other, _ = settings.receivers
+    one, other, _ = (settings := load(written(tmp_path, LEAST + text))).receivers
     secrets = {"api_key": "", "user": "anna", "password": f"file:{tmp_path}/pw", "ca": f"file:{tmp_path}/ca.pem"}
-    connection = {"urls": ["https://a", "https://b"], **secrets, "unprotected": False}
+    connection = {"urls": ["https://a", "https://b"], "unprotected": False, **secrets}
     assert one == ElasticsearchSettings("es", connection, "tocsin-incidents", "c", 0.0)
     assert isinstance(other, ElasticsearchSettings) and other.connection["unprotected"] and other.retention_s == 365 * 86400
     assert settings.route.receiver == "screen"
