@@ -129,21 +129,20 @@ class SequenceReading:
         hits = self._cluster.shard_page(entry.name, shard, body).hits
         return hits[0].sort[0] if hits else None
 
-    def _cut(self, left: Sequence[SequenceRange]) -> Sequence[int] | None:
+    def _cut(self, unread: Sequence[SequenceRange], planned: Sequence[int]) -> Sequence[int] | None:
         """Return how far each shard is read when all are read up to one time, that of the next document of the one with the
         most to read: lines of a stack trace lie in all of them. None where that is unknown, or far from what was planned."""
+        left = [replace(entry, after=number) for entry, number in zip(unread, planned, strict=True)]
         try:
-            longest = max(left, key=lambda entry: entry.to - entry.after)
-            times = self._first(longest, [], ["_seq_no", _BY_TIME])
+            times = self._first(max(left, key=lambda entry: entry.to - entry.after), [], ["_seq_no", _BY_TIME])
             if times is None or times[1] is None:
                 return None
-            later = {"range": {"@timestamp": {"gte": int(times[1]), "format": "epoch_millis"}}}
-            behind = [replace(entry, after=max(-1, entry.after - MOST_MOVED)) for entry in left]
-            firsts = [self._first(entry, [later], ["_seq_no"]) for entry in behind]
+            later = {"range": {"@timestamp": {"gt": int(times[1]), "format": "epoch_millis"}}}
+            firsts = [self._first(entry, [later], ["_seq_no"]) for entry in unread]
         except SourceMissing:
             return None
-        numbers = [entry.to if first is None else first[0] - 1 for entry, first in zip(left, firsts, strict=True)]
-        moved = max(abs(number - entry.after) for number, entry in zip(numbers, left, strict=True))
+        numbers = [entry.to if first is None else first[0] - 1 for entry, first in zip(unread, firsts, strict=True)]
+        moved = max(abs(number - at) for number, at in zip(numbers, planned, strict=True))
         return numbers if moved < MOST_MOVED else None
 
     def _first(self, within: SequenceRange, filters: Sequence[Any], sort: Sequence[Any]) -> Sequence[Any] | None:

@@ -135,24 +135,24 @@ def advanced(
     return SequenceOffset(dict(sorted(indices.items())), before.place + advance + lost, read)
 
 
-def cut_anew(
-    before: SequenceOffset, after: SequenceOffset, cut: Callable[[Sequence[SequenceRange]], Sequence[int] | None]
-) -> SequenceOffset:
+Cut = Callable[[Sequence[SequenceRange], Sequence[int]], Sequence[int] | None]
+
+
+def cut_anew(before: SequenceOffset, after: SequenceOffset, cut: Cut) -> SequenceOffset:
     """Return `after` with other cuts through the indices of several shards that a batch reads in part.
 
     Args:
-        cut: returns the last operation that is read of each shard, given what is left of it to read; None: as it is.
+        cut: returns the last operation that is read of each shard, given all that there is to read of it, and the last one that
+            was planned; None: as it is planned.
     """
     for id_, name in after.read.items():
         position = after.indices[id_]
         if not position.ends or len(position.at) == 1:
             continue
         starts = _start(before, after, id_)
-        left = [
-            SequenceRange(name, id_, shard, *ends) for shard, ends in enumerate(zip(position.at, position.ends, strict=True))
-        ]
-        numbers = cut(left) or position.at
-        at = tuple(max(start, number) for start, number in zip(starts, numbers, strict=True))
+        shards = enumerate(zip(starts, position.ends, strict=True))
+        numbers = cut([SequenceRange(name, id_, shard, start, end) for shard, (start, end) in shards], position.at)
+        at = tuple(max(start, number) for start, number in zip(starts, numbers or position.at, strict=True))
         if at == starts:  # a batch that reads nothing would be planned again and again
             continue
         advance = sum(at) - sum(position.at)

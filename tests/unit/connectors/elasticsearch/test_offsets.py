@@ -134,11 +134,11 @@ def test_a_cut_through_several_shards_may_be_moved_but_never_to_nothing() -> Non
     start = at_beginning(now)
     end = advanced(start, now, ids(*now), 100)
     assert [(each.shard, each.to) for each in ranges(start, end)] == [(0, 49), (1, 49)]
-    moved = cut_anew(start, end, lambda left: [each.after + 7 - 14 * each.shard for each in left])
+    moved = cut_anew(start, end, lambda _, planned: [planned[0] + 7, planned[1] - 7])
     assert [(each.shard, each.to) for each in ranges(start, moved)] == [(0, 56), (1, 42)]
     assert moved.place == end.place
     for unusable in (None, [-1, -1], [-5, -9]):
-        assert cut_anew(start, end, lambda _, cut=unusable: cut) == end  # type: ignore[misc]
-    whole = cut_anew(start, end, lambda left: [each.to for each in left])
+        assert cut_anew(start, end, lambda *_, cut=unusable: cut) == end  # type: ignore[misc]
+    whole = cut_anew(start, end, lambda unread, _: [each.to for each in unread])
     assert whole.indices[short("uuid-of-a")].ends == ()
     assert whole.place == 200
