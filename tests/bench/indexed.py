@@ -14,7 +14,7 @@ from elasticsearch import Elasticsearch
 from connectors.elasticsearch import source as sources
 from engine.dsl import builtin_rules, load
 from engine.ports import Chunk
-from engine.spark.combining import combined
+from engine.spark.combining import combine
 from engine.spark.slices import Scanned, scan, stages
 from tests.bench.corpus import JOB_RATE, lines
 from tests.bench.machine import say
@@ -90,7 +90,7 @@ def _chunks(index: Index) -> Iterator[Chunk]:
 
 
 def _scanned(index: Index, known: Any) -> int:
-    return sum(item.lines for item in combined(scan(_chunks(index), known)) if isinstance(item, Scanned))
+    return sum(item.lines for item in combine(scan(_chunks(index), known)) if isinstance(item, Scanned))
 
 
 def _lines() -> Iterator[Line]:
