@@ -63,7 +63,7 @@ def kubernetes_kind(folder: Path) -> Kind:
     settings = {"paths": [str(folder)], "select": {"namespace": ["!kube-*"]}}
     given = frozenset(("namespace", "pod", "container"))
     return Kind(
-        files.open_source, settings, lambda chunk: f"{chunk.labels['pod']}.log", lambda row: row.partition(" F ")[2], told
+        files.open_source, settings, lambda chunk: f"{chunk.labels['pod']}.log", lambda row: row.partition(" F ")[2], given
     )
 
 
@@ -77,7 +77,7 @@ def journald_kind(folder: Path) -> Kind:
     given = frozenset(("host", "unit"))
     settings = {"root": str(journal.folder)}
     return Kind(
-        journald.open_source, settings, lambda chunk: chunk.labels["unit"], lambda row: json.loads(row)["MESSAGE"], told
+        journald.open_source, settings, lambda chunk: chunk.labels["unit"], lambda row: json.loads(row)["MESSAGE"], given
     )
 
 
