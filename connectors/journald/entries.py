@@ -98,7 +98,9 @@ class JournalEntry(Struct, frozen=True):
 
 
 _DECODER = msgspec.json.Decoder(JournalEntry)
-FIELDS = tuple(name for each in msgspec.structs.fields(JournalEntry) if not (name := each.encode_name).startswith("__"))
+FIELDS = tuple(
+    name for attribute in msgspec.structs.fields(JournalEntry) if not (name := attribute.encode_name).startswith("__")
+)
 
 
 def entry_of(row: bytes) -> JournalEntry | None:

@@ -51,8 +51,8 @@ def docker_kind(folder: Path) -> Kind:
         make_docker_log(folder, name).write_text("".join(f"{docker_row(line, AT)}\n" for line in lines))
     make_docker_log(folder, "sidecar").write_text(f"{docker_row('noise', AT)}\n")
     settings = {"paths": [str(folder)], "select": {"container": ["*.log"]}}
-    told = frozenset(("container", "image"))
-    return Kind(files.open_source, settings, _container, lambda row: json.loads(row)["log"].rstrip("\n"), told)
+    given = frozenset(("container", "image"))
+    return Kind(files.open_source, settings, _container, lambda row: json.loads(row)["log"].rstrip("\n"), given)
 
 
 def kubernetes_kind(folder: Path) -> Kind:
@@ -61,9 +61,9 @@ def kubernetes_kind(folder: Path) -> Kind:
         make_pod_log(folder, name.removesuffix(".log"), "kafka").write_text(rows)
     make_pod_log(folder, "a", "kafka", "kube-system").write_text(f"{pod_row('noise', AT)}\n")
     settings = {"paths": [str(folder)], "select": {"namespace": ["!kube-*"]}}
-    told = frozenset(("namespace", "pod", "container"))
+    given = frozenset(("namespace", "pod", "container"))
     return Kind(
-        files.open_source, settings, lambda chunk: f"{chunk.labels['pod']}.log", lambda row: row.partition(" F ")[2], told
+        files.open_source, settings, lambda chunk: f"{chunk.labels['pod']}.log", lambda row: row.partition(" F ")[2], given
     )
 
 
@@ -74,10 +74,10 @@ def journald_kind(folder: Path) -> Kind:
             for line in lines[number : number + 1]:
                 journal.write(line, unit=name)
     os.environ["PATH"] = f"{journal.bin}{os.pathsep}{os.environ['PATH']}"
-    told = frozenset(("host", "unit"))
+    given = frozenset(("host", "unit"))
     settings = {"root": str(journal.folder)}
     return Kind(
-        journald.open_source, settings, lambda chunk: chunk.labels["unit"], lambda row: json.loads(row)["MESSAGE"], told
+        journald.open_source, settings, lambda chunk: chunk.labels["unit"], lambda row: json.loads(row)["MESSAGE"], given
     )
 
 

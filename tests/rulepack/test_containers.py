@@ -61,7 +61,7 @@ def incidents(lines: Iterator[RawLine | Progress]) -> list[Incident]:
     return [incident for incident in final.values() if incident.status not in ("merged", "retracted")]
 
 
-def told(incident: Incident) -> Any:
+def content(incident: Incident) -> Any:
     """What is said of an incident, but when: runtimes know a time of lines without a stamp. Who is not named stands as `?`."""
     scope, rule, entity = incident.key
     named = tuple((name, "?" if value.startswith("?") else value) for name, value in entity)
@@ -77,7 +77,7 @@ def test_the_nine_incidents_are_the_same_and_their_lines_name_the_container(layo
         contained(story, root, layout)
         ours = incidents(contained_lines(root, story.name))
         theirs = incidents(plain_lines(story, story.name))
-        assert sorted(map(told, ours)) == sorted(map(told, theirs))
+        assert sorted(map(content, ours)) == sorted(map(content, theirs))
         count += len(ours)
         for incident in ours:
             sources = {evidence.source_id for evidence in incident.evidence}

@@ -17,6 +17,7 @@ from tests.spark.test_run import ENVIRONMENT, WITHIN_S, kept, tocsin, wait
 from tests.standins.journal import Journal
 
 AT = datetime(2022, 10, 5, 8, tzinfo=UTC)
+HEAD = "[2022-10-05 08:00:00,000] ERROR"
 PLACES = {
     "docker": ("docker/shop-orders.log", {"container": "shop-orders", "image": "apache/kafka:3.9.0"}),
     "pod": ("{root}/pods/shop_orders-0_", {"namespace": "shop", "pod": "orders-0", "container": "orders"}),
@@ -64,21 +65,21 @@ def test_presets_follow_containers_and_pods_that_are_rotated_while_they_are_read
         make_pod_log(tmp_path / "pods", "orders-0", "orders", "other"): pod_row,
     }
     for log, row in unwanted.items():
-        append(log, f"{row('order unwanted failed', AT)}\n")
+        append(log, f"{row(f'{HEAD} order unwanted failed', AT)}\n")
     expected: set[str] = set()
     with tocsin("-c", config) as process:
         for number in range(1, TROUBLES + 1):
             for log, row in logs.items():
                 name = f"{row.__name__.partition('_')[0]}-{number}"
-                append(log, f"{row(f'order {name} ', AT, False)}\n{row('failed', AT)}\n{row('order was sent', AT)}\n")
+                append(log, f"{row(f'{HEAD} order {name} ', AT, False)}\n{row('failed', AT)}\n{row(f'{HEAD} sent', AT)}\n")
                 rotated = rotate(log, number)
-                append(rotated, f"{row(f'order {name}-late failed', AT)}\n")
+                append(rotated, f"{row(f'{HEAD} order {name}-late failed', AT)}\n")
                 expected |= {name, f"{name}-late"}
                 if number % 3 == 0:
                     rotated.with_name(f"{rotated.name}.gz").write_bytes(gzip.compress(rotated.read_bytes()))
                     rotated.unlink()
-            journal.write(f"order journal-{number} ", unit="orders.service", _LINE_BREAK="line-max")
-            journal.write("order unwanted failed", unit="sshd.service")
+            journal.write(f"{HEAD} order journal-{number} ", unit="orders.service", _LINE_BREAK="line-max")
+            journal.write(f"{HEAD} order unwanted failed", unit="sshd.service")
             journal.write("failed", unit="orders.service")
             expected.add(f"journal-{number}")
             if number % 4 == 0:

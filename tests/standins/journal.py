@@ -19,8 +19,8 @@ class Journal:
         self.folder = folder / "journal"
         self.bin = folder / "bin"
         self._written = 0
-        for each in (self.folder, self.bin):
-            each.mkdir(parents=True)
+        for place in (self.folder, self.bin):
+            place.mkdir(parents=True)
         program = self.bin / "journalctl"
         program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -I '{PROGRAM}' \"$@\"\n")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)

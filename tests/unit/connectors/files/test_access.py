@@ -20,7 +20,7 @@ NOBODY = 65534
 
 
 def denying(*paths: Path) -> Callable[[str, int], bool]:
-    return lambda path, _: path not in {str(each) for each in paths}
+    return lambda path, _: path not in set(map(str, paths))
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def somebody_else() -> Iterator[None]:
     ],
 )
 def test_another_user_is_told_which_right_is_missing(mode: int, sentence: str) -> None:
-    group = next(each for each in grp.getgrall() if each.gr_name in ("adm", "systemd-journal", "mail"))
+    group = next(entry for entry in grp.getgrall() if entry.gr_name in ("adm", "systemd-journal", "mail"))
     with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to others
         Path(folder).chmod(0o755)
         log = Path(folder) / "a.log"

@@ -120,9 +120,9 @@ def test_a_renamed_container_has_its_new_name(tmp_path: Path) -> None:
     log = make_docker_log(tmp_path, "kafka")
     assert container_labels(str(log))["container"] == "kafka"
     description = log.parent / "config.v2.json"
-    told = json.loads(description.read_text())
+    fields = json.loads(description.read_text())
     beside = description.with_name("next")
-    beside.write_text(json.dumps({**told, "Name": "/kafka-old"}))
+    beside.write_text(json.dumps({**fields, "Name": "/kafka-old"}))
     beside.replace(description)  # as Docker does
     assert container_labels(str(log))["container"] == "kafka-old"
 

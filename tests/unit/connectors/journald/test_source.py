@@ -124,8 +124,8 @@ def test_batches_are_bounded_and_say_that_more_follows(journal: Journal, opened:
         (progress,) = source.progress(end)
         assert progress.caught_up == (len(read) == 3)
         offset = end
-    assert [len(each) for each in read] == [4, 4, 2]
-    assert [text for each in read for text in each] == [f"line {number}" for number in range(10)]
+    assert [len(lines) for lines in read] == [4, 4, 2]
+    assert [text for lines in read for text in lines] == [f"line {number}" for number in range(10)]
 
 
 def test_bounded_input_ends_with_what_is_newest_at_the_first_look(journal: Journal, opened: Any) -> None:
