@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from connectors.elasticsearch import by_time, cluster, sequence, timed
+from connectors.elasticsearch import by_time, cluster, paging, sequence, timed
 from connectors.elasticsearch import source as source_module
 from connectors.elasticsearch.cluster import SearchCluster
 from engine.errors import SourceAway, SourceMissing
@@ -28,8 +28,8 @@ def numbered(count: int, start: int = 0) -> list[Line]:
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sequence, "FIRST_PAGE", 7)
-    monkeypatch.setattr(sequence, "PAGE_BYTES", 7 * 400)
+    monkeypatch.setattr(paging, "FIRST_PAGE", 7)
+    monkeypatch.setattr(paging, "PAGE_BYTES", 7 * 400)
     monkeypatch.setattr(timed, "PAGE", 7)
 
 
