@@ -33,7 +33,7 @@ class Repeats:
         if self.first_mark is None:
             self.first_mark = mark
         for line in lines:
-            key, content = hash((line.index, line.id)), hash((line.message, line.at))
+            key, content = hash((line.index, line.id)), hash((line.content, line.at))
             when = line.seq_no if mark is None else mark
             before = self._contents.get(key)
             if before is not None and before[0] == content and before[1] < when:
