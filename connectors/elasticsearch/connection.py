@@ -172,11 +172,18 @@ def _refusal(error: ApiError) -> str:
     said = f": {reason}" if reason else ""
     if status == 401:
         return f"does not know who asks (status 401){said}; check api_key, or user and password"
+    if status == 403 and _kind(error) == "cluster_block_exception":
+        return f"does not allow it (status 403){said}; a block of the index forbids it to everybody, see its index.blocks"
     if status == 403:
         return f"does not allow it (status 403){said}; give the key or the user the privilege"
     if status == 429:
         return f"has too much to do (status 429){said}"
     return f"answers with status {status}{said}"
+
+
+def _kind(error: ApiError) -> str:
+    cause = error.body.get("error") if isinstance(error.body, dict) else None
+    return str(cause.get("type", "")) if isinstance(cause, dict) else ""
 
 
 def _reason(error: ApiError) -> str:

@@ -106,6 +106,13 @@ def failing(status: int, body: object, url: str = "") -> tuple[Exception, str]:
             SourceDenied,
         ),
         (
+            403,
+            {"error": {"type": "cluster_block_exception", "reason": "index [a] blocked by: [FORBIDDEN/8/index write (api)]"}},
+            "index write (api)]; a block of the index forbids it to everybody",
+            False,
+            SourceDenied,
+        ),
+        (
             404,
             {"error": {"type": "index_not_found_exception"}},
             "answers with status 404: index_not_found_exception",
