@@ -88,8 +88,9 @@ class SequenceReading:
         lost = [_replaced(entry) for entry in wanted if entry.index not in facts_by_name]
         chunking = Chunking(self._stream, slice_["place"])
         pages = [self._line_pages(entry, facts_by_name[entry.index], reader, repeats, lost) for entry in there]
-        for lines in merged(pages) if pages else ():
-            yield from chunking.chunks(lines)
+        with repeats.slice(slice_["place"]):
+            for lines in merged(pages) if pages else ():
+                yield from chunking.chunks(lines)
         still = self._unchanged(there)
         open_ids = {(entry.index, entry.shard) for entry in lost}
         lost += [_replaced(entry) for entry in there if entry.index not in still and (entry.index, entry.shard) not in open_ids]

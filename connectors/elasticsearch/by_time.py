@@ -50,7 +50,7 @@ class TimeReading:
         now = self._now_ms()
         if start == "earliest":
             at = self._reader.earliest()
-            begin = now if at is None else at
+            begin = now if at is None else min(at, now)  # a stamp in the future would have everything until then passed over
         else:
             begin = now if start == "latest" else int(datetime.fromisoformat(start).timestamp() * 1000)
         return plain(TimeOffset(begin, begin, begin))  # type: ignore[no-any-return]
@@ -75,12 +75,13 @@ class TimeReading:
     def chunks(self, slice_: Mapping[str, Any], reader: DocumentReader, repeats: Repeats) -> Iterator[Chunk]:
         """Yield the lines of a slice. Raises LateInput at its end when lines came so late that others may be missed."""
         chunking, late_ms = Chunking(self._stream, slice_["place"]), list[float]()
-        for window in made(slice_["ranges"], list[TimeRange]):
-            was_seen = window.again and repeats.first_mark is not None and repeats.first_mark <= window.start
-            for page in self._reader.pages(window):
-                lines = list(repeats.new(reader.lines(page), slice_["mark"]))
-                late_ms += [slice_["to"] - self._time_ms(line) for line in lines] if was_seen else []
-                yield from chunking.chunks(lines)
+        with repeats.slice(slice_["mark"]):
+            for window in made(slice_["ranges"], list[TimeRange]):
+                was_seen = window.again and repeats.first_mark is not None and repeats.first_mark <= window.start
+                for page in self._reader.pages(window):
+                    lines = list(repeats.new(reader.lines(page)))
+                    late_ms += [slice_["to"] - self._time_ms(line) for line in lines] if was_seen else []
+                    yield from chunking.chunks(lines)
         yield from chunking.reached(slice_["end"])
         nearly_missed = [by_ms for by_ms in late_ms if by_ms > NEARLY_MISSED * self._overlap_ms]
         if nearly_missed:

@@ -121,7 +121,7 @@ class SearchCluster:
         """Return the global checkpoints of the primaries of every open index.
 
         Args:
-            known: returns what is known of an index, by name and uuid.
+            facts_of: returns what is known of an index, by name and uuid.
         """
         path = f"/{quote(pattern, safe=',*')}/_stats/docs"  # the client's own method does not let an index be missing
         parameters = {"level": "shards", "ignore_unavailable": "true", "filter_path": _STATS}

@@ -7,6 +7,7 @@ which the client knows Elasticsearch. Both are set right in the node, the client
 
 from __future__ import annotations
 
+import re
 import ssl
 from base64 import b64encode
 from typing import Any
@@ -34,6 +35,8 @@ __all__ = ["ApiError", "ElasticsearchConnection", "TransportError", "explained",
 
 ANSWER_S = 30.0
 MOST_QUOTED = 200  # characters of an answer in a sentence
+NO_CERTIFICATE = "none"
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----")
 _PASSING = frozenset((408, 429, 500, 502, 503, 504))
 _PORTS = {"http": 80, "https": 443}
 
@@ -160,11 +163,11 @@ def _encoded(api_key: str) -> str:
 
 
 def _trusting(reference: str) -> ssl.SSLContext:
+    certificates = "\n".join(_CERTIFICATE.findall(parse_secret(reference).reveal()))  # whatever else stands between them
     try:
-        return ssl.create_default_context(cadata=parse_secret(reference).reveal())
-    except (ssl.SSLError, ValueError) as error:
-        reason = getattr(error, "reason", None) or "not ASCII"
-        raise UsageError(f"ca of elasticsearch: {reference} holds no certificate in PEM ({reason})") from None
+        return ssl.create_default_context(cadata=certificates or NO_CERTIFICATE)
+    except (ssl.SSLError, ValueError):
+        raise UsageError(f"ca of elasticsearch: {reference} holds no certificate in PEM") from None
 
 
 def _refusal(error: ApiError) -> str:
@@ -172,11 +175,18 @@ def _refusal(error: ApiError) -> str:
     said = f": {reason}" if reason else ""
     if status == 401:
         return f"does not know who asks (status 401){said}; check api_key, or user and password"
+    if status == 403 and _kind(error) == "cluster_block_exception":
+        return f"does not allow it (status 403){said}; a block of the index forbids it to everybody, see its index.blocks"
     if status == 403:
         return f"does not allow it (status 403){said}; give the key or the user the privilege"
     if status == 429:
         return f"has too much to do (status 429){said}"
     return f"answers with status {status}{said}"
+
+
+def _kind(error: ApiError) -> str:
+    cause = error.body.get("error") if isinstance(error.body, dict) else None
+    return str(cause.get("type", "")) if isinstance(cause, dict) else ""
 
 
 def _reason(error: ApiError) -> str:
@@ -193,6 +203,10 @@ def _reason(error: ApiError) -> str:
 
 def _tls(error: TlsError) -> str:
     words = error.message
+    if "not valid for" in words:
+        return "its certificate is for another name; write in url a name that it is for"
+    if "expired" in words or "not yet valid" in words:
+        return "its certificate has expired, or is not valid yet; renew it, or set the clock right"
     if "CERTIFICATE_VERIFY_FAILED" in words:
         return "its certificate is not signed by anybody known here; name the authority's with ca: file:PATH"
     if "WRONG_VERSION_NUMBER" in words or "record layer" in words:

@@ -6,6 +6,7 @@ are looked at by which lines find their source and their order (engine/shipping 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -49,6 +50,11 @@ class IndexedLine(Struct, frozen=True, gc=False):
     taken: str = ""
     file: str = ""
     offset: int = -1
+
+    @property
+    def content(self) -> str | bytes:
+        """What it says of the line: its message; where that stands under a name of its own, the whole document."""
+        return self.message or self.data
 
 
 class DocumentReader:
@@ -106,7 +112,8 @@ def in_order(lines: Sequence[IndexedLine]) -> Mapping[LineSource, Sequence[Index
     """Return the lines of each source in the order in which they were written, as far as that can be known.
 
     Where a shipper says at which byte of a file each line began, that is their order, one file after the other; a line that it
-    sent twice is one. Else they stay as they come.
+    sent twice is one. A file that begins anew (older shippers do not name its inode, and one that is truncated keeps it) is
+    another file from the time of its first line on. Else they stay as they come.
     """
     by_source: dict[LineSource, list[IndexedLine]] = {}
     for line in lines:
@@ -118,14 +125,20 @@ def _by_place(lines: list[IndexedLine]) -> list[IndexedLine]:
     if any(line.offset < 0 for line in lines):
         return lines
     ranks: dict[str, int] = {}
+    begins: dict[str, dict[str | bytes, float]] = {}  # by file: its first lines, and when they were written first
     for line in lines:
         ranks.setdefault(line.file, len(ranks))
-    ordered = sorted(lines, key=lambda line: (ranks[line.file], line.offset))
-    seen: set[tuple[str, int, str]] = set()
-    return [line for line in ordered if not line.file or not _repeats(seen, (line.file, line.offset, line.message))]
+        if line.offset == 0:
+            first = begins.setdefault(line.file, {})
+            first[line.content] = min(line.at, first.get(line.content, line.at))
+    times = {file: sorted(first.values()) for file, first in begins.items()}
+    places = [(ranks[line.file], bisect_right(times.get(line.file, ()), line.at), line.offset, line.content) for line in lines]
+    ordered = sorted(zip(places, lines, strict=True), key=lambda pair: pair[0][:3])
+    seen: set[tuple[Any, ...]] = set()
+    return [line for place, line in ordered if not line.file or not _repeats(seen, place)]
 
 
-def _repeats(seen: set[tuple[str, int, str]], place: tuple[str, int, str]) -> bool:
+def _repeats(seen: set[tuple[Any, ...]], place: tuple[Any, ...]) -> bool:
     if place in seen:
         return True
     seen.add(place)
@@ -156,18 +169,21 @@ class _OrderPart(Struct, frozen=True, gc=False, rename={"timestamp": "@timestamp
     message: str | int | float | bool | None = None
     log: _LogPart | str | int | float | bool | None = None
     event: _EventPart | str | int | float | bool | None = None
-    dotted: str | int | None = msgspec.field(name="log.offset", default=None)
+    dotted_offset: str | int | None = msgspec.field(name="log.offset", default=None)
+    dotted_ingested: str | int | float | None = msgspec.field(name="event.ingested", default=None)
+    dotted_inode: str | int | None = msgspec.field(name="log.file.inode", default=None)
+    dotted_fingerprint: str | int | None = msgspec.field(name="log.file.fingerprint", default=None)
 
 
 def _ordered(part: _OrderPart) -> _Order:
     log, event = part.log, part.event
-    file, offset = "", part.dotted
+    file, offset = _file_id(part.dotted_inode, part.dotted_fingerprint), part.dotted_offset
     message = part.message if isinstance(part.message, str) else log if isinstance(log, str) else ""
     if isinstance(log, _LogPart):
         offset = log.offset if log.offset is not None else offset
-        file = _file_id(log.file.inode, log.file.fingerprint) if isinstance(log.file, _FilePart) else ""
-    taken = event.ingested if isinstance(event, _EventPart) and isinstance(event.ingested, str) else ""
-    return message, _seconds(part.timestamp), taken, file, _number(offset)
+        file = _file_id(log.file.inode, log.file.fingerprint) if isinstance(log.file, _FilePart) else file
+    taken = event.ingested if isinstance(event, _EventPart) else part.dotted_ingested
+    return message, _seconds(part.timestamp), taken if isinstance(taken, str) else "", file, _number(offset)
 
 
 def _ordered_slowly(document: Mapping[str, Any]) -> _Order:

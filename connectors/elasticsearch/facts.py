@@ -144,8 +144,8 @@ def _misses(strategy: Strategy, overlap_s: float | None) -> str:
         return ""
     minutes = f"{overlap_of(strategy, overlap_s) / MINUTE_S:g} min"
     if strategy is Strategy.INGESTED:
-        return f"documents that become visible later than {minutes} after their event.ingested will be missed"
-    return f"LINES THAT COME LATER THAN {minutes} AFTER THEIR @timestamp WILL BE MISSED"
+        return f"documents that become visible later than {minutes} after their event.ingested, or have none, will be missed"
+    return f"LINES THAT COME LATER THAN {minutes} AFTER THEIR @timestamp, OR HAVE NONE, WILL BE MISSED"
 
 
 def _warnings(facts: ClusterFacts, strategy: Strategy) -> Sequence[str]:

@@ -10,19 +10,16 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from connectors.elasticsearch.answers import DocumentHit, SearchPage
 from connectors.elasticsearch.cluster import NAMES_AT_ONCE, IndexGone, SearchCluster
 from connectors.elasticsearch.facts import IndexFacts, lag_s
 from connectors.elasticsearch.offsets import Checkpoints, LostOperations, SequenceRange, short
-from engine.errors import SourceAway, SourceDenied
+from connectors.elasticsearch.paging import MOST_IN_PAGE, Paging
+from engine.errors import SourceDenied
 
-FIRST_PAGE = 1000
-PAGE_BYTES = 4 << 20  # of documents in a page
-MOST_IN_PAGE = 10_000
-TRIES = 3
-AGAIN_S = 0.2
 SETTINGS_KEPT_S = 30.0  # settings of indices may be changed
 
 _READ = {"sort": ["_seq_no"], "track_total_hits": False, "seq_no_primary_term": True}
@@ -32,7 +29,6 @@ class CheckpointWatch:
     """How far the indices of a pattern can be read now.
 
     Args:
-        refused: whether making documents visible is known not to be allowed.
         clock: the monotonic clock.
         sleep: waits; used where input ends with what is there.
     """
@@ -128,8 +124,7 @@ class ShardReader:
 
     def __init__(self, cluster: SearchCluster, query: Mapping[str, Any] | None, page_bound: int = MOST_IN_PAGE) -> None:
         self._cluster, self._query = cluster, query
-        self._most = min(page_bound, MOST_IN_PAGE)
-        self._size = min(FIRST_PAGE, self._most)
+        self._paging = Paging(page_bound)
 
     def pages(self, wanted: SequenceRange) -> Iterator[Sequence[DocumentHit] | LostOperations]:
         """Yield the documents of a range in pages; what is lost of it, when its index goes meanwhile, is the last item.
@@ -138,30 +133,16 @@ class ShardReader:
         """
         last = wanted.after
         while last < wanted.to:
-            size = self._size
             try:
-                hits = self._page(wanted, last, size).hits
+                page, is_last = self._paging.next(partial(self._page, wanted, last))
             except IndexGone as gone:
                 yield LostOperations(wanted.index, wanted.shard, last, wanted.to, str(gone))
                 return
-            if hits:
-                yield hits
-                self._fit(hits)
-            last = wanted.to if len(hits) < size else hits[-1].sort[0]
+            if page.hits:
+                yield page.hits
+            last = wanted.to if is_last else page.hits[-1].sort[0]
 
     def _page(self, wanted: SequenceRange, after: int, size: int) -> SearchPage:
         numbered = {"range": {"_seq_no": {"gt": after, "lte": wanted.to}}}
         query = numbered if self._query is None else {"bool": {"filter": [numbered, self._query]}}
-        for left in range(TRIES - 1, -1, -1):
-            try:
-                return self._cluster.shard_page(wanted.index, wanted.shard, {**_READ, "size": size, "query": query})
-            except SourceAway:
-                if not left:
-                    raise
-                time.sleep(AGAIN_S)
-        raise AssertionError
-
-    def _fit(self, hits: Sequence[DocumentHit]) -> None:
-        """Let the next page hold as many documents like these as are PAGE_BYTES."""
-        mean = sum(len(memoryview(hit.source)) for hit in hits) / len(hits)
-        self._size = max(1, min(self._most, int(PAGE_BYTES / max(1.0, mean))))
+        return self._cluster.shard_page(wanted.index, wanted.shard, {**_READ, "size": size, "query": query})

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
-from connectors.elasticsearch.answers import DocumentHit
+from connectors.elasticsearch.answers import DocumentHit, SearchPage
 from connectors.elasticsearch.cluster import PIT_KEPT, PitLost, SearchCluster
 from connectors.elasticsearch.facts import ServerVersion, Strategy
+from connectors.elasticsearch.paging import Paging
 from engine.errors import SourceAway
 
 PAGE = 2000
@@ -99,7 +101,7 @@ class TimeReader:
         """Return the time of the oldest document in milliseconds since 1970; None when there is none."""
         body = {"size": 1, "sort": [self._by_time()], "track_total_hits": False, "_source": False, **self._selected([])}
         hits = self._cluster.page(_keywords(body), self._pattern).hits
-        return _ms(hits[0].sort[0]) if hits else None
+        return _ms(hits[0].sort[0]) if hits and hits[0].sort[0] is not None else None
 
     def count(self, within: TimeRange) -> int:
         """Return how many documents there are of these times."""
@@ -123,18 +125,22 @@ class TimeReader:
     def _of_one_pit(self, within: TimeRange) -> Iterator[Sequence[DocumentHit]]:
         pit = self._cluster.open_pit(self._pattern)
         sort = [self._by_time(), *_tiebreak(self._cluster.server())]
-        body: dict[str, Any] = {"size": PAGE, "sort": sort, "track_total_hits": False, **self._selected([self._of(within)])}
+        body: dict[str, Any] = {"sort": sort, "track_total_hits": False, **self._selected([self._of(within)])}
+        paging = Paging(PAGE)
         try:
             while True:
-                page = self._cluster.page({**body, "pit": {"id": pit, "keep_alive": PIT_KEPT}})
+                page, is_last = paging.next(partial(self._page, {**body, "pit": {"id": pit, "keep_alive": PIT_KEPT}}))
                 pit = page.pit_id or pit
                 if page.hits:
                     yield page.hits
-                if len(page.hits) < PAGE:
+                if is_last:
                     return
                 body["search_after"] = page.hits[-1].sort
         finally:
             self._cluster.close_pit(pit)
+
+    def _page(self, body: Mapping[str, Any], size: int) -> SearchPage:
+        return self._cluster.page({**body, "size": size})
 
     def _of(self, within: TimeRange) -> Mapping[str, Any]:
         bounds = {"gte": within.start, "lt": within.end, "format": "epoch_millis"}

@@ -72,11 +72,6 @@ def esql_discover(view: LogView, version: MajorMinor) -> str:
     return f"{address}&_tab={_encoded(rison({'tabId': 'new', 'tabLabel': view.title}))}" if version >= (9, 2) else address
 
 
-def saved_search(id: str, view: LogView) -> str:
-    """Return a saved search of 7.9 and later, at the time of `view`."""
-    return f"/app/discover#/view/{quote(id, '')}?_g={_encoded(rison(_globals(view)))}"
-
-
 def locator(view: LogView, version: MajorMinor) -> str:
     """Return Discover of 7.14 and later by the one form whose parameters Kibana itself brings up to date from `version`."""
     params: dict[str, Any] = {

@@ -86,7 +86,7 @@ class Kibana(Struct, frozen=True):
         if path := origin_path(event.origin, "elasticsearch"):
             index, id_ = path
             links = [Link(kind, url) for kind, url in self._of_document(event, index, id_) if url]
-            return LineLinks(tuple(links), f'_id: "{id_}" and _index: "{index}"')
+            return LineLinks(tuple(links), narrowing.kql(((("_id", id_), ("_index", index)),)))
         narrowed = narrowing.of_line(event, self.fields)
         address = self._fitting(self._view(event.at, event.at, narrowed, event.source_id)) if is_dated else ""
         return LineLinks((Link("line", address),) if address else (), narrowing.kql(narrowed))

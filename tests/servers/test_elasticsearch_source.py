@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from connectors.elasticsearch import by_time, cluster, sequence, timed
+from connectors.elasticsearch import by_time, cluster, paging, sequence, timed
 from connectors.elasticsearch import source as source_module
 from connectors.elasticsearch.cluster import SearchCluster
 from engine.errors import SourceAway, SourceMissing
@@ -28,8 +28,8 @@ def numbered(count: int, start: int = 0) -> list[Line]:
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sequence, "FIRST_PAGE", 7)
-    monkeypatch.setattr(sequence, "PAGE_BYTES", 7 * 400)
+    monkeypatch.setattr(paging, "FIRST_PAGE", 7)
+    monkeypatch.setattr(paging, "PAGE_BYTES", 7 * 400)
     monkeypatch.setattr(timed, "PAGE", 7)
 
 
@@ -229,6 +229,24 @@ def test_a_first_run_starts_where_it_is_told_to(
     reader = Reader(index.source(start=start, read_by=by))
     reader.drain()
     assert sorted(texts(reader), key=lambda text: int(text.split()[1])) == [f"line {n}" for n in range(first, 30)]
+
+
+@pytest.mark.parametrize("first", ["2099-01-01T00:00:00Z", None])
+def test_a_first_document_of_the_future_or_of_no_time_holds_nothing_up(
+    elasticsearch: ElasticsearchNode, first: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_time, "DELAY_S", 0.0)
+    index = Index(elasticsearch)
+    index.write([{"message": "odd", **({"@timestamp": first} if first else {})}])
+    index.call("POST", "_refresh")
+    clock = [1_767_225_600.0]  # 2026-01-01T00:00:00Z
+    source = index.source(read_by="timestamp")
+    source._reading("timestamp")._clock = lambda: clock[0]  # type: ignore[union-attr]
+    reader = Reader(source)
+    index.write([{"message": "one", "@timestamp": "2026-01-01T00:00:30Z"}])
+    index.call("POST", "_refresh")
+    clock[0] += 60
+    assert texts(reader.drain()) == ["one"]
 
 
 def test_a_query_selects_and_its_holes_are_not_waited_for(elasticsearch: ElasticsearchNode) -> None:

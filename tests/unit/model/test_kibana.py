@@ -53,10 +53,6 @@ def test_esql_names_its_indices_itself() -> None:
     assert kibana.esql_discover(view, (9, 2)) == f"{address}&_tab=(tabId:new,tabLabel:'inc-1')"
 
 
-def test_a_saved_search() -> None:
-    assert kibana.saved_search("a/b", VIEW) == f"/app/discover#/view/a%2Fb?{G}"
-
-
 @pytest.mark.parametrize("version", [(7, 14), (8, 15), (9, 1), (9, 2), (9, 6)])
 def test_the_redirect_bears_json_that_kibana_migrates_from_its_version(version: tuple[int, int]) -> None:
     address = kibana.locator(VIEW, version)

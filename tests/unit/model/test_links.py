@@ -62,6 +62,11 @@ def test_a_line_from_elasticsearch_leads_to_its_document_and_to_those_around_it(
     assert links.query == '_id: "a/b" and _index: ".ds-logs-1"'
 
 
+def test_a_query_holds_an_id_with_quotes_as_it_is() -> None:
+    quoted = Kibana("https://k", "v").of_line(replace(LINE, origin="elasticsearch:logs-1/a%22b%5C"), is_dated=False)
+    assert quoted.query == r'_id: "a\"b\\" and _index: "logs-1"'
+
+
 def test_without_a_saved_data_view_it_does_so_where_kibana_can_and_is_sought_by_its_id_elsewhere() -> None:
     one, around = Kibana("https://k", pattern="logs-*").of_line(LINE, is_dated=True).links
     assert "l=DISCOVER_SINGLE_DOC_LOCATOR" in one.url and "l=DISCOVER_CONTEXT_APP_LOCATOR" in around.url

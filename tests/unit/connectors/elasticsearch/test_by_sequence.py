@@ -12,7 +12,7 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.elasticsearch import open_source, sequence
+from connectors.elasticsearch import open_source, paging
 from connectors.elasticsearch import source as source_module
 from connectors.elasticsearch.cluster import SearchCluster
 from tests.servers.batches import Reader
@@ -114,7 +114,7 @@ class History:
 def history(shards: int, chance: Random) -> Iterator[History]:
     model = SearchModel(shards)
     source_module._MEMORIES.clear()
-    with patch.object(SearchCluster, "of", lambda _: model), patch.object(sequence, "FIRST_PAGE", 3):
+    with patch.object(SearchCluster, "of", lambda _: model), patch.object(paging, "FIRST_PAGE", 3):
         yield History(model, chance)
 
 

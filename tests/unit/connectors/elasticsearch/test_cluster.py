@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from connectors.elasticsearch import cluster, open_source, sequence
+from connectors.elasticsearch import cluster, open_source, paging
 from connectors.elasticsearch.cluster import IndexGone, PitLost, SearchCluster
 from connectors.elasticsearch.facts import IndexFacts
 from connectors.elasticsearch.offsets import SequenceRange
@@ -34,7 +34,7 @@ def refused(kind: str, status: int) -> Answer:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "REST_S", 0.0)
-    monkeypatch.setattr(sequence, "AGAIN_S", 0.0)
+    monkeypatch.setattr(paging, "AGAIN_S", 0.0)
 
 
 def asked(server: AnsweringServer) -> SearchCluster:
@@ -72,7 +72,7 @@ def test_a_page_that_was_answered_in_part_is_asked_for_again_and_not_used() -> N
         assert [hit.id for hit in page] == ["a"]  # type: ignore[union-attr]
     with answering(lambda _: Answer(PARTIAL)) as server, pytest.raises(SourceAway):
         list(ShardReader(asked(server), None).pages(SequenceRange("logs-1", "x", 0, -1, 0)))
-    assert len(server.asked) == 3
+    assert len(server.asked) == paging.TRIES
 
 
 def test_who_does_not_answer_is_not_asked_again_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,9 @@ import base64
 import socket
 from pathlib import Path
 
+import certifi
 import pytest
+from elastic_transport import TlsError
 
 from connectors.elasticsearch.connection import (
     ElasticsearchConnection,
@@ -72,6 +74,32 @@ def test_what_cannot_be_used_is_said_when_it_is_opened(
     assert "ZQ7x" not in str(raised.value) and "u:p" not in str(raised.value)
 
 
+def test_a_file_of_certificates_may_hold_words_between_them(tmp_path: Path) -> None:
+    start, end = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+    one = certifi.contents().partition(start)[2].partition(end)[0]
+    (tmp_path / "ca.pem").write_text(
+        f"# Zertifizierungsstelle für alle\n{start}{one}{end}\nBag Attributes: é\n", encoding="utf-8"
+    )
+    open_client(connection("https://es.example:9200", ca=f"file:{tmp_path / 'ca.pem'}")).close()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("self-signed certificate (_ssl.c:1006)", "not signed by anybody known here; name the authority's with ca: file:PATH"),
+        ("unable to get local issuer certificate (_ssl.c:1006)", "not signed by anybody known here"),
+        ("IP address mismatch, certificate is not valid for '127.0.0.1'. (_ssl.c:1006)", "is for another name; write in url"),
+        ("Hostname mismatch, certificate is not valid for 'es'. (_ssl.c:1006)", "is for another name; write in url"),
+        ("certificate has expired (_ssl.c:1006)", "has expired, or is not valid yet; renew it"),
+        ("certificate is not yet valid (_ssl.c:1006)", "has expired, or is not valid yet; renew it"),
+    ],
+)
+def test_a_certificate_that_is_not_trusted_says_what_to_do(words: str, sentence: str) -> None:
+    """The words are those of OpenSSL."""
+    error = TlsError(f"[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {words}")
+    assert sentence in explained(error, "es:9200")
+
+
 def test_http_is_taken_where_the_configuration_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ES_KEY", "x")
     open_client(connection("http://es.example:9200", api_key="env:ES_KEY", unprotected=True)).close()
@@ -102,6 +130,13 @@ def failing(status: int, body: object, url: str = "") -> tuple[Exception, str]:
             403,
             {"error": {"root_cause": [{"reason": "action [x] unauthorized"}]}},
             "action [x] unauthorized; give the key",
+            False,
+            SourceDenied,
+        ),
+        (
+            403,
+            {"error": {"type": "cluster_block_exception", "reason": "index [a] blocked by: [FORBIDDEN/8/index write (api)]"}},
+            "index write (api)]; a block of the index forbids it to everybody",
             False,
             SourceDenied,
         ),

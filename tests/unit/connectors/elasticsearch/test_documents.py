@@ -53,15 +53,21 @@ def test_host_and_file_name_the_source(document: dict[str, Any], name: str) -> N
 def test_where_a_line_stands_is_read_however_it_is_written(odd: str) -> None:
     document: dict[str, Any] = {
         "nested": BEAT,
-        "dotted": {"@timestamp": BEAT["@timestamp"], "log.offset": 17, "message": "started"},
+        "dotted": {
+            "@timestamp": BEAT["@timestamp"],
+            "event.ingested": "2022-10-05T08:05:41.5Z",
+            "log.offset": 17,
+            "log.file.inode": 1312,
+            "message": "started",
+        },
         "in a list": {**BEAT, "log": {"offset": [17], "file": {"inode": ["1312"]}}, "host": ["a"]},
         "numbers as text": {**BEAT, "log": {"offset": "17", "file": {"inode": 1312}}},
     }[odd]
     (line,) = read(document)
     assert (line.offset, line.message) == (17, "started")
     assert line.at == datetime(2022, 10, 5, 8, 5, 40, 123000, UTC).timestamp()
-    assert line.file == ("" if odd == "dotted" else "1312")
-    assert line.taken == ("" if odd == "dotted" else "2022-10-05T08:05:41.5Z")
+    assert line.file == "1312"
+    assert line.taken == "2022-10-05T08:05:41.5Z"
 
 
 json_values = st.recursive(
@@ -106,7 +112,7 @@ def test_lines_of_one_file_are_put_in_order_and_one_that_was_sent_twice_is_one()
     documents = [
         {**BEAT, "message": f"line {n}", "log": {"offset": n * 9, "file": {"path": "/a.log", "inode": "1"}}} for n in range(20)
     ]
-    documents.append(documents[7])
+    documents += [documents[7], {**documents[0], "@timestamp": "2026-01-01T00:00:00Z"}]
     Random(3).shuffle(documents)
     ((_, lines),) = in_order(read(*documents)).items()
     assert [line.message for line in lines] == [f"line {n}" for n in range(20)]
@@ -117,6 +123,26 @@ def test_a_file_that_was_rotated_comes_before_the_one_after_it() -> None:
     new = [{**BEAT, "message": f"new {n}", "log": {"offset": n, "file": {"path": "/a", "inode": "2"}}} for n in range(3)]
     ((_, lines),) = in_order(read(old[1], old[0], new[1], old[2], new[0], new[2])).items()
     assert [line.message for line in lines] == ["old 0", "old 1", "old 2", "new 0", "new 1", "new 2"]
+
+
+@pytest.mark.parametrize("inode", [{}, {"inode": "1"}])
+def test_a_file_that_begins_anew_comes_behind_what_it_held_before(inode: dict[str, str]) -> None:
+    """Older shippers name no inode, and a file that is copied and truncated keeps its own."""
+
+    def written(text: str, offset: int, second: int) -> dict[str, Any]:
+        stamp = f"2022-10-05T08:05:{second:02}Z"
+        return {**BEAT, "@timestamp": stamp, "message": text, "log": {"offset": offset, "file": {"path": "/a", **inode}}}
+
+    old = [written(f"old {n}", n * 10, n) for n in range(5)]
+    new = [written(f"new {n}", n * 10, 10 + n) for n in range(5)]
+    ((_, lines),) = in_order(read(*old[:3], old[4], old[3], new[1], new[0], *new[2:])).items()
+    assert [line.message for line in lines] == [f"{age} {n}" for age in ("old", "new") for n in range(5)]
+
+
+def test_lines_at_one_place_that_say_something_else_are_two() -> None:
+    place = {"log": {"offset": 0, "file": {"path": "/a", "inode": "1"}}}
+    ((_, lines),) = in_order(read({**place, "body": "one"}, {**place, "body": "two"})).items()
+    assert len(lines) == 2
 
 
 def test_lines_without_a_place_stay_as_they_come() -> None:

@@ -59,12 +59,13 @@ def test_what_is_configured_is_taken_and_a_reason_against_it_is_said() -> None:
             Strategy.INGESTED,
             600.0,
             "read by event.ingested (as configured); documents that become visible later than 10 min after their"
-            " event.ingested will be missed",
+            " event.ingested, or have none, will be missed",
         ),
         (
             Strategy.TIMESTAMP,
             None,
-            "read by @timestamp (as configured); LINES THAT COME LATER THAN 15 min AFTER THEIR @timestamp WILL BE MISSED",
+            "read by @timestamp (as configured); LINES THAT COME LATER THAN 15 min AFTER THEIR @timestamp, OR HAVE NONE,"
+            " WILL BE MISSED",
         ),
     ],
 )
