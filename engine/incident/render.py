@@ -47,12 +47,8 @@ _MEBI = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 def prose(template: Template, environment: Environment) -> str:
     """Return `template` as text for people."""
-<<<<<<< HEAD
-    return "".join(part if isinstance(part, str) else _prose_value(part, environment) for part in template.parts).strip()
-=======
-    text = "".join(part if isinstance(part, str) else _spoken(part, environment) for part in template.parts).strip()
+    text = "".join(part if isinstance(part, str) else _prose_value(part, environment) for part in template.parts).strip()
     return _without_omitted(text) if OMITTED in text else text
->>>>>>> db399052 (Answers: no word of what is not in the line, titles and steps that fit, grades of servers that do not start; posted logs as cases)
 
 
 def setting(template: Template, environment: Environment) -> str:
@@ -145,25 +141,19 @@ def human_ms(number: float) -> str:
     return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
-<<<<<<< HEAD
-def _prose_value(hole: Hole, environment: Environment) -> str:
-    values = (evaluate(expression, environment) for expression in (hole.expression, *hole.others))
-    value = next((value for value in values if value is not UNKNOWN and value != ""), UNKNOWN)
-=======
 def _without_omitted(text: str) -> str:
-    """Return `text` without what has no value: of a remark in brackets the parts that need it, else just its place."""
+    """Return `text` without the places of missing values; inside round brackets without the parts, between commas, of them."""
     return _OMITTED_WORD.sub("", _REMARK.sub(_remark, text)).strip()
 
 
 def _remark(match: re.Match[str]) -> str:
-    left = ", ".join(part for part in match[1].split(", ") if OMITTED not in part)
-    return f" ({left})" if left else ""
+    parts = ", ".join(part for part in match[1].split(", ") if OMITTED not in part)
+    return f" ({parts})" if parts else ""
 
 
-def _spoken(hole: Hole, environment: Environment) -> str:
-    values = (evaluate(each, environment) for each in (hole.expression, *hole.others))
-    value = next((each for each in values if each is not UNKNOWN and each != ""), UNKNOWN)
->>>>>>> db399052 (Answers: no word of what is not in the line, titles and steps that fit, grades of servers that do not start; posted logs as cases)
+def _prose_value(hole: Hole, environment: Environment) -> str:
+    values = (evaluate(expression, environment) for expression in (hole.expression, *hole.others))
+    value = next((value for value in values if value is not UNKNOWN and value != ""), UNKNOWN)
     if value is UNKNOWN:
         return hole.instead or MISSING
     if isinstance(value, list | tuple):
