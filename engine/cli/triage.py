@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 OVER = ("merged", "retracted")  # incidents with these states are not reported
 MAX_PICKED = 50  # events: somebody picked out such a short piece of log and asks what it means
 CALM = ("INFO", "DEBUG", "TRACE")  # levels that warn of nothing
-PICKED = "this short piece of log ends in it and shows nothing worse; in a stream more of it is waited for"
+PICKED = "this short piece of log is about it and shows nothing worse; in a stream more of it is waited for"
 
 
 class Stats(Struct, frozen=True):
@@ -48,7 +48,8 @@ class Triage(Struct, frozen=True):
         incidents: the incidents in their final state, most severe first, then earliest.
         pending: the incidents that wait to be confirmed, in the same order.
         minor: matches that are no trouble until there are more of them, as incidents, earliest first. When a short piece of log
-            ends in such a warning and shows nothing worse, the log is about it: then it is an incident of severity low.
+            ends in such a warning and shows nothing worse, the log is about it: then it is an incident of severity low. So is
+            one that a correlation found in it.
         unknown: ERROR and FATAL events that no rule matches, in groups.
         blind: what was not evaluated, and why.
         quarantined: the dead letters.
@@ -97,7 +98,8 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
     minor_incidents = tuple(_minor(plan, ledger))
     quarantined = quarantine.taken()
     stats = Stats(whole.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - started_at_s)
-    picked = _picked_incidents(minor_incidents, counts.warned) if not reported and not whole.left_out else ()
+    short = counts.events <= MAX_PICKED and not whole.left_out
+    picked = _picked_incidents(minor_incidents, counts.warned, plan) if short and not reported else ()
     ids = {incident.id for incident in picked}
     return Triage(
         incidents=picked or tuple(i for i in reported if not i.pending),
@@ -116,9 +118,19 @@ def _minor(plan: Plan, ledger: MemoryLedger) -> Iterator[Incident]:
         yield from minor(ledger.alerts(scope), plan, ledger.roster(scope), ledger.evidence)
 
 
-def _picked_incidents(minor_incidents: Iterable[Incident], warned: Set[tuple[str, int]]) -> tuple[Incident, ...]:
-    picked = (i for i in minor_incidents if any((event.source_id, event.number) in warned for event in i.evidence))
+def _picked_incidents(incidents: Iterable[Incident], warned: Set[tuple[str, int]], plan: Plan) -> tuple[Incident, ...]:
+    """Return the incidents that a short piece of log is about: of the events at its end, else of correlations."""
+    correlations = {correlation.rule.id for correlation in plan.correlations}
+    minor_incidents = tuple(incidents)
+    at_end = [i for i in minor_incidents if any((event.source_id, event.number) in warned for event in i.evidence)]
+    picked = at_end or _unique(i for i in minor_incidents if i.key[1] in correlations)
     return tuple(sorted((replace(i, severity="low", why=PICKED) for i in picked), key=worst_first))
+
+
+def _unique(incidents: Iterable[Incident]) -> Iterable[Incident]:
+    """Return one incident for each rule and entity: the one with the most symptoms."""
+    by_symptoms = sorted(incidents, key=lambda incident: len(incident.symptoms))
+    return {(incident.rule, *sorted(incident.labels.items())): incident for incident in by_symptoms}.values()
 
 
 def _sight(plan: Plan, matcher: Matcher) -> Sight:

@@ -1,6 +1,7 @@
 """Templates of titles, causes and fixes: text with `{name}`, `{name:unit}`, `{name.max}`, `{name|instead}`, `{= expression}`.
 
-`{name|other|instead}` takes the first of the names that has a value. Any other brace is literal. In a command or a setting
+`{name|other|instead}` takes the first of the names that has a value. `{name|}` says nothing where there is none, and in round
+brackets the part between commas that it stands in goes with it. Any other brace is literal. In a command or a setting
 every hole also has the value type whose characters it accepts (`Hole.charset`), so that log text cannot become shell text.
 """
 
@@ -16,7 +17,7 @@ from engine.dsl.patterns import NUMBERS
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.units import in_units
 from engine.model.expressions import Binary, Call, Expression, Literal, NameExpression, names
-from engine.model.rules import Hole, Template
+from engine.model.rules import OMITTED, Hole, Template
 
 UNITS = ("human", "bytes", "ms")
 OF_NUMBERS = ("min", "max", "first", "last", "sum")
@@ -37,7 +38,7 @@ EMPTY = Template(("",))
 _HOLE = re.compile(
     r"\\[{}]"
     r"|\{(?P<name>[a-z][a-z0-9_]*(?:\.(?:all|min|max|first|last|sum))?)(?::(?P<unit>human|bytes|ms))?"
-    r"(?P<others>(?:\|[a-z][a-z0-9_]*(?=\|))*)(?:\|(?P<instead>[^{}|\n]+))?\}"
+    r"(?P<others>(?:\|[a-z][a-z0-9_]*(?=\|))*)(?:\|(?P<instead>[^{}|\n]*))?\}"
     r"|\{=(?P<expression>(?:'[^'\n]*'|\"[^\"\n]*\"|[^{}'\"])*)\}"
 )
 _ALMOST = re.compile(r"(?<![\\$])\{([a-z][A-Za-z0-9_]*)(?:(?:[.:|][A-Za-z]+)?\}|\|)|\{=")
@@ -65,7 +66,7 @@ def template(node: TextNode, report: Report, types: Mapping[str, str], command: 
 
 def outline(text: str) -> str:
     """Return the text of a template for a list of rules: `{name|instead}` shortened to `{name}`."""
-    return _HOLE.sub(lambda match: f"{{{match['name']}}}" if match["instead"] else match[0], text)
+    return _HOLE.sub(lambda match: f"{{{match['name']}}}" if match["instead"] is not None else match[0], text)
 
 
 def _hole(match: re.Match[str], node: TextNode, report: Report, types: Mapping[str, str], command: bool) -> Hole | None:
@@ -81,7 +82,7 @@ def _hole(match: re.Match[str], node: TextNode, report: Report, types: Mapping[s
     for other in others:
         report_unknown(other, others_text, match.start("others"), node, report, types, Code.UNFILLED_HOLE)
     charset = _charset(expression, types) if command else ""
-    instead = match["instead"] or ""
+    instead = OMITTED if match["instead"] == "" else match["instead"] or ""
     if command and instead:
         message = f"`{match[0]}` is part of a command or a setting, where words must not replace a missing value"
         report.add(Code.UNFILLED_HOLE, node, message, f"write {{{text}}}", match.start(), len(match[0]))
@@ -154,6 +155,8 @@ def _report_almost_holes(node: TextNode, report: Report) -> None:
             report.add(Code.EXPRESSION_SYNTAX, node, "the expression after `{=` does not end", help_line, match.start(), 2)
         else:
             units, suffixes = "|".join(UNITS), "|".join(SUFFIXES)
-            help_line = f"write {{name}}, {{name:{units}}}, {{name.{suffixes}}} or {{name|words}}; or \\{{ to mean the brace"
+            help_line = (
+                f"write {{name}}, {{name:{units}}}, {{name.{suffixes}}}, {{name|words}} or {{name|}}; or \\{{ to mean the brace"
+            )
             message = f"`{match[0]}` is not a hole and is taken literally"
             report.add(Code.LOOKS_LIKE_HOLE, node, message, help_line, match.start(), len(match[0]))

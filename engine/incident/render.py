@@ -18,7 +18,7 @@ from msgspec import Struct
 from engine.model.configs import printed_as
 from engine.model.expressions import UNKNOWN, Environment, Expression, Result, evaluate, names
 from engine.model.incidents import RenderedStep
-from engine.model.rules import Hole, Rule, Step, Template
+from engine.model.rules import OMITTED, Hole, Rule, Step, Template
 
 MISSING = "?"
 FEW = 5  # steps that are shown when none may fit
@@ -40,12 +40,15 @@ _CHARSETS: Mapping[str, re.Pattern[str]] = {
     "time": re.compile(r"[0-9T:.\-+Z]+"),
     "path": re.compile(r"[\w./][\w.\-:/@+,=%~]*"),
 }
+_REMARK = re.compile(rf" ?\(([^()]*{OMITTED}[^()]*)\)")
+_OMITTED_WORD = re.compile(f" ?{OMITTED}")
 _MEBI = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
 def prose(template: Template, environment: Environment) -> str:
     """Return `template` as text for people."""
-    return "".join(part if isinstance(part, str) else _prose_value(part, environment) for part in template.parts).strip()
+    text = "".join(part if isinstance(part, str) else _prose_value(part, environment) for part in template.parts).strip()
+    return _without_omitted(text) if OMITTED in text else text
 
 
 def setting(template: Template, environment: Environment) -> str:
@@ -136,6 +139,16 @@ def human_ms(number: float) -> str:
         return f"{minutes} min"
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def _without_omitted(text: str) -> str:
+    """Return `text` without the places of missing values; inside round brackets without the parts, between commas, of them."""
+    return _OMITTED_WORD.sub("", _REMARK.sub(_remark, text)).strip()
+
+
+def _remark(match: re.Match[str]) -> str:
+    parts = ", ".join(part for part in match[1].split(", ") if OMITTED not in part)
+    return f" ({parts})" if parts else ""
 
 
 def _prose_value(hole: Hole, environment: Environment) -> str:

@@ -12,11 +12,12 @@ from msgspec.structs import replace
 
 from engine.incident.render import command, fitting, human_bytes, human_ms, prose, setting, step, words
 from engine.model.expressions import Binary, Call, Literal, NameExpression
-from engine.model.rules import Case, Hole, Step, Template
+from engine.model.rules import OMITTED, Case, Hole, Step, Template
 from tests.hostile import HOSTILE
 from tests.unit.incident.scene import hole, rule, text
 
 ENV = {"size": 1125872, "limit_ms": 300000, "topic": "AAAA.BBBB-C", "offsets.all": [3, 4], "connect_url": "http://c:8083"}
+_OR_NOTHING = Hole(NameExpression("nobody"), instead=OMITTED)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,10 @@ ENV = {"size": 1125872, "limit_ms": 300000, "topic": "AAAA.BBBB-C", "offsets.all
             "AAAA.BBBB-C",
         ),
         (text(Hole(NameExpression("nobody"), instead="Somebody", others=(NameExpression("no_one"),))), "Somebody"),
+        (text("the group ", _OR_NOTHING, ": its coordinator"), "the group: its coordinator"),
+        (text("A record (group ", _OR_NOTHING, ", topic ", hole("topic"), ") is"), "A record (topic AAAA.BBBB-C) is"),
+        (text("A record (group ", _OR_NOTHING, ") of ", hole("topic")), "A record of AAAA.BBBB-C"),
+        (text("A record (group ", Hole(NameExpression("topic"), instead=OMITTED), ")"), "A record (group AAAA.BBBB-C)"),
     ],
 )
 def test_prose(template: Template, said: str) -> None:

@@ -192,6 +192,30 @@ def test_a_warning_that_ends_a_short_piece_of_log_is_told(
     assert code == (1 if incidents else 0)
 
 
+GENERATIONS = b"".join(
+    b"[2024-03-02 10:11:12,%d] INFO [GroupCoordinator 0]: Stabilized group carts generation %d (__consumer_offsets-7) "
+    b"(kafka.coordinator.group.GroupCoordinator)\n" % (100 + number, 1040 + number)
+    for number in range(3)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "incidents"),
+    [
+        pytest.param(GENERATIONS, [("group-rebalance-loop", "low")], id="a pattern, by two rules that are told as one"),
+        pytest.param(GENERATIONS + 48 * CALM, [], id="a pattern in a longer log"),
+        pytest.param(GENERATIONS.splitlines(keepends=True)[0], [], id="no pattern"),
+    ],
+)
+def test_a_pattern_that_holds_in_a_short_piece_of_log_is_told(
+    tmp_path: Path, text: bytes, incidents: list[tuple[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(text)
+    _, document, _ = answer(capsys, path)
+    assert [(each["rule"], each["severity"]) for each in document["incidents"]] == incidents
+
+
 def test_the_zone_and_the_labels_of_the_command_line_count(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, document, _ = answer(capsys, log, "--tz", "Asia/Seoul", "--label", "cluster=prod")
     (incident,) = document["incidents"]
