@@ -12,7 +12,15 @@ from engine.dsl.codes import Code
 from engine.dsl.document import ListNode, MapNode, Node, TextNode
 from engine.dsl.grammar import ExpressionError, offset_of, parse
 from engine.dsl.named_items import operands
-from engine.dsl.patterns import MAX_PATTERN_BYTES, NUMBERS, checked_pattern, compiled_by_re2, named_groups, report_refused
+from engine.dsl.patterns import (
+    MAX_PATTERN_BYTES,
+    NUMBERS,
+    checked_pattern,
+    compiled_by_re2,
+    named_groups,
+    report_refused,
+    with_holes,
+)
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.templates import report_unknown
 from engine.dsl.units import in_units
@@ -161,13 +169,14 @@ def _pattern_test(field: str, node: TextNode, report: Report, nocase: bool = Fal
 
 
 def _regex_test(field: str, node: TextNode, report: Report, nocase: bool) -> Groups:
-    expression = f"(?i){node.value}" if nocase else node.value
+    raw, types = with_holes(node.value)
+    expression = f"(?i){raw}" if nocase else raw
     too_long = len(node.value.encode()) > MAX_PATTERN_BYTES
     refusal = f"longer than {MAX_PATTERN_BYTES} bytes" if too_long else compiled_by_re2(expression)
     if refusal or not node.value:
         report_refused(node, refusal or "it is empty", report)
         return ()
-    captures: tuple[Captured, ...] = named_groups(expression)
+    captures: tuple[Captured, ...] = named_groups(expression, types)
     return ((Test(field, "re", node.value, expression, (), captures, nocase),),)
 
 

@@ -162,7 +162,7 @@ MODIFIER_MEANINGS: Mapping[str, str] = {
     "contains": "the field holds this text",
     "startswith": "it begins with it",
     "endswith": "it ends with it",
-    "re": "the RE2 expression matches in it; named groups are captures; alternatives may share a name",
+    "re": "the RE2 expression matches in it; named groups and holes `{name:type}` are captures; alternatives may share a name",
     "gt": "it is a number greater than this",
     "gte": "it is a number not below this",
     "lt": "it is a number less than this",
