@@ -170,7 +170,7 @@ MODIFIER_MEANINGS: Mapping[str, str] = {
     "exists": "it is present (true), or absent (false)",
     "all": "with one of these and a list: every value of the list, not any",
     "nocase": "with one of these: upper and lower case are equal",
-    "term": "the value is the name of a list of texts in a file _terms.yml",
+    "term": "the value is the name of a list of texts in a file of terms: `<library>.<name>`, or a name of a _terms.yml",
 }
 
 FUNCTION_MEANINGS: Mapping[str, str] = {
