@@ -88,6 +88,8 @@ class Code(Enum):
     NO_STEP_FITS = ("TOC615", "Every step of a fix has a `when`, and none applies when nothing was captured.")
     QUOTABLE = ("TOC616", "An alert is excused or resolved by a text that any process may print.")
     UNUSED_TERM = ("TOC617", "No rule uses this term.")
+    NO_CASES = ("TOC618", "A cause lists several causes, and no `cases` tell them apart.")
+    CASE_UNTESTED = ("TOC619", "No test shows this case of the runbook.")
 
     NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
     UNKNOWN_RECEIVER = ("TOC702", "A route or a fallback names a receiver that does not exist.")
