@@ -1,16 +1,17 @@
-"""The checks of `rules lint`: each file by itself, rules that force every line to be read, and rules that shadow each other on
-the logs of their tests."""
+"""The checks of `rules lint`: each file by itself, rules that force every line to be read, and, on the logs of their tests,
+rules that shadow each other and cases that no test shows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from engine.cli.rule_tests import events
+from engine.cli.rule_tests import events, shown_cases
 from engine.cli.rulebook import with_layouts
 from engine.dsl import load_pack
 from engine.dsl.advice import advise, in_order
 from engine.dsl.codes import Code
+from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
 from engine.dsl.rule_test import RuleTest
@@ -18,7 +19,7 @@ from engine.match import Matcher
 from engine.match.screen import Screen
 from engine.match.signs import signs_of
 from engine.model.diagnostics import Diagnostic
-from engine.model.rules import Plan, Rule
+from engine.model.rules import SEVERITIES, Plan, Rule
 
 
 def lint(paths: Sequence[Path]) -> list[Diagnostic]:
@@ -26,7 +27,7 @@ def lint(paths: Sequence[Path]) -> list[Diagnostic]:
     when there is no error."""
     pack = load_pack(paths)
     findings = advise(pack)
-    return findings if pack.errors() else in_order([*findings, *unscreened(pack), *shadowed(pack)])
+    return findings if pack.errors() else in_order([*findings, *unscreened(pack), *shadowed(pack), *untested_cases(pack)])
 
 
 def unscreened(pack: Pack) -> list[Diagnostic]:
@@ -57,6 +58,29 @@ def shadowed(pack: Pack) -> list[Diagnostic]:
             if not _related(rules[id_], rules[other], plan):
                 findings.append(_shadowing(pack, id_, other))
     return findings
+
+
+def untested_cases(pack: Pack) -> list[Diagnostic]:
+    """Return a finding for each case of a runbook that no firing test leads to.
+
+    Left out are rules that never open an incident, and rules with a timeline: what its steps lead to stands in it alone.
+    """
+    plan = with_layouts(pack.plan)
+    return [finding for id_, draft in pack.drafts.items() for finding in _untested_cases(draft, pack.tests[id_], plan)]
+
+
+def _untested_cases(draft: Draft, tests: Sequence[RuleTest], plan: Plan) -> tuple[Diagnostic, ...]:
+    runbook, report = draft.file.runbook, Report(draft.document)
+    informs = draft.file.severity == SEVERITIES[0] and not draft.file.escalate
+    if runbook is None or not runbook.cases or informs or any(test.timeline for test in tests):
+        return ()
+    shown = shown_cases([test for test in tests if test.fires is not None], plan, draft.id)
+    for index, entry in enumerate(runbook.cases):
+        if index not in shown:
+            at = draft.document.find(["runbook", "cases", index])
+            help_line = "add a test whose log leads to it, with `cause`; an earlier case may hold where this one does"
+            report.add(Code.CASE_UNTESTED, at, f"no test shows the case `{entry.when}`", help_line)
+    return report.all()
 
 
 def _also_firing(id_: str, tests: Sequence[RuleTest], matcher: Matcher, plan: Plan) -> frozenset[str]:

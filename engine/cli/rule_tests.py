@@ -5,7 +5,7 @@ A rule is tested with the rules that it counts, waits for or explains, but witho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import ndiff
 from functools import lru_cache, partial
@@ -22,7 +22,7 @@ from engine.match import match
 from engine.model.incidents import Alert, Capture, Incident
 from engine.model.matches import Match, Value
 from engine.model.records import LogEvent, Progress, RawLine
-from engine.model.rules import Correlation, Plan, Rule, Signature
+from engine.model.rules import Correlation, Plan, Rule, Signature, Template
 from engine.model.visible import visible
 from engine.parse import assemble, decode, unwrap
 from engine.pipeline import replay
@@ -67,6 +67,29 @@ def run_test(test: RuleTest, plan: Plan) -> Outcome:
 def incidents(test: RuleTest, plan: Plan) -> tuple[Incident, ...]:
     """Return the incidents of the tested rule in their final state."""
     return _replay(test, narrow_plan(plan, test.rule_id)).incidents
+
+
+def shown_cases(tests: Iterable[RuleTest], plan: Plan, rule_id: str) -> frozenset[int]:
+    """Return the positions of the cases of `rule_id` that the incidents of `tests` have."""
+    narrowed = _with_numbered_cases(narrow_plan(plan, rule_id), rule_id)
+    causes = {incident.cause.partition(" ")[0] for test in tests for incident in _replay(test, narrowed).incidents}
+    return frozenset(int(cause) for cause in causes if cause.isdecimal())
+
+
+def _with_numbered_cases(plan: Plan, rule_id: str) -> Plan:
+    """Return `plan` with a rule whose cases have their positions as causes, so that an incident shows which one it has."""
+
+    def numbered(rule: Rule) -> Rule:
+        if rule.id != rule_id:
+            return rule
+        cases = tuple(replace(case, cause=Template((str(index),))) for index, case in enumerate(rule.runbook.cases))
+        return replace(rule, runbook=replace(rule.runbook, cause=Template(("-",)), cases=cases))
+
+    return replace(
+        plan,
+        signatures=tuple(replace(s, rule=numbered(s.rule)) for s in plan.signatures),
+        correlations=tuple(replace(c, rule=numbered(c.rule)) for c in plan.correlations),
+    )
 
 
 def difference(expected: str, actual: str) -> str:

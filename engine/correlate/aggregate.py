@@ -31,13 +31,17 @@ Figure = int | float  # an int must stay one when it is stored, or the same aler
 
 
 class Occurrence(Struct, frozen=True, array_like=True):
-    """One match as correlation keeps it. `labels` are those of the emitter, not those of where the line was read."""
+    """One match as correlation keeps it. `labels` are those of the emitter, not those of where the line was read.
+
+    It is stored: new fields go last and have defaults, so that what was stored before can be read.
+    """
 
     at: datetime
     event_id: str
     source_id: str
     captures: Mapping[str, Value] = {}
     labels: Labels = NO_LABELS
+    items: tuple[str, ...] = ()
 
 
 when: Callable[[Occurrence], EventTime] = attrgetter("at", "event_id")  # the sort key of occurrences
@@ -46,7 +50,7 @@ when: Callable[[Occurrence], EventTime] = attrgetter("at", "event_id")  # the so
 def occurrence(match: Match) -> Occurrence:
     """Return `match` as an occurrence."""
     labels = {name: value for name, value in match.labels.items() if name not in _NOT_OF_THE_EMITTER}
-    return Occurrence(match.at, match.event_id, match.source_id, match.captures, labels)
+    return Occurrence(match.at, match.event_id, match.source_id, match.captures, labels, match.items)
 
 
 def name_of(occurrence: Occurrence, distinct: Sequence[str]) -> str:
@@ -120,6 +124,7 @@ class Aggregate(Struct, array_like=True, dict=True):
         sources: the first MAX_SOURCES sources, sorted.
         outer: the MAX_EVENTS earliest and the MAX_EVENTS latest events, in order of time.
         cells: when they happened, for windows; None where no window needs it.
+        items: the items that held in any of them, sorted; no more than the rule's expressions name.
     """
 
     count: int
@@ -130,6 +135,7 @@ class Aggregate(Struct, array_like=True, dict=True):
     sources: list[str] = field(default_factory=list)
     outer: list[EventTime] = field(default_factory=list)
     cells: TimeHistogram | None = None
+    items: list[str] = field(default_factory=list)
 
     def merge(self, *others: Aggregate) -> None:
         """Add the matches of `others`."""
@@ -142,6 +148,7 @@ class Aggregate(Struct, array_like=True, dict=True):
         self.count += other.count
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
         self._keep_common(other.labels)
+        self._add_items(other.items)
         for name, stats in other.captures.items():
             self.captures.setdefault(name, FieldStats()).merge(stats)
         if self.cells is not None and other.cells is not None:
@@ -170,6 +177,9 @@ class Aggregate(Struct, array_like=True, dict=True):
 
     def _add_sources(self, sources: Iterable[str]) -> None:
         self.sources = sorted({*self.sources, *sources})[:MAX_SOURCES]
+
+    def _add_items(self, items: Iterable[str]) -> None:
+        self.items = sorted({*self.items, *items})
 
     def _set_outer(self, events: list[EventTime]) -> None:
         """Set the outer events from distinct events in order of time."""
@@ -214,6 +224,7 @@ def tally(occurrences: Iterable[Occurrence], timed: bool = False) -> Aggregate:
             aggregate._keep_common(occurrence.labels)
     aggregate.captures = {name: field_stats(values) for name, values in values_of.items()}
     aggregate._add_sources({occurrence.source_id for occurrence in ordered})
+    aggregate._add_items(name for occurrence in ordered for name in occurrence.items)
     aggregate._set_outer(list(dict.fromkeys(map(when, ordered))))
     aggregate.cells = cells(occurrence.at for occurrence in ordered) if timed else None
     return aggregate

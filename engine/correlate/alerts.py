@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from engine.correlate.aggregate import Aggregate, total
 from engine.correlate.entities import entity_labels
 from engine.correlate.episodes import Episode
-from engine.model.expressions import evaluate
+from engine.model.expressions import HELD_ITEMS, evaluate
 from engine.model.incidents import Alert, AlertKey, Capture
 from engine.model.rules import SEVERITIES, Rule
 
@@ -40,7 +40,7 @@ def alert_of(key: AlertKey, rule: Rule, episode: Episode, watermark: datetime | 
 
 
 def described(alert: Alert, summed: Aggregate) -> Alert:
-    """Return `alert` with the labels, captures, events and sources of its matches."""
+    """Return `alert` with the labels, captures, items, events and sources of its matches."""
     return replace(
         alert,
         labels=dict(sorted({**summed.labels, **entity_labels(alert.key[2])}.items())),
@@ -48,6 +48,7 @@ def described(alert: Alert, summed: Aggregate) -> Alert:
         events=summed.events(),
         evidence=summed.evidence(),
         sources=tuple(summed.sources),
+        items=tuple(summed.items),
     )
 
 
@@ -55,7 +56,8 @@ def escalated(rule: Rule, count: int, lasting: timedelta, summed: Aggregate) -> 
     """Return the severity of the rule, or the highest one of its escalations that hold."""
     if not rule.escalate:
         return rule.severity
-    environment = {**_values(summed.captured()), "count": count, "lasting": lasting.total_seconds()}
+    values = _values(summed.captured())
+    environment = {**values, "count": count, "lasting": lasting.total_seconds(), HELD_ITEMS: frozenset(summed.items)}
     reached = [step.to for step in rule.escalate if evaluate(step.when, environment) is True]
     return max((rule.severity, *reached), key=SEVERITIES.index)
 

@@ -83,6 +83,7 @@ def _match(alert: Alert) -> Match:
         dated=alert.dated,
         captures={name: _single(capture) for name, capture in alert.captures.items() if capture.values},
         labels={"cluster": scope, **alert.labels, **entity_labels(entity)},
+        items=alert.items,
     )
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from engine.dsl.correlations import correlation_of, timespan_s
 from engine.dsl.document import Loc, TextNode
 from engine.dsl.drafts import Draft
@@ -30,6 +33,15 @@ from engine.model.rules import (
 
 DEFAULT_CLEAR_S = 3600.0
 PAIR_CLEAR_S = 24 * 3600.0  # an expected event rarely comes later than that; until it does, the alert is not over
+
+
+class _WhenScope(Struct, frozen=True):
+    """The names that a `when` of a rule may use: values with their types, the rule's items, and which values are its own
+    captures."""
+
+    types: Mapping[str, str]
+    items: frozenset[str]
+    captures: frozenset[str]
 
 
 def signature(draft: Draft, symbols: SymbolTable) -> Signature:
@@ -74,6 +86,7 @@ def correlation(draft: Draft, symbols: SymbolTable) -> Correlation | None:
 
 def _rule(draft: Draft, symbols: SymbolTable, clear_s: float) -> Rule:
     file, visible = draft.file, symbols.visible(draft.id)
+    scope = _WhenScope({**CONTEXT, **visible}, symbols.items(draft.id), frozenset(symbols.captures(draft.id)))
     return Rule(
         id=file.id,
         title=_text(draft, ["title"], visible),
@@ -82,14 +95,14 @@ def _rule(draft: Draft, symbols: SymbolTable, clear_s: float) -> Rule:
         component=file.component,
         versions=file.versions,
         entity=dict(entity_of(draft)),
-        runbook=_runbook(draft, visible),
+        runbook=_runbook(draft, visible, scope),
         captures=dict(symbols.captures(draft.id)),
         labels=dict(file.labels),
         explains=tuple(_explains(entry) for entry in file.explains),
         continues=tuple(Continues(e.rule, e.by, e.within) for e in file.continues),
         clear=_clear(file.clear, clear_s),
-        escalate=_escalations(draft, visible),
-        told_as=_told_as(draft, visible),
+        escalate=_escalations(draft, scope),
+        told_as=_told_as(draft, visible, scope),
         for_s=file.for_,
         reopen_window_s=file.reopen_window,
         path=draft.document.path,
@@ -109,22 +122,22 @@ def _clear(entry: ClearEntry | None, default_s: float) -> Clear:
     return Clear(entry.at_most, default_s if entry.in_ is None else entry.in_, tuple(entry.rules), entry.quiet)
 
 
-def _runbook(draft: Draft, visible: Mapping[str, str]) -> Runbook:
+def _runbook(draft: Draft, visible: Mapping[str, str], scope: _WhenScope) -> Runbook:
     entry = draft.file.runbook
     if entry is None:
         return Runbook(EMPTY, EMPTY)
     return Runbook(
         cause=_text(draft, ["runbook", "cause"], visible),
         impact=_text(draft, ["runbook", "impact"], visible),
-        fix=_fix(draft, entry.fix, visible),
+        fix=_fix(draft, entry.fix, visible, scope),
         verify=_texts(draft, ["runbook", "verify"], len(entry.verify), visible, command=True),
         next_checks=_texts(draft, ["runbook", "next_checks"], len(entry.next_checks), visible),
         references=tuple(entry.references),
-        cases=_cases(draft, entry.cases, visible),
+        cases=_cases(draft, entry.cases, visible, scope),
     )
 
 
-def _cases(draft: Draft, entries: Sequence[CaseEntry], visible: Mapping[str, str]) -> tuple[Case, ...]:
+def _cases(draft: Draft, entries: Sequence[CaseEntry], visible: Mapping[str, str], scope: _WhenScope) -> tuple[Case, ...]:
     at: list[str | int] = ["runbook", "cases"]
     return tuple(
         Case(
@@ -133,17 +146,17 @@ def _cases(draft: Draft, entries: Sequence[CaseEntry], visible: Mapping[str, str
             title=_text(draft, [*at, index, "title"], visible) if entries[index].title else None,
             impact=_text(draft, [*at, index, "impact"], visible) if entries[index].impact else None,
         )
-        for index, when in _conditions(draft, at, entries, visible)
+        for index, when in _conditions(draft, at, entries, scope)
     )
 
 
-def _fix(draft: Draft, steps: Sequence[StepEntry], visible: Mapping[str, str]) -> tuple[Step, ...]:
+def _fix(draft: Draft, steps: Sequence[StepEntry], visible: Mapping[str, str], scope: _WhenScope) -> tuple[Step, ...]:
     if not draft.document.whole(["runbook", "fix"], steps):
         return ()
-    return tuple(_step(draft, index, step, visible) for index, step in enumerate(steps))
+    return tuple(_step(draft, index, step, visible, scope) for index, step in enumerate(steps))
 
 
-def _step(draft: Draft, index: int, entry: StepEntry, visible: Mapping[str, str]) -> Step:
+def _step(draft: Draft, index: int, entry: StepEntry, visible: Mapping[str, str], scope: _WhenScope) -> Step:
     at: list[str | int] = ["runbook", "fix", index]
     return Step(
         do=_text(draft, [*at, "do"], visible),
@@ -153,7 +166,7 @@ def _step(draft: Draft, index: int, entry: StepEntry, visible: Mapping[str, str]
         file=_settings(draft, [*at, "file"], entry.file, visible),
         run=_texts(draft, [*at, "run"], len(entry.run), visible, command=True),
         changes_state=entry.changes_state,
-        when=_when(draft, at, visible) if entry.when else None,
+        when=_when(draft, at, scope) if entry.when else None,
     )
 
 
@@ -170,33 +183,34 @@ def _text(draft: Draft, loc: Loc, visible: Mapping[str, str], command: bool = Fa
     return template(node, draft.report, visible, command) if isinstance(node, TextNode) else EMPTY
 
 
-def _escalations(draft: Draft, visible: Mapping[str, str]) -> tuple[Escalation, ...]:
+def _escalations(draft: Draft, scope: _WhenScope) -> tuple[Escalation, ...]:
     steps = draft.file.escalate
-    conditions = _conditions(draft, ["escalate"], steps, {**visible, "lasting": "num"})
+    lasting = replace(scope, types={**scope.types, "lasting": "num"})
+    conditions = _conditions(draft, ["escalate"], steps, lasting)
     return tuple(Escalation(steps[index].to, when) for index, when in conditions)
 
 
-def _told_as(draft: Draft, visible: Mapping[str, str]) -> tuple[ToldAs, ...]:
+def _told_as(draft: Draft, visible: Mapping[str, str], scope: _WhenScope) -> tuple[ToldAs, ...]:
     entries = draft.file.told_as
     return tuple(
         ToldAs(entries[index].rule, when, _text(draft, ["told_as", index, "title"], visible))
-        for index, when in _conditions(draft, ["told_as"], entries, visible)
+        for index, when in _conditions(draft, ["told_as"], entries, scope)
     )
 
 
 def _conditions(
-    draft: Draft, loc: Loc, entries: Sequence[EscalateEntry | ToldAsEntry | CaseEntry], visible: Mapping[str, str]
+    draft: Draft, loc: Loc, entries: Sequence[EscalateEntry | ToldAsEntry | CaseEntry], scope: _WhenScope
 ) -> Iterator[tuple[int, Expression]]:
     """Yield the position and the `when` of each entry at `loc` that can be read."""
     for index in range(len(entries) if draft.document.whole(loc, entries) else 0):
-        condition = _when(draft, [*loc, index], visible)
+        condition = _when(draft, [*loc, index], scope)
         if condition is not None:
             yield index, condition
 
 
-def _when(draft: Draft, loc: Loc, visible: Mapping[str, str]) -> Expression | None:
+def _when(draft: Draft, loc: Loc, scope: _WhenScope) -> Expression | None:
     """Return the `when` of the entry at `loc`; None, reported, when it cannot be read."""
-    return expression(draft.document.find([*loc, "when"]), draft.report, {**CONTEXT, **visible})
+    return expression(draft.document.find([*loc, "when"]), draft.report, scope.types, scope.items, scope.captures)
 
 
 def plan_order(drafts: Mapping[str, Draft]) -> Sequence[Draft]:

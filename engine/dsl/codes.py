@@ -47,7 +47,7 @@ class Code(Enum):
     MISSING_HOLE = ("TOC307", "A pattern of a component lacks its hole: {member} or {version}.")
     EXAMPLE_FAILS = ("TOC308", "An example of a format does not match its header.")
     NAME_CLASH = ("TOC309", "One name is used for two things.")
-    UNKNOWN_TERM = ("TOC310", "No _terms.yml defines a term of this name.")
+    UNKNOWN_TERM = ("TOC310", "No file of terms defines a term of this name.")
     NOT_LINEAR = (
         "TOC311",
         "The regular expression may need more than linear time: look-around, a back reference and the like.",
@@ -87,6 +87,9 @@ class Code(Enum):
     NOTHING_SURE = ("TOC614", "No text is certain to occur in every event that the rule fires on, so every line must be read.")
     NO_STEP_FITS = ("TOC615", "Every step of a fix has a `when`, and none applies when nothing was captured.")
     QUOTABLE = ("TOC616", "An alert is excused or resolved by a text that any process may print.")
+    UNUSED_TERM = ("TOC617", "No rule uses this term.")
+    NO_CASES = ("TOC618", "A cause lists several causes, and no `cases` tell them apart.")
+    CASE_UNTESTED = ("TOC619", "No test shows this case of the runbook.")
 
     NOT_AVAILABLE = ("TOC701", "The configuration asks for something that this version does not have.")
     UNKNOWN_RECEIVER = ("TOC702", "A route or a fallback names a receiver that does not exist.")

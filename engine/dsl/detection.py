@@ -11,11 +11,20 @@ from msgspec import Struct
 from engine.dsl.codes import Code
 from engine.dsl.document import ListNode, MapNode, Node, TextNode
 from engine.dsl.grammar import ExpressionError, offset_of, parse
-from engine.dsl.patterns import MAX_PATTERN_BYTES, NUMBERS, checked_pattern, compiled_by_re2, named_groups, report_refused
+from engine.dsl.named_items import operands
+from engine.dsl.patterns import (
+    MAX_PATTERN_BYTES,
+    NUMBERS,
+    checked_pattern,
+    compiled_by_re2,
+    named_groups,
+    report_refused,
+    with_holes,
+)
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.templates import report_unknown
 from engine.dsl.units import in_units
-from engine.model.expressions import Binary, Call, Expression, Literal, NameExpression, Unary
+from engine.model.expressions import Expression, Literal
 from engine.model.rules import Captured, Item, Test
 
 FIELDS = ("text", "message", "level", "logger", "thread", "exception")
@@ -160,13 +169,14 @@ def _pattern_test(field: str, node: TextNode, report: Report, nocase: bool = Fal
 
 
 def _regex_test(field: str, node: TextNode, report: Report, nocase: bool) -> Groups:
-    expression = f"(?i){node.value}" if nocase else node.value
+    raw, types = with_holes(node.value)
+    expression = f"(?i){raw}" if nocase else raw
     too_long = len(node.value.encode()) > MAX_PATTERN_BYTES
     refusal = f"longer than {MAX_PATTERN_BYTES} bytes" if too_long else compiled_by_re2(expression)
     if refusal or not node.value:
         report_refused(node, refusal or "it is empty", report)
         return ()
-    captures: tuple[Captured, ...] = named_groups(expression)
+    captures: tuple[Captured, ...] = named_groups(expression, types)
     return ((Test(field, "re", node.value, expression, (), captures, nocase),),)
 
 
@@ -204,23 +214,8 @@ def _condition(node: MapNode, items: tuple[Item, ...], captures: Mapping[str, st
         return Literal(False)
     types = {**dict.fromkeys(names, "item"), **captures}
     report_unknown(expression, text.value, 0, text, report, types, Code.UNKNOWN_NAME)
-    for name in sorted(_operands(expression) & set(names)):
+    for name in sorted(operands(expression) & set(names)):
         message = f"`{name}` is an item, true or false, and cannot be compared or calculated with"
         help_line = "give the item another name than the capture" if name in captures else "compare captures"
         report.add(Code.NAME_CLASH, text, message, help_line, offset_of(text.value, name), len(name))
     return in_units(expression, captures)
-
-
-def _operands(expression: Expression, is_operand: bool = False) -> frozenset[str]:
-    """Return the names that are compared, calculated with or passed to a function."""
-    match expression:
-        case NameExpression(name):
-            return frozenset((name,)) if is_operand else frozenset()
-        case Unary(op, operand):
-            return _operands(operand, is_operand or op == "-")
-        case Binary(op, left, right):
-            below = is_operand or op not in ("and", "or")
-            return _operands(left, below) | _operands(right, below)
-        case Call(_, arguments):
-            return frozenset(name for argument in arguments for name in _operands(argument, True))
-    return frozenset()

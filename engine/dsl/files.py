@@ -1,7 +1,7 @@
 """Find and read rule files.
 
-A file in a folder `components` is a component, one in a folder `formats` a format, a file `_terms.yml` holds shared terms;
-every other YAML file is a rule.
+A file in a folder `components` is a component, one in a folder `formats` a format, one in a folder `terms` holds the terms of a
+library, a file `_terms.yml` those of no library; every other YAML file is a rule.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ FORMATS = "formats"
 TERMS = "terms"
 SUFFIXES = (".yml", ".yaml")
 TERM_FILES = ("_terms.yml", "_terms.yaml")
+_KINDS = {COMPONENTS: "component", FORMATS: "format", TERMS: TERMS}  # by the name of the folder
 NO_FILE = "there is no rule file at or under it (looked for: *.yml and *.yaml, but hidden ones and those that begin with _)"
 
 
@@ -90,7 +91,7 @@ def _under(path: Path) -> list[Path]:
 
 
 def _source(path: Path) -> RuleSource:
-    kind = TERMS if path.name in TERM_FILES else {COMPONENTS: "component", FORMATS: "format"}.get(path.parent.name, "rule")
+    kind = TERMS if path.name in TERM_FILES else _KINDS.get(path.parent.name, "rule")
     try:
         return RuleSource(path, kind, path.read_bytes())
     except OSError as error:

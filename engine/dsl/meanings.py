@@ -162,7 +162,7 @@ MODIFIER_MEANINGS: Mapping[str, str] = {
     "contains": "the field holds this text",
     "startswith": "it begins with it",
     "endswith": "it ends with it",
-    "re": "the RE2 expression matches in it; named groups are captures; alternatives may share a name",
+    "re": "the RE2 expression matches in it; named groups and holes `{name:type}` are captures; alternatives may share a name",
     "gt": "it is a number greater than this",
     "gte": "it is a number not below this",
     "lt": "it is a number less than this",
@@ -170,7 +170,7 @@ MODIFIER_MEANINGS: Mapping[str, str] = {
     "exists": "it is present (true), or absent (false)",
     "all": "with one of these and a list: every value of the list, not any",
     "nocase": "with one of these: upper and lower case are equal",
-    "term": "the value is the name of a list of texts in a file _terms.yml",
+    "term": "the value is the name of a list of texts in a file of terms: `<library>.<name>`, or a name of a _terms.yml",
 }
 
 FUNCTION_MEANINGS: Mapping[str, str] = {

@@ -20,7 +20,7 @@ from engine.dsl.reader import read
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.rule_test import Tests
 from engine.dsl.symbols import outlines_of, symbol_table
-from engine.dsl.terms import Terms, terms_of
+from engine.dsl.terms import Terms, prefix_of, terms_of
 from engine.model.diagnostics import Diagnostic, Level
 from engine.model.rules import Component, Format, Plan
 
@@ -33,12 +33,14 @@ MAX_CACHED_FILES = 1000  # more than the shipped rules have
 
 class Pack(Struct, frozen=True):
     """The result of compiling files: the plan of whatever compiled, the tests by rule id, every finding by file and place,
-    and the drafts by rule id, for checks that need the files. Do not run the plan when `errors()` is not empty."""
+    and the drafts by rule id and the files of terms, for checks that need the files. Do not run the plan when `errors()` is not
+    empty."""
 
     plan: Plan
     tests: Tests
     diagnostics: tuple[Diagnostic, ...]
     drafts: Mapping[str, Draft] = field(default_factory=dict)
+    term_files: tuple[RuleDocument, ...] = ()
 
     def errors(self) -> tuple[Diagnostic, ...]:
         """Return the findings that stop loading."""
@@ -52,6 +54,7 @@ class _FileReading(Struct):
     components: dict[str, Component] = field(default_factory=dict)
     formats: dict[str, Format] = field(default_factory=dict)
     terms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    term_files: list[RuleDocument] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
     with_unless: list[tuple[Component, RuleDocument, Report]] = field(default_factory=list)  # components with `unless`
 
@@ -85,6 +88,8 @@ def compile_beside(plan: Plan, tests: Tests, plan_sources: Sequence[RuleSource],
     }
     if ids & taken or layouts:
         return None
+    own = {str(source.path) for source in others}
+    reading.term_files = [document for document in reading.term_files if document.path in own]
     pack = _pack(_compiled(reading, plan, fingerprint((*plan_sources, *others))), reading, tests)
     return None if any(finding.code == Code.DUPLICATE_ID.id for finding in pack.diagnostics) else pack
 
@@ -92,7 +97,7 @@ def compile_beside(plan: Plan, tests: Tests, plan_sources: Sequence[RuleSource],
 def _pack(plan: Plan, reading: _FileReading, tests: Tests) -> Pack:
     all_tests = {**tests, **{draft.id: draft.tests for draft in reading.drafts.values()}}
     findings = tuple(finding for report in reading.reports for finding in report.all())
-    return Pack(plan, dict(sorted(all_tests.items())), findings, reading.drafts)
+    return Pack(plan, dict(sorted(all_tests.items())), findings, reading.drafts, tuple(reading.term_files))
 
 
 def _reading(sources: Sequence[RuleSource]) -> _FileReading:
@@ -124,8 +129,10 @@ def _read(source: RuleSource, reading: _FileReading) -> None:
         if parsed.unless:
             reading.with_unless.append((parsed, document, report))
     elif parsed is not None:
+        prefix = prefix_of(document.path)
+        reading.term_files.append(document)
         for name, texts in parsed.items():
-            _register(name, texts, reading.terms, document.key([name]), report)
+            _register(name, texts, reading.terms, document.key([name.removeprefix(prefix)]), report)
 
 
 @lru_cache(maxsize=MAX_CACHED_FILES)

@@ -7,7 +7,7 @@ of whitespace matches one or more of any whitespace, line ends included. Pattern
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 import re2
@@ -22,19 +22,29 @@ MAX_PATTERN_BYTES = 4096
 MIN_LITERAL = 3
 
 HOLE = re.compile(r"\\[{}]|\{(?:(?P<name>[a-z][a-z0-9_]*)(?::(?P<type>[a-z]+))?)?\}")
+_HOLE_IN_REGEX = re.compile(r"(?<!\\)\{(?P<name>[a-z][a-z0-9_]*):(?P<type>[a-z]+)\}")  # nothing else that RE2 has
+_COMPOSITE_GROUP = re.compile(r"\(\?P<(_\w*)>")
 _ALMOST = re.compile(r"(?<!\\)\{([A-Za-z][A-Za-z0-9_]*)(?::\s*([A-Za-z]+))?\s*\}")
 # character classes and escapes are skipped
 _NOT_LINEAR = re.compile(r"\[(?:\\.|[^\]\\])*\]|(?P<why>\(\?<?[=!]|\(\?>|\(\?P=|\\[1-9]|\\k<|(?<=[*+?}])\+)|\\.", re.DOTALL)
 
 
 class HoleType(Struct, frozen=True):
-    """The expression of a typed hole. `opening` and `closing` are added unless the author writes them around the hole."""
+    """The expression of a typed hole. `opening` and `closing` are added unless the author writes them around the hole.
+
+    A hole of a COMPOSITE type captures several values: the expression has a group for each, named by a suffix behind `_`.
+    """
 
     expression: str
     opening: str = ""
     closing: str = ""
     meaning: str = ""
 
+
+_TOPIC = r"[A-Za-z0-9._-]+"
+# topic-3, [topic,3] (until 0.11), <topic id>:topic-3 (from 4.1), and topic='topic', partition=3 (toString of Java records)
+_TP_BEFORE = r"\[?(?:[A-Za-z0-9_-]{22}:)?(?:topic ?= ?'?)?"
+_TP_BETWEEN = r"(?:-|, ?|'?, partition ?= ?)"
 
 TYPES = {
     "word": HoleType(r"\S+", meaning="non-blanks, as many as possible: `{connector}-{task:int}` splits at the last dash"),
@@ -54,16 +64,23 @@ TYPES = {
         r"""[^'"\r\n]*""", r"""['"]""", r"""['"]""", "the text in single or double quotes, written around the hole or not"
     ),
     "rest": HoleType(r"[^\r\n]*", meaning="the rest of the line"),
+    "hostport": HoleType(
+        # a name or an address, and behind it what Java resolved it to
+        r"/?(?P<_>(?P<_host>\[[0-9a-fA-F:.]+\]|[^\s/:\"'\\\[\](){},;=<>]+)(?:/(?:(?P<_ip>\[?[0-9a-fA-F:.]+\]?)|<unresolved>))?"
+        r":(?P<_port>[0-9]{1,5}))",
+        meaning="a host and its port: `kafka-1:9092`, `10.0.0.5:9092`, `[fd00::5]:9092`, `kafka-1/10.0.0.5:9092`",
+    ),
     "tp": HoleType(
-        "",
+        rf"{_TP_BEFORE}(?P<_>(?P<_topic>{_TOPIC}){_TP_BETWEEN}(?P<_partition>[0-9]+))\]?",
         meaning="a topic-partition: `orders-3`, `[orders,3]`, `<topic id>:orders-3` or `topic='orders', partition=3`",
     ),
 }
 NUMBERS = ("int", "num", "bytes", "ms")
-_TOPIC = r"[A-Za-z0-9._-]+"
-# topic-3, [topic,3] (until 0.11), <topic id>:topic-3 (from 4.1), and topic='topic', partition=3 (toString of Java records)
-_TP_BEFORE = r"\[?(?:[A-Za-z0-9_-]{22}:)?(?:topic ?= ?'?)?"
-_TP_BETWEEN = r"(?:-|, ?|'?, partition ?= ?)"
+# types whose holes capture several values: the name that stands for the whole without a prefix, and the types of the parts
+COMPOSITE = {
+    "hostport": ("address", {"": "word", "_host": "host", "_ip": "host", "_port": "word"}),  # a port is no quantity
+    "tp": ("tp", {"": "tp", "_topic": "word", "_partition": "int"}),
+}
 _ANYTHING = r"[^\r\n]*?"
 # in a raw expression: literal text, a character class, and the beginning of a capturing group
 _IN_REGEX = re.compile(
@@ -150,10 +167,34 @@ def checked_pattern(node: TextNode, report: Report, nocase: bool = False) -> Pat
     return Pattern("(?i)" + pattern.regex, (), pattern.captures, pattern.source) if nocase else pattern
 
 
-def named_groups(expression: str) -> tuple[Captured, ...]:
-    """Return the named groups of a raw RE2 expression in order, as captures of type word. Names may repeat in alternatives."""
+def with_holes(expression: str) -> tuple[str, Mapping[str, str]]:
+    """Return a raw expression with its holes `{name:type}` replaced by named groups, and the type of each capture of a hole."""
+    types: dict[str, str] = {}
+
+    def group(hole: re.Match[str]) -> str:
+        name, type_ = hole["name"], hole["type"]
+        if type_ not in TYPES:
+            return hole[0]
+        hole_type = TYPES[type_]
+        if type_ not in COMPOSITE:
+            types.setdefault(name, type_)
+            return f"{hole_type.opening}(?P<{name}>{hole_type.expression}){hole_type.closing}"
+        whole = COMPOSITE[type_][0]
+        for part, part_type in _parts_of(name, type_).items():
+            types.setdefault(part, part_type)
+        return _COMPOSITE_GROUP.sub(lambda part: f"(?P<{_part_name(name, part[1].rstrip('_'), whole)}>", hole_type.expression)
+
+    return _HOLE_IN_REGEX.sub(group, expression), types
+
+
+def named_groups(expression: str, types: Mapping[str, str]) -> tuple[Captured, ...]:
+    """Return the named groups of a raw RE2 expression in order, as captures. Names may repeat in alternatives.
+
+    Args:
+        types: the types of captures by name; others are of type word.
+    """
     names = [match["name"] for match in _IN_REGEX.finditer(expression) if match[0].startswith("(")]
-    return tuple(Captured(group, name, "word") for group, name in enumerate(names, 1) if name)
+    return tuple(Captured(group, name, types.get(name, "word")) for group, name in enumerate(names, 1) if name)
 
 
 class _PatternBuilder:
@@ -178,8 +219,8 @@ class _PatternBuilder:
         self._literals.append("")
         if name is None:
             self._parts.append(_ANYTHING)
-        elif type_ == "tp":
-            self._topic_partition(name)
+        elif type_ in COMPOSITE:
+            self._composite(name, type_)
         else:
             self._typed(name, type_, before, after)
 
@@ -199,12 +240,20 @@ class _PatternBuilder:
         opening, closing = ("", "") if enclosed else (hole_type.opening, hole_type.closing)
         self._parts.append(f"{opening}({hole_type.expression}){closing}")
 
-    def _topic_partition(self, name: str) -> None:
-        topic, partition = ("topic", "partition") if name == "tp" else (f"{name}_topic", f"{name}_partition")
-        self._group(name, "tp")
-        self._group(topic, "word")
-        self._group(partition, "int")
-        self._parts.append(rf"{_TP_BEFORE}(({_TOPIC}){_TP_BETWEEN}([0-9]+))\]?")
+    def _composite(self, name: str, type_: str) -> None:
+        for part, part_type in _parts_of(name, type_).items():
+            self._group(part, part_type)
+        self._parts.append(_COMPOSITE_GROUP.sub("(", TYPES[type_].expression))
+
+
+def _parts_of(name: str, type_: str) -> dict[str, str]:
+    """Return the captures of a hole of a composite type, in order of their groups, with their types."""
+    whole, parts = COMPOSITE[type_]
+    return {_part_name(name, suffix, whole): part_type for suffix, part_type in parts.items()}
+
+
+def _part_name(name: str, suffix: str, whole: str) -> str:
+    return suffix.removeprefix("_") if suffix and name == whole else f"{name}{suffix}"
 
 
 def _is_hole(match: re.Match[str]) -> bool:

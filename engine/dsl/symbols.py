@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.dsl.drafts import Draft
-from engine.model.rules import Component, Format, Plan, Rule
+from engine.model.asked_items import counted_by
+from engine.model.rules import Component, Format, Item, Plan, Rule
 
 # labels that formats, wrappers and configurations set; components and formats add their own
 LABELS = (
@@ -19,7 +21,7 @@ _EVENT_GROUPS = ("time", "level", "logger", "thread", "message")
 
 
 class Outline(Struct, frozen=True):
-    """The part of a rule that others refer to: its captures, entity keys and labels, and the rules below it.
+    """The part of a rule that others refer to: its captures, detection items, entity keys and labels, and the rules below it.
 
     `below`: the rules that it explains or continues; `members`: the rules whose captures a correlation carries besides its
     own; `counts`: it is a correlation.
@@ -31,6 +33,7 @@ class Outline(Struct, frozen=True):
     below: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     counts: bool = False
+    items: frozenset[str] = frozenset()
 
 
 class SymbolTable(Struct, frozen=True, dict=True):
@@ -57,6 +60,16 @@ class SymbolTable(Struct, frozen=True, dict=True):
         if outline is None or id_ in above:
             return {}
         return _first_wins((outline.captures, *(self._captures(member, above | {id_}) for member in outline.members)))
+
+    def items(self, id_: str) -> frozenset[str]:
+        """Return the detection items of `id_`; of a correlation those of its members."""
+        return self._items(id_, frozenset())
+
+    def _items(self, id_: str, above: frozenset[str]) -> frozenset[str]:
+        outline = self.outlines.get(id_)
+        if outline is None or id_ in above:
+            return frozenset()
+        return outline.items.union(*(self._items(member, above | {id_}) for member in outline.members))
 
     def visible(self, id_: str) -> Mapping[str, str]:
         """Return name -> type of the values that a template of `id_` may use: its own captures, those of the rules that it
@@ -94,21 +107,23 @@ def symbol_table(
 
 def outlines_of(plan: Plan) -> Mapping[str, Outline]:
     """Return the outlines of a plan's rules, by id; `captures` of a compiled correlation include those of its members."""
-    counting = {correlation.rule.id for correlation in plan.correlations}
-    return {id_: _outline_of_rule(rule, id_ in counting) for id_, rule in plan.rules().items()}
+    return {
+        **{signature.rule.id: _outline_of_rule(signature.rule, signature.items) for signature in plan.signatures},
+        **{c.rule.id: replace(_outline_of_rule(c.rule), members=counted_by(c), counts=True) for c in plan.correlations},
+    }
 
 
-def _outline_of_rule(rule: Rule, counts: bool) -> Outline:
+def _outline_of_rule(rule: Rule, items: Iterable[Item] = ()) -> Outline:
     explained = (other for entry in rule.explains for other in entry.rules)
-    return Outline(
-        rule.captures, rule.entity, rule.labels, (*explained, *(entry.rule for entry in rule.continues)), counts=counts
-    )
+    below = (*explained, *(entry.rule for entry in rule.continues))
+    return Outline(rule.captures, rule.entity, rule.labels, below, items=frozenset(item.name for item in items))
 
 
 def _outline(draft: Draft) -> Outline:
     captures, labels = draft.detection.captures, draft.file.labels
     counts = draft.file.correlation is not None
-    return Outline(captures, entity_of(draft), labels, _rules_below(draft), members(draft), counts)
+    items = frozenset(item.name for item in draft.detection.items)
+    return Outline(captures, entity_of(draft), labels, _rules_below(draft), members(draft), counts, items)
 
 
 def given_labels(components: Iterable[Component], formats: Iterable[Format]) -> frozenset[str]:

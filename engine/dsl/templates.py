@@ -8,15 +8,16 @@ every hole also has the value type whose characters it accepts (`Hole.charset`),
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from engine.dsl.codes import Code
 from engine.dsl.document import Node, TextNode
 from engine.dsl.grammar import ExpressionError, offset_of, parse
+from engine.dsl.named_items import operands, with_items
 from engine.dsl.patterns import NUMBERS
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.units import in_units
-from engine.model.expressions import Binary, Call, Expression, Literal, NameExpression, names
+from engine.model.expressions import Binary, Call, Expression, Literal, NameExpression, items_in, names
 from engine.model.rules import OMITTED, Hole, Template
 
 UNITS = ("human", "bytes", "ms")
@@ -89,17 +90,45 @@ def _hole(match: re.Match[str], node: TextNode, report: Report, types: Mapping[s
     return Hole(in_units(expression, types), match["unit"] or "", charset, match[0], instead, others)
 
 
-def expression(node: Node, report: Report, types: Mapping[str, str]) -> Expression | None:
-    """Return the expression in `node` over the names of `types`; None for a list or a map, and, reported, for a wrong one."""
+def expression(
+    node: Node, report: Report, types: Mapping[str, str], items: Set[str] = frozenset(), captures: Set[str] = frozenset()
+) -> Expression | None:
+    """Return the expression in `node` over the names of `types`; None for a list or a map, and, reported, for a wrong one.
+
+    Args:
+        items: the detection items that it may name as values that are true or false. An item hides a label of its name, and a
+            capture of another rule.
+        captures: the captures of the rule itself; a name that is an item too must not stand alone.
+    """
     if not isinstance(node, TextNode):
         return None
     try:
-        parsed = parse(node.value)
+        parsed = parse(node.value, sorted(items))
     except ExpressionError as error:
         report.add(error.code, node, error.message, error.help, error.offset, error.length)
         return None
-    report_unknown(parsed, node.value, 0, node, report, types, Code.UNKNOWN_NAME)
-    return in_units(parsed, types)
+    resolved = with_items(parsed, items)
+    _report_clashes(parsed, resolved, node, report, items - types.keys(), captures)
+    report_unknown(resolved, node.value, 0, node, report, {**dict.fromkeys(items, "item"), **types}, Code.UNKNOWN_NAME)
+    return in_units(resolved, types)
+
+
+def _report_clashes(
+    parsed: Expression, resolved: Expression, node: TextNode, report: Report, items_only: Set[str], captures: Set[str]
+) -> None:
+    """Report each item that is used as a value, and each name that may mean an item or a capture of the same rule.
+
+    Args:
+        items_only: the items whose name nothing else has.
+    """
+    for name in sorted(operands(parsed) & items_only):
+        message = f"`{name}` is an item, true or false, and cannot be compared, calculated with or passed to a function"
+        help_line = f"write `{name}` alone, or `not {name}`"
+        report.add(Code.NAME_CLASH, node, message, help_line, offset_of(node.value, name), len(name))
+    for name in sorted(items_in(resolved) & captures):
+        message = f"`{name}` is an item and a capture of this rule, and either could be meant"
+        help_line = f"give the item another name; the capture is meant in `known({name})` and in comparisons"
+        report.add(Code.NAME_CLASH, node, message, help_line, offset_of(node.value, name), len(name))
 
 
 def report_unknown(

@@ -10,7 +10,7 @@ from msgspec import Struct
 from engine.incident import render
 from engine.incident.alert_groups import AlertGroup
 from engine.incident.links import is_of_others
-from engine.model.expressions import Result, evaluate
+from engine.model.expressions import HELD_ITEMS, Result, evaluate
 from engine.model.incidents import Alert, Capture, Evidence, Incident, Roster, Symptom
 from engine.model.matches import Value
 from engine.model.rules import SEVERITIES, Plan, Rule
@@ -42,8 +42,9 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
     labels = _labels(group, rule)
     main = (*group.firings, *group.stages)
     environment = _environment(main, context, captures, _without_places(labels, root, rule))
+    stage_environment = {**environment, HELD_ITEMS: _held_items(main, stage)}
     text = render.words(rule, environment)
-    stage_text = text if stage is rule else render.words(stage, environment)
+    stage_text = text if stage is rule else render.words(stage, stage_environment)
     named = next((told_as for told_as in rule.told_as if evaluate(told_as.when, environment) is True), None)
     severities = [*_severities(group), *([context.rules[named.rule].severity] if named else [])]
     ended = [alert.ends_at for alert in main if alert.ends_at is not None]
@@ -65,7 +66,9 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
         count=sum(alert.count for alert in group.firings),
         cause=_cause(text, stage_text, environment),
         impact=render.prose(stage_text.impact, environment),
-        fix=tuple(render.step(step, environment, _settings(main)) for step in render.fitting(stage.runbook.fix, environment)),
+        fix=tuple(
+            render.step(step, environment, _settings(main)) for step in render.fitting(stage.runbook.fix, stage_environment)
+        ),
         verify=render.command(stage.runbook.verify, environment),
         symptoms=symptoms,
         captures={name: _single(capture) for name, capture in captures.items()},
@@ -207,7 +210,7 @@ def _environment(
     """Return the names that templates may use: context, captures and their aggregates, labels, times.
 
     Labels win: they name the entity, while a symptom may have captured another one under the same name. Missing values have no
-    name.
+    name. The items are those of the first alert's rule.
     """
     scope = alerts[0].key[0]
     environment: dict[str, Result] = dict(_configured(context.plan, scope))
@@ -219,7 +222,13 @@ def _environment(
         environment[f"{name}.all"] = list(capture.values)
         aggregates = ((number, getattr(capture, number)) for number in _NUMBERS)
         environment.update((f"{name}.{number}", _whole(value)) for number, value in aggregates if value is not None)
-    return {**environment, **labels, **dict(_times(alerts))}
+    held = _held_items(alerts, context.rules[alerts[0].key[1]])
+    return {**environment, **labels, **dict(_times(alerts)), HELD_ITEMS: held}
+
+
+def _held_items(alerts: Iterable[Alert], rule: Rule) -> frozenset[str]:
+    """Return the items of `rule` that held in any match of its alerts; other rules may use the same names for other items."""
+    return frozenset(name for alert in alerts if alert.key[1] == rule.id for name in alert.items)
 
 
 def _configured(plan: Plan, scope: str) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from engine.match.redact import Redactor, cut, redactor_of
 from engine.match.screen import Screen
 from engine.match.signs import Signs, signs_in, test_signs
 from engine.match.speech import from_loggers
+from engine.model.asked_items import asked_items
 from engine.model.configs import settings_of_plan
 from engine.model.expressions import Expression, evaluate, names
 from engine.model.matches import Match
@@ -31,19 +32,22 @@ _NAMES = "/names"
 
 
 _GateSigns = frozenset[str]  # the signs that the gate looks for
+_Hit = tuple[str, Captures, tuple[str, ...]]  # rule id, captures, the items that held of those that are asked for
 
 
 class _Sought(Struct, frozen=True):
     """One thing that the matcher looks for in events: a signature, a component line, a printed configuration.
 
     `signs`: expressions of which one occurs in every event that matches, so that it is not tried on others. `check`: returns
-    its check, given the signs that the gate looks for. `numeric`: returns those of its tests to which digits matter.
+    its check, given the signs that the gate looks for. `numeric`: returns those of its tests to which digits matter. `asked`:
+    the items whose truth a match carries, sorted by name.
     """
 
     rule_id: str
     signs: Signs
     check: Callable[[_GateSigns], FieldCheck]
     numeric: Callable[[], Iterable[Numeric]]
+    asked: tuple[Item, ...] = ()
 
 
 class Matcher:
@@ -65,6 +69,7 @@ class Matcher:
         self._gate = Gate([sought.signs for sought in self._sought], cache)
         self._gate_signs = frozenset(regex for sought in self._sought for regex in sought.signs.regexes)
         self._checks: dict[int, FieldCheck] = {}
+        self._item_checks: dict[int, tuple[tuple[str, FieldCheck], ...]] = {}
 
     def screen(self, also: Iterable[str] = ()) -> Screen:
         """Return the screen that tells which texts may match something in the plan, or one of the expressions `also`."""
@@ -79,11 +84,11 @@ class Matcher:
         """
         fields = Fields(event)
         fields.signs = self._gate.signs_in(fields.text)
-        hits: list[tuple[str, Captures]] = []
+        hits: list[_Hit] = []
         for number in sorted(self._gate.possible(fields.signs)):
             captures = self._check(number)(fields)
             if captures is not None:
-                hits.append((self._sought[number].rule_id, captures))
+                hits.append((self._sought[number].rule_id, captures, self._held(number, fields)))
         return _matches(event, hits, self.redact) if hits else []
 
     def match_each(self, event: LogEvent, failures: MutableMapping[str, Exception]) -> list[Match]:
@@ -91,15 +96,14 @@ class Matcher:
         id."""
         fields = Fields(event)
         fields.signs = self._gate.signs_in(fields.text)
-        hits: list[tuple[str, Captures]] = []
+        hits: list[_Hit] = []
         for number in sorted(self._gate.possible(fields.signs)):
             rule_id = self._sought[number].rule_id
             try:
                 captures = self._check(number)(fields)
+                hits += [(rule_id, captures, self._held(number, fields))] if captures is not None else []
             except Exception as error:
                 failures[rule_id] = error
-            else:
-                hits += [(rule_id, captures)] if captures is not None else []
         return _matches(event, hits, self.redact) if hits else []
 
     def digits_matter(self, text: bytes, before: int, fields: Set[str]) -> bool:
@@ -131,6 +135,17 @@ class Matcher:
             check = self._checks[number] = self._sought[number].check(self._gate_signs)
         return check
 
+    def _held(self, number: int, fields: Fields) -> tuple[str, ...]:
+        """Return the items asked for that hold in an event that matches. They are tested only now: most events do not match."""
+        sought = self._sought[number]
+        if not sought.asked:
+            return ()
+        checks = self._item_checks.get(number)
+        if checks is None:
+            checks = tuple((item.name, _any_group(item.any_of, self._gate_signs)) for item in sought.asked)
+            self._item_checks[number] = checks
+        return tuple(name for name, check in checks if check(fields) is not None)
+
 
 @cached_by_identity
 def matcher_of(plan: Plan) -> Matcher:
@@ -138,7 +153,7 @@ def matcher_of(plan: Plan) -> Matcher:
     return Matcher(plan)
 
 
-def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]], redact: Redactor) -> list[Match]:
+def _matches(event: LogEvent, hits: Sequence[_Hit], redact: Redactor) -> list[Match]:
     redacted = redact(event.text)
     evidence, labels = cut(redacted), redact.labels(event.labels)
     return [
@@ -153,8 +168,9 @@ def _matches(event: LogEvent, hits: Sequence[tuple[str, Captures]], redact: Reda
             labels=labels,
             text=evidence,
             origin=event.origin,
+            items=items,
         )
-        for rule_id, captures in hits
+        for rule_id, captures, items in hits
     ]
 
 
@@ -168,10 +184,11 @@ def _tests_in(plan: Plan) -> Iterator[Test]:
 
 def _sought(plan: Plan, signs: Mapping[str, Signs]) -> list[_Sought]:
     lines = [line for component in plan.components for line in _component_lines(component)]
+    asked = asked_items(plan)
     return [
         *lines,
         *starmap(_dump, settings_of_plan(plan).items()),
-        *(_signature(signature, signs[signature.rule.id]) for signature in plan.signatures),
+        *(_signature(each, signs[each.rule.id], asked.get(each.rule.id, ())) for each in plan.signatures),
     ]
 
 
@@ -180,9 +197,13 @@ def _dump(kind: str, names: Set[str]) -> _Sought:
     return _Sought(f"config:{kind}", signs, lambda _gate_signs: dump_check(kind, names), lambda: (Numeric(signs, ()),))
 
 
-def _signature(signature: Signature, signs: Signs) -> _Sought:
+def _signature(signature: Signature, signs: Signs, asked: Sequence[str]) -> _Sought:
     return _Sought(
-        signature.rule.id, signs, lambda gate_signs: _signature_check(signature, gate_signs), lambda: _numeric(signature, signs)
+        signature.rule.id,
+        signs,
+        lambda gate_signs: _signature_check(signature, gate_signs),
+        lambda: _numeric(signature, signs),
+        tuple(sorted((item for item in signature.items if item.name in asked), key=lambda item: item.name)),
     )
 
 
@@ -211,8 +232,14 @@ def _signature_check(signature: Signature, gate_signs: _GateSigns) -> FieldCheck
     condition, items = signature.condition, signature.items
     in_condition = names(condition)
     deciding = {item.name: _any_group(item.any_of, gate_signs) for item in items if item.name in in_condition}
-    adding = tuple(_any_group(item.any_of, gate_signs) for item in items if item.name not in in_condition)
+    adding = tuple(
+        _any_group(item.any_of, gate_signs) for item in items if item.name not in in_condition and _captures_anything(item)
+    )
     return _excepting(signature, from_loggers(_condition_check(condition, deciding, adding), signature.loggers), gate_signs)
+
+
+def _captures_anything(item: Item) -> bool:
+    return any(test.captures for tests in item.any_of for test in tests)
 
 
 def _excepting(signature: Signature, check: FieldCheck, gate_signs: _GateSigns) -> FieldCheck:

@@ -24,6 +24,7 @@ class Unknown:
 
 
 UNKNOWN = Unknown()
+HELD_ITEMS = "held items"  # the name in an environment of the names of the items that held; no capture has a blank in its name
 
 Scalar = str | int | float | bool
 Result = Any  # Scalar | Sequence[Scalar] | Unknown: lists only as arguments of functions
@@ -38,7 +39,13 @@ class Literal(Struct, frozen=True, tag=True):
 
 
 class NameExpression(Struct, frozen=True, tag=True):
-    """A detection item, a capture or a context value; `x.all` and the like are single names here."""
+    """A capture or a context value, in a condition also a detection item; `x.all` and the like are single names here."""
+
+    name: str
+
+
+class ItemExpression(Struct, frozen=True, tag=True):
+    """A detection item in an expression about an alert: true when the item held in any of its matches, else false."""
 
     name: str
 
@@ -65,7 +72,7 @@ class Call(Struct, frozen=True, tag=True):
     arguments: tuple[Expression, ...]
 
 
-Expression: TypeAlias = Literal | NameExpression | Unary | Binary | Call
+Expression: TypeAlias = Literal | NameExpression | ItemExpression | Unary | Binary | Call
 
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # org.apache.kafka.common.internals.Topic
@@ -140,6 +147,8 @@ def evaluate(expression: Expression, environment: Environment) -> Result:
             return value
         case NameExpression(name):
             return environment.get(name, UNKNOWN)
+        case ItemExpression(name):
+            return name in environment.get(HELD_ITEMS, ())
         case Unary(op, operand):
             return _apply(_UNARY[op], [evaluate(operand, environment)])
         case Binary("and" | "or" as op, left, right):
@@ -154,7 +163,7 @@ def evaluate(expression: Expression, environment: Environment) -> Result:
 
 @lru_cache(maxsize=4096)
 def names(expression: Expression) -> frozenset[str]:
-    """Return every name that `expression` refers to."""
+    """Return every name that `expression` looks up in its environment; items (ItemExpression) are not among them."""
     match expression:
         case NameExpression(name):
             return frozenset((name,))
@@ -164,6 +173,20 @@ def names(expression: Expression) -> frozenset[str]:
             return names(left) | names(right)
         case Call(_, arguments):
             return frozenset().union(*(names(a) for a in arguments))
+    return frozenset()
+
+
+def items_in(expression: Expression) -> frozenset[str]:
+    """Return the names of the items (ItemExpression) that `expression` depends on."""
+    match expression:
+        case ItemExpression(name):
+            return frozenset((name,))
+        case Unary(_, operand):
+            return items_in(operand)
+        case Binary(_, left, right):
+            return items_in(left) | items_in(right)
+        case Call(_, arguments):
+            return frozenset().union(*(items_in(a) for a in arguments))
     return frozenset()
 
 

@@ -36,6 +36,7 @@ class Alert(Struct, frozen=True):
     confirmed"). `events` are ids of its events (first 3, last 3 and up to 50 in all, by time): `first` and `last` index the
     evidence. Labels hold the entity and the labels of the process that wrote the events. `settings` is the configuration of the
     affected process as it printed it (engine/model/configs), by class and name: {"ProducerConfig max.request.size": "1048576"}.
+    `items` are the detection items that held in any of its matches, sorted: those alone that an expression of the rule names.
     """
 
     key: AlertKey
@@ -54,6 +55,7 @@ class Alert(Struct, frozen=True):
     sources: tuple[str, ...] = ()  # the sources of its events: the first 10 ids, sorted
     settings: Mapping[str, str] = field(default_factory=dict)
     hearsay: bool = False  # no source that may speak for the entity wrote it: it explains only alerts of its own sources
+    items: tuple[str, ...] = ()
 
 
 DAWN, EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)

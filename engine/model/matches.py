@@ -16,7 +16,8 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
     """A signature that matched one event; text and captures are already redacted.
 
     At most one per (signature, event). `at` is event time, or ingest time when not `dated`. `text` is the evidence, at most
-    4 kB; `origin` is the event's. `rule_id` may also name a line of a component: `component:<name>/names`, `/version` or
+    4 kB; `origin` is the event's. `items` are the items that held, sorted: those alone that an expression about alerts of the
+    rule names. `rule_id` may also name a line of a component: `component:<name>/names`, `/version` or
     `/heartbeat`.
     """
 
@@ -30,6 +31,7 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
     labels: Labels = NO_LABELS
     text: str = ""
     origin: str = ""
+    items: tuple[str, ...] = ()
 
 
 class ActivitySpan(Struct, frozen=True, gc=False):

@@ -168,7 +168,7 @@ class Alike:
         source_id, like, layout, zone = self._source_id, reading.like, self._layout, self._zone
         size, line = len(like.text), len(like.text.partition("\n")[0])  # of all texts alike
         given = labels_of(self._labels, like.labels, source_id)
-        matches = [(each.rule_id, each.captures, where) for each, where in zip(like.matches, reading.captures, strict=True)]
+        matches = list(zip(like.matches, reading.captures, strict=True))
 
         def told(data: str, place: Place, left_out: ActivitySpan | None = None) -> Told | None:
             at = layout.time_in(data, zone)
@@ -181,9 +181,10 @@ class Alike:
             if matches:
                 identity = event_id(source_id, at, text[:line], None if layout.fraction else origin or offset)
                 evidence = cut(text)
-                for rule_id, captures, where in matches:
-                    own = _taken(captures, where, text) if where else captures
-                    found.append(Match(rule_id, identity, source_id, number, at, True, own, labels, evidence, origin))
+                for match, where in matches:
+                    own = _taken(match.captures, where, text) if where else match.captures
+                    told_of = (identity, source_id, number, at, True, own, labels, evidence, origin, match.items)
+                    found.append(Match(match.rule_id, *told_of))
             return Told(source_id, at, labels, like.level, message, text, found, offset, left_out)
 
         return told
@@ -234,7 +235,7 @@ def _reading_of(texts: Sequence[str], read: Sequence[_Read]) -> _Reading | None:
     several."""
     events, found = [event for event, _ in read], [matches for _, matches in read]
     same = {(event.level, event.exception, tuple(event.labels)) for event in events}
-    rules = {tuple((match.rule_id, tuple(match.captures)) for match in matches) for matches in found}
+    rules = {tuple((match.rule_id, tuple(match.captures), match.items) for match in matches) for matches in found}
     if len(same) > 1 or len(rules) > 1 or _DIGIT.search(events[0].level.encode()):  # a level may be told by a number
         return None
     fields = [[{name: str(getattr(event, name))} for event in events] for name in ("message", "logger", "thread")]

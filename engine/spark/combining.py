@@ -21,11 +21,11 @@ from engine.spark.slices import Scanned, SliceFragments
 MAX_MATCHES, MAX_TEXT_CHARS = 1000, 1 << 19  # of one row: a row is held in memory whole
 
 _Uncombined = ActivitySpan | SliceFragments | Scanned | DeadLetter | Misdated
-_BatchKey = tuple[str, str, bool, tuple[tuple[str, str], ...], tuple[str, ...]]
+_BatchKey = tuple[str, str, bool, tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...]]
 
 
 class MatchBatch(Struct, frozen=True):
-    """Matches of one rule in one source that have the same labels and capture names, as columns of equal length.
+    """Matches of one rule in one source that have the same labels, capture names and items, as columns of equal length.
 
     `origins` are the origins of those matches that have one, by event id.
     """
@@ -40,6 +40,7 @@ class MatchBatch(Struct, frozen=True):
     at: tuple[datetime, ...]
     texts: tuple[str, ...]
     origins: Mapping[str, str] = {}
+    items: tuple[str, ...] = ()
 
 
 def combine(items: Iterable[Match | _Uncombined]) -> Iterator[Match | MatchBatch | _Uncombined]:
@@ -66,7 +67,8 @@ def expand(batch: MatchBatch) -> Iterator[Match]:
     for position, (event_id, number, at, text) in enumerate(columns):
         captures = {name: values[position] for name, values in batch.captures.items()}
         origin = batch.origins.get(event_id, "")
-        yield Match(batch.rule_id, event_id, batch.source_id, number, at, batch.dated, captures, batch.labels, text, origin)
+        own = (event_id, batch.source_id, number, at, batch.dated, captures, batch.labels, text, origin, batch.items)
+        yield Match(batch.rule_id, *own)
 
 
 class _NamingLines:
@@ -91,7 +93,7 @@ class _NamingLines:
 
 
 def _batch_key(match: Match) -> _BatchKey:
-    return match.rule_id, match.source_id, match.dated, tuple(match.labels.items()), tuple(match.captures)
+    return match.rule_id, match.source_id, match.dated, tuple(match.labels.items()), tuple(match.captures), match.items
 
 
 def _batch_of(matches: list[Match]) -> Match | MatchBatch:
@@ -109,4 +111,5 @@ def _batch_of(matches: list[Match]) -> Match | MatchBatch:
         at=tuple(match.at for match in matches),
         texts=tuple(match.text for match in matches),
         origins={match.event_id: match.origin for match in matches if match.origin},
+        items=first.items,
     )

@@ -5,14 +5,17 @@ A check is a function `check(draft, pack, report)` that examines one rule and re
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Protocol
 
+from engine.dsl.codes import Code
 from engine.dsl.drafts import Draft
 from engine.dsl.pack import Pack
 from engine.dsl.report import Report
+from engine.dsl.terms import prefix_of, used_terms
 from engine.model.diagnostics import Diagnostic
 
 
@@ -26,7 +29,7 @@ class AdviceCheck(Protocol):
 def advise(pack: Pack) -> list[Diagnostic]:
     """Return every finding of `pack`, the advice of all checks included, by file and place."""
     advice = [finding for draft in pack.drafts.values() for finding in _advise(draft, pack)]
-    return in_order([*pack.diagnostics, *advice])
+    return in_order([*pack.diagnostics, *advice, *_unused_terms(pack)])
 
 
 def in_order(findings: list[Diagnostic]) -> list[Diagnostic]:
@@ -47,3 +50,16 @@ def _advise(draft: Draft, pack: Pack) -> tuple[Diagnostic, ...]:
     for check in checks():
         check(draft, pack, report)
     return report.all()
+
+
+def _unused_terms(pack: Pack) -> Iterator[Diagnostic]:
+    """Yield a finding for each term of the pack's files that no rule of the pack uses."""
+    detections = (draft.document.root.get("detection") for draft in pack.drafts.values())
+    used = {name for node in detections if node is not None for name in used_terms(node)}
+    for document in pack.term_files:
+        report, prefix = Report(document), prefix_of(document.path)
+        for name, _ in document.root.entries:
+            if prefix + name.value not in used:
+                message = f"no rule uses `{prefix}{name.value}`"
+                report.add(Code.UNUSED_TERM, name, message, "remove it, or name it in a detection with `|term`")
+        yield from report.all()

@@ -1,6 +1,7 @@
 """Aggregates: the sum of sums is the sum of all, whatever the grouping; the earliest and latest events are kept."""
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,7 @@ def test_sums_added_up_in_any_grouping_are_the_sum_of_all(seed: int) -> None:
             random.choice(("a.log", "b.log")),
             {"size": random.choice((*range(15), "none"))},
             {"zone": "z", "rack": random.choice("rrrrrrs")},
+            tuple(sorted(random.sample(("login", "tls", "node"), random.randrange(3)))),
         )
         for n in range(30)
     ]
@@ -53,6 +55,21 @@ def test_the_sum_of_two_leaves_them_as_they_are() -> None:
     before = repr((one, other))
     assert added(one, other, timed=True).count == 2
     assert repr((one, other)) == before
+
+
+def test_an_item_held_when_it_did_once() -> None:
+    every = [Occurrence(at(n), f"e{n}", "a.log", items=("login",) if n == 3 else ()) for n in range(100)]
+    assert tally(every).items == ["login"]
+    assert total([tally(every[:2]), tally(every[2:]), *every]).items == ["login"]
+    assert tally(every[4:]).items == []
+
+
+def test_what_was_stored_before_there_were_items_is_read() -> None:
+    made = tally([occurrence(1, size=3)], timed=True)
+    stored = loads(dumps(made), list[Any])
+    assert loads(dumps(stored[:-1]), Aggregate) == made
+    single = loads(dumps(occurrence(1, size=3)), list[Any])
+    assert loads(dumps(single[:-1]), Occurrence) == occurrence(1, size=3)
 
 
 def test_nothing_has_no_sum() -> None:

@@ -5,7 +5,19 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.dsl.patterns import MAX_PATTERN_BYTES, TYPES, checked_pattern, compile_pattern, compiled_by_re2, named_groups
+from engine.dsl.patterns import (
+    MAX_PATTERN_BYTES,
+    TYPES,
+    checked_pattern,
+    compile_pattern,
+    compiled_by_re2,
+    named_groups,
+    with_holes,
+)
+from engine.match.checks import compile_check
+from engine.match.fields import Fields
+from engine.model.rules import Test
+from tests.building import event
 from tests.unit.dsl.writing import codes, read_map
 
 
@@ -143,5 +155,62 @@ def test_a_pattern_without_holes_matches_its_own_text(text: str) -> None:
     ],
 )
 def test_the_named_groups_of_an_expression_are_counted_as_re2_does(expression: str, groups: list[tuple[str, int]]) -> None:
-    assert [(hole.name, hole.group) for hole in named_groups(expression)] == groups
+    assert [(hole.name, hole.group) for hole in named_groups(expression, {})] == groups
     assert dict(reversed(groups)) == re2.compile(expression).groupindex
+
+
+@pytest.mark.parametrize(
+    ("text", "captures"),
+    [
+        ("at kafka-1:9092 now", {"address": "kafka-1:9092", "host": "kafka-1", "port": "9092"}),
+        ("at kafka.example.net:29092.", {"address": "kafka.example.net:29092", "host": "kafka.example.net", "port": "29092"}),
+        ("at 10.0.0.5:9092", {"address": "10.0.0.5:9092", "host": "10.0.0.5", "port": "9092"}),
+        ("at [fd00::5]:9092", {"address": "[fd00::5]:9092", "host": "[fd00::5]", "port": "9092"}),
+        ("at /10.0.0.5:9092", {"address": "10.0.0.5:9092", "host": "10.0.0.5", "port": "9092"}),
+        ("at b/10.0.0.5:9092", {"address": "b/10.0.0.5:9092", "host": "b", "ip": "10.0.0.5", "port": "9092"}),
+        ("at b/fd00:0:0:5:9092", {"address": "b/fd00:0:0:5:9092", "host": "b", "ip": "fd00:0:0:5", "port": "9092"}),
+        ("at b/<unresolved>:9092", {"address": "b/<unresolved>:9092", "host": "b", "port": "9092"}),
+        ("at kafka-1", None),
+        ("at kafka 1:9092", None),
+        ("at 'kafka-1':9092", None),
+    ],
+)
+def test_an_address_with_its_port(text: str, captures: dict[str, str] | None) -> None:
+    for test in (pattern_test("at {address:hostport}"), regex_test(r"\bat {address:hostport}")):
+        assert compile_check(test)(Fields(event(text))) == captures
+
+
+def test_a_hole_of_another_name_keeps_its_parts_apart() -> None:
+    test = pattern_test("from {one:hostport} to {two:hostport}")
+    assert compile_check(test)(Fields(event("from a:1 to b:2"))) == {
+        "one": "a:1",
+        "one_host": "a",
+        "one_port": "1",
+        "two": "b:2",
+        "two_host": "b",
+        "two_port": "2",
+    }
+
+
+def test_an_expression_may_have_holes_of_any_type() -> None:
+    test = regex_test(r"(?:size|bytes)={size:bytes} of {tp:tp} in {at:quoted} {2,3}\{size:bytes}")
+    assert {hole.name: hole.type for hole in test.captures} == {
+        "size": "bytes",
+        "tp": "tp",
+        "topic": "word",
+        "partition": "int",
+        "at": "quoted",
+    }
+    captures = compile_check(test)(Fields(event("bytes=12 of orders-3 in 'x'  {size:bytes}")))
+    assert captures == {"size": 12, "tp": "orders-3", "topic": "orders", "partition": 3, "at": "x"}
+
+
+def pattern_test(text: str) -> Test:
+    made = compile_pattern(text)
+    return Test("text", "pattern", made.source, made.regex, made.literals, made.captures)
+
+
+def regex_test(expression: str) -> Test:
+    regex, types = with_holes(expression)
+    assert not compiled_by_re2(regex)
+    return Test("text", "re", expression, regex, (), named_groups(regex, types))

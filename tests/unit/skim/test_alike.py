@@ -16,8 +16,10 @@ from msgspec.structs import replace
 
 from connectors.files import read_path
 from engine.match import Matcher
+from engine.model.expressions import ItemExpression, NameExpression
 from engine.model.matches import Match
 from engine.model.records import AnyEvent, LogEvent
+from engine.model.rules import Item, Runbook, Signature, Step
 from engine.parse import assemble, decode, unwrap
 from engine.ports import Chunk
 from engine.skim import alike, skimmer, whole
@@ -139,6 +141,23 @@ def test_events_alike_are_told_with_their_own_values(monkeypatch: pytest.MonkeyP
     assert read == reference(data)
     assert len(events) == 28
     assert read[-1][1][0].captures["principal"] == "User:app-39"
+
+
+def test_events_alike_carry_the_items_that_are_asked_for() -> None:
+    step = Step(building.text("do"), when=ItemExpression("at_seven"))
+    items = (Item("denied", ((contains("is Denied"),),)), Item("at_seven", ((contains("host = 10.16.19.207 "),),)))
+    asking = Signature(
+        building.rule("denied", runbook=Runbook(*[building.text("")] * 2, (step,))), items, NameExpression("denied")
+    )
+    rules = replace(plan(), signatures=(asking,), correlations=())
+    own, read = Matcher(rules), list[tuple[AnyEvent, list[Match]]]()
+    data = log([DENIED.format(number % 10, 200 + number % 10) for number in range(100, 160)])
+    sight = sight_of(own, rules.formats)
+    list(Whole(rules, own, lambda: sight, lambda event, found: read.append((event, found))).read([Chunk("a.log", 0, data, 1)]))
+    lines = Chunk("a.log", 0, data, 1).lines()
+    events = decode(assemble(unwrap(lines, rules.formats), rules.formats), rules.formats)
+    assert telling(read) == telling((event, own.match_event(event)) for event in events if isinstance(event, LogEvent))
+    assert [bool(match.items) for _, [match] in telling(read)] == [number % 10 == 7 for number in range(60)]
 
 
 def test_events_to_which_digits_matter_are_told_when_only_their_stamps_differ(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,13 @@ def test_alike_matches_are_one_row_and_come_back_as_they_were() -> None:
     assert sorted(told(rows), key=repr) == sorted([*storm, *other], key=repr)
 
 
+def test_matches_of_other_items_are_another_row() -> None:
+    storm = [replace(match("r", n), items=("login",) if n % 2 else ()) for n in range(20)]
+    rows = through(storm)
+    assert len(rows) == 2
+    assert sorted(told(rows), key=repr) == sorted(storm, key=repr)
+
+
 def test_a_row_is_bounded_in_matches_and_in_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(combining, "MAX_MATCHES", 10)
     monkeypatch.setattr(combining, "MAX_TEXT_CHARS", 100)

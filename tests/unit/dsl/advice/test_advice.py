@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.linting import lint
+from engine.dsl.advice.causes import lists_causes
 from engine.dsl.advice.changes import changes_state
 from tests.unit.dsl.writing import codes, rule, write
 
@@ -130,3 +131,42 @@ def test_what_is_deprecated_says_what_stands_in_for_it_and_nothing_needs_it(tmp_
         new=rule("new", new + "explains: [{rules: [old], by: [disk]}]\nescalate: [{to: low, when: 'count > 9'}]\n", "info"),
     )
     assert [(each.code, each.help) for each in lint([tmp_path])] == [("TOC613", "use `new`")]
+
+
+@pytest.mark.parametrize(
+    ("cause", "listed"),
+    [
+        ("The copy is damaged: a bad disk, the network, or a fault.", "a bad disk, the network, or a fault"),
+        ("It is gone: stopped, hung, or cut off. The rest goes on.", "stopped, hung, or cut off"),
+        ("It ended: a pause (by a, b), or a slow disk of {host|a host}.", "a pause , or a slow disk of"),
+        ("It takes 3 copies, or fewer where the topic says so.", ""),
+        ("The broker says why: its disk is full. Add a disk, or delete something.", ""),
+        ("One of {replicas|a, b or c} is away: broker 3 or broker 4.", ""),
+    ],
+)
+def test_a_cause_that_lists_causes(cause: str, listed: str) -> None:
+    assert lists_causes(cause) == listed
+
+
+def test_causes_are_told_apart_by_cases(tmp_path: Path) -> None:
+    body = "detection: {seen: 'something bad', disk: 'Input/output error', condition: seen}\n" + TESTS.format(
+        log="something bad"
+    )
+    listing = rule("seen", body).replace("cause: Cause", "cause: 'Damaged: a bad disk, the network, or a fault'")
+    assert codes(lint([write(tmp_path, seen=listing)])) == ["TOC618"]
+    told = listing.replace("  impact: Impact", "  impact: Impact\n  cases: [{when: disk, cause: Its disk fails}]")
+    assert codes(lint([write(tmp_path, seen=told)])) == ["TOC619"]
+    test = '  - {log: "something bad: Input/output error", fires: {}, cause: Its disk fails}\n'
+    shown = told.replace("tests:\n", f"tests:\n{test}")
+    assert codes(lint([write(tmp_path, seen=shown)])) == []
+
+
+def test_a_case_behind_one_that_always_holds_is_never_shown(tmp_path: Path) -> None:
+    body = "detection: {seen: 'something bad', disk: 'Input/output error', condition: seen}\n" + TESTS.format(
+        log="something bad"
+    )
+    cases = "  impact: Impact\n  cases: [{when: seen, cause: Anything}, {when: disk, cause: Its disk fails}]"
+    test = '  - {log: "something bad: Input/output error", fires: {}}\n'
+    shown = rule("seen", body).replace("  impact: Impact", cases).replace("tests:\n", f"tests:\n{test}")
+    [finding] = lint([write(tmp_path, seen=shown)])
+    assert (finding.code, "`disk`" in finding.message) == ("TOC619", True)
