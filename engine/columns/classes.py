@@ -137,7 +137,7 @@ class Classes:
         made, event = decided
         if not _is_dated_alike(event, made, at_us):
             return UNDECIDED
-        if not made.matches and made.level not in _LEVELS:
+        if not made.bears and made.level not in _LEVELS:
             return self._quiet(layout)
         return self._add(made, layout)
 

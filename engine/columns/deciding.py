@@ -7,20 +7,21 @@ leaves the class undecided, and the reference reads each of its events.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
+from typing import NamedTuple
 
 import re2
 from msgspec import Struct
 
 from engine.match import Matcher
-from engine.match.checks import compile_check, expression
-from engine.match.digits import ALIKE, DIGITS, Numeric, _matters, _widened
+from engine.match.checks import FieldCheck, all_of, any_of, compile_check, expression
+from engine.match.digits import ALIKE, Numeric, _matters, _may_begin, _widened, blind
 from engine.match.fields import Fields, encoded
 from engine.match.gate import Gate
-from engine.match.matcher import _Sought
+from engine.match.matcher import _condition_check, _excepting, _Sought
+from engine.match.speech import from_loggers
 from engine.match.values import typed
-from engine.model.configs import settings_of_plan
 from engine.model.expressions import names
 from engine.model.matches import Value
 from engine.model.records import Labels, LogEvent, Record
@@ -29,10 +30,10 @@ from engine.parse import Assembler, decode_block
 from engine.parse.headers import Header, header_book
 from engine.parse.times import has_millis
 
-_DIGITS = frozenset(DIGITS.encode())
+_SAID = ("message", "logger", "thread")
 
 
-class Place(Struct, frozen=True):
+class Place(NamedTuple):
     """Where in the text of an event, as UTF-8, a value stands, and as which type it is written."""
 
     name: str
@@ -51,8 +52,10 @@ class Values(Struct, frozen=True):
         """Return the values of the event with this text."""
         if not self.places:
             return self.same
-        own = {place.name: typed(text[place.start : place.end].decode(), place.type) for place in self.places}
-        return {name: own.get(name, value) for name, value in self.same.items()}
+        values = dict(self.same)
+        for name, type_, start, end in self.places:
+            values[name] = typed(text[start:end].decode(), type_)
+        return values
 
 
 class MatchShape(Struct, frozen=True):
@@ -64,18 +67,42 @@ class MatchShape(Struct, frozen=True):
 
 class EventClass(Struct, frozen=True):
     """What is so of all events of a class. `size` is the length of their text, `line` of its first line as it came, both as
-    UTF-8; `dated` whether the header bears a stamp, `exact` whether that says more than the second; `secret` whether the text
-    may hold one."""
+    UTF-8; `fields` are message, logger and thread; `dated` whether the header bears a stamp, `exact` whether that says more
+    than the second; `secret` whether the text may hold one. `open` are the rules that digits matter to: each event is tried."""
 
     matches: tuple[MatchShape, ...]
     level: str
-    message: Values
+    fields: Values
+    exception: tuple[str, ...]
     labels: Values
     size: int
     line: int
     dated: bool
     exact: bool
     secret: bool
+    open: tuple[OpenRule, ...] = ()
+
+    @property
+    def bears(self) -> bool:
+        """Whether an event of the class matches a rule, or may."""
+        return bool(self.matches or self.open)
+
+
+class OpenRule(Struct, frozen=True):
+    """A rule that has to be tried on each event of a class."""
+
+    rule_id: str
+    check: FieldCheck
+
+
+class _Seen(Struct, frozen=True):
+    """An event of a class: its fields, its text with every digit a 0, the fields that differ within the class, and where in the
+    text a field begins."""
+
+    fields: Fields
+    alike: bytes
+    moving: frozenset[str]
+    offsets: Mapping[str, int]
 
 
 class Decider:
@@ -86,13 +113,12 @@ class Decider:
         self._book = header_book(plan.formats)
         self._signatures = {each.rule.id: each for each in plan.signatures}
         self._numeric = [
-            (each.rule_id, numeric)
-            for each in matcher._sought
+            (number, numeric)
+            for number, each in enumerate(matcher._sought)
             if not each.rule_id.startswith("config:")
             for numeric in each.numeric()
         ]
         self._gate = Gate([_widened(numeric.signs) for _, numeric in self._numeric])
-        self._settings = settings_of_plan(plan)
 
     def decide(self, records: Sequence[Record]) -> tuple[EventClass, LogEvent] | None:
         """Return what is so of all events that differ from that of `records` in digits only, and that event; None when the
@@ -110,28 +136,34 @@ class Decider:
         if header is None or header.format != self._book.find(records[0].text):
             return None
         spans = _spans(header, text)
-        message = _located("message", event.message, text, spans)
+        said = [_located(name, getattr(event, name), text, spans) for name in _SAID]
         labels = self._labels(event, records[0].labels, text, spans)
-        if message is None or labels is None:
+        if None in said or labels is None:
             return None
-        moving = {name for name in ("message", "logger", "thread") if _has_digits(getattr(event, name))}
-        moving |= {f"labels.{place.name}" for place in labels.places} | ({"labels"} if labels.places else set())
-        moving |= {"exception"} if any(map(_has_digits, event.exception)) else set()
-        if self._digits_matter(text.translate(ALIKE), moving):
+        fields = _together(each for each in said if each is not None)
+        if any(map(_has_digits, event.exception)):
             return None
-        matches = self._matches(event, text, message)
+        moving = {name for name, value in fields.same.items() if _has_digits(value)}
+        own = {f"labels.{name}" for name, value in labels.same.items() if _has_digits(value)}
+        moving |= own | ({"labels"} if own else set())
+        offsets = {"text": 0} | {each.name: each.start for each in fields.places}
+        seen = _Seen(Fields(event), text.translate(ALIKE), frozenset(moving), offsets)
+        open_ = self._open(seen)
+        matches = self._matches(seen, open_)
         if matches is None:
             return None
         return EventClass(
             matches=matches,
             level=event.level,
-            message=message,
+            fields=fields,
+            exception=event.exception,
             labels=labels,
             size=len(text),
             line=len(encoded(records[0].text)),
             dated=bool(header.time),
             exact=has_millis(header.time),
             secret=self._matcher.redact.may_hold(event.text),
+            open=tuple(OpenRule(self._matcher._sought[number].rule_id, self._check(number, seen)) for number in sorted(open_)),
         ), event
 
     def _read(self, records: Sequence[Record]) -> LogEvent | None:
@@ -140,9 +172,23 @@ class Decider:
         events = [event for block in (*blocks, *assembler.flush()) for event in decode_block(block, self._plan.formats)]
         return events[0] if len(events) == 1 else None
 
-    def _digits_matter(self, text: bytes, moving: set[str]) -> bool:
-        possible = self._gate.possible(self._gate.signs_in(text))
-        return any(_matters(self._numeric[number][1], text, len(text), moving) for number in possible)
+    def _open(self, seen: _Seen) -> Set[int]:
+        """Return the rules, by number, to which it may matter which digits stand in the text, or in the fields that differ in the class."""
+        alike = seen.alike
+        possible = (self._numeric[number] for number in sorted(self._gate.possible(self._gate.signs_in(alike))))
+        return {number for number, numeric in possible if _matters(numeric, alike, len(alike), seen.moving)}
+
+    def _check(self, number: int, seen: _Seen) -> FieldCheck:
+        """Return the check of a rule for events of a class, in which most of its tests are answered."""
+        sought = self._matcher._sought[number]
+        signature = self._signatures.get(sought.rule_id)
+        if signature is None or "logger" in seen.moving or signature.exceptions is not None:
+            return sought.check(frozenset())
+        decisive = names(signature.condition)
+        deciding = {item.name: _any_group(item.any_of, seen) for item in signature.items if item.name in decisive}
+        adding = tuple(_any_group(item.any_of, seen) for item in signature.items if item.name not in decisive)
+        check = from_loggers(_condition_check(signature.condition, deciding, adding), signature.loggers)
+        return _excepting(signature, check, frozenset())
 
     def _labels(self, event: LogEvent, given: Labels, text: bytes, spans: Mapping[str, tuple[int, int]]) -> Values | None:
         same: dict[str, Value] = {}
@@ -157,52 +203,42 @@ class Decider:
             places += located.places
         return Values(same, tuple(places))
 
-    def _matches(self, event: LogEvent, text: bytes, message: Values) -> tuple[MatchShape, ...] | None:
-        fields = Fields(event)
+    def _matches(self, seen: _Seen, tried: Set[int]) -> tuple[MatchShape, ...] | None:
+        """Return the rules that match, without those that are `tried` on each event; None when it is not certain where what one
+        captures stands."""
+        fields = seen.fields
         fields.signs = self._matcher._gate.signs_in(fields.text)
-        begin = message.places[0].start if message.places else -1
-        offsets = {"text": 0, **({"message": begin} if begin >= 0 else {})}
         shapes = []
         for number in sorted(self._matcher._gate.possible(fields.signs)):
-            captures = self._matcher._check(number)(fields)
+            sought = self._matcher._sought[number]
+            captures = self._matcher._check(number)(fields) if number not in tried else None
             if captures is None:
                 continue
-            sought = self._matcher._sought[number]
-            values = self._values(sought, captures, fields, offsets)
+            values = self._values(sought, captures, seen)
             if values is None:
                 return None
             shapes.append(MatchShape(sought.rule_id, values))
         return tuple(shapes)
 
-    def _values(
-        self, sought: _Sought, captures: Mapping[str, Value], fields: Fields, offsets: Mapping[str, int]
-    ) -> Values | None:
+    def _values(self, sought: _Sought, captures: Mapping[str, Value], seen: _Seen) -> Values | None:
         moving = {name: value for name, value in captures.items() if _has_digits(value)}
         if not moving or sought.rule_id.endswith("/heartbeat"):
             return Values(captures, ())
+        places: dict[str, Place] = {}
         if sought.rule_id.startswith("config:"):
-            places = _printed_places(fields.text)
+            places = _printed_places(seen.fields.text)
         else:
-            places = {}
-            for test in self._holding(sought.rule_id, fields):
-                for place in _captured(test, fields, offsets):
+            for test in self._holding(sought.rule_id, seen.fields):
+                for place in _captured(test, seen):
                     places.setdefault(place.name, place)
-        found = []
-        for name, value in moving.items():
-            place = places.get(name)
-            if place is None or place.start < 0:
-                return None
-            if typed(fields.text[place.start : place.end].decode(), place.type) != value:
-                return None
-            found.append(place)
-        return Values(captures, tuple(found))
+        return _placed(captures, places, seen.fields.text)
 
     def _holding(self, rule_id: str, fields: Fields) -> Iterator[Test]:
         """Yield the tests that hold, in the order in which their captures count."""
         signature = self._signatures.get(rule_id)
         groups = _component_groups(self._plan, rule_id) if signature is None else _signature_groups(signature)
-        for any_of in groups:
-            for tests in any_of:
+        for item in groups:
+            for tests in item:
                 if all(_check(test)(fields) is not None for test in tests):
                     yield from tests
                     break
@@ -228,19 +264,55 @@ def _component_groups(plan: Plan, rule_id: str) -> Iterator[Sequence[Sequence[Te
             yield [(test.at_beginning() if own else test,) for test in tests]
 
 
-def _captured(test: Test, fields: Fields, offsets: Mapping[str, int]) -> Iterator[Place]:
+def _captured(test: Test, seen: _Seen) -> Iterator[Place]:
     """Yield where the captures of a test that holds stand; at -1 what is in no certain place."""
     if not test.captures:
         return
-    for value in fields.values(test.field):
+    for value in seen.fields.values(test.field):
         hit = expression(test.regex, test.nocase).search(value)
         if hit is not None:
-            base = offsets.get(test.field)
+            base = seen.offsets.get(test.field)
             for hole in test.captures:
                 if hit[hole.group] is not None:
                     start, end = hit.span(hole.group)
                     yield Place(hole.name, hole.type, -1 if base is None else base + start, -1 if base is None else base + end)
             return
+
+
+def _placed(captures: Mapping[str, Value], places: Mapping[str, Place], text: bytes) -> Values | None:
+    """Return captures with the places of those that differ within the class; None when one is not where it should be."""
+    found = []
+    for name, value in captures.items():
+        if not _has_digits(value):
+            continue
+        place = places.get(name)
+        if place is None or place.start < 0 or typed(text[place.start : place.end].decode(), place.type) != value:
+            return None
+        found.append(place)
+    return Values(captures, tuple(found))
+
+
+def _any_group(groups: Sequence[Sequence[Test]], seen: _Seen) -> FieldCheck:
+    """Return the check of several groups of tests, without those that hold of no event of the class."""
+    checks = [[_answered(test, seen) for test in tests] for tests in groups]
+    return any_of([all_of([check for check in some if check is not None]) for some in checks if None not in some])
+
+
+def _answered(test: Test, seen: _Seen) -> FieldCheck | None:
+    """Return what answers a test for events of a class: what holds of all of them, None where it holds of none; where that is
+    not certain, the test itself."""
+    check = _check(test)
+    if not blind(test) and _may_differ(test, seen):
+        return check
+    captures = check(seen.fields)
+    if captures is None:
+        return None
+    values = _placed(captures, {place.name: place for place in reversed(list(_captured(test, seen)))}, seen.fields.text)
+    return check if values is None else lambda fields: values.of(fields.text)
+
+
+def _may_differ(test: Test, seen: _Seen) -> bool:
+    return _may_begin(test, seen.alike, len(seen.alike)) if test.field == "text" else test.field in seen.moving
 
 
 def _printed_places(text: bytes) -> Mapping[str, Place]:
@@ -269,6 +341,12 @@ def _located(name: str, value: str, text: bytes, spans: Mapping[str, tuple[int, 
     if 0 <= start < end and text[start:end] == encoded(value):
         return Values({name: value}, (Place(name, "", start, end),))
     return None if _has_digits(value) else Values({name: value}, ())
+
+
+def _together(some: Iterable[Values]) -> Values:
+    every = list(some)
+    same = {name: value for each in every for name, value in each.same.items()}
+    return Values(same, tuple(place for each in every for place in each.places))
 
 
 def _has_digits(value: Value) -> bool:

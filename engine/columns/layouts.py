@@ -123,7 +123,7 @@ def head_of(header: str) -> str:
     if at < 0:
         return ""
     end = _end_of_group(header, at)
-    for start, stop in _groups(header):
+    for start, stop in groups_of(header):
         if start < at and stop > end:
             end = stop
     quantifier = re.compile(r"[?*+]|\{\d+(?:,\d*)?\}").match(header, end)
@@ -131,7 +131,7 @@ def head_of(header: str) -> str:
     return re.sub(r"\(\?P<(?!time>)\w+>", "(?:", cut)
 
 
-def _groups(regex: str) -> list[tuple[int, int]]:
+def groups_of(regex: str) -> list[tuple[int, int]]:
     """Return where every group begins and ends."""
     opened: list[int] = []
     groups: list[tuple[int, int]] = []
@@ -144,7 +144,7 @@ def _groups(regex: str) -> list[tuple[int, int]]:
 
 
 def _end_of_group(regex: str, start: int) -> int:
-    return next(end for begin, end in _groups(regex) if begin == start)
+    return next(end for begin, end in groups_of(regex) if begin == start)
 
 
 def _either(regexes: Sequence[str]) -> str:

@@ -86,11 +86,11 @@ def line_starts(data: bytes) -> Integers:
 def cleaned(data: bytes, starts: Integers) -> bytes:
     """Return `data` with as many lines, each as engine/parse/lines makes it; the same object when nothing is to be changed."""
     longest = int(np.diff(starts).max(initial=0))
-    if b"\r\n" in data:
+    if b"\r" in data:
         data = re.sub(rb"\r+\n", b"\n", data)
         starts = line_starts(data)
     valid = data.isascii() or _is_utf8(data)
-    if not valid or longest > LINE_BYTES or _has_marks(data):
+    if not valid or longest > LINE_BYTES or _has_marks(data, len(starts) - 1):
         return _line_by_line(data, starts, valid)
     return data
 
@@ -103,16 +103,20 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _has_marks(data: bytes) -> bool:
+def _has_marks(data: bytes, lines: int) -> bool:
+    """Tell whether something in `data` may have to be changed."""
     octets = np.frombuffer(data, np.uint8)
     low = int(np.count_nonzero(octets < _BELOW_BLANK))
-    if low != data.count(b"\n") + data.count(b"\t") or b"\x7f" in data:
+    if low != lines + int(np.count_nonzero(octets == ord("\t"))) or b"\x7f" in data:
         return True
-    stars, brackets = octets == ord("*"), octets == ord("<")
-    follows = octets[1:]
-    if (stars[:-1] & stars[1:]).any() or (brackets[:-1] & ((follows == ord("/")) | (follows == ord("p")))).any():
-        return _UNCLEAN.search(data) is not None
-    return not data.isascii() and _UNCLEAN.search(data) is not None
+    doubled = b"*" in data and _follows(octets, b"*", b"*")
+    tagged = b"<" in data and _follows(octets, b"<", b"/p")
+    return (doubled or tagged or not data.isascii()) and _UNCLEAN.search(data) is not None
+
+
+def _follows(octets: Octets, first: bytes, second: bytes) -> bool:
+    """Tell whether one of the bytes `second` stands behind the byte `first`; the last byte is a line end."""
+    return bool(np.isin(octets[np.flatnonzero(octets == ord(first)) + 1], list(second)).any())
 
 
 def _line_by_line(data: bytes, starts: Integers, valid: bool) -> bytes:

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 from msgspec import Struct
 
-from engine.columns.classes import UNDECIDED, Classes
-from engine.columns.deciding import Decider, EventClass
+from engine.columns.classes import UNDECIDED, Classes, Codes
+from engine.columns.deciding import Decider
 from engine.columns.events import UNDATED, Events, events_of
 from engine.columns.layouts import NONE, Layouts, Recogniser
-from engine.columns.lines import Integers, lines_of
+from engine.columns.lines import Flags, Integers, lines_of
+from engine.columns.matches import Sightings, matches_of
 from engine.columns.records import Rows, plain_rows
 from engine.columns.stamps import NO_TIME, to_datetime
 from engine.match import Matcher, matched_of
 from engine.match.activity import ActivityTracker
-from engine.match.redact import cut
 from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
 from engine.model.records import Block, LogEvent, Record
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
-from engine.parse.decoding import UNKNOWN_TIME, event_id, labels_of
-from engine.parse.stamps import bounds_of
 from engine.ports import Chunk
 from engine.quarantine import Quarantine, attempt
 
+_GAP = timedelta(seconds=SEEN_GAP_S)
 _GAP_US = int(SEEN_GAP_S * 1_000_000)
-LEVELS = ("FATAL", "ERROR")
 
 Observer = Callable[[LogEvent, list[Match]], None]
 
@@ -65,6 +63,7 @@ class Reader:
         self._assembler, self._heard = assembler, heard
         self._recogniser = Recogniser(plan.formats)
         self._classes = Classes(Decider(plan, matcher), matcher, also)
+        self._named = Sightings()
         self.counts = Counts()
 
     def read(self, chunks: Sequence[Chunk]) -> Iterator[Match | ActivitySpan]:
@@ -81,7 +80,7 @@ class Reader:
         last = np.append(rows.source[events.heads][1:] != rows.source[events.heads][:-1], True)
         asked |= last[: len(events)]
         self.counts.events += int(np.count_nonzero(~asked))
-        yield from self._matches(events, classed.codes, asked)
+        yield from self._matches(events, classed.codes, ~asked)
         yield from self._in_order(events, asked)
 
     def _records(self, events: Events, event: int) -> list[Record]:
@@ -133,66 +132,31 @@ class Reader:
             return
         cuts = np.concatenate(([0], np.flatnonzero(np.abs(np.diff(times)) >= _GAP_US) + 1))
         lows, highs = np.minimum.reduceat(times, cuts), np.maximum.reduceat(times, cuts)
+        source_id = events.rows.sources[int(events.rows.source[int(events.heads[begin])])]
         for at, low, high in zip(cuts.tolist(), lows.tolist(), highs.tolist(), strict=True):
+            span = ActivitySpan(source_id, to_datetime(low), to_datetime(high))
+            open_ = self._heard._open.get(source_id)
+            if open_ is not None and _goes_on(open_[0], open_[1], to_datetime(int(times[at]))):
+                self._heard.joined(span)
+                continue
             first = self._first(events, int(numbers[at]))
             yield from self._heard.event(first)
-            self._heard.joined(ActivitySpan(first.source_id, to_datetime(low), to_datetime(high)))
+            self._heard.joined(span)
 
     def _first(self, events: Events, event: int) -> LogEvent:
         """Return an event as the reference reads its first line."""
         record = events.rows.record(int(events.heads[event]))
         return decode_block(Block((record,), headed=True), self._plan.formats)[0]
 
-    def _matches(self, events: Events, codes: Integers, asked: Integers) -> Iterator[Match]:
-        decided = self._classes.decided
-        telling = np.array([each is not None for each in decided], np.bool_)
-        for event in np.flatnonzero(telling[codes] & ~asked).tolist():
-            made = decided[int(codes[event])]
-            assert made is not None
-            yield from self._of_class(events, event, made)
+    def _matches(self, events: Events, codes: Codes, taken: Flags) -> Iterator[Match]:
+        for event, matches in matches_of(events, codes, taken, self._classes.decided, self._matcher.redact, self._named):
+            if event is not None:
+                attempt(self._quarantine, "observe", event, self._observe, event, matches)
+            yield from matches
 
-    def _of_class(self, events: Events, event: int, made: EventClass) -> list[Match]:
-        """Return the matches of an event of a class that was decided."""
-        rows, row = events.rows, int(events.heads[event])
-        begin, line = int(rows.starts[row]), int(rows.line[row])
-        data = rows.data[begin : begin + max(made.size, made.line)]
-        text = data[: made.size]
-        chunk_at = rows.lines.chunk_of(line)
-        chunk = rows.lines.chunks[chunk_at]
-        offset, taken = chunk.place(int(rows.lines.placed[line]) - int(rows.lines.firsts[chunk_at]))
-        source_id, given = rows.sources[int(rows.source[row])], rows.labels[int(rows.labelled[row])]
-        at_us = int(events.at_us[event])
-        time: datetime | None = to_datetime(at_us) if at_us > UNDATED else None
-        labels = labels_of(given, made.labels.of(text), source_id)  # type: ignore[arg-type]
-        identity = event_id(
-            source_id, time, data[: made.line].decode(), None if made.exact and time is not None else offset
-        )
-        at = time or bounds_of(given).taken(taken) or UNKNOWN_TIME
-        said = text.decode()
-        redact = self._matcher.redact
-        redacted = redact(said) if made.secret else said
-        evidence = cut(redacted)
-        number = rows.lines.number(line, chunk_at)
-        labels = redact.labels(labels)
-        matches = [
-            Match(
-                rule_id=each.rule_id,
-                event_id=identity,
-                source_id=source_id,
-                number=number,
-                at=at,
-                dated=time is not None,
-                captures=redact.captures(each.captures.of(text), said, redacted),
-                labels=labels,
-                text=evidence,
-            )
-            for each in made.matches
-        ]
-        if made.level in LEVELS:
-            message = str(made.message.of(text)["message"])
-            event_ = LogEvent(identity, source_id, offset, number, time, at, said, message, made.level, labels=labels)
-            attempt(self._quarantine, "observe", event_, self._observe, event_, matches)
-        return matches
+
+def _goes_on(first: datetime, last: datetime, at: datetime) -> bool:
+    return at - last < _GAP and first - at < _GAP
 
 
 _ = (NO_TIME, NONE, Layouts)
