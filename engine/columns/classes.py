@@ -6,7 +6,7 @@ The one memory of the fast way: whatever the mixture of layouts, a text that was
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +14,25 @@ import pyarrow as pa
 from msgspec import Struct
 
 from engine.columns.deciding import Decider, EventClass
-from engine.columns.layouts import Layouts
+from engine.columns.events import UNDATED, Events
+from engine.columns.layouts import NONE
 from engine.columns.lines import Flags, Integers
+from engine.columns.stamps import to_us
 from engine.match import Matcher
+from engine.match.checks import expression
 from engine.match.screen import Screen
-from engine.model.records import LogEvent, Record
+from engine.model.records import LogEvent
+from engine.model.rules import Format, Plan
+from engine.parse.headers import header_book
 from engine.quarantine import OF_THE_HOST
 
 KNOWN_BYTES = 64 << 20  # of texts that are remembered
 QUIET, UNDECIDED = 0, 1  # bears nothing; the reference reads each event
 # the parser changes a text that holds one of these, so that more may match in it than in its bytes
 CHANGED = (r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ")
-_LEVELS = ("FATAL", "ERROR")
+KEY_BYTES = 100  # that a text takes besides itself
+BAD_LEVELS = ("FATAL", "ERROR")  # of which the observer is told though no rule matches
+_SHORT = ("0", "1", "2", "3", "F", "E", "FATA", "FTL", "PANI", "PNC", "FAIL", "ERRO")  # levels that no sign is found in
 
 Codes = npt.NDArray[np.int32]
 
@@ -41,72 +48,71 @@ class Classes:
     """The classes met so far. `decided` are those that bear something, by their code.
 
     Args:
-        telling: the layouts whose events may differ from others alike in more than digits (see Recogniser).
         also: expressions for texts that have to be decided although no rule asks for them.
     """
 
-    def __init__(self, decider: Decider, matcher: Matcher, also: Iterable[str] = ()) -> None:
-        self._decider = decider
+    def __init__(self, plan: Plan, matcher: Matcher, also: Iterable[str] = ()) -> None:
+        self._book = header_book(plan.formats)
+        self._decider, self._matcher = Decider(plan, matcher), matcher
         self._screen: Screen = matcher.screen((*CHANGED, *also))
-        self._codes: dict[bytes, int] = {}
-        self._bytes = 0
-        self.decided: list[EventClass | None] = [None, None]
-        self._layout_of: list[int] = [-1, -1]
-        self._quiet_of: dict[int, int] = {}  # by layout
+        self._terse = [_is_terse(each) for each in self._book.formats]
+        self._forget()
 
-    def of(
-        self, texts: pa.StringArray, layouts: Layouts, records: Callable[[int], Sequence[Record]], times: Integers
-    ) -> Classed:
-        """Return the classes of events.
+    def of(self, events: Events) -> Classed:
+        """Return the classes of events."""
+        if self._bytes > KNOWN_BYTES:
+            self._forget()
+        contexts = self._contexts(events)
+        codes = np.zeros(len(events), np.int32)
+        doubted = np.zeros(len(events), np.bool_)
+        for context in dict.fromkeys(contexts):
+            own = np.array([each == context for each in contexts], np.bool_)[events.rows.labelled[events.heads]]
+            if own.any():
+                some = np.flatnonzero(own)
+                codes[some], doubted[some] = self._of_context(events, some, self._known.setdefault(context, {}))
+        return Classed(codes, doubted)
 
-        Args:
-            texts: the lines of each, with their ends and every digit a 0.
-            layouts: the layout of the first line of each.
-            records: returns the records of an event.
-            times: when they were, as columns have it.
-        """
+    def _contexts(self, events: Events) -> list[Hashable]:
+        """Return for each set of labels what of them matters to the parser and to rules, besides the text."""
+        return [(tuple(labels), self._matcher.labels_asked(labels)) for labels in events.rows.labels]
+
+    def _forget(self) -> None:
+        self._known, self._bytes, self._quiet_of = {}, 0, {}
+        self.decided, self._layout_of = [None, None], [NONE, NONE]
+
+    def _of_context(self, events: Events, some: Integers, known: dict[bytes, int]) -> tuple[Codes, Flags]:
+        texts = events.alike if len(some) == len(events) else events.alike.take(pa.array(some))
         encoded = texts.dictionary_encode()
         numbers = encoded.indices.to_numpy()
         keys: list[bytes] = encoded.dictionary.cast(pa.binary()).to_pylist()
-        if self._bytes > KNOWN_BYTES:
-            self._codes, self._bytes = {}, 0
-            self._quiet_of = {}
-            self.decided, self._layout_of = [None, None], [-1, -1]
-        codes = [self._codes.get(key, -1) for key in keys]
+        codes = [known.get(key, -1) for key in keys]
         fresh = [number for number, code in enumerate(codes) if code < 0]
         if fresh:
             firsts = np.full(len(keys), -1, np.int64)
-            firsts[numbers[::-1]] = np.arange(len(numbers))[::-1]
-            self._learn(keys, fresh, firsts, layouts, records, times)
-            for number in fresh:
-                codes[number] = self._codes[keys[number]]
+            firsts[numbers[::-1]] = some[::-1]
+            for number, code in zip(fresh, self._learn([keys[n] for n in fresh], firsts[fresh], events), strict=True):
+                codes[number] = known[keys[number]] = code
         per_key = np.array(codes, np.int32)
-        known_layouts = np.array(self._layout_of, np.int32)[per_key]
-        row_codes = per_key[numbers]
-        doubted = known_layouts[numbers] != layouts
-        return Classed(row_codes, doubted & (row_codes != UNDECIDED))
+        layouts = np.array(self._layout_of, np.int32)[per_key]
+        found = per_key[numbers]
+        return found, (layouts[numbers] != events.layouts[some]) & (found != UNDECIDED)
 
-    def status(self, code: int) -> EventClass | None:
-        """Return what was decided of a class; None where it bears nothing or is not decided."""
-        return self.decided[code]
+    def _learn(self, keys: Sequence[bytes], firsts: Integers, events: Events) -> Iterator[int]:
+        """Yield the class of each of some texts, of which `firsts` are events."""
+        bearing = self._bearing(keys)
+        for at, (key, event) in enumerate(zip(keys, firsts.tolist(), strict=True)):
+            self._bytes += len(key) + KEY_BYTES
+            layout = int(events.layouts[event])
+            if at in bearing or (self._terse[layout] and self._is_bad(events, event)):
+                yield self._decide(events, event, layout)
+            else:
+                yield self._quiet(layout)
 
-    def _learn(
-        self,
-        keys: Sequence[bytes],
-        fresh: Sequence[int],
-        firsts: Integers,
-        layouts: Layouts,
-        records: Callable[[int], Sequence[Record]],
-        times: Integers,
-    ) -> None:
-        bearing = self._bearing([keys[number] for number in fresh])
-        for at, number in enumerate(fresh):
-            key, row = keys[number], int(firsts[number])
-            layout = int(layouts[row])
-            self._bytes += len(key) + 100
-            self._codes[key] = (
-                self._decide(records(row), layout, int(times[row])) if at in bearing else self._quiet(layout)
-            )
+    def _is_bad(self, events: Events, event: int) -> bool:
+        """Tell whether an event in a layout whose levels are short is of a level that is told of without a rule."""
+        row = int(events.heads[event])
+        header = self._book.read(events.rows.texts[row].as_py())
+        return header is not None and header.level in BAD_LEVELS
 
     def _bearing(self, keys: Sequence[bytes]) -> set[int]:
         """Return which of some texts may bear something, by position."""
@@ -125,21 +131,18 @@ class Classes:
             self._quiet_of[layout] = self._add(None, layout)
         return self._quiet_of[layout]
 
-    def _decide(self, records: Sequence[Record], layout: int, at_us: int) -> int:
+    def _decide(self, events: Events, event: int, layout: int) -> int:
+        records = [events.rows.record(row) for row in range(int(events.heads[event]), int(events.ends[event]))]
         try:
             decided = self._decider.decide(records)
         except OF_THE_HOST:
             raise
-        except Exception:  # the reference will say of each event what is wrong with it
+        except Exception:  # the reference says of each event what is wrong with it
             return UNDECIDED
-        if decided is None:
+        if decided is None or not _is_dated_alike(decided[1], int(events.at_us[event])):
             return UNDECIDED
-        made, event = decided
-        if not _is_dated_alike(event, made, at_us):
-            return UNDECIDED
-        if not made.bears and made.level not in _LEVELS:
-            return self._quiet(layout)
-        return self._add(made, layout)
+        made, _ = decided
+        return self._add(made, layout) if made.bears or made.level in BAD_LEVELS else self._quiet(layout)
 
     def _add(self, decided: EventClass | None, layout: int) -> int:
         self.decided.append(decided)
@@ -147,12 +150,11 @@ class Classes:
         return len(self.decided) - 1
 
 
-def _is_dated_alike(event: LogEvent, decided: EventClass, at_us: int) -> bool:
-    from engine.columns.stamps import NO_TIME, to_us  # noqa: PLC0415
-
-    if event.timestamp is None or not decided.dated:
-        return not decided.dated
-    return at_us in (NO_TIME, to_us(event.timestamp))
+def _is_dated_alike(event: LogEvent, at_us: int) -> bool:
+    return at_us == (UNDATED if event.timestamp is None else to_us(event.timestamp))
 
 
-_ = re
+def _is_terse(layout: Format) -> bool:
+    """Tell whether a bad level may stand in a layout in a word without a sign, or in none."""
+    level = re.search(r"\(\?P<level>((?:[^()]|\([^()]*\))*)\)", layout.header)
+    return level is None or any(expression(f"(?:{level[1]})").fullmatch(word) for word in _SHORT)

@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from engine.columns.layouts import NONE, Layouts, Recogniser
 from engine.columns.lines import Flags, Integers, strings
-from engine.columns.records import Rows
-from engine.columns.stamps import NO_TIME, StampReader, masked
-from engine.model.records import TIMEZONE_LABEL
+from engine.columns.records import Rows, read_by, read_stamps
+from engine.columns.stamps import NO_TIME, masked, to_datetime
+from engine.model.records import Labels
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
-from engine.parse.stamps import bounds_of
-from engine.parse.times import zone_of
 
+YEARLESS = ("month_day", "twelve_hour")
+_DAY_US = 86_400_000_000
 UNDATED = NO_TIME + 1  # it bears no stamp
 
 
@@ -50,6 +50,8 @@ def events_of(rows: Rows, recogniser: Recogniser, layouts: Layouts) -> Events:
     ends = np.minimum(following, next_source[np.searchsorted(borders, heads, side="right") - 1])
     head_layouts = layouts[heads]
     at_us = _times(rows, recogniser, heads, head_layouts)
+    wrapped = rows.at_us[heads]
+    at_us = np.where((at_us == UNDATED) & (wrapped != NO_TIME), wrapped, at_us)
     starts = np.append(rows.starts[heads], rows.starts[ends[-1]] if len(heads) else 0)
     asked = at_us == NO_TIME
     asked |= (ends - heads > BLOCK_LINES) | (rows.starts[ends] - rows.starts[heads] > BLOCK_BYTES)
@@ -92,20 +94,32 @@ def _times(rows: Rows, recogniser: Recogniser, heads: Integers, layouts: Layouts
 
 
 def _read(rows: Rows, heads: Integers, stamps: pa.StringArray, layout: str) -> Integers:
-    """Return the times of stamps in one layout, of lines that were taken at different times and bear different labels."""
+    """Return the times of stamps in one layout, of lines that bear different labels."""
     at_us = np.full(len(heads), NO_TIME, np.int64)
-    chunks = np.searchsorted(rows.lines.firsts, rows.lines.placed[rows.line[heads]], side="right") - 1
-    groups: dict[tuple[datetime | None, int], list[int]] = {}
-    taken = [chunk.ingested_at for chunk in rows.lines.chunks]
     labelled = rows.labelled[heads]
-    for chunk in np.unique(chunks).tolist():
-        for label in np.unique(labelled).tolist():
-            groups.setdefault((taken[chunk], label), []).append(chunk)
-    for (when, label), some in groups.items():
-        picked = np.flatnonzero(np.isin(chunks, some) & (labelled == label))
-        labels = rows.labels[label]
-        reader = StampReader(layout, zone_of(labels.get(TIMEZONE_LABEL, "")), bounds_of(labels), when)
-        part = stamps if len(picked) == len(heads) else stamps.take(pa.array(picked))
-        at_us[picked] = reader.read(part)
+    for label in np.unique(labelled).tolist():
+        own = np.flatnonzero(labelled == label)
+        part = stamps if len(own) == len(heads) else stamps.take(pa.array(own))
+        at_us[own] = _of_labels(rows, heads[own], rows.labels[label], part, layout)
     at_us[pc.binary_length(stamps).to_numpy(zero_copy_only=False) == 0] = UNDATED
     return at_us
+
+
+def _of_labels(rows: Rows, heads: Integers, labels: Labels, stamps: pa.StringArray, layout: str) -> Integers:
+    wrapped = rows.at_us[heads]
+    if layout not in YEARLESS or (wrapped == NO_TIME).all():
+        return read_stamps(rows.lines, rows.line[heads], labels, stamps, layout)
+    at_us = np.full(len(heads), NO_TIME, np.int64)  # the stamp of the wrapper tells the year
+    days = wrapped // _DAY_US
+    for day in np.unique(days[wrapped != NO_TIME]).tolist():
+        own = np.flatnonzero((days == day) & (wrapped != NO_TIME))
+        ends = [
+            read_by(rows.lines, rows.line[heads[own]], labels, stamps.take(pa.array(own)), layout, taken)
+            for taken in _ends(day)
+        ]
+        at_us[own] = np.where(ends[0] == ends[1], ends[0], NO_TIME)
+    return at_us
+
+
+def _ends(day: int) -> tuple[datetime, datetime]:
+    return to_datetime(day * _DAY_US), to_datetime((day + 1) * _DAY_US - 1)

@@ -22,6 +22,7 @@ from engine.parse.stamps import bounds_of
 
 LEVELS = ("FATAL", "ERROR")
 _NAMES = "/names"
+_SECOND_US = 1_000_000
 MOST_NAMED = 4096
 
 Said = tuple[LogEvent | None, list[Match]]  # the event where it is of a bad level
@@ -69,7 +70,9 @@ def matches_of(
         made = decided[int(codes[some[begin]])]
         assert made is not None
         only_named = not made.open and all(each.rule_id.endswith(_NAMES) for each in made.matches)
-        yield from _of_class(made, places, range(begin, end), redact, named if only_named and made.level not in LEVELS else None)
+        yield from _of_class(
+            made, places, range(begin, end), redact, named if only_named and made.level not in LEVELS else None
+        )
 
 
 class _Places:
@@ -109,7 +112,8 @@ def _of_class(made: EventClass, places: _Places, some: range, redact: Redactor, 
         number = chunk.number + places.lines[n] if chunk.number else 0
         time = to_datetime(at_us) if at_us > UNDATED else None
         first = data[begin : begin + made.line].decode()
-        identity = event_id(source_id, time, first, None if made.exact and time is not None else offset)
+        exact = made.exact if made.dated else at_us % _SECOND_US != 0
+        identity = event_id(source_id, time, first, None if exact and time is not None else offset)
         at = time or bounds_of(rows.labels[whose[1]]).taken(chunk.place(places.at[n])[1]) or UNKNOWN_TIME
         said = text.decode()
         hits = [(each.rule_id, each.captures.of(text)) for each in made.matches]
@@ -128,7 +132,17 @@ def _of_class(made: EventClass, places: _Places, some: range, redact: Redactor, 
         evidence = cut(redacted)
         dated = time is not None
         matches = [
-            Match(rule_id, identity, source_id, number, at, dated, redact.captures(captures, said, redacted), clean_labels, evidence)
+            Match(
+                rule_id,
+                identity,
+                source_id,
+                number,
+                at,
+                dated,
+                redact.captures(captures, said, redacted),
+                clean_labels,
+                evidence,
+            )
             for rule_id, captures in hits
         ]
         yield event if bad else None, matches

@@ -9,17 +9,16 @@ import numpy as np
 from msgspec import Struct
 
 from engine.columns.classes import UNDECIDED, Classes, Codes
-from engine.columns.deciding import Decider
 from engine.columns.events import UNDATED, Events, events_of
 from engine.columns.layouts import NONE, Layouts, Recogniser
 from engine.columns.lines import Flags, Integers, lines_of
 from engine.columns.matches import Sightings, matches_of
-from engine.columns.records import Rows, plain_rows
+from engine.columns.records import Rows, Unwrapper
 from engine.columns.stamps import NO_TIME, to_datetime
 from engine.match import Matcher, matched_of
 from engine.match.activity import ActivityTracker
 from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
-from engine.model.records import Block, LogEvent, Record
+from engine.model.records import Block, LogEvent
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.ports import Chunk
@@ -62,7 +61,8 @@ class Reader:
         self._plan, self._matcher, self._quarantine, self._observe = plan, matcher, quarantine, observe
         self._assembler, self._heard = assembler, heard
         self._recogniser = Recogniser(plan.formats)
-        self._classes = Classes(Decider(plan, matcher), matcher, also)
+        self._unwrapper = Unwrapper(self._recogniser)
+        self._classes = Classes(plan, matcher, also)
         self._named = Sightings()
         self.counts = Counts()
 
@@ -70,21 +70,15 @@ class Reader:
         """Yield what `chunks` say, of one source and in order. The last event of each source stays open in the assembler."""
         lines = lines_of(chunks)
         self.counts.lines += len(lines)
-        rows = plain_rows(lines, lambda row: unwrap_line(lines.raw(row), self._plan.formats))
-        layouts = self._recogniser.layouts(rows.texts)
+        rows, layouts = self._unwrapper.rows(lines, lambda line: unwrap_line(lines.raw(line), self._plan.formats))
         events = events_of(rows, self._recogniser, layouts)
-        classed = self._classes.of(
-            events.alike, events.layouts, lambda event: self._records(events, event), events.at_us
-        )
+        classed = self._classes.of(events)
         asked = events.asked | (classed.codes == UNDECIDED) | classed.doubted
         last = np.append(rows.source[events.heads][1:] != rows.source[events.heads][:-1], True)
         asked |= last[: len(events)]
         self.counts.events += int(np.count_nonzero(~asked))
         yield from self._matches(events, classed.codes, ~asked)
         yield from self._in_order(events, asked)
-
-    def _records(self, events: Events, event: int) -> list[Record]:
-        return [events.rows.record(row) for row in range(int(events.heads[event]), int(events.ends[event]))]
 
     def _in_order(self, events: Events, asked: Integers) -> Iterator[Match | ActivitySpan]:
         """Yield what the reference says of the events that it is asked of, and when the sources were heard from."""

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import cached_property
+from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
+from engine.columns.layouts import Layouts, Recogniser, matching
 from engine.columns.lines import Flags, Integers, Lines, strings
-from engine.columns.stamps import NO_TIME
-from engine.model.records import Labels, Record
+from engine.columns.stamps import NO_TIME, StampReader, offsets_of, to_us
+from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, sign
+from engine.model.records import TIMEZONE_LABEL, Labels, Record
+from engine.parse import wrappers
+from engine.parse.stamps import bounds_of
+from engine.parse.times import zone_of
+from engine.parse.unwrapping import NESTING
+
+_ASCII = r"^[\x00-\x7f]*$"
 
 
 class Rows(Struct, frozen=True, dict=True):
     """Lines without wrappers, all of one source together and in order.
 
     `data` holds the text of each with a line end behind it, row i from `starts[i]` on. `line` is which line of `lines` it is,
-    `source` and `labelled` whose it is and which labels it bears, `at_us` the stamp of its wrapper. An `odd` row may be anything
-    but a line of its program. `record` returns what the parser makes of a row.
+    `source` and `labelled` whose it is and which labels it bears, `at_us` the stamp of its wrapper (NO_TIME without). An `odd`
+    row may be anything but a line of its program. `record` returns what the parser makes of a row.
     """
 
     lines: Lines
@@ -33,18 +43,249 @@ class Rows(Struct, frozen=True, dict=True):
     labels: Sequence[Labels]
     at_us: Integers
     odd: Flags
-    record: Callable[[int], Record]
+    read: Callable[[int], Record]
 
     def __len__(self) -> int:
         return len(self.line)
 
+    def record(self, row: int) -> Record:
+        """Return what the parser makes of a row."""
+        return self.read(int(self.line[row]))
+
     @cached_property
     def texts(self) -> pa.StringArray:
         """The text of each row, without its line end."""
-        return pc.ascii_rtrim(strings(self.data, self.starts), "\n")
+        return without_ends(self.data, self.starts)
 
 
-def plain_rows(lines: Lines, record: Callable[[int], Record]) -> Rows:
+class Unwrapper:
+    """Takes wrappers off blocks of lines.
+
+    Args:
+        read: the parser: returns the record of a raw line.
+    """
+
+    def __init__(self, recogniser: Recogniser) -> None:
+        self._recogniser = recogniser
+
+    def rows(self, lines: Lines, read: Callable[[int], Record]) -> tuple[Rows, Layouts]:
+        """Return `lines` without wrappers, and the layout of each row.
+
+        Args:
+            read: the parser: returns the record of a line.
+        """
+        texts = without_ends(lines.data, lines.starts)
+        layouts = self._recogniser.layouts(texts)
+        wrapped = self._may_be_wrapped(texts, layouts)
+        if not wrapped.any():
+            return _plain(lines, read), layouts
+        peeled = _Peeling(lines, read, texts, wrapped, self._recogniser)
+        rows = peeled.rows()
+        return rows, self._recogniser.layouts(rows.texts)
+
+    def _may_be_wrapped(self, texts: pa.StringArray, layouts: Layouts) -> Flags:
+        """Return which lines may bear a wrapper: a line in a layout of its own bears none."""
+        wrapped = (layouts < 0) | (layouts >= self._recogniser.generic)
+        some = np.flatnonzero(wrapped)
+        if len(some):
+            wrapped[some] = may_bear(texts.take(pa.array(some)), inside=False)
+        return wrapped
+
+
+def may_bear(texts: pa.StringArray, inside: bool) -> Flags:
+    """Return which texts, in no layout of their own, may bear a wrapper; signs are for ASCII."""
+    return matching(texts, sign(inside)) | (~matching(texts, _ASCII) & ~matching(texts, r"^\t"))
+
+
+def without_ends(data: bytes, starts: Integers) -> pa.StringArray:
+    """Return the texts of rows without their line ends."""
+    return pc.ascii_rtrim(strings(data, starts), "\n")
+
+
+class _Peeling:
+    """The lines of a block while they lose their wrappers, from the outermost inwards."""
+
+    def __init__(
+        self, lines: Lines, read: Callable[[int], Record], texts: pa.StringArray, wrapped: Flags, recogniser: Recogniser
+    ) -> None:
+        count = len(lines)
+        self._lines, self._read, self._recogniser = lines, read, recogniser
+        self._sources = {lines.chunks[0].source_id: 0}
+        self._labels: list[Labels] = [lines.chunks[0].labels]
+        self._label_codes: dict[tuple[tuple[str, str], ...], int] = {tuple(self._labels[0].items()): 0}
+        self._source = np.zeros(count, np.int64)
+        self._labelled = np.zeros(count, np.int64)
+        self._at_us = np.full(count, NO_TIME, np.int64)
+        self._odd = np.zeros(count, np.bool_)
+        self._done: list[tuple[Integers, pa.StringArray]] = [(np.flatnonzero(~wrapped), texts.filter(pa.array(~wrapped)))]
+        self._live, self._texts = np.flatnonzero(wrapped), texts.filter(pa.array(wrapped))
+
+    def rows(self) -> Rows:
+        """Take off what is around all lines, and return them."""
+        for _ in range(NESTING):
+            if not len(self._live):
+                break
+            self._step()
+        self._by_parser(self._live, self._texts)
+        return self._sorted()
+
+    def _step(self) -> None:
+        """Take one wrapper off each line that is left; what bears none that is known to columns goes to the parser."""
+        peeled: list[tuple[Integers, pa.StringArray]] = []
+        for prefix in PREFIXES:
+            if not len(self._live):
+                break
+            fits = matching(self._texts, prefix.fits)
+            if prefix.name in OUTERMOST:
+                fits &= self._source[self._live] == 0
+            if not fits.any():
+                continue
+            rows, texts = self._live[fits], self._texts.filter(pa.array(fits))
+            self._live, self._texts = self._live[~fits], self._texts.filter(pa.array(~fits))
+            doubted = matching(texts, sign(inside=False, before=prefix.name))
+            self._by_parser(rows[doubted], texts.filter(pa.array(doubted)))
+            peeled.append(self._take_off(prefix, rows[~doubted], texts.filter(pa.array(~doubted))))
+        self._by_parser(self._live, self._texts)
+        rows = np.concatenate([rows for rows, _ in peeled] or [np.zeros(0, np.int64)])
+        texts = pa.concat_arrays([texts for _, texts in peeled] or [pa.array([], pa.string())])
+        self._go_on(rows, texts)
+
+    def _go_on(self, rows: Integers, texts: pa.StringArray) -> None:
+        """Keep those lines that may bear another wrapper."""
+        more = np.zeros(len(rows), np.bool_)
+        outer = self._source[rows] == 0
+        for some, inside in ((np.flatnonzero(outer), False), (np.flatnonzero(~outer), True)):
+            if len(some):
+                more[some] = may_bear(texts.take(pa.array(some)), inside)
+        doubted = np.flatnonzero(more)
+        if len(doubted):
+            more[doubted] = ~self._recogniser.knows(texts.take(pa.array(doubted)))
+        self._done.append((rows[~more], texts.filter(pa.array(~more))))
+        self._live, self._texts = rows[more], texts.filter(pa.array(more))
+
+    def _take_off(self, prefix: Prefix, rows: Integers, texts: pa.StringArray) -> tuple[Integers, pa.StringArray]:
+        """Return `texts` without a prefix that all of them bear."""
+        heads = pc.extract_regex(texts, prefix.head)
+        stamps, keys = pc.struct_field(heads, "at"), pc.struct_field(heads, "key")
+        begins, data = offsets_of(texts)
+        stamp_ends = begins[:-1] + pc.binary_length(stamps).to_numpy(zero_copy_only=False)
+        ends = stamp_ends + pc.binary_length(keys).to_numpy(zero_copy_only=False)
+        borders = np.stack((begins[:-1], ends), axis=1).ravel()
+        rests = strings(data, np.append(borders, begins[-1])).take(pa.array(np.arange(len(rows)) * 2 + 1))
+        certain = self._label(prefix, rows, texts, keys, rests) & self._date(rows, stamps)
+        self._by_parser(rows[~certain], texts.filter(pa.array(~certain)))
+        return rows[certain], rests.filter(pa.array(certain))
+
+    def _label(
+        self, prefix: Prefix, rows: Integers, texts: pa.StringArray, keys: pa.StringArray, rests: pa.StringArray
+    ) -> Flags:
+        """Give rows what a prefix says of them, as the parser does of the first of all that are alike; return which are sure."""
+        unwrap = import_module(f"{wrappers.__name__}.{prefix.name}").unwrap
+        encoded = keys.dictionary_encode()
+        kinds = (encoded.indices.to_numpy() * len(self._labels) + self._labelled[rows]) * len(self._sources) + self._source[
+            rows
+        ]
+        certain = np.ones(len(rows), np.bool_)
+        _, firsts, which = np.unique(kinds, return_index=True, return_inverse=True)
+        names = list(self._sources)
+        made: list[tuple[int, int, bool]] = []
+        for at in firsts.tolist():
+            row = int(rows[at])
+            outer = Record(names[int(self._source[row])], 0, texts[at].as_py(), labels=self._labels[int(self._labelled[row])])
+            inner = unwrap(outer)
+            sure = inner is not None and inner.text == rests[at].as_py() and not (inner.fields or inner.starts)
+            made.append((*(self._codes(inner) if sure else (0, 0)), not sure or inner.partial))
+            certain[which == len(made) - 1] = sure
+        codes = np.array(made, np.int64).reshape(-1, 3)[which]
+        self._source[rows], self._labelled[rows], self._odd[rows] = codes[:, 0], codes[:, 1], codes[:, 2]
+        return certain
+
+    def _codes(self, record: Record) -> tuple[int, int]:
+        kind = tuple(record.labels.items())
+        if kind not in self._label_codes:
+            self._label_codes[kind] = len(self._labels)
+            self._labels.append(record.labels)
+        return self._sources.setdefault(record.source_id, len(self._sources)), self._label_codes[kind]
+
+    def _date(self, rows: Integers, stamps: pa.StringArray) -> Flags:
+        """Give rows the stamps of a prefix; return which of them are sure."""
+        sizes = pc.binary_length(stamps).to_numpy(zero_copy_only=False)
+        certain = sizes == 0
+        if certain.all():
+            return certain
+        digits = matching(stamps, r"^\d")
+        for layout, some in (("iso", digits), ("month_day", ~digits & ~certain & (self._at_us[rows] == NO_TIME))):
+            picked = np.flatnonzero(some)
+            for label in np.unique(self._labelled[rows[picked]]).tolist():
+                own = picked[self._labelled[rows[picked]] == label]
+                at_us = read_stamps(self._lines, rows[own], self._labels[label], stamps.take(pa.array(own)), layout)
+                certain[own] = at_us != NO_TIME
+                self._at_us[rows[own]] = at_us
+        return certain
+
+    def _by_parser(self, rows: Integers, texts: pa.StringArray) -> None:
+        """Let the parser take everything off some lines."""
+        if not len(rows):
+            return
+        inner = []
+        for row in rows.tolist():
+            record = self._read(row)
+            self._source[row], self._labelled[row] = self._codes(record)
+            self._at_us[row] = NO_TIME if record.at is None else to_us(record.at)
+            self._odd[row] = not is_line(record)
+            inner.append(record.text)
+        self._done.append((rows, pa.array(inner, pa.string())))
+
+    def _sorted(self) -> Rows:
+        rows = np.concatenate([rows for rows, _ in self._done])
+        texts = pa.concat_arrays([texts for _, texts in self._done])
+        order = np.lexsort((rows, self._source[rows]))
+        line = rows[order]
+        ended = pc.binary_join_element_wise(texts.take(pa.array(order)), "", "\n")
+        starts, data = offsets_of(ended)
+        odd = self._odd[line]
+        odd[1:] |= odd[:-1] & (self._source[line][1:] == self._source[line][:-1])  # a part of a line goes on in the next row
+        return Rows(
+            lines=self._lines,
+            data=data,
+            starts=starts,
+            line=line,
+            source=self._source[line],
+            sources=list(self._sources),
+            labelled=self._labelled[line],
+            labels=self._labels,
+            at_us=self._at_us[line],
+            odd=odd,
+            read=self._read,
+        )
+
+
+def is_line(record: Record) -> bool:
+    """Tell whether a record is a line of a program, of which its wrapper has nothing to say but whose it is, and when."""
+    strange = record.starts or record.partial or record.fields or record.misdated or record.identity
+    return not strange and "\n" not in record.text
+
+
+def read_stamps(lines: Lines, rows: Integers, labels: Labels, stamps: pa.StringArray, layout: str) -> Integers:
+    """Return the times of stamps of some lines, which bear the same labels; NO_TIME where the parser has to be asked."""
+    return read_by(lines, rows, labels, stamps, layout, None)
+
+
+def read_by(
+    lines: Lines, rows: Integers, labels: Labels, stamps: pa.StringArray, layout: str, known: datetime | None
+) -> Integers:
+    """Return the times of stamps; the year of those that have none is told by when the lines were `known` to be taken."""
+    at_us = np.full(len(rows), NO_TIME, np.int64)
+    chunks = np.searchsorted(lines.firsts, lines.placed[rows], side="right") - 1
+    taken = [chunk.ingested_at for chunk in lines.chunks]
+    for when in dict.fromkeys(taken[chunk] for chunk in np.unique(chunks).tolist()):
+        own = np.flatnonzero(np.isin(chunks, [n for n, each in enumerate(taken) if each == when]))
+        reader = StampReader(layout, zone_of(labels.get(TIMEZONE_LABEL, "")), bounds_of(labels), when, known)
+        at_us[own] = reader.read(stamps if len(own) == len(rows) else stamps.take(pa.array(own)))
+    return at_us
+
+
+def _plain(lines: Lines, read: Callable[[int], Record]) -> Rows:
     """Return lines that bear no wrapper."""
     nothing = np.zeros(len(lines), np.int64)
     return Rows(
@@ -58,5 +299,5 @@ def plain_rows(lines: Lines, record: Callable[[int], Record]) -> Rows:
         labels=[lines.chunks[0].labels],
         at_us=np.full(len(lines), NO_TIME),
         odd=np.zeros(len(lines), np.bool_),
-        record=record,
+        read=read,
     )

@@ -31,13 +31,14 @@ _SEPARATE_RUNS = 8
 class StampReader(Struct, frozen=True):
     """How the stamps of some lines are read.
 
-    `taken`: when the lines were; it tells the year of stamps that have none, and how late they can be.
+    `taken`: when the lines were; it tells how late they can be, and the year of stamps that have none if no better `known`.
     """
 
     layout: str
     zone: tzinfo
     bounds: StampBounds
     taken: datetime | None
+    known: datetime | None = None
 
     def read(self, stamps: pa.StringArray) -> Integers:
         """Return the time of each of `stamps`; NO_TIME where the parser has to be asked: it is none, or out of bounds, or of an
@@ -91,7 +92,7 @@ class StampReader(Struct, frozen=True):
         return at
 
     def _minute(self, text: str) -> int:
-        time = parse_stamp(text, self.layout, self.zone, self.bounds.taken(self.taken))
+        time = parse_stamp(text, self.layout, self.zone, self.known or self.bounds.taken(self.taken))
         return NO_TIME if time is None or is_repeated(text, time, self.zone) else to_us(time)
 
     _parsed = _minute
@@ -130,6 +131,14 @@ def octets_of(texts: pa.StringArray) -> Octets:
     borders = np.frombuffer(offsets, np.int32)
     begin, end = borders[texts.offset], borders[texts.offset + len(texts)]
     return np.frombuffer(data, np.uint8)[begin:end] if data is not None else np.zeros(0, np.uint8)
+
+
+def offsets_of(texts: pa.StringArray) -> tuple[Integers, bytes]:
+    """Return where each of `texts` begins, and the last ends, in the bytes that are returned with it."""
+    _, offsets, data = texts.buffers()
+    borders = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    begin, end = (int(borders[0]), int(borders[-1])) if len(borders) else (0, 0)
+    return borders - begin, data[begin:end].to_pybytes() if data is not None else b""
 
 
 def to_us(at: datetime) -> int:
