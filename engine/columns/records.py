@@ -197,7 +197,8 @@ class _Peeling:
             made.append((*(self._codes(inner) if sure else (0, 0)), not sure or inner.partial))
             certain[which == len(made) - 1] = sure
         codes = np.array(made, np.int64).reshape(-1, 3)[which]
-        self._source[rows], self._labelled[rows], self._odd[rows] = codes[:, 0], codes[:, 1], codes[:, 2]
+        self._source[rows], self._labelled[rows] = codes[:, 0], codes[:, 1]
+        self._odd[rows] |= codes[:, 2] != 0
         return certain
 
     def _codes(self, record: Record) -> tuple[int, int]:
