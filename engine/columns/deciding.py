@@ -15,11 +15,12 @@ import re2
 from msgspec import Struct
 
 from engine.match import Matcher
-from engine.match.checks import FieldCheck, all_of, any_of, compile_check, expression
+from engine.match.checks import Captures, FieldCheck, all_of, any_of, compile_check, expression
+from engine.match.conditions import condition_of
 from engine.match.digits import ALIKE, Numeric, _matters, _may_begin, _widened, blind
 from engine.match.fields import Fields, encoded
 from engine.match.gate import Gate
-from engine.match.matcher import _condition_check, _excepting, _Sought
+from engine.match.matcher import _excepting, _merged, _Sought
 from engine.match.speech import from_loggers
 from engine.match.values import typed
 from engine.model.expressions import names
@@ -185,10 +186,19 @@ class Decider:
         if signature is None or "logger" in seen.moving or signature.exceptions is not None:
             return sought.check(frozenset())
         decisive = names(signature.condition)
-        deciding = {item.name: _any_group(item.any_of, seen) for item in signature.items if item.name in decisive}
-        adding = tuple(_any_group(item.any_of, seen) for item in signature.items if item.name not in decisive)
-        check = from_loggers(_condition_check(signature.condition, deciding, adding), signature.loggers)
-        return _excepting(signature, check, frozenset())
+        items = [(item.name, _any_group(item.any_of, seen)) for item in signature.items]
+        deciding = {name: check for name, check in items if check is not None and name in decisive}
+        adding = [check for name, check in items if check is not None and name not in decisive]
+        holds = condition_of(signature.condition, {name for name, _ in items if name in decisive})
+
+        def check(fields: Fields) -> Captures | None:
+            answers = {name: captures for name, item in deciding.items() if (captures := item(fields)) is not None}
+            captures = _merged(answers.values())
+            if not holds(answers.keys(), captures):
+                return None
+            return _merged((captures, *(own for item in adding if (own := item(fields)) is not None)))
+
+        return _excepting(signature, from_loggers(check, signature.loggers), frozenset())
 
     def _labels(self, event: LogEvent, given: Labels, text: bytes, spans: Mapping[str, tuple[int, int]]) -> Values | None:
         same: dict[str, Value] = {}
@@ -292,10 +302,11 @@ def _placed(captures: Mapping[str, Value], places: Mapping[str, Place], text: by
     return Values(captures, tuple(found))
 
 
-def _any_group(groups: Sequence[Sequence[Test]], seen: _Seen) -> FieldCheck:
-    """Return the check of several groups of tests, without those that hold of no event of the class."""
+def _any_group(groups: Sequence[Sequence[Test]], seen: _Seen) -> FieldCheck | None:
+    """Return the check of several groups of tests, without those that hold of no event of the class; None when none is left."""
     checks = [[_answered(test, seen) for test in tests] for tests in groups]
-    return any_of([all_of([check for check in some if check is not None]) for some in checks if None not in some])
+    left = [all_of([check for check in some if check is not None]) for some in checks if None not in some]
+    return any_of(left) if left else None
 
 
 def _answered(test: Test, seen: _Seen) -> FieldCheck | None:

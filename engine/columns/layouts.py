@@ -78,11 +78,15 @@ class Recogniser:
         return rows, lines
 
     def _prefer(self, lines: pa.StringArray, rows: Integers, index: int, found: Layouts) -> None:
-        """Ask the parser of those lines that may be in a layout of lower rank that was not met."""
+        """Look again at those lines that may be in a layout of lower rank that was not met."""
         better = [self.formats[each].header for each in range(index) if each not in self._met]
-        doubted = np.flatnonzero(matching(lines, _either(better))) if better else ()
-        for at in doubted:
-            found[rows[at]] = self._number(lines[int(at)].as_py())
+        doubted = np.flatnonzero(matching(lines, _either(better))) if better else np.zeros(0, np.int64)
+        if not len(doubted):
+            return
+        some, met = lines.take(pa.array(doubted)), len(self._met)
+        self._meet(some[:PROBED])
+        again = len(self._met) > met
+        found[rows[doubted]] = self.layouts(some) if again else [self._number(line) for line in some.to_pylist()]
 
     def _meet(self, lines: pa.StringArray) -> None:
         for line in lines.to_pylist():

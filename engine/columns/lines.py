@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import re2
 from msgspec import Struct
 
 from engine.model.records import RawLine
@@ -21,7 +23,7 @@ Flags = npt.NDArray[np.bool_]
 Octets = npt.NDArray[np.uint8]
 
 # what engine/parse/lines changes in a line: controls, marks of bold and of colours; a byte order mark; bytes that are no UTF-8
-_UNCLEAN = re.compile(rb"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f]|\*\*|</|<pre|\xef\xbb\xbf|\xc2[\x80-\x9f]|\r(?!\n)")
+_UNCLEAN = r"[\x00-\x08\x0b-\x1f\x7f]|\*\*|</|<pre|\xef\xbb\xbf|\xc2[\x80-\x9f]"
 _BELOW_BLANK = 32
 
 
@@ -95,6 +97,13 @@ def cleaned(data: bytes, starts: Integers) -> bytes:
     return data
 
 
+@cache
+def _unclean() -> re2._Regexp:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    return re2.compile(_UNCLEAN.encode("latin-1"), options)
+
+
 def _is_utf8(data: bytes) -> bool:
     try:
         strings(data, np.array([0, len(data)])).validate(full=True)
@@ -111,7 +120,7 @@ def _has_marks(data: bytes, lines: int) -> bool:
         return True
     doubled = b"*" in data and _follows(octets, b"*", b"*")
     tagged = b"<" in data and _follows(octets, b"<", b"/p")
-    return (doubled or tagged or not data.isascii()) and _UNCLEAN.search(data) is not None
+    return (doubled or tagged or not data.isascii()) and _unclean().search(data) is not None
 
 
 def _follows(octets: Octets, first: bytes, second: bytes) -> bool:
@@ -123,7 +132,7 @@ def _line_by_line(data: bytes, starts: Integers, valid: bool) -> bytes:
     """Clean the lines that need it."""
     sizes = np.diff(starts)
     odd = sizes > LINE_BYTES
-    found = np.array([hit.start() for hit in _UNCLEAN.finditer(data)], np.int64)
+    found = np.array([hit.start() for hit in _unclean().finditer(data)], np.int64)
     odd[np.searchsorted(starts, found, side="right") - 1] = True
     if not valid:
         odd |= np.maximum.reduceat(np.frombuffer(data, np.uint8), starts[:-1]) > 127 if len(sizes) else odd

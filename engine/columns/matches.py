@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 import numpy as np
-from msgspec import Struct
 
 from engine.columns.classes import Codes
-from engine.columns.deciding import EventClass
+from engine.columns.deciding import EventClass, Place, Values
 from engine.columns.events import UNDATED, Events
-from engine.columns.lines import Flags
+from engine.columns.lines import Flags, Integers
 from engine.columns.stamps import to_datetime
 from engine.correlate.bindings import SIGHTINGS
+from engine.match.checks import Captures
 from engine.match.fields import Fields
 from engine.match.redact import Redactor, cut
-from engine.model.matches import Match
+from engine.match.values import typed
+from engine.model.matches import Match, Value
 from engine.model.records import Labels, LogEvent
 from engine.parse.decoding import UNKNOWN_TIME, event_id, labels_of
 from engine.parse.stamps import bounds_of
@@ -47,14 +50,6 @@ class Sightings:
         return False
 
 
-class _Of(Struct, frozen=True):
-    """The events of one class in a block."""
-
-    made: EventClass
-    events: list[int]
-    only_named: bool
-
-
 def matches_of(
     events: Events, codes: Codes, taken: Flags, decided: Sequence[EventClass | None], redact: Redactor, named: Sightings
 ) -> Iterator[Said]:
@@ -64,89 +59,125 @@ def matches_of(
     some = some[np.argsort(codes[some], kind="stable")]
     if not len(some):
         return
-    places = _Places(events, some)
     borders = np.flatnonzero(np.diff(codes[some], prepend=-1)).tolist()
     for begin, end in zip(borders, [*borders[1:], len(some)], strict=True):
         made = decided[int(codes[some[begin]])]
-        assert made is not None
-        only_named = not made.open and all(each.rule_id.endswith(_NAMES) for each in made.matches)
-        yield from _of_class(
-            made, places, range(begin, end), redact, named if only_named and made.level not in LEVELS else None
-        )
+        if made is not None:
+            yield from _OfClass(events, some[begin:end], made, redact).said(named)
 
 
-class _Places:
-    """Where some events stand."""
+class _OfClass:
+    """The events of one class in a block."""
 
-    def __init__(self, events: Events, some: Codes) -> None:
-        rows, lines = events.rows, events.rows.lines
-        heads = events.heads[some]
-        line = rows.line[heads]
-        self.rows, self.begins = rows, rows.starts[heads].tolist()
-        chunks = np.searchsorted(lines.firsts, lines.placed[line], side="right") - 1
-        self.chunks = chunks.tolist()
-        self.at = (lines.placed[line] - lines.firsts[chunks]).tolist()
-        self.lines = (line - lines.numbers[chunks]).tolist()
-        self.source, self.labelled = rows.source[heads].tolist(), rows.labelled[heads].tolist()
-        self.at_us = events.at_us[some].tolist()
+    def __init__(self, events: Events, some: Integers, made: EventClass, redact: Redactor) -> None:
+        self._rows, self._made, self._redact = events.rows, made, redact
+        self._octets = np.frombuffer(events.rows.data, np.uint8)
+        self._heads, self._at_us = events.heads[some], events.at_us[some]
+        self._whose: dict[tuple[int, int], tuple[str, Labels, Labels, Labels]] = {}
 
+    def said(self, named: Sightings) -> Iterator[Said]:
+        """Yield what they say; of those that only name their source as many as count."""
+        made, bad = self._made, self._made.level in LEVELS
+        if not bad and not made.open and all(each.rule_id.endswith(_NAMES) for each in made.matches):
+            self._leave_out(named)
+        if not len(self._heads):
+            return
+        begins = self._rows.starts[self._heads]
+        captured = [self._values(each.captures, begins) for each in made.matches]
+        fields = self._values(made.fields, begins) if made.open or bad else ()
+        header = self._values(made.labels, begins)
+        texts = [self._rows.data[at : at + made.size].decode() for at in begins.tolist()]
+        for n, (event, labels) in enumerate(self._events(begins, header)):
+            event_id_, source_id, _, number, time, at = event
+            text, own, clean = texts[n], *labels
+            hits = [(each.rule_id, captures[n]) for each, captures in zip(made.matches, captured, strict=True)]
+            whole: LogEvent | None = None
+            if fields:
+                whole = LogEvent(*event, text, **fields[n], level=made.level, exception=made.exception, labels=own)
+                tested = Fields(whole) if made.open else None
+                hits += [(each.rule_id, found) for each in made.open if (found := each.check(tested)) is not None]
+            yield whole if bad else None, self._matches(hits, text, event_id_, source_id, number, time, at, clean)
 
-def _of_class(made: EventClass, places: _Places, some: range, redact: Redactor, named: Sightings | None) -> Iterator[Said]:
-    rows, data, chunks = places.rows, places.rows.data, places.rows.lines.chunks
-    known: dict[tuple[int, int], tuple[str, Labels, Labels]] = {}
-    constant = not made.labels.places
-    bad = made.level in LEVELS
-    for n in some:
-        begin, at_us = places.begins[n], places.at_us[n]
-        text = data[begin : begin + made.size]
-        whose = places.source[n], places.labelled[n]
-        if named is not None and named.enough((whose[0], *_captured(made, text)), (at_us, text)):
-            yield None, []
-            continue
-        if whose not in known or not constant:
-            labels = labels_of(rows.labels[whose[1]], made.labels.of(text), rows.sources[whose[0]])  # type: ignore[arg-type]
-            known[whose] = rows.sources[whose[0]], labels, redact.labels(labels)
-        source_id, labels, clean_labels = known[whose]
-        chunk = chunks[places.chunks[n]]
-        offset = chunk.offset + places.at[n] if not chunk.records else chunk.place(places.at[n])[0]
-        number = chunk.number + places.lines[n] if chunk.number else 0
-        time = to_datetime(at_us) if at_us > UNDATED else None
-        first = data[begin : begin + made.line].decode()
-        exact = made.exact if made.dated else at_us % _SECOND_US != 0
-        identity = event_id(source_id, time, first, None if exact and time is not None else offset)
-        at = time or bounds_of(rows.labels[whose[1]]).taken(chunk.place(places.at[n])[1]) or UNKNOWN_TIME
-        said = text.decode()
-        hits = [(each.rule_id, each.captures.of(text)) for each in made.matches]
-        event: LogEvent | None = None
-        if made.open or bad:
-            event = LogEvent(
-                identity, source_id, offset, number, time, at, said,
-                level=made.level, exception=made.exception, labels=labels, **made.fields.of(text),
-            )  # fmt: skip
-            tested = Fields(event)
-            hits += [(each.rule_id, found) for each in made.open if (found := each.check(tested)) is not None]
+    def _matches(
+        self,
+        hits: Sequence[tuple[str, Captures]],
+        text: str,
+        event_id_: str,
+        source_id: str,
+        number: int,
+        time: datetime | None,
+        at: datetime,
+        labels: Labels,
+    ) -> list[Match]:
         if not hits:
-            yield event if bad else None, []
-            continue
-        redacted = redact(said) if made.secret else said
-        evidence = cut(redacted)
-        dated = time is not None
-        matches = [
-            Match(
-                rule_id,
-                identity,
-                source_id,
-                number,
-                at,
-                dated,
-                redact.captures(captures, said, redacted),
-                clean_labels,
-                evidence,
-            )
-            for rule_id, captures in hits
-        ]
-        yield event if bad else None, matches
+            return []
+        redacted = self._redact(text) if self._made.secret else text
+        evidence, dated, redact = cut(redacted), time is not None, self._redact
+        if redacted is text:
+            return [Match(rule, event_id_, source_id, number, at, dated, own, labels, evidence) for rule, own in hits]
+        taken_out = [(rule, redact.captures(own, text, redacted)) for rule, own in hits]
+        return [Match(rule, event_id_, source_id, number, at, dated, own, labels, evidence) for rule, own in taken_out]
 
+    def _leave_out(self, named: Sightings) -> None:
+        """Leave out the events that name their sources as others have before."""
+        begins = self._rows.starts[self._heads]
+        columns = [self._column(begins, place) for each in self._made.matches for place in each.captures.places]
+        rules = tuple(each.rule_id for each in self._made.matches)
+        moving = {(n, place.name) for n, each in enumerate(self._made.matches) for place in each.captures.places}
+        same = tuple(
+            (n, name, value)
+            for n, each in enumerate(self._made.matches)
+            for name, value in each.captures.same.items()
+            if (n, name) not in moving
+        )
+        sources, times = self._rows.source[self._heads].tolist(), self._at_us.tolist()
+        kinds = zip(sources, *columns, strict=True) if columns else ((source,) for source in sources)
+        names = self._rows.sources
+        kept = [n for n, (source, *own) in enumerate(kinds) if not named.enough((names[source], rules, same, *own), times[n])]
+        self._heads, self._at_us = self._heads[kept], self._at_us[kept]
 
-def _captured(made: EventClass, text: bytes) -> tuple[object, ...]:
-    return tuple((each.rule_id, *each.captures.of(text).items()) for each in made.matches)
+    def _column(self, begins: Integers, place: Place) -> list[bytes]:
+        """Return what stands at a place in each event."""
+        size = place.end - place.start
+        if size == 1:
+            return [bytes((each,)) for each in self._octets[begins + place.start].tolist()]
+        stretch = self._octets[(begins + place.start)[:, None] + np.arange(size)]
+        column: list[bytes] = np.ascontiguousarray(stretch).view(f"S{size}").ravel().tolist()
+        return column
+
+    def _values(self, values: Values, begins: Integers) -> Sequence[Mapping[str, Value]]:
+        """Return the values of each event."""
+        if not values.places:
+            return [values.same] * len(begins)
+        columns = []
+        for place in values.places:
+            column = self._column(begins, place)
+            known = {text: typed(text.decode(), place.type) for text in set(column)}
+            columns.append([known[text] for text in column])
+        names = [place.name for place in values.places]
+        return [{**values.same, **dict(zip(names, own, strict=True))} for own in zip(*columns, strict=True)]
+
+    def _events(self, begins: Integers, header: Sequence[Labels]) -> Iterator[tuple[tuple[Any, ...], tuple[Labels, Labels]]]:
+        """Yield id, source, offset, number, time and place in time of each event, and its labels, raw and without secrets."""
+        rows, lines, made = self._rows, self._rows.lines, self._made
+        line = rows.line[self._heads]
+        chunk_of = np.searchsorted(lines.firsts, lines.placed[line], side="right") - 1
+        within = (lines.placed[line] - lines.firsts[chunk_of]).tolist()
+        count = (line - lines.numbers[chunk_of]).tolist()
+        whose = zip(rows.source[self._heads].tolist(), rows.labelled[self._heads].tolist(), strict=True)
+        columns = zip(begins.tolist(), self._at_us.tolist(), chunk_of.tolist(), within, count, whose, header, strict=True)
+        for begin, at_us, chunk_at, inside, lines_in, key, own in columns:
+            if key not in self._whose or made.labels.places:
+                given = rows.labels[key[1]]
+                labels = labels_of(given, own, rows.sources[key[0]])
+                self._whose[key] = rows.sources[key[0]], labels, self._redact.labels(labels), given
+            source_id, labels, clean, given = self._whose[key]
+            chunk = lines.chunks[chunk_at]
+            offset = chunk.place(inside)[0] if chunk.records else chunk.offset + inside
+            number = chunk.number + lines_in if chunk.number else 0
+            time = to_datetime(at_us) if at_us > UNDATED else None
+            exact = made.exact if made.dated else at_us % _SECOND_US != 0
+            first = rows.data[begin : begin + made.line].decode()
+            identity = event_id(source_id, time, first, None if exact and time is not None else offset)
+            at = time or bounds_of(given).taken(chunk.place(inside)[1]) or UNKNOWN_TIME
+            yield (identity, source_id, offset, number, time, at), (labels, clean)

@@ -59,14 +59,11 @@ class Rows(Struct, frozen=True, dict=True):
 
 
 class Unwrapper:
-    """Takes wrappers off blocks of lines.
-
-    Args:
-        read: the parser: returns the record of a raw line.
-    """
+    """Takes wrappers off blocks of lines. Prefixes that were met are looked for before layouts are."""
 
     def __init__(self, recogniser: Recogniser) -> None:
         self._recogniser = recogniser
+        self._met: set[str] = set()
 
     def rows(self, lines: Lines, read: Callable[[int], Record]) -> tuple[Rows, Layouts]:
         """Return `lines` without wrappers, and the layout of each row.
@@ -75,21 +72,30 @@ class Unwrapper:
             read: the parser: returns the record of a line.
         """
         texts = without_ends(lines.data, lines.starts)
-        layouts = self._recogniser.layouts(texts)
-        wrapped = self._may_be_wrapped(texts, layouts)
-        if not wrapped.any():
-            return _plain(lines, read), layouts
-        peeled = _Peeling(lines, read, texts, wrapped, self._recogniser)
-        rows = peeled.rows()
-        return rows, self._recogniser.layouts(rows.texts)
+        peeling = _Peeling(lines, read, self._recogniser)
+        numbers = np.arange(len(lines))
+        prefixed = self._prefixed(texts)
+        if prefixed.any():
+            peeling.go_on(numbers[~prefixed], texts.filter(pa.array(~prefixed)))
+            peeling.add(numbers[prefixed], texts.filter(pa.array(prefixed)))
+        else:
+            peeling.go_on(numbers, texts)
+        if not peeling.left:
+            return _plain(lines, read), peeling.layouts()
+        rows, layouts = peeling.rows()
+        self._met |= peeling.met
+        return rows, layouts
 
-    def _may_be_wrapped(self, texts: pa.StringArray, layouts: Layouts) -> Flags:
-        """Return which lines may bear a wrapper: a line in a layout of its own bears none."""
-        wrapped = (layouts < 0) | (layouts >= self._recogniser.generic)
-        some = np.flatnonzero(wrapped)
+    def _prefixed(self, texts: pa.StringArray) -> Flags:
+        """Return which lines bear a prefix that was met."""
+        met = [prefix.fits for prefix in PREFIXES if prefix.name in self._met]
+        if not met:
+            return np.zeros(len(texts), np.bool_)
+        fits = matching(texts, "|".join(met))
+        some = np.flatnonzero(fits)
         if len(some):
-            wrapped[some] = may_bear(texts.take(pa.array(some)), inside=False)
-        return wrapped
+            fits[some] = ~self._recogniser.knows(texts.take(pa.array(some)))
+        return fits
 
 
 def may_bear(texts: pa.StringArray, inside: bool) -> Flags:
@@ -102,12 +108,23 @@ def without_ends(data: bytes, starts: Integers) -> pa.StringArray:
     return pc.ascii_rtrim(strings(data, starts), "\n")
 
 
-class _Peeling:
-    """The lines of a block while they lose their wrappers, from the outermost inwards."""
+class _Some(Struct, frozen=True):
+    """Some lines that bear no wrapper any more: their numbers, texts and layouts."""
 
-    def __init__(
-        self, lines: Lines, read: Callable[[int], Record], texts: pa.StringArray, wrapped: Flags, recogniser: Recogniser
-    ) -> None:
+    rows: Integers
+    texts: pa.StringArray
+    layouts: Layouts
+
+
+class _Peeling:
+    """The lines of a block while they lose their wrappers, from the outermost inwards.
+
+    Attributes:
+        left: how many lines may bear another wrapper.
+        met: the prefixes that came off.
+    """
+
+    def __init__(self, lines: Lines, read: Callable[[int], Record], recogniser: Recogniser) -> None:
         count = len(lines)
         self._lines, self._read, self._recogniser = lines, read, recogniser
         self._sources = {lines.chunks[0].source_id: 0}
@@ -117,17 +134,45 @@ class _Peeling:
         self._labelled = np.zeros(count, np.int64)
         self._at_us = np.full(count, NO_TIME, np.int64)
         self._odd = np.zeros(count, np.bool_)
-        self._done: list[tuple[Integers, pa.StringArray]] = [(np.flatnonzero(~wrapped), texts.filter(pa.array(~wrapped)))]
-        self._live, self._texts = np.flatnonzero(wrapped), texts.filter(pa.array(wrapped))
+        self._done: list[_Some] = []
+        self._live, self._texts = np.zeros(0, np.int64), pa.array([], pa.string())
+        self.met: set[str] = set()
 
-    def rows(self) -> Rows:
-        """Take off what is around all lines, and return them."""
+    @property
+    def left(self) -> int:
+        return len(self._live)
+
+    def layouts(self) -> Layouts:
+        """Return the layouts of lines that all went on as they are."""
+        return self._done[0].layouts
+
+    def add(self, rows: Integers, texts: pa.StringArray) -> None:
+        """Take lines that bear another wrapper."""
+        self._live = np.concatenate((self._live, rows))
+        self._texts = pa.concat_arrays([self._texts, texts])
+
+    def rows(self) -> tuple[Rows, Layouts]:
+        """Take off what is around all lines; return them, and their layouts."""
         for _ in range(NESTING):
-            if not len(self._live):
+            if not self.left:
                 break
             self._step()
         self._by_parser(self._live, self._texts)
         return self._sorted()
+
+    def go_on(self, rows: Integers, texts: pa.StringArray) -> None:
+        """Take lines of which some may bear another wrapper: a line in a layout of its own bears none."""
+        layouts = self._recogniser.layouts(texts)
+        more = (layouts < 0) | (layouts >= self._recogniser.generic)
+        outer = self._source[rows] == 0
+        for some, inside in ((np.flatnonzero(more & outer), False), (np.flatnonzero(more & ~outer), True)):
+            if len(some):
+                more[some] = may_bear(texts.take(pa.array(some)), inside)
+        if not more.any():
+            self._done.append(_Some(rows, texts, layouts))
+            return
+        self._done.append(_Some(rows[~more], texts.filter(pa.array(~more)), layouts[~more]))
+        self.add(rows[more], texts.filter(pa.array(more)))
 
     def _step(self) -> None:
         """Take one wrapper off each line that is left; what bears none that is known to columns goes to the parser."""
@@ -142,26 +187,14 @@ class _Peeling:
                 continue
             rows, texts = self._live[fits], self._texts.filter(pa.array(fits))
             self._live, self._texts = self._live[~fits], self._texts.filter(pa.array(~fits))
+            self.met.add(prefix.name)
             doubted = matching(texts, sign(inside=False, before=prefix.name))
             self._by_parser(rows[doubted], texts.filter(pa.array(doubted)))
             peeled.append(self._take_off(prefix, rows[~doubted], texts.filter(pa.array(~doubted))))
         self._by_parser(self._live, self._texts)
-        rows = np.concatenate([rows for rows, _ in peeled] or [np.zeros(0, np.int64)])
-        texts = pa.concat_arrays([texts for _, texts in peeled] or [pa.array([], pa.string())])
-        self._go_on(rows, texts)
-
-    def _go_on(self, rows: Integers, texts: pa.StringArray) -> None:
-        """Keep those lines that may bear another wrapper."""
-        more = np.zeros(len(rows), np.bool_)
-        outer = self._source[rows] == 0
-        for some, inside in ((np.flatnonzero(outer), False), (np.flatnonzero(~outer), True)):
-            if len(some):
-                more[some] = may_bear(texts.take(pa.array(some)), inside)
-        doubted = np.flatnonzero(more)
-        if len(doubted):
-            more[doubted] = ~self._recogniser.knows(texts.take(pa.array(doubted)))
-        self._done.append((rows[~more], texts.filter(pa.array(~more))))
-        self._live, self._texts = rows[more], texts.filter(pa.array(more))
+        self._live, self._texts = np.zeros(0, np.int64), pa.array([], pa.string())
+        for rows, texts in peeled:
+            self.go_on(rows, texts)
 
     def _take_off(self, prefix: Prefix, rows: Integers, texts: pa.StringArray) -> tuple[Integers, pa.StringArray]:
         """Return `texts` without a prefix that all of them bear."""
@@ -235,18 +268,20 @@ class _Peeling:
             self._at_us[row] = NO_TIME if record.at is None else to_us(record.at)
             self._odd[row] = not is_line(record)
             inner.append(record.text)
-        self._done.append((rows, pa.array(inner, pa.string())))
+        texts = pa.array(inner, pa.string())
+        self._done.append(_Some(rows, texts, self._recogniser.layouts(texts)))
 
-    def _sorted(self) -> Rows:
-        rows = np.concatenate([rows for rows, _ in self._done])
-        texts = pa.concat_arrays([texts for _, texts in self._done])
+    def _sorted(self) -> tuple[Rows, Layouts]:
+        rows = np.concatenate([some.rows for some in self._done])
+        texts = pa.concat_arrays([some.texts for some in self._done])
+        layouts = np.concatenate([some.layouts for some in self._done])
         order = np.lexsort((rows, self._source[rows]))
         line = rows[order]
         ended = pc.binary_join_element_wise(texts.take(pa.array(order)), "", "\n")
         starts, data = offsets_of(ended)
         odd = self._odd[line]
         odd[1:] |= odd[:-1] & (self._source[line][1:] == self._source[line][:-1])  # a part of a line goes on in the next row
-        return Rows(
+        made = Rows(
             lines=self._lines,
             data=data,
             starts=starts,
@@ -259,6 +294,7 @@ class _Peeling:
             odd=odd,
             read=self._read,
         )
+        return made, layouts[order]
 
 
 def is_line(record: Record) -> bool:
