@@ -21,9 +21,9 @@ from engine.columns.stamps import to_us
 from engine.match import Matcher
 from engine.match.checks import expression
 from engine.match.screen import Screen
-from engine.model.records import LogEvent
+from engine.model.records import Labels, LogEvent
 from engine.model.rules import Format, Plan
-from engine.parse.headers import header_book
+from engine.parse.headers import header_book, level_of
 from engine.quarantine import OF_THE_HOST
 
 KNOWN_BYTES = 64 << 20  # of texts that are remembered
@@ -62,19 +62,21 @@ class Classes:
         """Return the classes of events."""
         if self._bytes > KNOWN_BYTES:
             self._forget()
-        contexts = self._contexts(events)
+        rows, heads = events.rows, events.heads
+        kinds = rows.labelled[heads] * len(rows.field_sets) + rows.fields[heads]
         codes = np.zeros(len(events), np.int32)
         doubted = np.zeros(len(events), np.bool_)
-        for context in dict.fromkeys(contexts):
-            own = np.array([each == context for each in contexts], np.bool_)[events.rows.labelled[events.heads]]
-            if own.any():
-                some = np.flatnonzero(own)
-                codes[some], doubted[some] = self._of_context(events, some, self._known.setdefault(context, {}))
+        present = np.flatnonzero(np.bincount(kinds)).tolist()
+        for kind in present:
+            context = self._context(rows.labels[kind // len(rows.field_sets)], rows.field_sets[kind % len(rows.field_sets)])
+            some = np.flatnonzero(kinds == kind) if len(present) > 1 else np.arange(len(events))
+            codes[some], doubted[some] = self._of_context(events, some, self._known.setdefault(context, {}))
         return Classed(codes, doubted)
 
-    def _contexts(self, events: Events) -> list[Hashable]:
-        """Return for each set of labels what of them matters to the parser and to rules, besides the text."""
-        return [(tuple(labels), self._matcher.labels_asked(labels)) for labels in events.rows.labels]
+    def _context(self, labels: Labels, fields: Labels) -> Hashable:
+        """Return what matters to the parser and to rules besides the text: of labels and of what the wrapper says."""
+        said = tuple(each for each in fields.items() if each[0] != "thread" or "thread" in self._matcher._tested)
+        return tuple(labels), self._matcher.labels_asked(labels), said
 
     def _forget(self) -> None:
         self._known, self._bytes, self._quiet_of = {}, 0, {}
@@ -103,7 +105,7 @@ class Classes:
         for at, (key, event) in enumerate(zip(keys, firsts.tolist(), strict=True)):
             self._bytes += len(key) + KEY_BYTES
             layout = int(events.layouts[event])
-            if at in bearing or (self._terse[layout] and self._is_bad(events, event)):
+            if at in bearing or ((layout >= len(self._terse) or self._terse[layout]) and self._is_bad(events, event)):
                 yield self._decide(events, event, layout)
             else:
                 yield self._quiet(layout)
@@ -111,6 +113,8 @@ class Classes:
     def _is_bad(self, events: Events, event: int) -> bool:
         """Tell whether an event in a layout whose levels are short is of a level that is told of without a rule."""
         row = int(events.heads[event])
+        if events.rows.fields[row]:
+            return level_of(events.rows.field_sets[int(events.rows.fields[row])].get("level", "")) in BAD_LEVELS
         header = self._book.read(events.rows.texts[row].as_py())
         return header is not None and header.level in BAD_LEVELS
 

@@ -134,10 +134,17 @@ class Decider:
         if text != "\n".join(record.text for record in records).rstrip().encode() or event.cut or event.misdated:
             return None
         header = self._book.read(event.text.partition("\n")[0])
-        if header is None or header.format != self._book.find(records[0].text):
-            return None
-        spans = _spans(header, text)
-        said = [_located(name, getattr(event, name), text, spans) for name in _SAID]
+        if records[0].fields:
+            if header is not None:
+                return None
+            spans = {"message": (0, len(text.partition(b"\n")[0]))}
+            own = [Values({name: getattr(event, name)}, ()) for name in ("logger", "thread")]
+            said = [_located("message", event.message, text, spans), *own]
+        else:
+            if header is None or header.format != self._book.find(records[0].text):
+                return None
+            spans = _spans(header, text)
+            said = [_located(name, getattr(event, name), text, spans) for name in _SAID]
         labels = self._labels(event, records[0].labels, text, spans)
         if None in said or labels is None:
             return None
@@ -145,6 +152,7 @@ class Decider:
         if any(map(_has_digits, event.exception)):
             return None
         moving = {name for name, value in fields.same.items() if _has_digits(value)}
+        moving -= records[0].fields.keys()  # they are told apart
         own = {f"labels.{name}" for name, value in labels.same.items() if _has_digits(value)}
         moving |= own | ({"labels"} if own else set())
         offsets = {"text": 0} | {each.name: each.start for each in fields.places}
@@ -161,8 +169,8 @@ class Decider:
             labels=labels,
             size=len(text),
             line=len(encoded(records[0].text)),
-            dated=bool(header.time),
-            exact=has_millis(header.time),
+            dated=header is not None and bool(header.time),
+            exact=header is not None and has_millis(header.time),
             secret=self._matcher.redact.may_hold(event.text),
             open=tuple(OpenRule(self._matcher._sought[number].rule_id, self._check(number, seen)) for number in sorted(open_)),
         ), event

@@ -25,7 +25,7 @@ class Events(Struct, frozen=True):
     """The events of some rows, all of one source together and in order; event i begins at row `heads[i]` and ends before
     `ends[i]`.
 
-    `alike` is the text of each with its line ends, every digit a 0. `asked` are those for the reference.
+    The layout of one whose wrapper said that it is a whole event is the number of layouts. `alike` is the text of each with its line ends, every digit a 0. `asked` are those for the reference.
     """
 
     rows: Rows
@@ -42,18 +42,20 @@ class Events(Struct, frozen=True):
 
 def events_of(rows: Rows, recogniser: Recogniser, layouts: Layouts) -> Events:
     """Return the events of `rows`; what stands before the first header of a source is in none."""
-    begins = (layouts != NONE) & ~rows.odd
+    whole = rows.fields != 0
+    begins = ((layouts != NONE) | whole) & ~rows.odd
     heads = np.flatnonzero(begins)
     borders = np.flatnonzero(np.diff(rows.source, prepend=-1) != 0)  # the first row of each source
     following = np.append(heads[1:], len(rows))
     next_source = np.append(borders[1:], len(rows))
     ends = np.minimum(following, next_source[np.searchsorted(borders, heads, side="right") - 1])
-    head_layouts = layouts[heads]
+    head_layouts = np.where(whole[heads], len(recogniser.formats), layouts[heads]).astype(np.int16)
     at_us = _times(rows, recogniser, heads, head_layouts)
     wrapped = rows.at_us[heads]
     at_us = np.where((at_us == UNDATED) & (wrapped != NO_TIME), wrapped, at_us)
     starts = np.append(rows.starts[heads], rows.starts[ends[-1]] if len(heads) else 0)
     asked = at_us == NO_TIME
+    asked |= np.isin(head_layouts, recogniser.labelling)
     asked |= (ends - heads > BLOCK_LINES) | (rows.starts[ends] - rows.starts[heads] > BLOCK_BYTES)
     owners = np.searchsorted(heads, np.flatnonzero(rows.odd), side="right") - 1
     asked[owners[owners >= 0]] = True
@@ -83,7 +85,7 @@ def _times(rows: Rows, recogniser: Recogniser, heads: Integers, layouts: Layouts
     """Return the time of each event by its header."""
     at_us = np.full(len(heads), UNDATED, np.int64)
     for number in np.unique(layouts).tolist():
-        head = recogniser.head(number)
+        head = recogniser.head(number) if number < len(recogniser.formats) else ""
         if not head:
             continue
         some = np.flatnonzero(layouts == number)

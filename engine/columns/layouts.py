@@ -103,6 +103,12 @@ class Recogniser:
         """The layouts that tell one digit from another, so that texts equal but for digits may be in another one."""
         return np.array([n for n, each in enumerate(self.formats) if widened(each.header) != each.header], np.int16)
 
+    @cached_property
+    def labelling(self) -> Layouts:
+        """The layouts whose lines give labels to others below them, and those of these others."""
+        takers = {name for each in self.formats for name in each.carries}
+        return np.array([n for n, each in enumerate(self.formats) if each.carries or each.name in takers], np.int16)
+
     def level_span(self, line: bytes) -> tuple[int, int]:
         """Return where the level of a line in a telling layout stands; an empty stretch where it has none."""
         for number in self.telling.tolist():

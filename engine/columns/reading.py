@@ -8,34 +8,38 @@ from datetime import datetime, timedelta
 import numpy as np
 from msgspec import Struct
 
-from engine.columns.classes import UNDECIDED, Classes, Codes
+from engine.columns.classes import UNDECIDED, Classes
 from engine.columns.events import UNDATED, Events, events_of
 from engine.columns.layouts import NONE, Layouts, Recogniser
 from engine.columns.lines import Flags, Integers, lines_of
-from engine.columns.matches import Sightings, matches_of
+from engine.columns.matches import Said, Sightings, matches_of
 from engine.columns.records import Rows, Unwrapper
 from engine.columns.stamps import NO_TIME, to_datetime
 from engine.match import Matcher, matched_of
 from engine.match.activity import ActivityTracker
 from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
-from engine.model.records import Block, LogEvent
+from engine.model.records import Block, LogEvent, Record
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.ports import Chunk
-from engine.quarantine import Quarantine, attempt
+from engine.quarantine import OF_THE_HOST, Quarantine, attempt
 
 _GAP = timedelta(seconds=SEEN_GAP_S)
 _GAP_US = int(SEEN_GAP_S * 1_000_000)
+
+ENOUGH = 64  # lines, and events: with fewer, arrays cost more than they save
 
 Observer = Callable[[LogEvent, list[Match]], None]
 
 
 class Counts(Struct):
-    """How many lines and events were read, and how many of these by the reference."""
+    """How many lines and events were read; how many of these `observe` was told of, and how many went to the reference because
+    columns could not decide them, which is more than those that stood at the end of a block."""
 
     lines: int = 0
     events: int = 0
-    asked: int = 0
+    observed: int = 0
+    undecided: int = 0
 
 
 class Reader:
@@ -58,27 +62,84 @@ class Reader:
         also: Iterable[str] = (),
         quarantine: Quarantine | None = None,
     ) -> None:
-        self._plan, self._matcher, self._quarantine, self._observe = plan, matcher, quarantine, observe
-        self._assembler, self._heard = assembler, heard
+        self._plan, self._matcher, self._quarantine = plan, matcher, quarantine
+        self.begin(assembler, heard, observe)
         self._recogniser = Recogniser(plan.formats)
         self._unwrapper = Unwrapper(self._recogniser)
         self._classes = Classes(plan, matcher, also)
+
+    def begin(self, assembler: Assembler, heard: ActivityTracker, observe: Observer) -> None:
+        """Begin with other input; what was learnt of texts stays."""
+        self._assembler, self._heard, self._observe = assembler, heard, observe
         self._named = Sightings()
         self.counts = Counts()
 
     def read(self, chunks: Sequence[Chunk]) -> Iterator[Match | ActivitySpan]:
-        """Yield what `chunks` say, of one source and in order. The last event of each source stays open in the assembler."""
+        """Yield what `chunks` say, of one source and in order. The last event of each source stays open in the assembler.
+
+        Chunks that columns fail on are read line by line.
+        """
+        try:
+            columns = self._columns(chunks)
+        except OF_THE_HOST:
+            raise
+        except Exception:
+            if self._quarantine is None:
+                raise
+            columns = None
+        if columns is None:
+            yield from self._line_by_line(chunks)
+            return
+        events, asked, said = columns
+        self.counts.lines += len(events.rows)
+        self.counts.events += int(np.count_nonzero(~asked))
+        for event, matches in said:
+            if event is not None:
+                self._observed(event, matches)
+            yield from matches
+        yield from self._in_order(events, asked)
+
+    def _columns(self, chunks: Sequence[Chunk]) -> tuple[Events, Flags, list[Said]] | None:
+        """Return the events of `chunks`, which of them the reference is asked of, and what the others say; None when there are
+        too few for columns to be worth it."""
         lines = lines_of(chunks)
-        self.counts.lines += len(lines)
+        if len(lines) < ENOUGH:
+            return None
         rows, layouts = self._unwrapper.rows(lines, lambda line: unwrap_line(lines.raw(line), self._plan.formats))
         events = events_of(rows, self._recogniser, layouts)
+        if len(events) < ENOUGH:
+            return None
         classed = self._classes.of(events)
-        asked = events.asked | (classed.codes == UNDECIDED) | classed.doubted
-        last = np.append(rows.source[events.heads][1:] != rows.source[events.heads][:-1], True)
-        asked |= last[: len(events)]
-        self.counts.events += int(np.count_nonzero(~asked))
-        yield from self._matches(events, classed.codes, ~asked)
-        yield from self._in_order(events, asked)
+        undecided = events.asked | (classed.codes == UNDECIDED) | classed.doubted
+        source = rows.source[events.heads]
+        last = np.append(source[1:] != source[:-1], True)
+        asked = undecided | last | self._torn(events, np.flatnonzero(np.roll(last, 1)))
+        self.counts.undecided += int(np.count_nonzero(undecided))
+        decided, redact = self._classes.decided, self._matcher.redact
+        return events, asked, list(matches_of(events, classed.codes, ~asked, decided, redact, self._named))
+
+    def _torn(self, events: Events, firsts: Integers) -> Flags:
+        """Return the first event of each source of which a part of a line is open: it goes on with that."""
+        torn = np.zeros(len(events), np.bool_)
+        for event in firsts.tolist():
+            block = self._assembler.open_block(events.rows.sources[int(events.rows.source[int(events.heads[event])])])
+            torn[event] = block is not None and block.records[-1].partial
+        return torn
+
+    def _line_by_line(self, chunks: Sequence[Chunk]) -> Iterator[Match | ActivitySpan]:
+        for chunk in chunks:
+            for raw in chunk.lines():
+                self.counts.lines += 1
+                record = attempt(self._quarantine, "unwrap", raw, unwrap_line, raw, self._plan.formats)
+                if record is not None:
+                    yield from self._pushed(record)
+
+    def _pushed(self, record: Record) -> Iterator[Match | ActivitySpan]:
+        yield from self._blocks(attempt(self._quarantine, "assemble", record, self._assembler.push, record) or ())
+
+    def _observed(self, event: LogEvent, matches: list[Match]) -> None:
+        self.counts.observed += 1
+        attempt(self._quarantine, "observe", event, self._observe, event, matches)
 
     def _in_order(self, events: Events, asked: Integers) -> Iterator[Match | ActivitySpan]:
         """Yield what the reference says of the events that it is asked of, and when the sources were heard from."""
@@ -101,8 +162,9 @@ class Reader:
     def _push(self, rows: Rows, begin: int, end: int) -> Iterator[Match | ActivitySpan]:
         """Let the reference read some rows."""
         for row in range(begin, end):
-            record = rows.record(row)
-            yield from self._blocks(attempt(self._quarantine, "assemble", record, self._assembler.push, record) or ())
+            record = attempt(self._quarantine, "unwrap", rows.lines.raw(int(rows.line[row])), rows.record, row)
+            if record is not None:
+                yield from self._pushed(record)
 
     def _close(self, source_id: str) -> Iterator[Match | ActivitySpan]:
         yield from self._blocks(self._assembler.close(source_id))
@@ -111,10 +173,9 @@ class Reader:
         for block in blocks:
             for event in attempt(self._quarantine, "decode", block, decode_block, block, self._plan.formats) or ():
                 self.counts.events += 1
-                self.counts.asked += 1
                 yield from self._heard.event(event)
                 matches = matched_of(self._matcher, event, self._quarantine)
-                attempt(self._quarantine, "observe", event, self._observe, event, matches)
+                self._observed(event, matches)
                 yield from matches
 
     def _heard_from(self, events: Events, begin: int, end: int) -> Iterator[ActivitySpan]:
@@ -141,12 +202,6 @@ class Reader:
         """Return an event as the reference reads its first line."""
         record = events.rows.record(int(events.heads[event]))
         return decode_block(Block((record,), headed=True), self._plan.formats)[0]
-
-    def _matches(self, events: Events, codes: Codes, taken: Flags) -> Iterator[Match]:
-        for event, matches in matches_of(events, codes, taken, self._classes.decided, self._matcher.redact, self._named):
-            if event is not None:
-                attempt(self._quarantine, "observe", event, self._observe, event, matches)
-            yield from matches
 
 
 def _goes_on(first: datetime, last: datetime, at: datetime) -> bool:

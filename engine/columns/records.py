@@ -12,16 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
+from engine.columns.documents import UNSTAMPED, DocumentReader, Documents
 from engine.columns.layouts import Layouts, Recogniser, matching
 from engine.columns.lines import Flags, Integers, Lines, strings
 from engine.columns.stamps import NO_TIME, StampReader, offsets_of, to_us
 from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, sign
-from engine.model.records import TIMEZONE_LABEL, Labels, Record
+from engine.model.records import NO_LABELS, TIMEZONE_LABEL, Labels, Record
 from engine.parse import wrappers
 from engine.parse.stamps import bounds_of
 from engine.parse.times import zone_of
 from engine.parse.unwrapping import NESTING
 
+DOCUMENT = r'^\{"'
 _ASCII = r"^[\x00-\x7f]*$"
 
 
@@ -30,7 +32,8 @@ class Rows(Struct, frozen=True, dict=True):
 
     `data` holds the text of each with a line end behind it, row i from `starts[i]` on. `line` is which line of `lines` it is,
     `source` and `labelled` whose it is and which labels it bears, `at_us` the stamp of its wrapper (NO_TIME without). An `odd`
-    row may be anything but a line of its program. `record` returns what the parser makes of a row.
+    row may be anything but a line of its program. One that has `fields` (a code other than 0) is a whole event, of whose level,
+    logger and thread its wrapper speaks.
     """
 
     lines: Lines
@@ -43,6 +46,8 @@ class Rows(Struct, frozen=True, dict=True):
     labels: Sequence[Labels]
     at_us: Integers
     odd: Flags
+    fields: Integers
+    field_sets: Sequence[Labels]
     read: Callable[[int], Record]
 
     def __len__(self) -> int:
@@ -63,6 +68,7 @@ class Unwrapper:
 
     def __init__(self, recogniser: Recogniser) -> None:
         self._recogniser = recogniser
+        self._documents = DocumentReader()
         self._met: set[str] = set()
 
     def rows(self, lines: Lines, read: Callable[[int], Record]) -> tuple[Rows, Layouts]:
@@ -72,7 +78,7 @@ class Unwrapper:
             read: the parser: returns the record of a line.
         """
         texts = without_ends(lines.data, lines.starts)
-        peeling = _Peeling(lines, read, self._recogniser)
+        peeling = _Peeling(lines, read, self._recogniser, self._documents)
         numbers = np.arange(len(lines))
         prefixed = self._prefixed(texts)
         if prefixed.any():
@@ -89,6 +95,7 @@ class Unwrapper:
     def _prefixed(self, texts: pa.StringArray) -> Flags:
         """Return which lines bear a prefix that was met."""
         met = [prefix.fits for prefix in PREFIXES if prefix.name in self._met]
+        met += [DOCUMENT] if DOCUMENT in self._met else []
         if not met:
             return np.zeros(len(texts), np.bool_)
         fits = matching(texts, "|".join(met))
@@ -124,9 +131,9 @@ class _Peeling:
         met: the prefixes that came off.
     """
 
-    def __init__(self, lines: Lines, read: Callable[[int], Record], recogniser: Recogniser) -> None:
+    def __init__(self, lines: Lines, read: Callable[[int], Record], recogniser: Recogniser, documents: DocumentReader) -> None:
         count = len(lines)
-        self._lines, self._read, self._recogniser = lines, read, recogniser
+        self._lines, self._read, self._recogniser, self._documents = lines, read, recogniser, documents
         self._sources = {lines.chunks[0].source_id: 0}
         self._labels: list[Labels] = [lines.chunks[0].labels]
         self._label_codes: dict[tuple[tuple[str, str], ...], int] = {tuple(self._labels[0].items()): 0}
@@ -134,6 +141,8 @@ class _Peeling:
         self._labelled = np.zeros(count, np.int64)
         self._at_us = np.full(count, NO_TIME, np.int64)
         self._odd = np.zeros(count, np.bool_)
+        self._fields = np.zeros(count, np.int64)
+        self._field_sets: list[Labels] = [NO_LABELS]
         self._done: list[_Some] = []
         self._live, self._texts = np.zeros(0, np.int64), pa.array([], pa.string())
         self.met: set[str] = set()
@@ -168,6 +177,10 @@ class _Peeling:
         for some, inside in ((np.flatnonzero(more & outer), False), (np.flatnonzero(more & ~outer), True)):
             if len(some):
                 more[some] = may_bear(texts.take(pa.array(some)), inside)
+        strange = self._strange(rows, texts, layouts, more)
+        if strange.any():
+            self._by_parser(rows[strange], texts.filter(pa.array(strange)))
+            rows, texts, layouts, more = rows[~strange], texts.filter(pa.array(~strange)), layouts[~strange], more[~strange]
         if not more.any():
             self._done.append(_Some(rows, texts, layouts))
             return
@@ -176,7 +189,7 @@ class _Peeling:
 
     def _step(self) -> None:
         """Take one wrapper off each line that is left; what bears none that is known to columns goes to the parser."""
-        peeled: list[tuple[Integers, pa.StringArray]] = []
+        peeled = [self._take_apart()]
         for prefix in PREFIXES:
             if not len(self._live):
                 break
@@ -194,7 +207,67 @@ class _Peeling:
         self._by_parser(self._live, self._texts)
         self._live, self._texts = np.zeros(0, np.int64), pa.array([], pa.string())
         for rows, texts in peeled:
-            self.go_on(rows, texts)
+            if len(rows):
+                self.go_on(rows, texts)
+
+    def _strange(self, rows: Integers, texts: pa.StringArray, layouts: Layouts, more: Flags) -> Flags:
+        """Return which lines are for the parser: whole events that begin with a header or a wrapper of their own, and lines of
+        several lines."""
+        whole = self._fields[rows] != 0
+        broken = matching(texts, r"\n")
+        strange: Flags = (whole & (more | (layouts >= 0))) | (broken & ~whole)
+        some = np.flatnonzero(broken & whole & ~strange)
+        if len(some):
+            first_lines = pc.struct_field(pc.extract_regex(texts.take(pa.array(some)), r"^(?P<first>[^\n]*)"), "first")
+            strange[some] = self._recogniser.layouts(first_lines) >= 0
+        return strange
+
+    def _take_apart(self) -> tuple[Integers, pa.StringArray]:
+        """Return the messages of those lines that are documents."""
+        begun = matching(self._texts, DOCUMENT)
+        if not begun.any():
+            return np.zeros(0, np.int64), pa.array([], pa.string())
+        live, texts = self._live[begun], self._texts.filter(pa.array(begun))
+        found = self._documents.read(texts, lambda some, stamps, layout: self._stamps(live[some], stamps, layout))
+        if found is None:
+            return np.zeros(0, np.int64), pa.array([], pa.string())
+        self.met.add(DOCUMENT)
+        rows = live[found.rows]
+        left = np.isin(self._live, rows, invert=True)
+        self._live, self._texts = self._live[left], self._texts.filter(pa.array(left))
+        self._odd[rows] |= found.partial
+        stamped = found.at_us != UNSTAMPED
+        self._at_us[rows[stamped]] = found.at_us[stamped]
+        self._fields[rows] = self._field_codes(found)[found.fields]
+        self._labelled[rows] = self._more_labels(rows, found)
+        return rows, found.texts
+
+    def _field_codes(self, found: Documents) -> Integers:
+        codes = []
+        for fields in found.field_sets:
+            if fields not in self._field_sets:
+                self._field_sets.append(fields)
+            codes.append(self._field_sets.index(fields))
+        return np.array(codes, np.int64)
+
+    def _more_labels(self, rows: Integers, found: Documents) -> Integers:
+        """Return the codes of the labels of rows with those that their documents name; what a row was given wins."""
+        kinds, which = np.unique(np.stack((found.labels, self._labelled[rows])), axis=1, return_inverse=True)
+        codes = []
+        for own, given in kinds.T.tolist():
+            labels = {**found.label_sets[own], **self._labels[given]} if found.label_sets[own] else self._labels[given]
+            codes.append(self._label_code(labels))
+        return np.array(codes, np.int64)[which.ravel()]
+
+    def _stamps(self, rows: Integers, stamps: pa.StringArray, layout: str) -> Integers:
+        """Return the times of stamps of rows."""
+        at_us = np.full(len(rows), NO_TIME, np.int64)
+        labelled = self._labelled[rows]
+        for label in np.unique(labelled).tolist():
+            own = np.flatnonzero(labelled == label)
+            part = stamps if len(own) == len(rows) else stamps.take(pa.array(own))
+            at_us[own] = read_stamps(self._lines, rows[own], self._labels[label], part, layout)
+        return at_us
 
     def _take_off(self, prefix: Prefix, rows: Integers, texts: pa.StringArray) -> tuple[Integers, pa.StringArray]:
         """Return `texts` without a prefix that all of them bear."""
@@ -235,11 +308,14 @@ class _Peeling:
         return certain
 
     def _codes(self, record: Record) -> tuple[int, int]:
-        kind = tuple(record.labels.items())
+        return self._sources.setdefault(record.source_id, len(self._sources)), self._label_code(record.labels)
+
+    def _label_code(self, labels: Labels) -> int:
+        kind = tuple(labels.items())
         if kind not in self._label_codes:
             self._label_codes[kind] = len(self._labels)
-            self._labels.append(record.labels)
-        return self._sources.setdefault(record.source_id, len(self._sources)), self._label_codes[kind]
+            self._labels.append(labels)
+        return self._label_codes[kind]
 
     def _date(self, rows: Integers, stamps: pa.StringArray) -> Flags:
         """Give rows the stamps of a prefix; return which of them are sure."""
@@ -249,10 +325,9 @@ class _Peeling:
             return certain
         digits = matching(stamps, r"^\d")
         for layout, some in (("iso", digits), ("month_day", ~digits & ~certain & (self._at_us[rows] == NO_TIME))):
-            picked = np.flatnonzero(some)
-            for label in np.unique(self._labelled[rows[picked]]).tolist():
-                own = picked[self._labelled[rows[picked]] == label]
-                at_us = read_stamps(self._lines, rows[own], self._labels[label], stamps.take(pa.array(own)), layout)
+            own = np.flatnonzero(some)
+            if len(own):
+                at_us = self._stamps(rows[own], stamps.take(pa.array(own)), layout)
                 certain[own] = at_us != NO_TIME
                 self._at_us[rows[own]] = at_us
         return certain
@@ -267,6 +342,7 @@ class _Peeling:
             self._source[row], self._labelled[row] = self._codes(record)
             self._at_us[row] = NO_TIME if record.at is None else to_us(record.at)
             self._odd[row] = not is_line(record)
+            self._fields[row] = 0
             inner.append(record.text)
         texts = pa.array(inner, pa.string())
         self._done.append(_Some(rows, texts, self._recogniser.layouts(texts)))
@@ -292,6 +368,8 @@ class _Peeling:
             labels=self._labels,
             at_us=self._at_us[line],
             odd=odd,
+            fields=self._fields[line],
+            field_sets=self._field_sets,
             read=self._read,
         )
         return made, layouts[order]
@@ -336,5 +414,7 @@ def _plain(lines: Lines, read: Callable[[int], Record]) -> Rows:
         labels=[lines.chunks[0].labels],
         at_us=np.full(len(lines), NO_TIME),
         odd=np.zeros(len(lines), np.bool_),
+        fields=nothing,
+        field_sets=[NO_LABELS],
         read=read,
     )
