@@ -59,17 +59,18 @@ class Classes:
         self._forget()
 
     def of(self, events: Events) -> Classed:
-        """Return the classes of events."""
+        """Return the classes of events; of those that the reference is asked of it is UNDECIDED."""
         if self._bytes > KNOWN_BYTES:
             self._forget()
         rows, heads = events.rows, events.heads
         kinds = rows.labelled[heads] * len(rows.field_sets) + rows.fields[heads]
-        codes = np.zeros(len(events), np.int32)
+        codes = np.full(len(events), UNDECIDED, np.int32)
         doubted = np.zeros(len(events), np.bool_)
-        present = np.flatnonzero(np.bincount(kinds)).tolist()
+        kinds = np.where(events.asked, -1, kinds)
+        present = np.unique(kinds[kinds >= 0]).tolist()
         for kind in present:
             context = self._context(rows.labels[kind // len(rows.field_sets)], rows.field_sets[kind % len(rows.field_sets)])
-            some = np.flatnonzero(kinds == kind) if len(present) > 1 else np.arange(len(events))
+            some = np.flatnonzero(kinds == kind)
             codes[some], doubted[some] = self._of_context(events, some, self._known.setdefault(context, {}))
         return Classed(codes, doubted)
 

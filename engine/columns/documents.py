@@ -18,7 +18,7 @@ from pyarrow import json as arrow_json
 from engine.codec import foreign
 from engine.columns.layouts import matching
 from engine.columns.lines import Flags, Integers
-from engine.columns.stamps import NO_TIME
+from engine.columns.stamps import NO_TIME, offsets_of
 from engine.model.records import Labels
 from engine.parse.wrappers import structured_json as structured
 
@@ -85,7 +85,7 @@ class DocumentReader:
 
     def _table(self, texts: pa.StringArray) -> pa.Table | None:
         """Return documents as a table, None when they are not all alike enough, or one is no document."""
-        data = "\n".join(texts.to_pylist()).encode()
+        _, data = offsets_of(pc.binary_join_element_wise(texts, "", "\n"))
         for _ in range(2):
             try:
                 table = _read(data, self._types)

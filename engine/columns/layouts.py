@@ -55,6 +55,10 @@ class Recogniser:
             self._meet(lines[:PROBED])
         return found
 
+    def begins(self, line: str) -> bool:
+        """Tell whether a line is in any layout."""
+        return self._book.find(line) is not None
+
     def knows(self, texts: pa.StringArray) -> Flags:
         """Return which texts are in a layout of their own, so that nothing wraps them."""
         return matching(texts, _either([each.header for each in self.formats[: self.generic]]))

@@ -19,6 +19,7 @@ from engine.columns.stamps import NO_TIME, StampReader, offsets_of, to_us
 from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, sign
 from engine.model.records import NO_LABELS, TIMEZONE_LABEL, Labels, Record
 from engine.parse import wrappers
+from engine.parse.continuation import opens_document
 from engine.parse.stamps import bounds_of
 from engine.parse.times import zone_of
 from engine.parse.unwrapping import NESTING
@@ -143,6 +144,7 @@ class _Peeling:
         self._odd = np.zeros(count, np.bool_)
         self._fields = np.zeros(count, np.int64)
         self._field_sets: list[Labels] = [NO_LABELS]
+        self._field_codes_of: dict[tuple[tuple[str, str], ...], int] = {(): 0}
         self._done: list[_Some] = []
         self._live, self._texts = np.zeros(0, np.int64), pa.array([], pa.string())
         self.met: set[str] = set()
@@ -243,12 +245,14 @@ class _Peeling:
         return rows, found.texts
 
     def _field_codes(self, found: Documents) -> Integers:
-        codes = []
-        for fields in found.field_sets:
-            if fields not in self._field_sets:
-                self._field_sets.append(fields)
-            codes.append(self._field_sets.index(fields))
-        return np.array(codes, np.int64)
+        return np.array([self._field_code(fields) for fields in found.field_sets], np.int64)
+
+    def _field_code(self, fields: Labels) -> int:
+        kind = tuple(fields.items())
+        if kind not in self._field_codes_of:
+            self._field_codes_of[kind] = len(self._field_sets)
+            self._field_sets.append(fields)
+        return self._field_codes_of[kind]
 
     def _more_labels(self, rows: Integers, found: Documents) -> Integers:
         """Return the codes of the labels of rows with those that their documents name; what a row was given wins."""
@@ -336,16 +340,16 @@ class _Peeling:
         """Let the parser take everything off some lines."""
         if not len(rows):
             return
-        inner = []
-        for row in rows.tolist():
-            record = self._read(row)
+        records = [self._read(row) for row in rows.tolist()]
+        texts = pa.array([record.text for record in records], pa.string())
+        layouts = self._recogniser.layouts(texts)
+        for row, record, layout in zip(rows.tolist(), records, layouts.tolist(), strict=True):
             self._source[row], self._labelled[row] = self._codes(record)
             self._at_us[row] = NO_TIME if record.at is None else to_us(record.at)
-            self._odd[row] = not is_line(record)
-            self._fields[row] = 0
-            inner.append(record.text)
-        texts = pa.array(inner, pa.string())
-        self._done.append(_Some(rows, texts, self._recogniser.layouts(texts)))
+            whole = layout < 0 and is_whole(record) and not self._recogniser.begins(record.text.partition("\n")[0])
+            self._odd[row] = not (whole or is_line(record))
+            self._fields[row] = self._field_code(record.fields) if whole else 0
+        self._done.append(_Some(rows, texts, layouts))
 
     def _sorted(self) -> tuple[Rows, Layouts]:
         rows = np.concatenate([some.rows for some in self._done])
@@ -379,6 +383,12 @@ def is_line(record: Record) -> bool:
     """Tell whether a record is a line of a program, of which its wrapper has nothing to say but whose it is, and when."""
     strange = record.starts or record.partial or record.fields or record.misdated or record.identity
     return not strange and "\n" not in record.text
+
+
+def is_whole(record: Record) -> bool:
+    """Tell whether a record is a whole event of whose level or logger its wrapper speaks."""
+    strange = record.partial or record.misdated or record.identity or opens_document(record.text)
+    return record.starts and bool(record.fields) and not strange
 
 
 def read_stamps(lines: Lines, rows: Integers, labels: Labels, stamps: pa.StringArray, layout: str) -> Integers:
