@@ -49,7 +49,7 @@ class Bounded:
         self._reader: Reader | None = None
         self._waiting: list[Chunk] = []
         self._bytes = 0
-        self._lines = self._observed = 0
+        self._lines = 0
 
     @property
     def lines(self) -> int:
@@ -59,7 +59,12 @@ class Bounded:
     @property
     def unobserved(self) -> int:
         """How many events `observe` was not called for."""
-        return self._reader.counts.events - self._reader.counts.observed if self._reader is not None else 0
+        return self._reader.counts.unobserved if self._reader is not None else 0
+
+    @property
+    def unobserved_matches(self) -> int:
+        """How many matches of rules these had, without lines in which a component names itself."""
+        return self._reader.counts.matches if self._reader is not None else 0
 
     def read(self, items: Iterable[Chunk | Progress]) -> Iterator[Match | ActivitySpan | Progress]:
         """Yield what `items` say; each source is whole before the next one begins."""

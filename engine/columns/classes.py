@@ -80,8 +80,11 @@ class Classes:
         return tuple(labels), self._matcher.labels_asked(labels), said
 
     def _forget(self) -> None:
-        self._known, self._bytes, self._quiet_of = {}, 0, {}
-        self.decided, self._layout_of = [None, None], [NONE, NONE]
+        self._known: dict[Hashable, dict[bytes, int]] = {}
+        self._bytes = 0
+        self._quiet_of: dict[int, int] = {}  # by layout
+        self.decided: list[EventClass | None] = [None, None]
+        self._layout_of = [NONE, NONE]
 
     def _of_context(self, events: Events, some: Integers, known: dict[bytes, int]) -> tuple[Codes, Flags]:
         texts = events.alike if len(some) == len(events) else events.alike.take(pa.array(some))

@@ -135,16 +135,16 @@ class Decider:
             return None
         header = self._book.read(event.text.partition("\n")[0])
         if records[0].fields:
-            if header is not None:
-                return None
-            spans = {"message": (0, len(text.partition(b"\n")[0]))}
-            own = [Values({name: getattr(event, name)}, ()) for name in ("logger", "thread")]
-            said = [_located("message", event.message, text, spans), *own]
-        else:
-            if header is None or header.format != self._book.find(records[0].text):
-                return None
+            spans = {"message": (0, len(text.partition(b"\n")[0]))} if header is None else {}
+        elif header is not None and header.format == self._book.find(records[0].text):
             spans = _spans(header, text)
-            said = [_located(name, getattr(event, name), text, spans) for name in _SAID]
+        else:
+            return None
+        told = records[0].fields.keys() | ({"logger", "thread"} if records[0].fields else set())
+        said = [
+            Values({name: getattr(event, name)}, ()) if name in told else _located(name, getattr(event, name), text, spans)
+            for name in _SAID
+        ]
         labels = self._labels(event, records[0].labels, text, spans)
         if None in said or labels is None:
             return None
@@ -153,8 +153,8 @@ class Decider:
             return None
         moving = {name for name, value in fields.same.items() if _has_digits(value)}
         moving -= records[0].fields.keys()  # they are told apart
-        own = {f"labels.{name}" for name, value in labels.same.items() if _has_digits(value)}
-        moving |= own | ({"labels"} if own else set())
+        own_labels = {f"labels.{name}" for name, value in labels.same.items() if _has_digits(value)}
+        moving |= own_labels | ({"labels"} if own_labels else set())
         offsets = {"text": 0} | {each.name: each.start for each in fields.places}
         seen = _Seen(Fields(event), text.translate(ALIKE), frozenset(moving), offsets)
         open_ = self._open(seen)
@@ -263,7 +263,7 @@ class Decider:
 
 
 @cache
-def _check(test: Test):  # type: ignore[no-untyped-def]
+def _check(test: Test) -> FieldCheck:
     return compile_check(test)
 
 
@@ -334,7 +334,7 @@ def _may_differ(test: Test, seen: _Seen) -> bool:
     return _may_begin(test, seen.alike, len(seen.alike)) if test.field == "text" else test.field in seen.moving
 
 
-def _printed_places(text: bytes) -> Mapping[str, Place]:
+def _printed_places(text: bytes) -> dict[str, Place]:
     """Return where the values of a printed configuration stand."""
     found: dict[str, Place] = {}
     for hit in _PRINTED.finditer(text):
@@ -348,7 +348,7 @@ def _printed_places(text: bytes) -> Mapping[str, Place]:
 _PRINTED = re2.compile(r"(?m)^[ \t]*([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$")
 
 
-def _spans(header: Header, text: bytes) -> Mapping[str, tuple[int, int]]:
+def _spans(header: Header, text: bytes) -> dict[str, tuple[int, int]]:
     """Return where what a header says stands in the text, by name."""
     match = expression(header.format.header).match(text.partition(b"\n")[0])
     return {} if match is None else {name: match.span(number) for name, number in match.re.groupindex.items()}

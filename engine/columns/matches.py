@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from engine.match.redact import Redactor, cut
 from engine.match.values import typed
 from engine.model.matches import Match, Value
 from engine.model.records import Labels, LogEvent
-from engine.parse.decoding import UNKNOWN_TIME, event_id, labels_of
+from engine.parse.decoding import UNKNOWN_TIME, labels_of
+from engine.parse.decoding import event_id as identity_of
 from engine.parse.stamps import bounds_of
 
 LEVELS = ("FATAL", "ERROR")
@@ -66,6 +67,18 @@ def matches_of(
             yield from _OfClass(events, some[begin:end], made, redact).said(named)
 
 
+class _Placed(NamedTuple):
+    """Where and when an event was: `at` is its time, or when it was taken."""
+
+    event_id: str
+    source_id: str
+    offset: int
+    number: int
+    time: datetime | None
+    at: datetime
+    origin: str
+
+
 class _OfClass:
     """The events of one class in a block."""
 
@@ -85,38 +98,58 @@ class _OfClass:
         begins = self._rows.starts[self._heads]
         captured = [self._values(each.captures, begins) for each in made.matches]
         fields = self._values(made.fields, begins) if made.open or bad else ()
-        header = self._values(made.labels, begins)
+        header = self._labels(begins)
         texts = [self._rows.data[at : at + made.size].decode() for at in begins.tolist()]
         for n, (event, labels) in enumerate(self._events(begins, header)):
-            event_id_, source_id, _, number, time, at = event
             text, own, clean = texts[n], *labels
             hits = [(each.rule_id, captures[n]) for each, captures in zip(made.matches, captured, strict=True)]
             whole: LogEvent | None = None
             if fields:
-                whole = LogEvent(*event, text, **fields[n], level=made.level, exception=made.exception, labels=own)
-                tested = Fields(whole) if made.open else None
+                whole = self._event(event, text, fields[n], own)
+                tested = Fields(whole)
                 hits += [(each.rule_id, found) for each in made.open if (found := each.check(tested)) is not None]
-            yield whole if bad else None, self._matches(hits, text, event_id_, source_id, number, time, at, clean)
+            yield whole if bad else None, self._matches(hits, text, event, clean)
 
-    def _matches(
-        self,
-        hits: Sequence[tuple[str, Captures]],
-        text: str,
-        event_id_: str,
-        source_id: str,
-        number: int,
-        time: datetime | None,
-        at: datetime,
-        labels: Labels,
-    ) -> list[Match]:
+    def _event(self, placed: _Placed, text: str, said: Mapping[str, Value], labels: Labels) -> LogEvent:
+        made = self._made
+        return LogEvent(
+            event_id=placed.event_id,
+            source_id=placed.source_id,
+            offset=placed.offset,
+            number=placed.number,
+            timestamp=placed.time,
+            at=placed.at,
+            text=text,
+            message=str(said["message"]),
+            level=made.level,
+            logger=str(said["logger"]),
+            thread=str(said["thread"]),
+            exception=made.exception,
+            labels=labels,
+            origin=placed.origin,
+        )
+
+    def _matches(self, hits: Sequence[tuple[str, Captures]], text: str, placed: _Placed, labels: Labels) -> list[Match]:
         if not hits:
             return []
-        redacted = self._redact(text) if self._made.secret else text
-        evidence, dated, redact = cut(redacted), time is not None, self._redact
-        if redacted is text:
-            return [Match(rule, event_id_, source_id, number, at, dated, own, labels, evidence) for rule, own in hits]
-        taken_out = [(rule, redact.captures(own, text, redacted)) for rule, own in hits]
-        return [Match(rule, event_id_, source_id, number, at, dated, own, labels, evidence) for rule, own in taken_out]
+        redact, secret = self._redact, self._made.secret
+        redacted = redact(text) if secret else text
+        evidence, (event_id, source_id, _, number, time, at, origin) = cut(redacted), placed
+        return [
+            Match(
+                rule_id,
+                event_id,
+                source_id,
+                number,
+                at,
+                time is not None,
+                redact.captures(captures, text, redacted) if secret else captures,
+                labels,
+                evidence,
+                origin,
+            )
+            for rule_id, captures in hits
+        ]
 
     def _leave_out(self, named: Sightings) -> None:
         """Leave out the events that name their sources as others have before."""
@@ -157,8 +190,11 @@ class _OfClass:
         names = [place.name for place in values.places]
         return [{**values.same, **dict(zip(names, own, strict=True))} for own in zip(*columns, strict=True)]
 
-    def _events(self, begins: Integers, header: Sequence[Labels]) -> Iterator[tuple[tuple[Any, ...], tuple[Labels, Labels]]]:
-        """Yield id, source, offset, number, time and place in time of each event, and its labels, raw and without secrets."""
+    def _labels(self, begins: Integers) -> Sequence[Labels]:
+        return [{name: str(value) for name, value in own.items()} for own in self._values(self._made.labels, begins)]
+
+    def _events(self, begins: Integers, header: Sequence[Labels]) -> Iterator[tuple[_Placed, tuple[Labels, Labels]]]:
+        """Yield where and when each event was, and its labels, raw and without secrets."""
         rows, lines, made = self._rows, self._rows.lines, self._made
         line = rows.line[self._heads]
         chunk_of = np.searchsorted(lines.firsts, lines.placed[line], side="right") - 1
@@ -178,6 +214,7 @@ class _OfClass:
             time = to_datetime(at_us) if at_us > UNDATED else None
             exact = made.exact if made.dated else at_us % _SECOND_US != 0
             first = rows.data[begin : begin + made.line].decode()
-            identity = event_id(source_id, time, first, None if exact and time is not None else offset)
-            at = time or bounds_of(given).taken(chunk.place(inside)[1]) or UNKNOWN_TIME
-            yield (identity, source_id, offset, number, time, at), (labels, clean)
+            identity = identity_of(source_id, time, first, None if exact and time is not None else offset)
+            at = time or bounds_of(given).ingest_time(chunk.place(inside)[1]) or UNKNOWN_TIME
+            origin = chunk.origin(inside) if chunk.records else ""
+            yield _Placed(identity, source_id, offset, number, time, at, origin), (labels, clean)

@@ -27,18 +27,20 @@ from engine.quarantine import OF_THE_HOST, Quarantine, attempt
 _GAP = timedelta(seconds=SEEN_GAP_S)
 _GAP_US = int(SEEN_GAP_S * 1_000_000)
 
+COMPONENT_LINE = "component:"  # what the rule ids of lines begin with in which a component names itself
 ENOUGH = 64  # lines, and events: with fewer, arrays cost more than they save
 
 Observer = Callable[[LogEvent, list[Match]], None]
 
 
 class Counts(Struct):
-    """How many lines and events were read; how many of these `observe` was told of, and how many went to the reference because
-    columns could not decide them, which is more than those that stood at the end of a block."""
+    """How many lines and events were read; how many of these `observe` was not told of, and how many matches of rules they had;
+    how many the reference was asked of because columns could not decide them."""
 
     lines: int = 0
     events: int = 0
-    observed: int = 0
+    unobserved: int = 0
+    matches: int = 0
     undecided: int = 0
 
 
@@ -92,10 +94,15 @@ class Reader:
             return
         events, asked, said = columns
         self.counts.lines += len(events.rows)
-        self.counts.events += int(np.count_nonzero(~asked))
+        decided = int(np.count_nonzero(~asked))
+        self.counts.events += decided
+        self.counts.unobserved += decided
         for event, matches in said:
             if event is not None:
+                self.counts.unobserved -= 1
                 self._observed(event, matches)
+            else:
+                self.counts.matches += sum(not each.rule_id.startswith(COMPONENT_LINE) for each in matches)
             yield from matches
         yield from self._in_order(events, asked)
 
@@ -138,10 +145,9 @@ class Reader:
         yield from self._blocks(attempt(self._quarantine, "assemble", record, self._assembler.push, record) or ())
 
     def _observed(self, event: LogEvent, matches: list[Match]) -> None:
-        self.counts.observed += 1
         attempt(self._quarantine, "observe", event, self._observe, event, matches)
 
-    def _in_order(self, events: Events, asked: Integers) -> Iterator[Match | ActivitySpan]:
+    def _in_order(self, events: Events, asked: Flags) -> Iterator[Match | ActivitySpan]:
         """Yield what the reference says of the events that it is asked of, and when the sources were heard from."""
         rows = events.rows
         borders = np.flatnonzero(np.diff(rows.source, prepend=-1) != 0).tolist()

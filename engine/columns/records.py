@@ -108,7 +108,8 @@ class Unwrapper:
 
 def may_bear(texts: pa.StringArray, inside: bool) -> Flags:
     """Return which texts, in no layout of their own, may bear a wrapper; signs are for ASCII."""
-    return matching(texts, sign(inside)) | (~matching(texts, _ASCII) & ~matching(texts, r"^\t"))
+    signed: Flags = matching(texts, sign(inside)) | (~matching(texts, _ASCII) & ~matching(texts, r"^\t"))
+    return signed
 
 
 def without_ends(data: bytes, starts: Integers) -> pa.StringArray:

@@ -92,7 +92,7 @@ class StampReader(Struct, frozen=True):
         return at
 
     def _minute(self, text: str) -> int:
-        time = parse_stamp(text, self.layout, self.zone, self.known or self.bounds.taken(self.taken))
+        time = parse_stamp(text, self.layout, self.zone, self.known or self.bounds.ingest_time(self.taken))
         return NO_TIME if time is None or is_repeated(text, time, self.zone) else to_us(time)
 
     _parsed = _minute
