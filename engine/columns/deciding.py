@@ -8,19 +8,22 @@ leaves the class undecided, and the reference reads each of its events.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
 import re2
 from msgspec import Struct
 
-from engine.match import Matcher
+from engine.codec import dumps, loads
+from engine.match import Matcher, certain, digits
 from engine.match.checks import Captures, FieldCheck, all_of, any_of, compile_check, expression
 from engine.match.conditions import condition_of
 from engine.match.digits import ALIKE, Numeric, _matters, _may_begin, _widened, blind
 from engine.match.fields import Fields, encoded
 from engine.match.gate import Gate
 from engine.match.matcher import _excepting, _merged, _Sought
+from engine.match.signs import kept_name
 from engine.match.speech import from_loggers
 from engine.match.values import typed
 from engine.model.expressions import names
@@ -113,13 +116,8 @@ class Decider:
         self._plan, self._matcher = plan, matcher
         self._book = header_book(plan.formats)
         self._signatures = {each.rule.id: each for each in plan.signatures}
-        self._numeric = [
-            (number, numeric)
-            for number, each in enumerate(matcher._sought)
-            if not each.rule_id.startswith("config:")
-            for numeric in each.numeric()
-        ]
-        self._gate = Gate([_widened(numeric.signs) for _, numeric in self._numeric])
+        self._numeric = _numeric_in(plan, matcher)
+        self._gate = Gate([_widened(numeric.signs) for _, numeric in self._numeric], matcher._cache)
 
     def decide(self, records: Sequence[Record]) -> tuple[EventClass, LogEvent] | None:
         """Return what is so of all events that differ from that of `records` in digits only, and that event; None when the
@@ -182,7 +180,7 @@ class Decider:
         return events[0] if len(events) == 1 else None
 
     def _open(self, seen: _Seen) -> Set[int]:
-        """Return the rules, by number, to which it may matter which digits stand in the text, or in the fields that differ in the class."""
+        """Return the rules, by number, that other digits in the text, or in fields that differ in the class, may matter to."""
         alike = seen.alike
         possible = (self._numeric[number] for number in sorted(self._gate.possible(self._gate.signs_in(alike))))
         return {number for number, numeric in possible if _matters(numeric, alike, len(alike), seen.moving)}
@@ -260,6 +258,23 @@ class Decider:
                 if all(_check(test)(fields) is not None for test in tests):
                     yield from tests
                     break
+
+
+def _numeric_in(plan: Plan, matcher: Matcher) -> list[tuple[int, Numeric]]:
+    """Return the tests that digits matter to, by the number of what they are of; printed settings are told by their places.
+
+    They may lie ready: to look at all of them takes as long as to scan a small log.
+    """
+    kept = matcher._cache if plan.hash else None
+    name = f"{kept_name('digits', (plan.hash,), (__file__, digits.__file__, certain.__file__))}.json"
+    if kept is not None:
+        with suppress(ValueError):  # damaged: it can be made again
+            return loads(kept.load(name) or "", list[tuple[int, Numeric]])
+    numbered = [(n, each) for n, each in enumerate(matcher._sought) if not each.rule_id.startswith("config:")]
+    made = [(number, numeric) for number, each in numbered for numeric in each.numeric()]
+    if kept is not None:
+        kept.store(name, dumps(made).encode())
+    return made
 
 
 @cache

@@ -25,7 +25,8 @@ class Events(Struct, frozen=True):
     """The events of some rows, all of one source together and in order; event i begins at row `heads[i]` and ends before
     `ends[i]`.
 
-    The layout of one whose wrapper said that it is a whole event is the number of layouts. `alike` is the text of each with its line ends, every digit a 0. `asked` are those for the reference.
+    The layout of one whose wrapper said that it is a whole event is the number of layouts. `alike` is the text of each with its
+    line ends, every digit a 0. `asked` are those for the reference.
     """
 
     rows: Rows

@@ -290,7 +290,7 @@ class _Peeling:
     def _label(
         self, prefix: Prefix, rows: Integers, texts: pa.StringArray, keys: pa.StringArray, rests: pa.StringArray
     ) -> Flags:
-        """Give rows what a prefix says of them, as the parser does of the first of all that are alike; return which are sure."""
+        """Give rows what a prefix says of them, as the parser does of the first of those alike; return which are sure."""
         unwrap = import_module(f"{wrappers.__name__}.{prefix.name}").unwrap
         encoded = keys.dictionary_encode()
         kinds = (encoded.indices.to_numpy() * len(self._labels) + self._labelled[rows]) * len(self._sources) + self._source[

@@ -1,7 +1,7 @@
 """What columns know of the wrappers in engine/parse/wrappers: how a line that bears one begins, and how one is cut off.
 
-SIGNS holds, for each wrapper, an expression that is found in every line that may bear it, as far as the line is ASCII. A wrapper
-that is not listed may be on any line that begins with one of its characters.
+SIGNS holds, for each wrapper, an expression that is found in every ASCII line that may bear it. A wrapper that is not listed
+may be on any line that begins with one of its characters.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _COUNT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def loosened(pattern: re.Pattern[str]) -> str:
-    """Return an RE2 expression found wherever `pattern` matches the beginning of an ASCII line: what it looks ahead at in the end
-    is taken to stand there; what it looks at elsewhere, and what must not stand there, is left out."""
+    """Return an RE2 expression found wherever `pattern` matches the beginning of an ASCII line: what it looks ahead at in the
+    end is taken to stand there; what it looks at elsewhere, and what must not stand there, is left out."""
     regex = re.sub(r"\(\?(?:<[=!]|!)(?:\\.|[^()\\])*\)", "", pattern.pattern)
     while (start := regex.find("(?=")) >= 0:
         groups = groups_of(regex)
@@ -73,7 +73,8 @@ SIGNS: Mapping[str, str] = {
     "container_stamp": loosened(container_stamp._STAMP),
     "desktop_stamp": loosened(desktop_stamp._STAMP),
     "docker_json": r"^\{",
-    "export_row": r'^"[A-Z][a-z]{2} \d{1,2}, \d{4} @ |^"?\{|^"?(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.:Z+-]*|\d{13}(?:\d{6})?)"?,'
+    "export_row": r'^"[A-Z][a-z]{2} \d{1,2}, \d{4} @ |^"?\{'
+    r'|^"?(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.:Z+-]*|\d{13}(?:\d{6})?)"?,'
     r"(?:\d{0,2}(?:[^\d]|$)|\d{3}\S)",
     "foreign_prefix": loosened(foreign_prefix._PREFIX),
     "gutter": loosened(gutter._NUMBER),
@@ -106,7 +107,8 @@ PREFIXES = (
     ),
     Prefix(
         "journal",
-        r"^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)) "
+        r"^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
+        r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)) "
         r"[\w.-]{1,253} (?:[\w./@:-]{1,128}\[\d{1,10}\]|kernel|systemd):",
         r"^(?P<at>[A-Z][a-z]{2} .\d \d\d:\d\d:\d\d(?:\.\d+)?|\d[^ ]+)(?P<key> [\w.-]+ [^ \[]*(?:\[\d+\])?: ?)",
     ),

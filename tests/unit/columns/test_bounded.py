@@ -123,9 +123,7 @@ def test_a_sample_shows_the_same_when_it_is_read_in_columns(path: Path) -> None:
     st.sampled_from(["\n", "\r\n"]),
 )
 @example(115, STAMPS[3], 0, 0.3, "", "\n")  # a wrapped line without a header goes on with the event before it
-def test_any_log_shows_the_same_when_it_is_read_in_columns(
-    seed: int, layout: str, pause: int, odd: float, zone: str, end: str
-) -> None:
+def test_any_log_shows_the_same_in_columns(seed: int, layout: str, pause: int, odd: float, zone: str, end: str) -> None:
     data = end.join(islice(log(Random(seed), layout, pause, odd), 120)).encode()
     labels = {"timezone": zone} if zone else {}
     at = data.find(b"\n", len(data) // 2) + 1

@@ -40,8 +40,8 @@ HEADS = (
     "[{iso},{ms}] INFO [GroupMetadataManager brokerId=1] Removed 0 expired offsets in {n} milliseconds. (k.c.g.G)",
     "[{iso},{ms}] INFO Rolled new log segment at offset {n} in 3 ms. (kafka.log.Log)",
     "[{iso},{ms}] ERROR [ReplicaManager broker=1] Error processing append operation on partition a-{n} (k.s.ReplicaManager)",
-    "[{iso},{ms}] WARN [Producer clientId=p-{n}] Connection to node {n} (kafka-2/10.0.0.2:9092) could not be established. Broker "
-    "may not be available. (org.apache.kafka.clients.NetworkClient)",
+    "[{iso},{ms}] WARN [Producer clientId=p-{n}] Connection to node {n} (kafka-2/10.0.0.2:9092) could not be established. "
+    "Broker may not be available. (org.apache.kafka.clients.NetworkClient)",
     "{iso}.{ms} ERROR 1 --- [main] c.e.Consumer : Unknown trouble {n} with password={n}secret",
     "{iso}.{ms}  INFO 1 --- [main] o.a.k.c.Metadata : [Consumer clientId=c-{n}, groupId=billing] Cluster ID: X{n}",
     "{iso},{ms} INFO [main] o.a.k.c.u.AppInfoParser - Kafka version: 3.{n}.0",
