@@ -325,7 +325,7 @@ class _Peeling:
     def _date(self, rows: Integers, stamps: pa.StringArray) -> Flags:
         """Give rows the stamps of a prefix; return which of them are sure."""
         sizes = pc.binary_length(stamps).to_numpy(zero_copy_only=False)
-        certain = sizes == 0
+        certain: Flags = sizes == 0
         if certain.all():
             return certain
         digits = matching(stamps, r"^\d")
