@@ -5,13 +5,13 @@ Little of it goes through those stages line by line, before what columns need is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from engine.match import Matcher, matched_of
+from engine.match import Matcher, Observer, matched_of
 from engine.match.activity import ActivityTracker
 from engine.model.matches import ActivitySpan, Match
-from engine.model.records import Block, LogEvent, Progress
+from engine.model.records import Block, Progress
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.ports import Chunk
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 COLUMNS_FROM_BYTES = 512 * 1024  # of input: less is read line by line
 BLOCK_BYTES = 8 << 20  # that are read together
-
-Observer = Callable[[LogEvent, list[Match]], None]
 
 
 class Bounded:

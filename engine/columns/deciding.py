@@ -46,7 +46,7 @@ class Place(NamedTuple):
     end: int
 
 
-class Values(Struct, frozen=True):
+class ClassValues(Struct, frozen=True):
     """Named values: those that are the same in the whole class, and where the others stand."""
 
     same: Mapping[str, Value]
@@ -66,7 +66,7 @@ class MatchShape(Struct, frozen=True):
     """A rule that matches every event of a class, and what it captures."""
 
     rule_id: str
-    captures: Values
+    captures: ClassValues
 
 
 class EventClass(Struct, frozen=True):
@@ -76,9 +76,9 @@ class EventClass(Struct, frozen=True):
 
     matches: tuple[MatchShape, ...]
     level: str
-    fields: Values
+    fields: ClassValues
     exception: tuple[str, ...]
-    labels: Values
+    labels: ClassValues
     size: int
     line: int
     dated: bool
@@ -140,7 +140,7 @@ class Decider:
             return None
         told = records[0].fields.keys() | ({"logger", "thread"} if records[0].fields else set())
         said = [
-            Values({name: getattr(event, name)}, ()) if name in told else _located(name, getattr(event, name), text, spans)
+            ClassValues({name: getattr(event, name)}, ()) if name in told else _located(name, getattr(event, name), text, spans)
             for name in _SAID
         ]
         labels = self._labels(event, records[0].labels, text, spans)
@@ -206,7 +206,7 @@ class Decider:
 
         return _excepting(signature, from_loggers(check, signature.loggers), frozenset())
 
-    def _labels(self, event: LogEvent, given: Labels, text: bytes, spans: Mapping[str, tuple[int, int]]) -> Values | None:
+    def _labels(self, event: LogEvent, given: Labels, text: bytes, spans: Mapping[str, tuple[int, int]]) -> ClassValues | None:
         same: dict[str, Value] = {}
         places: list[Place] = []
         for name, value in event.labels.items():
@@ -217,7 +217,7 @@ class Decider:
                 return None
             same |= located.same
             places += located.places
-        return Values(same, tuple(places))
+        return ClassValues(same, tuple(places))
 
     def _matches(self, seen: _Seen, tried: Set[int]) -> tuple[MatchShape, ...] | None:
         """Return the rules that match, without those that are `tried` on each event; None when it is not certain where what one
@@ -236,10 +236,10 @@ class Decider:
             shapes.append(MatchShape(sought.rule_id, values))
         return tuple(shapes)
 
-    def _values(self, sought: _Sought, captures: Mapping[str, Value], seen: _Seen) -> Values | None:
+    def _values(self, sought: _Sought, captures: Mapping[str, Value], seen: _Seen) -> ClassValues | None:
         moving = {name: value for name, value in captures.items() if _has_digits(value)}
         if not moving or sought.rule_id.endswith("/heartbeat"):
-            return Values(captures, ())
+            return ClassValues(captures, ())
         places: dict[str, Place] = {}
         if sought.rule_id.startswith("config:"):
             places = _printed_places(seen.fields.text)
@@ -312,7 +312,7 @@ def _captured(test: Test, seen: _Seen) -> Iterator[Place]:
             return
 
 
-def _placed(captures: Mapping[str, Value], places: Mapping[str, Place], text: bytes) -> Values | None:
+def _placed(captures: Mapping[str, Value], places: Mapping[str, Place], text: bytes) -> ClassValues | None:
     """Return captures with the places of those that differ within the class; None when one is not where it should be."""
     found = []
     for name, value in captures.items():
@@ -322,7 +322,7 @@ def _placed(captures: Mapping[str, Value], places: Mapping[str, Place], text: by
         if place is None or place.start < 0 or typed(text[place.start : place.end].decode(), place.type) != value:
             return None
         found.append(place)
-    return Values(captures, tuple(found))
+    return ClassValues(captures, tuple(found))
 
 
 def _any_group(groups: Sequence[Sequence[Test]], seen: _Seen) -> FieldCheck | None:
@@ -369,22 +369,22 @@ def _spans(header: Header, text: bytes) -> dict[str, tuple[int, int]]:
     return {} if match is None else {name: match.span(number) for name, number in match.re.groupindex.items()}
 
 
-def _located(name: str, value: str, text: bytes, spans: Mapping[str, tuple[int, int]]) -> Values | None:
+def _located(name: str, value: str, text: bytes, spans: Mapping[str, tuple[int, int]]) -> ClassValues | None:
     """Return a value of a header: where it stands, or that it is the same everywhere; None when neither is certain."""
     start, end = spans.get(name, (-1, -1))
     if 0 <= start < end and text[start:end] == encoded(value):
-        return Values({name: value}, (Place(name, "", start, end),))
-    return None if _has_digits(value) else Values({name: value}, ())
+        return ClassValues({name: value}, (Place(name, "", start, end),))
+    return None if _has_digits(value) else ClassValues({name: value}, ())
 
 
-def _together(some: Iterable[Values]) -> Values:
+def _together(some: Iterable[ClassValues]) -> ClassValues:
     every = list(some)
     same = {name: value for each in every for name, value in each.same.items()}
-    return Values(same, tuple(place for each in every for place in each.places))
+    return ClassValues(same, tuple(place for each in every for place in each.places))
 
 
 def _has_digits(value: Value) -> bool:
     return any(char.isdigit() for char in str(value))
 
 
-__all__ = ["Decider", "EventClass", "Format", "MatchShape", "Numeric", "Place", "Values"]
+__all__ = ["ClassValues", "Decider", "EventClass", "Format", "MatchShape", "Numeric", "Place"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.columns.classes import Codes
-from engine.columns.deciding import EventClass, Place, Values
+from engine.columns.deciding import ClassValues, EventClass, Place
 from engine.columns.events import UNDATED, Events
 from engine.columns.lines import Flags, Integers
 from engine.columns.stamps import to_datetime
@@ -178,7 +178,7 @@ class _OfClass:
         column: list[bytes] = np.ascontiguousarray(stretch).view(f"S{size}").ravel().tolist()
         return column
 
-    def _values(self, values: Values, begins: Integers) -> Sequence[Mapping[str, Value]]:
+    def _values(self, values: ClassValues, begins: Integers) -> Sequence[Mapping[str, Value]]:
         """Return the values of each event."""
         if not values.places:
             return [values.same] * len(begins)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -15,7 +15,7 @@ from engine.columns.lines import Flags, Integers, lines_of
 from engine.columns.matches import Said, Sightings, matches_of
 from engine.columns.records import Rows, Unwrapper
 from engine.columns.stamps import NO_TIME, to_datetime
-from engine.match import Matcher, matched_of
+from engine.match import Matcher, Observer, matched_of
 from engine.match.activity import ActivityTracker
 from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
 from engine.model.records import Block, LogEvent, Record
@@ -30,10 +30,8 @@ _GAP_US = int(SEEN_GAP_S * 1_000_000)
 COMPONENT_LINE = "component:"  # what the rule ids of lines begin with in which a component names itself
 ENOUGH = 64  # lines, and events: with fewer, arrays cost more than they save
 
-Observer = Callable[[LogEvent, list[Match]], None]
 
-
-class Counts(Struct):
+class ReadCounts(Struct):
     """How many lines and events were read; how many of these `observe` was not told of, and how many matches of rules they had;
     how many the reference was asked of because columns could not decide them."""
 
@@ -74,7 +72,7 @@ class Reader:
         """Begin with other input; what was learnt of texts stays."""
         self._assembler, self._heard, self._observe = assembler, heard, observe
         self._named = Sightings()
-        self.counts = Counts()
+        self.counts = ReadCounts()
 
     def read(self, chunks: Sequence[Chunk]) -> Iterator[Match | ActivitySpan]:
         """Yield what `chunks` say, of one source and in order. The last event of each source stays open in the assembler.
