@@ -16,7 +16,7 @@ from msgspec import Struct
 from engine.columns.deciding import Decider, EventClass
 from engine.columns.events import UNDATED, Events
 from engine.columns.layouts import NONE
-from engine.columns.lines import Flags, Integers
+from engine.columns.lines import Flags, Integers, index_of
 from engine.columns.stamps import to_us
 from engine.match import Matcher
 from engine.match.checks import expression
@@ -87,7 +87,7 @@ class Classes:
         self._layout_of = [NONE, NONE]
 
     def _of_context(self, events: Events, some: Integers, known: dict[bytes, int]) -> tuple[Codes, Flags]:
-        texts = events.alike if len(some) == len(events) else events.alike.take(pa.array(some))
+        texts = events.alike if len(some) == len(events) else events.alike.take(index_of(some))
         encoded = texts.dictionary_encode()
         numbers = encoded.indices.to_numpy()
         keys: list[bytes] = encoded.dictionary.cast(pa.binary()).to_pylist()

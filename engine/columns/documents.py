@@ -17,9 +17,10 @@ from pyarrow import json as arrow_json
 
 from engine.codec import foreign
 from engine.columns.layouts import matching
-from engine.columns.lines import Flags, Integers
+from engine.columns.lines import Flags, Integers, index_of, mask_of, with_behind
 from engine.columns.stamps import NO_TIME, offsets_of
 from engine.model.records import Labels
+from engine.parse.wrappers import docker_json
 from engine.parse.wrappers import structured_json as structured
 
 PART = 4096  # documents that are read together: what one of them spoils
@@ -28,7 +29,7 @@ MOST_KEYS = 256
 _WHOLE = r'^\{".*\}$'
 _NULL = r":\s?null"
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}]"
-_DOCKER = ("log", "time")
+_DOCKER, _WITH_DOCKER = frozenset(docker_json._KEYS), frozenset(docker_json._KEYS | docker_json._OTHER_KEYS)
 _OTHERS = frozenset(("MESSAGE", "__REALTIME_TIMESTAMP", *structured._INSIDE))
 _COUNTING = frozenset(
     (
@@ -74,18 +75,19 @@ class DocumentReader:
         made = _Made()
         for begin in range(0, len(rows), PART):
             some = rows[begin : begin + PART]
-            table = self._table(texts.take(pa.array(some)))
+            table = self._table(texts.take(index_of(some)))
             if table is None:
                 continue
-            columns = dict(_leaves(table))
-            if _OTHERS.isdisjoint(name.partition(".")[0] for name in columns):
+            leaves = list(_leaves(table))
+            columns = dict(leaves)  # one name in two places is left to the parser
+            if len(columns) == len(leaves) and _OTHERS.isdisjoint(name.partition(".")[0] for name in columns):
                 for alike in _by_keys(columns, len(some)):
-                    made.take(some[alike], {name: column.take(pa.array(alike)) for name, column in columns.items()}, stamps)
+                    made.take(some[alike], {name: column.take(index_of(alike)) for name, column in columns.items()}, stamps)
         return made.documents()
 
     def _table(self, texts: pa.StringArray) -> pa.Table | None:
         """Return documents as a table, None when they are not all alike enough, or one is no document."""
-        _, data = offsets_of(pc.binary_join_element_wise(texts, "", "\n"))
+        _, data = offsets_of(with_behind(texts, "\n"))
         for _ in range(2):
             try:
                 table = _read(data, self._types)
@@ -181,7 +183,8 @@ class _Made:
         """Take documents that have the same keys."""
         own = {name: column for name, column in columns.items() if column.null_count < len(rows)}
         texts = {name: column for name, column in own.items() if pa.types.is_string(column.type)}
-        if all(name in own for name in _DOCKER) and "log" in texts and "time" in texts:
+        keys = {name.partition(".")[0] for name in own}
+        if _DOCKER <= keys <= _WITH_DOCKER and "log" in texts and "time" in texts:
             self._docker(rows, texts, stamps)
         elif _COUNTING.isdisjoint(own) and not any(structured._is_cause(name) for name in texts):
             self._structured(rows, own, texts, stamps)
@@ -216,7 +219,7 @@ class _Made:
             return
         sure = np.ones(len(rows), np.bool_)
         for column in texts.values():
-            sure &= pc.greater(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)
+            sure &= pc.binary_length(column).to_numpy(zero_copy_only=False) > 0
         message = texts[key]
         sure &= ~matching(message, _CONTROL) & ~matching(message, r"[\s\x{85}\x{a0}\x{1680}\x{2000}-\x{3000}]\z")
         said = _fields(own, texts)
@@ -248,7 +251,7 @@ class _Made:
     def _add(self, sure: Flags, rows: Integers, texts: pa.StringArray, *others: Any) -> None:
         if sure.any():
             at_us, fields, labels, partial = (each[sure] for each in others)
-            self._parts.append((rows[sure], texts.filter(pa.array(sure)), at_us, fields, labels, partial))
+            self._parts.append((rows[sure], texts.filter(mask_of(sure)), at_us, fields, labels, partial))
 
 
 def _fields(own: _Columns, texts: _Columns) -> Mapping[str, Sequence[str]]:
@@ -304,8 +307,8 @@ def _times(rows: Integers, own: _Columns, stamps: ReadStamps) -> Integers:
     if not pa.types.is_integer(column.type):
         return np.full(len(rows), NO_TIME, np.int64)
     digits = pc.cast(column, pa.string())
-    seconds = pc.less(pc.binary_length(digits), structured._SECONDS_DIGITS)
-    return stamps(rows, pc.if_else(seconds, pc.binary_join_element_wise(digits, ".0", ""), digits), "epoch_ms")
+    seconds = pc.binary_length(digits).to_numpy(zero_copy_only=False) < structured._SECONDS_DIGITS
+    return stamps(rows, pc.if_else(mask_of(seconds), with_behind(digits, ".0"), digits), "epoch_ms")
 
 
 UNSTAMPED = NO_TIME + 2  # a document without a stamp

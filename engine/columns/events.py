@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from engine.columns.layouts import NONE, Layouts, Recogniser
-from engine.columns.lines import Flags, Integers, strings
+from engine.columns.lines import Flags, Integers, index_of, strings
 from engine.columns.records import Rows, read_by, read_stamps
 from engine.columns.stamps import NO_TIME, masked, to_datetime
 from engine.model.records import Labels
@@ -79,7 +79,7 @@ def _alike(
         return strings(data, starts)
     bounds = np.empty(2 * len(heads) + 1, np.int64)  # of events and what lies between sources
     bounds[:-1:2], bounds[1::2], bounds[-1] = rows.starts[heads], rows.starts[ends], len(data)
-    return strings(data, bounds).take(pa.array(np.arange(len(heads)) * 2))
+    return strings(data, bounds).take(index_of(np.arange(len(heads)) * 2))
 
 
 def _times(rows: Rows, recogniser: Recogniser, heads: Integers, layouts: Layouts) -> Integers:
@@ -90,7 +90,7 @@ def _times(rows: Rows, recogniser: Recogniser, heads: Integers, layouts: Layouts
         if not head:
             continue
         some = np.flatnonzero(layouts == number)
-        first_lines = rows.texts.take(pa.array(heads[some]))
+        first_lines = rows.texts.take(index_of(heads[some]))
         stamps = pc.struct_field(pc.extract_regex(first_lines, head), "time")
         at_us[some] = _read(rows, heads[some], stamps, recogniser.formats[number].time)
     return at_us
@@ -102,7 +102,7 @@ def _read(rows: Rows, heads: Integers, stamps: pa.StringArray, layout: str) -> I
     labelled = rows.labelled[heads]
     for label in np.unique(labelled).tolist():
         own = np.flatnonzero(labelled == label)
-        part = stamps if len(own) == len(heads) else stamps.take(pa.array(own))
+        part = stamps if len(own) == len(heads) else stamps.take(index_of(own))
         at_us[own] = _of_labels(rows, heads[own], rows.labels[label], part, layout)
     at_us[pc.binary_length(stamps).to_numpy(zero_copy_only=False) == 0] = UNDATED
     return at_us
@@ -117,7 +117,7 @@ def _of_labels(rows: Rows, heads: Integers, labels: Labels, stamps: pa.StringArr
     for day in np.unique(days[wrapped != NO_TIME]).tolist():
         own = np.flatnonzero((days == day) & (wrapped != NO_TIME))
         ends = [
-            read_by(rows.lines, rows.line[heads[own]], labels, stamps.take(pa.array(own)), layout, taken)
+            read_by(rows.lines, rows.line[heads[own]], labels, stamps.take(index_of(own)), layout, taken)
             for taken in _ends(day)
         ]
         at_us[own] = np.where(ends[0] == ends[1], ends[0], NO_TIME)

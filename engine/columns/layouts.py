@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.columns.lines import Flags, Integers
+from engine.columns.lines import Flags, Integers, index_of, mask_of
 from engine.match.checks import expression
 from engine.match.digits import widened
 from engine.model.rules import Format
@@ -51,7 +51,7 @@ class Recogniser:
             if not len(rows):
                 break
             fits = matching(lines, self._any)
-            rows, lines = rows[fits], lines.filter(pa.array(fits))
+            rows, lines = rows[fits], lines.filter(mask_of(fits))
             self._meet(lines[:PROBED])
         return found
 
@@ -77,8 +77,8 @@ class Recogniser:
                 continue
             taken = rows[fits]
             found[taken] = index
-            self._prefer(lines.filter(pa.array(fits)), taken, index, found)
-            rows, lines = rows[~fits], lines.filter(pa.array(~fits))
+            self._prefer(lines.filter(mask_of(fits)), taken, index, found)
+            rows, lines = rows[~fits], lines.filter(mask_of(~fits))
         return rows, lines
 
     def _prefer(self, lines: pa.StringArray, rows: Integers, index: int, found: Layouts) -> None:
@@ -87,7 +87,7 @@ class Recogniser:
         doubted = np.flatnonzero(matching(lines, _either(better))) if better else np.zeros(0, np.int64)
         if not len(doubted):
             return
-        some, met = lines.take(pa.array(doubted)), len(self._met)
+        some, met = lines.take(index_of(doubted)), len(self._met)
         self._meet(some[:PROBED])
         again = len(self._met) > met
         found[rows[doubted]] = self.layouts(some) if again else [self._number(line) for line in some.to_pylist()]

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from engine.columns.documents import UNSTAMPED, DocumentReader, Documents
 from engine.columns.layouts import Layouts, Recogniser, matching
-from engine.columns.lines import Flags, Integers, Lines, strings
+from engine.columns.lines import Flags, Integers, Lines, index_of, mask_of, strings, texts_of, with_behind
 from engine.columns.stamps import NO_TIME, StampReader, offsets_of, to_us
 from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, sign
 from engine.model.records import NO_LABELS, TIMEZONE_LABEL, Labels, Record
@@ -23,7 +23,9 @@ from engine.parse.continuation import opens_document
 from engine.parse.stamps import bounds_of
 from engine.parse.times import zone_of
 from engine.parse.unwrapping import NESTING
+from engine.parse.wrappers import by_first_character
 
+PROBED = 16  # documents of a block that the parser reads too
 DOCUMENT = r'^\{"'
 _ASCII = r"^[\x00-\x7f]*$"
 
@@ -83,8 +85,8 @@ class Unwrapper:
         numbers = np.arange(len(lines))
         prefixed = self._prefixed(texts)
         if prefixed.any():
-            peeling.go_on(numbers[~prefixed], texts.filter(pa.array(~prefixed)))
-            peeling.add(numbers[prefixed], texts.filter(pa.array(prefixed)))
+            peeling.go_on(numbers[~prefixed], texts.filter(mask_of(~prefixed)))
+            peeling.add(numbers[prefixed], texts.filter(mask_of(prefixed)))
         else:
             peeling.go_on(numbers, texts)
         if not peeling.left:
@@ -102,7 +104,7 @@ class Unwrapper:
         fits = matching(texts, "|".join(met))
         some = np.flatnonzero(fits)
         if len(some):
-            fits[some] = ~self._recogniser.knows(texts.take(pa.array(some)))
+            fits[some] = ~self._recogniser.knows(texts.take(index_of(some)))
         return fits
 
 
@@ -147,7 +149,7 @@ class _Peeling:
         self._field_sets: list[Labels] = [NO_LABELS]
         self._field_codes_of: dict[tuple[tuple[str, str], ...], int] = {(): 0}
         self._done: list[_Some] = []
-        self._live, self._texts = np.zeros(0, np.int64), pa.array([], pa.string())
+        self._live, self._texts = np.zeros(0, np.int64), texts_of([])
         self.met: set[str] = set()
 
     @property
@@ -179,16 +181,16 @@ class _Peeling:
         outer = self._source[rows] == 0
         for some, inside in ((np.flatnonzero(more & outer), False), (np.flatnonzero(more & ~outer), True)):
             if len(some):
-                more[some] = may_bear(texts.take(pa.array(some)), inside)
+                more[some] = may_bear(texts.take(index_of(some)), inside)
         strange = self._strange(rows, texts, layouts, more)
         if strange.any():
-            self._by_parser(rows[strange], texts.filter(pa.array(strange)))
-            rows, texts, layouts, more = rows[~strange], texts.filter(pa.array(~strange)), layouts[~strange], more[~strange]
+            self._by_parser(rows[strange], texts.filter(mask_of(strange)))
+            rows, texts, layouts, more = rows[~strange], texts.filter(mask_of(~strange)), layouts[~strange], more[~strange]
         if not more.any():
             self._done.append(_Some(rows, texts, layouts))
             return
-        self._done.append(_Some(rows[~more], texts.filter(pa.array(~more)), layouts[~more]))
-        self.add(rows[more], texts.filter(pa.array(more)))
+        self._done.append(_Some(rows[~more], texts.filter(mask_of(~more)), layouts[~more]))
+        self.add(rows[more], texts.filter(mask_of(more)))
 
     def _step(self) -> None:
         """Take one wrapper off each line that is left; what bears none that is known to columns goes to the parser."""
@@ -201,14 +203,14 @@ class _Peeling:
                 fits &= self._source[self._live] == 0
             if not fits.any():
                 continue
-            rows, texts = self._live[fits], self._texts.filter(pa.array(fits))
-            self._live, self._texts = self._live[~fits], self._texts.filter(pa.array(~fits))
+            rows, texts = self._live[fits], self._texts.filter(mask_of(fits))
+            self._live, self._texts = self._live[~fits], self._texts.filter(mask_of(~fits))
             self.met.add(prefix.name)
             doubted = matching(texts, sign(inside=False, before=prefix.name))
-            self._by_parser(rows[doubted], texts.filter(pa.array(doubted)))
-            peeled.append(self._take_off(prefix, rows[~doubted], texts.filter(pa.array(~doubted))))
+            self._by_parser(rows[doubted], texts.filter(mask_of(doubted)))
+            peeled.append(self._take_off(prefix, rows[~doubted], texts.filter(mask_of(~doubted))))
         self._by_parser(self._live, self._texts)
-        self._live, self._texts = np.zeros(0, np.int64), pa.array([], pa.string())
+        self._live, self._texts = np.zeros(0, np.int64), texts_of([])
         for rows, texts in peeled:
             if len(rows):
                 self.go_on(rows, texts)
@@ -221,7 +223,7 @@ class _Peeling:
         strange: Flags = (whole & (more | (layouts >= 0))) | (broken & ~whole)
         some = np.flatnonzero(broken & whole & ~strange)
         if len(some):
-            first_lines = pc.struct_field(pc.extract_regex(texts.take(pa.array(some)), r"^(?P<first>[^\n]*)"), "first")
+            first_lines = pc.struct_field(pc.extract_regex(texts.take(index_of(some)), r"^(?P<first>[^\n]*)"), "first")
             strange[some] = self._recogniser.layouts(first_lines) >= 0
         return strange
 
@@ -229,21 +231,43 @@ class _Peeling:
         """Return the messages of those lines that are documents."""
         begun = matching(self._texts, DOCUMENT)
         if not begun.any():
-            return np.zeros(0, np.int64), pa.array([], pa.string())
-        live, texts = self._live[begun], self._texts.filter(pa.array(begun))
+            return np.zeros(0, np.int64), texts_of([])
+        live, texts = self._live[begun], self._texts.filter(mask_of(begun))
         found = self._documents.read(texts, lambda some, stamps, layout: self._stamps(live[some], stamps, layout))
-        if found is None:
-            return np.zeros(0, np.int64), pa.array([], pa.string())
+        if found is None or not self._agrees(found, live, texts):
+            return np.zeros(0, np.int64), texts_of([])
         self.met.add(DOCUMENT)
         rows = live[found.rows]
         left = np.isin(self._live, rows, invert=True)
-        self._live, self._texts = self._live[left], self._texts.filter(pa.array(left))
+        self._live, self._texts = self._live[left], self._texts.filter(mask_of(left))
         self._odd[rows] |= found.partial
         stamped = found.at_us != UNSTAMPED
         self._at_us[rows[stamped]] = found.at_us[stamped]
         self._fields[rows] = self._field_codes(found)[found.fields]
         self._labelled[rows] = self._more_labels(rows, found)
         return rows, found.texts
+
+    def _agrees(self, found: Documents, live: Integers, texts: pa.StringArray) -> bool:
+        """Tell whether the parser takes the same out of some documents, one of each kind at first."""
+        _, firsts = np.unique(found.fields * len(found.label_sets) + found.labels, return_index=True)
+        for at in (*firsts[:PROBED].tolist(), len(found.rows) - 1):
+            row = int(live[int(found.rows[at])])
+            given = self._labels[int(self._labelled[row])]
+            inner = _outermost_off(Record("", 0, texts[int(found.rows[at])].as_py(), labels=given))
+            at_us = UNSTAMPED if inner is None or inner.at is None else to_us(inner.at)
+            if inner is None or inner.misdated or inner.starts != bool(inner.fields):
+                return False
+            taken = (
+                found.texts[at].as_py(),
+                found.field_sets[int(found.fields[at])],
+                bool(found.partial[at]),
+                int(found.at_us[at]),
+            )
+            if taken != (inner.text, inner.fields, inner.partial, at_us):
+                return False
+            if inner.labels != {**found.label_sets[int(found.labels[at])], **given}:
+                return False
+        return True
 
     def _field_codes(self, found: Documents) -> Integers:
         return np.array([self._field_code(fields) for fields in found.field_sets], np.int64)
@@ -270,7 +294,7 @@ class _Peeling:
         labelled = self._labelled[rows]
         for label in np.unique(labelled).tolist():
             own = np.flatnonzero(labelled == label)
-            part = stamps if len(own) == len(rows) else stamps.take(pa.array(own))
+            part = stamps if len(own) == len(rows) else stamps.take(index_of(own))
             at_us[own] = read_stamps(self._lines, rows[own], self._labels[label], part, layout)
         return at_us
 
@@ -282,10 +306,10 @@ class _Peeling:
         stamp_ends = begins[:-1] + pc.binary_length(stamps).to_numpy(zero_copy_only=False)
         ends = stamp_ends + pc.binary_length(keys).to_numpy(zero_copy_only=False)
         borders = np.stack((begins[:-1], ends), axis=1).ravel()
-        rests = strings(data, np.append(borders, begins[-1])).take(pa.array(np.arange(len(rows)) * 2 + 1))
+        rests = strings(data, np.append(borders, begins[-1])).take(index_of(np.arange(len(rows)) * 2 + 1))
         certain = self._label(prefix, rows, texts, keys, rests) & self._date(rows, stamps)
-        self._by_parser(rows[~certain], texts.filter(pa.array(~certain)))
-        return rows[certain], rests.filter(pa.array(certain))
+        self._by_parser(rows[~certain], texts.filter(mask_of(~certain)))
+        return rows[certain], rests.filter(mask_of(certain))
 
     def _label(
         self, prefix: Prefix, rows: Integers, texts: pa.StringArray, keys: pa.StringArray, rests: pa.StringArray
@@ -332,7 +356,7 @@ class _Peeling:
         for layout, some in (("iso", digits), ("month_day", ~digits & ~certain & (self._at_us[rows] == NO_TIME))):
             own = np.flatnonzero(some)
             if len(own):
-                at_us = self._stamps(rows[own], stamps.take(pa.array(own)), layout)
+                at_us = self._stamps(rows[own], stamps.take(index_of(own)), layout)
                 certain[own] = at_us != NO_TIME
                 self._at_us[rows[own]] = at_us
         return certain
@@ -342,7 +366,7 @@ class _Peeling:
         if not len(rows):
             return
         records = [self._read(row) for row in rows.tolist()]
-        texts = pa.array([record.text for record in records], pa.string())
+        texts = texts_of([record.text for record in records])
         layouts = self._recogniser.layouts(texts)
         for row, record, layout in zip(rows.tolist(), records, layouts.tolist(), strict=True):
             self._source[row], self._labelled[row] = self._codes(record)
@@ -358,7 +382,7 @@ class _Peeling:
         layouts = np.concatenate([some.layouts for some in self._done])
         order = np.lexsort((rows, self._source[rows]))
         line = rows[order]
-        ended = pc.binary_join_element_wise(texts.take(pa.array(order)), "", "\n")
+        ended = with_behind(texts.take(index_of(order)), "\n")
         starts, data = offsets_of(ended)
         odd = self._odd[line]
         odd[1:] |= odd[:-1] & (self._source[line][1:] == self._source[line][:-1])  # a part of a line goes on in the next row
@@ -378,6 +402,11 @@ class _Peeling:
             read=self._read,
         )
         return made, layouts[order]
+
+
+def _outermost_off(record: Record) -> Record | None:
+    """Return a document without what is around its message, by the parser."""
+    return next((inner for unwrap in by_first_character()["{"] if (inner := unwrap(record)) is not None), None)
 
 
 def is_line(record: Record) -> bool:
@@ -407,7 +436,7 @@ def read_by(
     for when in dict.fromkeys(taken[chunk] for chunk in np.unique(chunks).tolist()):
         own = np.flatnonzero(np.isin(chunks, [n for n, each in enumerate(taken) if each == when]))
         reader = StampReader(layout, zone_of(labels.get(TIMEZONE_LABEL, "")), bounds_of(labels), when, known)
-        at_us[own] = reader.read(stamps if len(own) == len(rows) else stamps.take(pa.array(own)))
+        at_us[own] = reader.read(stamps if len(own) == len(rows) else stamps.take(index_of(own)))
     return at_us
 
 

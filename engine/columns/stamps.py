@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from engine.columns.lines import Flags, Integers, Octets
+from engine.columns.lines import Flags, Integers, Octets, index_of
 from engine.match.digits import ALIKE
 from engine.parse.stamps import StampBounds
 from engine.parse.times import is_repeated, names_offset, parse_stamp
@@ -48,7 +48,7 @@ class StampReader(Struct, frozen=True):
         for size in np.unique(sizes).tolist():
             rows = np.flatnonzero(sizes == size)
             if size:
-                some = stamps if len(rows) == len(stamps) else stamps.take(pa.array(rows))
+                some = stamps if len(rows) == len(stamps) else stamps.take(index_of(rows))
                 at[rows] = self._of_one_size(octets_of(some).reshape(len(rows), size))
         return at
 

@@ -12,8 +12,8 @@ import pytest
 import zstandard
 
 from engine.cli.main import main
-from engine.model.records import Block
 from engine.columns import bounded
+from engine.model.records import Block
 from tests.unit.cli.test_rulebook import write
 
 TROUBLE = b"""\
