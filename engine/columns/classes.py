@@ -16,7 +16,7 @@ from msgspec import Struct
 from engine.columns.deciding import Decider, EventClass
 from engine.columns.events import UNDATED, Events
 from engine.columns.layouts import NONE
-from engine.columns.lines import Flags, Integers, index_of
+from engine.columns.lines import Flags, Integers, index_of, numbers_of
 from engine.columns.stamps import to_us
 from engine.match import Matcher
 from engine.match.checks import expression
@@ -89,7 +89,7 @@ class Classes:
     def _of_context(self, events: Events, some: Integers, known: dict[bytes, int]) -> tuple[Codes, Flags]:
         texts = events.alike if len(some) == len(events) else events.alike.take(index_of(some))
         encoded = texts.dictionary_encode()
-        numbers = encoded.indices.to_numpy()
+        numbers = numbers_of(encoded.indices)
         keys: list[bytes] = encoded.dictionary.cast(pa.binary()).to_pylist()
         codes = [known.get(key, -1) for key in keys]
         fresh = [number for number, code in enumerate(codes) if code < 0]

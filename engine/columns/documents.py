@@ -17,7 +17,7 @@ from pyarrow import json as arrow_json
 
 from engine.codec import foreign
 from engine.columns.layouts import matching
-from engine.columns.lines import Flags, Integers, index_of, mask_of, with_behind
+from engine.columns.lines import Flags, Integers, flags_of, index_of, mask_of, numbers_of, with_behind
 from engine.columns.stamps import NO_TIME, offsets_of
 from engine.model.records import Labels
 from engine.parse.wrappers import docker_json
@@ -161,7 +161,7 @@ def _flat(name: str, column: pa.Array, depth: int) -> Iterator[tuple[str, pa.Arr
 
 def _by_keys(columns: _Columns, count: int) -> Iterator[Integers]:
     """Yield the numbers of the documents that have the same keys."""
-    held = [column.is_valid().to_numpy(zero_copy_only=False) for column in columns.values() if column.null_count]
+    held = [flags_of(column.is_valid()) for column in columns.values() if column.null_count]
     if not held:
         yield np.arange(count)
         return
@@ -208,7 +208,7 @@ class _Made:
     def _docker(self, rows: Integers, texts: _Columns, stamps: ReadStamps) -> None:
         line, at_us = texts["log"], stamps(rows, texts["time"], "iso")
         nothing = np.zeros(len(rows), np.int64)
-        partial = ~pc.ends_with(line, "\n").to_numpy(zero_copy_only=False)
+        partial = ~flags_of(pc.ends_with(line, "\n"))
         text = pc.ascii_rtrim(line, "\r\n")
         sure = (at_us != NO_TIME) & ~matching(text, rf"{_CONTROL}|\n")
         self._add(sure, rows, text, at_us, nothing, nothing, partial)
@@ -219,7 +219,7 @@ class _Made:
             return
         sure = np.ones(len(rows), np.bool_)
         for column in texts.values():
-            sure &= pc.binary_length(column).to_numpy(zero_copy_only=False) > 0
+            sure &= numbers_of(pc.binary_length(column)) > 0
         message = texts[key]
         sure &= ~matching(message, _CONTROL) & ~matching(message, r"[\s\x{85}\x{a0}\x{1680}\x{2000}-\x{3000}]\z")
         said = _fields(own, texts)
@@ -307,7 +307,7 @@ def _times(rows: Integers, own: _Columns, stamps: ReadStamps) -> Integers:
     if not pa.types.is_integer(column.type):
         return np.full(len(rows), NO_TIME, np.int64)
     digits = pc.cast(column, pa.string())
-    seconds = pc.binary_length(digits).to_numpy(zero_copy_only=False) < structured._SECONDS_DIGITS
+    seconds = numbers_of(pc.binary_length(digits)) < structured._SECONDS_DIGITS
     return stamps(rows, pc.if_else(mask_of(seconds), with_behind(digits, ".0"), digits), "epoch_ms")
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from engine.columns.layouts import NONE, Layouts, Recogniser
-from engine.columns.lines import Flags, Integers, index_of, strings
+from engine.columns.lines import Flags, Integers, index_of, numbers_of, strings
 from engine.columns.records import Rows, read_by, read_stamps
 from engine.columns.stamps import NO_TIME, masked, to_datetime
 from engine.model.records import Labels
@@ -104,7 +104,7 @@ def _read(rows: Rows, heads: Integers, stamps: pa.StringArray, layout: str) -> I
         own = np.flatnonzero(labelled == label)
         part = stamps if len(own) == len(heads) else stamps.take(index_of(own))
         at_us[own] = _of_labels(rows, heads[own], rows.labels[label], part, layout)
-    at_us[pc.binary_length(stamps).to_numpy(zero_copy_only=False) == 0] = UNDATED
+    at_us[numbers_of(pc.binary_length(stamps)) == 0] = UNDATED
     return at_us
 
 

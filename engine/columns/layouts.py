@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.columns.lines import Flags, Integers, index_of, mask_of
+from engine.columns.lines import Flags, Integers, flags_of, index_of, mask_of
 from engine.match.checks import expression
 from engine.match.digits import widened
 from engine.model.rules import Format
@@ -131,7 +131,7 @@ class Recogniser:
 
 def matching(lines: pa.StringArray, regex: str) -> Flags:
     """Return in which of `lines` an expression is found."""
-    flags: Flags = pc.match_substring_regex(lines, regex).to_numpy(zero_copy_only=False)
+    flags: Flags = flags_of(pc.match_substring_regex(lines, regex))
     return flags
 
 

@@ -154,7 +154,7 @@ def strings(data: Any, starts: Integers) -> pa.StringArray:
     return pa.StringArray.from_buffers(len(starts) - 1, offsets, pa.py_buffer(data))
 
 
-# pyarrow's own pa.array imports pandas, which costs as much as to read 100,000 lines
+# pa.array, pa.scalar and to_numpy import pandas, which costs as much as to read 100,000 lines
 
 
 def index_of(rows: Integers) -> pa.Int64Array:
@@ -177,3 +177,17 @@ def with_behind(texts: pa.StringArray, suffix: str) -> pa.StringArray:
     """Return texts with something behind each."""
     nothing, behind = texts_of(["", suffix])
     return pc.binary_join_element_wise(texts, nothing, behind)
+
+
+def flags_of(flags: pa.BooleanArray) -> Flags:
+    """Return an Arrow array without nulls as one of numpy."""
+    bits = np.frombuffer(flags.buffers()[1], np.uint8) if len(flags) else np.zeros(0, np.uint8)
+    return np.unpackbits(bits, bitorder="little")[flags.offset : flags.offset + len(flags)].view(np.bool_)
+
+
+def numbers_of(numbers: pa.Array) -> Integers:
+    """Return an Arrow array of whole numbers as one of numpy, a null as 0."""
+    width = np.dtype(f"i{numbers.type.bit_width // 8}")
+    held = np.frombuffer(numbers.buffers()[1], width) if len(numbers) else np.zeros(0, width)
+    values: Integers = held[numbers.offset : numbers.offset + len(numbers)].astype(np.int64)
+    return np.where(flags_of(numbers.is_valid()), values, 0) if numbers.null_count else values

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from engine.columns.documents import UNSTAMPED, DocumentReader, Documents
 from engine.columns.layouts import Layouts, Recogniser, matching
-from engine.columns.lines import Flags, Integers, Lines, index_of, mask_of, strings, texts_of, with_behind
+from engine.columns.lines import Flags, Integers, Lines, index_of, mask_of, numbers_of, strings, texts_of, with_behind
 from engine.columns.stamps import NO_TIME, StampReader, offsets_of, to_us
 from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, sign
 from engine.model.records import NO_LABELS, TIMEZONE_LABEL, Labels, Record
@@ -303,8 +303,8 @@ class _Peeling:
         heads = pc.extract_regex(texts, prefix.head)
         stamps, keys = pc.struct_field(heads, "at"), pc.struct_field(heads, "key")
         begins, data = offsets_of(texts)
-        stamp_ends = begins[:-1] + pc.binary_length(stamps).to_numpy(zero_copy_only=False)
-        ends = stamp_ends + pc.binary_length(keys).to_numpy(zero_copy_only=False)
+        stamp_ends = begins[:-1] + numbers_of(pc.binary_length(stamps))
+        ends = stamp_ends + numbers_of(pc.binary_length(keys))
         borders = np.stack((begins[:-1], ends), axis=1).ravel()
         rests = strings(data, np.append(borders, begins[-1])).take(index_of(np.arange(len(rows)) * 2 + 1))
         certain = self._label(prefix, rows, texts, keys, rests) & self._date(rows, stamps)
@@ -317,7 +317,7 @@ class _Peeling:
         """Give rows what a prefix says of them, as the parser does of the first of those alike; return which are sure."""
         unwrap = import_module(f"{wrappers.__name__}.{prefix.name}").unwrap
         encoded = keys.dictionary_encode()
-        kinds = (encoded.indices.to_numpy() * len(self._labels) + self._labelled[rows]) * len(self._sources) + self._source[
+        kinds = (numbers_of(encoded.indices) * len(self._labels) + self._labelled[rows]) * len(self._sources) + self._source[
             rows
         ]
         certain = np.ones(len(rows), np.bool_)
@@ -348,7 +348,7 @@ class _Peeling:
 
     def _date(self, rows: Integers, stamps: pa.StringArray) -> Flags:
         """Give rows the stamps of a prefix; return which of them are sure."""
-        sizes = pc.binary_length(stamps).to_numpy(zero_copy_only=False)
+        sizes = numbers_of(pc.binary_length(stamps))
         certain: Flags = sizes == 0
         if certain.all():
             return certain

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from engine.columns.lines import Flags, Integers, Octets, index_of
+from engine.columns.lines import Flags, Integers, Octets, index_of, numbers_of
 from engine.match.digits import ALIKE
 from engine.parse.stamps import StampBounds
 from engine.parse.times import is_repeated, names_offset, parse_stamp
@@ -44,7 +44,7 @@ class StampReader(Struct, frozen=True):
         """Return the time of each of `stamps`; NO_TIME where the parser has to be asked: it is none, or out of bounds, or of an
         hour that the zone had twice."""
         at = np.full(len(stamps), NO_TIME, np.int64)
-        sizes = pc.binary_length(stamps).to_numpy(zero_copy_only=False)
+        sizes = numbers_of(pc.binary_length(stamps))
         for size in np.unique(sizes).tolist():
             rows = np.flatnonzero(sizes == size)
             if size:
