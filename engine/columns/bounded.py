@@ -49,6 +49,12 @@ class Bounded:
         self._bytes = 0
         self._lines = 0
 
+    def go_on_with(self, other: Bounded) -> None:
+        """Use what `other` has learnt of texts under the same plan; it reads nothing any more."""
+        self._reader = other._reader
+        if self._reader is not None:
+            self._reader.begin(self._assembler, self._heard, self._observe)
+
     @property
     def lines(self) -> int:
         """How many lines there were."""
