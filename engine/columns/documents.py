@@ -62,7 +62,7 @@ class Documents(Struct, frozen=True):
     label_sets: Sequence[Labels]
 
 
-class DocumentReader:
+class DocumentColumns:
     """Reads documents. It remembers which keys there were, of which type."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from engine.columns.documents import UNSTAMPED, DocumentReader, Documents
+from engine.columns.documents import UNSTAMPED, DocumentColumns, Documents
 from engine.columns.layouts import Layouts, Recogniser, matching
 from engine.columns.lines import Flags, Integers, Lines, index_of, mask_of, numbers_of, strings, texts_of, with_behind
 from engine.columns.stamps import NO_TIME, StampReader, offsets_of, to_us
@@ -71,7 +71,7 @@ class Unwrapper:
 
     def __init__(self, recogniser: Recogniser) -> None:
         self._recogniser = recogniser
-        self._documents = DocumentReader()
+        self._documents = DocumentColumns()
         self._met: set[str] = set()
 
     def rows(self, lines: Lines, read: Callable[[int], Record]) -> tuple[Rows, Layouts]:
@@ -135,7 +135,7 @@ class _Peeling:
         met: the prefixes that came off.
     """
 
-    def __init__(self, lines: Lines, read: Callable[[int], Record], recogniser: Recogniser, documents: DocumentReader) -> None:
+    def __init__(self, lines: Lines, read: Callable[[int], Record], recogniser: Recogniser, documents: DocumentColumns) -> None:
         count = len(lines)
         self._lines, self._read, self._recogniser, self._documents = lines, read, recogniser, documents
         self._sources = {lines.chunks[0].source_id: 0}

@@ -24,7 +24,7 @@ from tests.bench.machine import say
 from tests.bench.rulesets import plan_of
 from tests.bench.tools import tools
 from tests.rulepack.playing import SAMPLES, plan
-from tests.wrapping import wrapped
+from tests.wrapping import mingled, wrapped
 
 CAPTURED = Path(__file__).parents[1] / "captured"
 LINES = 100_000
