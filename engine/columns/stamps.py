@@ -19,10 +19,11 @@ from engine.parse.times import is_repeated, names_offset, parse_stamp
 NO_TIME = -(2**63)  # nobody knows: for the parser to judge
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_SECONDS = re.compile(rb"0\d?:00:(00)(?:[.,_:](0{1,9}))?")
+_SECONDS = re.compile(rb"(?<!0)00?:00:(00)(?:[.,_:](0{1,9}))?")
 _ISO_SECONDS = re.compile(rb".{17}(00)(?:[.,_](0{1,9}))?")
 _MINUTE_S = 60
 _MICRO_DIGITS = 6
+_PROBED = 8  # of the stamps of a shape that the parser reads too
 _SHAPES = 64  # in one block; what is in others is read one by one
 _ZERO = ord("0")
 _SEPARATE_RUNS = 8
@@ -80,8 +81,8 @@ class StampReader(Struct, frozen=True):
         at = _by_value(minutes, self._minute)
         at[added < 0] = NO_TIME
         at[at != NO_TIME] += added[at != NO_TIME]
-        first = self._parsed(stamps[0].tobytes().decode())
-        if at[0] not in (NO_TIME, first):
+        probed = np.unique(np.linspace(0, len(stamps) - 1, _PROBED).astype(np.int64))
+        if ((at[probed] != NO_TIME) & (at[probed] != self._one_by_one(stamps[probed]))).any():
             at = self._one_by_one(stamps)
         return self._within(at, zoned)
 
