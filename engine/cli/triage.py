@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Set
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.cache import DiskCache
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
+from engine.columns.bounded import Bounded
 from engine.correlate import correlate
 from engine.incident import MemoryLedger, group, minor
 from engine.match import Matcher, Redactor
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.matches import Match
 from engine.model.quarantine import DeadLetter, Misdated
-from engine.model.records import AnyEvent, Progress
+from engine.model.records import LogEvent, Progress
 from engine.model.rules import SEVERITIES, Plan
 from engine.ports import Chunk
 from engine.quarantine import Quarantine
-from engine.skim.whole import Whole
-
-if TYPE_CHECKING:
-    from engine.skim.sight import Sight
 
 OVER = ("merged", "retracted")  # incidents with these states are not reported
 MAX_PICKED = 50  # events: somebody picked out such a short piece of log and asks what it means
@@ -73,7 +69,7 @@ class _EventCounts:
         self.unknown = UnknownEvents(redact)
         self.warned: set[tuple[str, int]] = set()  # source and number of the event
 
-    def observe(self, event: AnyEvent, matches: list[Match]) -> None:
+    def observe(self, event: LogEvent, matches: list[Match]) -> None:
         self.events += 1
         self.matches += sum(not match.rule_id.startswith(COMPONENT_LINE) for match in matches)
         self.unknown.observe(event, matches)
@@ -84,21 +80,22 @@ class _EventCounts:
 
 
 def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> Triage:
-    """Return the result of scanning `input`: that of the reference pipeline, though lines without signs are skipped.
+    """Return the result of scanning `input`: that of the reference pipeline, read in columns where there is enough of it.
 
     Args:
         notes: sentences for the report; `input` may append to them while it is read.
     """
     started_at_s, matcher, ledger = time.perf_counter(), Matcher(plan, DiskCache()), MemoryLedger()
     counts, quarantine = _EventCounts(matcher.redact), Quarantine(matcher.redact)
-    whole = Whole(plan, matcher, lambda: _sight(plan, matcher), counts.observe, quarantine)
-    findings = correlate(whole.read(input), plan, quarantine)
+    bounded = Bounded(plan, matcher, counts.observe, (ERROR_SIGN,), quarantine)
+    findings = correlate(bounded.read(input), plan, quarantine)
     final = {i.id: i for i in group(findings, plan, ledger, quarantine)}
     reported = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
     minor_incidents = tuple(_minor(plan, ledger))
     quarantined = quarantine.taken()
-    stats = Stats(whole.lines, counts.events + whole.left_out, counts.matches, time.perf_counter() - started_at_s)
-    short = counts.events <= MAX_PICKED and not whole.left_out
+    events, matches = counts.events + bounded.unobserved, counts.matches + bounded.unobserved_matches
+    stats = Stats(bounded.lines, events, matches, time.perf_counter() - started_at_s)
+    short = counts.events <= MAX_PICKED and not bounded.unobserved
     picked = _picked_incidents(minor_incidents, counts.warned, plan) if short and not reported else ()
     ids = {incident.id for incident in picked}
     return Triage(
@@ -131,12 +128,6 @@ def _unique(incidents: Iterable[Incident]) -> Iterable[Incident]:
     """Return one incident for each rule and entity: the one with the most symptoms."""
     by_symptoms = sorted(incidents, key=lambda incident: len(incident.symptoms))
     return {(incident.rule, *sorted(incident.labels.items())): incident for incident in by_symptoms}.values()
-
-
-def _sight(plan: Plan, matcher: Matcher) -> Sight:
-    from engine.skim.sight import sight_of  # noqa: PLC0415  (imports numpy, which a small scan does not need)
-
-    return sight_of(matcher, plan.formats, also=(ERROR_SIGN,))
 
 
 def worst_first(incident: Incident) -> tuple[int, str, str]:

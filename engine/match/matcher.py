@@ -224,8 +224,8 @@ def _numeric(signature: Signature, signs: Signs) -> Iterable[Numeric]:
 
 def _numeric_tests(groups: Iterable[Sequence[Test]], signs: Signs) -> Iterable[Numeric]:
     """Return the tests of several groups to which digits matter. A group without signs of its own has `signs`."""
-    signed = [(test_signs([tests]), [test for test in tests if not blind(test)]) for tests in groups]
-    return [Numeric(own if own.regexes else signs, tests) for own, tests in signed if tests]
+    numeric = [(tests, [test for test in tests if not blind(test)]) for tests in groups]
+    return [Numeric(own if (own := test_signs([tests])).regexes else signs, some) for tests, some in numeric if some]
 
 
 def _signature_check(signature: Signature, gate_signs: _GateSigns) -> FieldCheck:

@@ -13,7 +13,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from tests.bench import hostile, indexed, job, latency, scan, shipped, state
+from tests.bench import hostile, indexed, job, latency, matrix, scan, shipped, state
 from tests.bench.machine import commit, load, machine, say
 from tests.servers.broker import brokers
 from tests.servers.jars import kafka_jars
@@ -21,6 +21,7 @@ from tests.servers.jars import kafka_jars
 ALONE = {
     "scan": scan.measure,
     "wrapped": scan.measure_wrapped,
+    "matrix": matrix.measure,
     "memory": scan.measure_memory,
     "state": state.measure,
     "elasticsearch": indexed.measure,

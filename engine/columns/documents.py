@@ -1,0 +1,314 @@
+"""JSON documents, a line each, taken apart side by side: docker's rows, and what programs and shippers write around a message.
+
+The keys are those of engine/parse/wrappers; a document in which anything else than message, stamp, level, logger, thread and
+labels counts (a trace, a reason, a group) is left to the parser, and so is one that Arrow does not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import Struct
+from pyarrow import json as arrow_json
+
+from engine.codec import foreign
+from engine.columns.layouts import matching
+from engine.columns.lines import Flags, Integers, flags_of, index_of, mask_of, numbers_of, with_behind
+from engine.columns.stamps import NO_TIME, offsets_of
+from engine.model.records import Labels
+from engine.parse.wrappers import docker_json
+from engine.parse.wrappers import structured_json as structured
+
+PART = 4096  # documents that are read together: what one of them spoils
+MOST_KEYS = 256
+
+_WHOLE = r'^\{".*\}$'
+_NULL = r":\s?null"
+_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f\x{80}-\x{9f}]"
+_DOCKER, _WITH_DOCKER = frozenset(docker_json._KEYS), frozenset(docker_json._KEYS | docker_json._OTHER_KEYS)
+_OTHERS = frozenset(("MESSAGE", "__REALTIME_TIMESTAMP", *structured._INSIDE))
+_COUNTING = frozenset(
+    (
+        *structured._EXPLAINING,
+        *structured._GROUP,
+        *structured._BROKER,
+        *structured._CONNECT,
+        structured._ANSWER_CODE,
+        "partition",
+    )
+)
+_Columns = Mapping[str, pa.Array]
+ReadStamps = Callable[[Integers, pa.StringArray, str], Integers]  # of documents, by number: stamps in a layout as times
+
+
+class Documents(Struct, frozen=True):
+    """What was taken out of some texts: `rows` are their numbers, in the order of all else.
+
+    `fields` and `labels` are codes of what `field_sets` and `label_sets` hold; 0 is nothing. A document that has fields is a
+    whole event. `partial`: docker split the line.
+    """
+
+    rows: Integers
+    texts: pa.StringArray
+    at_us: Integers
+    fields: Integers
+    labels: Integers
+    partial: Flags
+    field_sets: Sequence[Labels]
+    label_sets: Sequence[Labels]
+
+
+class DocumentColumns:
+    """Reads documents. It remembers which keys there were, of which type."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, Any] = {}
+
+    def read(self, texts: pa.StringArray, stamps: ReadStamps) -> Documents | None:
+        """Return what can be taken out of `texts`; None when nothing can."""
+        whole = matching(texts, _WHOLE) & ~matching(texts, _NULL)
+        rows = np.flatnonzero(whole)
+        made = _Made()
+        for begin in range(0, len(rows), PART):
+            some = rows[begin : begin + PART]
+            table = self._table(texts.take(index_of(some)))
+            if table is None:
+                continue
+            leaves = list(_leaves(table))
+            columns = dict(leaves)  # one name in two places is left to the parser
+            if len(columns) == len(leaves) and _OTHERS.isdisjoint(name.partition(".")[0] for name in columns):
+                for alike in _by_keys(columns, len(some)):
+                    made.take(some[alike], {name: column.take(index_of(alike)) for name, column in columns.items()}, stamps)
+        return made.documents()
+
+    def _table(self, texts: pa.StringArray) -> pa.Table | None:
+        """Return documents as a table, None when they are not all alike enough, or one is no document."""
+        _, data = offsets_of(with_behind(texts, "\n"))
+        for _ in range(2):
+            try:
+                table = _read(data, self._types)
+            except (pa.ArrowInvalid, UnicodeDecodeError, pa.ArrowNotImplementedError):
+                if not self._learn(texts):
+                    return None
+            else:
+                return table.combine_chunks() if table.num_rows == len(texts) else None
+        return None
+
+    def _learn(self, texts: pa.StringArray) -> bool:
+        """Take note of the keys of documents; return whether any of them was new."""
+        known = repr(self._types)
+        try:
+            for text in texts.to_pylist():
+                document = foreign(text)
+                if isinstance(document, dict):
+                    _note(document, self._types)
+        except (ValueError, RecursionError):
+            return False
+        if _size(self._types) > MOST_KEYS:
+            self._types = {}
+            return False
+        return repr(self._types) != known
+
+
+def _read(data: bytes, types: Mapping[str, Any]) -> pa.Table:
+    schema = pa.schema([(name, _arrow(kind)) for name, kind in types.items()])
+    return arrow_json.read_json(
+        pa.BufferReader(data),
+        read_options=arrow_json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1024)),
+        parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
+    )
+
+
+def _arrow(kind: Any) -> pa.DataType:
+    if isinstance(kind, dict):
+        return pa.struct([(name, _arrow(inner)) for name, inner in kind.items()])
+    return {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), list: pa.list_(pa.string())}[kind]
+
+
+def _note(document: Mapping[str, Any], types: dict[str, Any]) -> None:
+    for name, value in document.items():
+        if isinstance(value, dict):
+            inner = types.setdefault(name, {})
+            if isinstance(inner, dict):
+                _note(value, inner)
+        else:
+            kind = types.setdefault(name, type(value))
+            if kind is int and isinstance(value, float):
+                types[name] = float
+
+
+def _size(types: Mapping[str, Any]) -> int:
+    return sum(_size(kind) if isinstance(kind, dict) else 1 for kind in types.values())
+
+
+def _leaves(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the columns by name, those of nested documents under dotted names as far down as the parser goes."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        yield from _flat(name, column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column, structured.DEPTH)
+
+
+def _flat(name: str, column: pa.Array, depth: int) -> Iterator[tuple[str, pa.Array]]:
+    if not pa.types.is_struct(column.type):
+        yield name, column
+    elif depth:
+        for field in column.type:
+            yield from _flat(f"{name}.{field.name}", pc.struct_field(column, field.name), depth - 1)
+
+
+def _by_keys(columns: _Columns, count: int) -> Iterator[Integers]:
+    """Yield the numbers of the documents that have the same keys."""
+    held = [flags_of(column.is_valid()) for column in columns.values() if column.null_count]
+    if not held:
+        yield np.arange(count)
+        return
+    packed = np.packbits(np.array(held, np.bool_), axis=0).T
+    _, which = np.unique(packed, axis=0, return_inverse=True)
+    for kind in range(int(which.max()) + 1):
+        yield np.flatnonzero(which.ravel() == kind)
+
+
+class _Made:
+    """What was taken out so far."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Integers, pa.StringArray, Integers, Integers, Integers, Flags]] = []
+        self._fields: dict[tuple[tuple[str, str], ...], int] = {(): 0}
+        self._labels: dict[tuple[tuple[str, str], ...], int] = {(): 0}
+
+    def take(self, rows: Integers, columns: _Columns, stamps: ReadStamps) -> None:
+        """Take documents that have the same keys."""
+        own = {name: column for name, column in columns.items() if column.null_count < len(rows)}
+        texts = {name: column for name, column in own.items() if pa.types.is_string(column.type)}
+        keys = {name.partition(".")[0] for name in own}
+        if _DOCKER <= keys <= _WITH_DOCKER and "log" in texts and "time" in texts:
+            self._docker(rows, texts, stamps)
+        elif _COUNTING.isdisjoint(own) and not any(structured._is_cause(name) for name in texts):
+            self._structured(rows, own, texts, stamps)
+
+    def documents(self) -> Documents | None:
+        """Return all of it; None when it is nothing."""
+        if not self._parts:
+            return None
+        rows, texts, at_us, fields, labels, partial = zip(*self._parts, strict=True)
+        sets = [dict(kind) for kind in self._fields], [dict(kind) for kind in self._labels]
+        return Documents(
+            np.concatenate(rows),
+            pa.concat_arrays(texts),
+            np.concatenate(at_us),
+            np.concatenate(fields),
+            np.concatenate(labels),
+            np.concatenate(partial),
+            *sets,
+        )
+
+    def _docker(self, rows: Integers, texts: _Columns, stamps: ReadStamps) -> None:
+        line, at_us = texts["log"], stamps(rows, texts["time"], "iso")
+        nothing = np.zeros(len(rows), np.int64)
+        partial = ~flags_of(pc.ends_with(line, "\n"))
+        text = pc.ascii_rtrim(line, "\r\n")
+        sure = (at_us != NO_TIME) & ~matching(text, rf"{_CONTROL}|\n")
+        self._add(sure, rows, text, at_us, nothing, nothing, partial)
+
+    def _structured(self, rows: Integers, own: _Columns, texts: _Columns, stamps: ReadStamps) -> None:
+        key = next((name for name in structured._TEXT if name in texts), None)
+        if key is None:
+            return
+        sure = np.ones(len(rows), np.bool_)
+        for column in texts.values():
+            sure &= numbers_of(pc.binary_length(column)) > 0
+        message = texts[key]
+        sure &= ~matching(message, _CONTROL) & ~matching(message, r"[\s\x{85}\x{a0}\x{1680}\x{2000}-\x{3000}]\z")
+        said = _fields(own, texts)
+        fields = self._codes(said, self._fields, len(rows))
+        if "level" in said and "logger" not in said and not all(said["level"]):
+            sure &= np.array([bool(level) for level in said["level"]])
+        labels = self._codes(_labels(texts), self._labels, len(rows))
+        at_us = _times(rows, own, stamps)
+        sure &= at_us != NO_TIME
+        self._add(sure, rows, message, at_us, fields, labels, np.zeros(len(rows), np.bool_))
+
+    def _codes(
+        self, columns: Mapping[str, Sequence[str]], known: dict[tuple[tuple[str, str], ...], int], count: int
+    ) -> Integers:
+        """Return the codes of values of several names, the same for all that have the same; what is empty does not count."""
+        if not columns:
+            return np.zeros(count, np.int64)
+        kinds: dict[tuple[str, ...], int] = {}
+        names = tuple(columns)
+        codes = []
+        for values in zip(*columns.values(), strict=True):
+            code = kinds.get(values)
+            if code is None:
+                held = tuple((name, value) for name, value in zip(names, values, strict=True) if value)
+                code = kinds[values] = known.setdefault(held, len(known))
+            codes.append(code)
+        return np.array(codes, np.int64)
+
+    def _add(self, sure: Flags, rows: Integers, texts: pa.StringArray, *others: Any) -> None:
+        if sure.any():
+            at_us, fields, labels, partial = (each[sure] for each in others)
+            self._parts.append((rows[sure], texts.filter(mask_of(sure)), at_us, fields, labels, partial))
+
+
+def _fields(own: _Columns, texts: _Columns) -> Mapping[str, Sequence[str]]:
+    """Return level, logger and thread as the parser reads them; none of an envelope, which names neither level nor logger."""
+    fields: dict[str, Sequence[str]] = {}
+    for name, keys in structured._FIELDS.items():
+        key = next((key for key in keys if key in texts), None)
+        if key is not None:
+            fields[name] = texts[key].to_pylist()
+    numbered = _numbered(own)
+    if numbered is not None:
+        fields["level"] = (
+            numbered if "level" not in fields else [n or t for n, t in zip(numbered, fields["level"], strict=True)]
+        )
+    if "level" in fields and "logger" not in fields and "name" in texts:
+        fields["logger"] = texts["name"].to_pylist()
+    if "logger" in fields:
+        return fields
+    return fields if "level" in fields else {}
+
+
+def _numbered(own: _Columns) -> Sequence[str] | None:
+    """Return the level of documents that number it or have a letter for it, None when none does."""
+    key = next((key for key in ("level", "s") if key in own), None)
+    if key is None:
+        return None
+    values = own[key].to_pylist()
+    names = own["_level_name"].to_pylist() if "_level_name" in own else [""] * len(values)
+    known = {(v, n): structured._level({"level": v, "_level_name": n}) for v, n in set(zip(values, names, strict=True))}
+    levels = [known[each] for each in zip(values, names, strict=True)]
+    return levels if any(levels) else None
+
+
+def _labels(texts: _Columns) -> Mapping[str, Sequence[str]]:
+    found = {}
+    for name, keys in structured._LABELS.items():
+        key = next((key for key in keys if key in texts), None)
+        if key is not None:
+            found[name] = texts[key].to_pylist()
+    return found
+
+
+def _times(rows: Integers, own: _Columns, stamps: ReadStamps) -> Integers:
+    """Return the first stamp of each document; NO_TIME where the parser has to be asked."""
+    key = next((key for key in structured._TIME if key in own), None)
+    if key is None:
+        return np.full(len(rows), UNSTAMPED, np.int64)
+    column = own[key]
+    if pa.types.is_string(column.type):
+        at_us = stamps(rows, column, "iso")
+        at_us[matching(column, r"^\d+$")] = NO_TIME
+        return at_us
+    if not pa.types.is_integer(column.type):
+        return np.full(len(rows), NO_TIME, np.int64)
+    digits = pc.cast(column, pa.string())
+    seconds = numbers_of(pc.binary_length(digits)) < structured._SECONDS_DIGITS
+    return stamps(rows, pc.if_else(mask_of(seconds), with_behind(digits, ".0"), digits), "epoch_ms")
+
+
+UNSTAMPED = NO_TIME + 2  # a document without a stamp

@@ -1,0 +1,128 @@
+"""events: records cut at the headers into events, with their times; which of them only the reference can judge."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import Struct
+
+from engine.columns.layouts import NONE, Layouts, Recogniser
+from engine.columns.lines import Flags, Integers, index_of, numbers_of, strings
+from engine.columns.records import Rows, read_by, read_stamps
+from engine.columns.stamps import NO_TIME, masked, to_datetime
+from engine.model.records import Labels
+from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
+
+YEARLESS = ("month_day", "twelve_hour")
+_DAY_US = 86_400_000_000
+UNDATED = NO_TIME + 1  # it bears no stamp
+
+
+class Events(Struct, frozen=True):
+    """The events of some rows, all of one source together and in order; event i begins at row `heads[i]` and ends before
+    `ends[i]`.
+
+    The layout of one whose wrapper said that it is a whole event is the number of layouts. `alike` is the text of each with its
+    line ends, every digit a 0. `asked` are those for the reference.
+    """
+
+    rows: Rows
+    heads: Integers
+    ends: Integers
+    layouts: Layouts
+    at_us: Integers
+    alike: pa.StringArray
+    asked: Flags
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+
+def events_of(rows: Rows, recogniser: Recogniser, layouts: Layouts) -> Events:
+    """Return the events of `rows`; what stands before the first header of a source is in none."""
+    whole = rows.fields != 0
+    begins = ((layouts != NONE) | whole) & ~rows.odd
+    heads = np.flatnonzero(begins)
+    borders = np.flatnonzero(np.diff(rows.source, prepend=-1) != 0)  # the first row of each source
+    following = np.append(heads[1:], len(rows))
+    next_source = np.append(borders[1:], len(rows))
+    ends = np.minimum(following, next_source[np.searchsorted(borders, heads, side="right") - 1])
+    head_layouts = np.where(whole[heads], len(recogniser.formats), layouts[heads]).astype(np.int16)
+    at_us = _times(rows, recogniser, heads, head_layouts)
+    wrapped = rows.at_us[heads]
+    at_us = np.where((at_us == UNDATED) & (wrapped != NO_TIME), wrapped, at_us)
+    starts = np.append(rows.starts[heads], rows.starts[ends[-1]] if len(heads) else 0)
+    asked = at_us == NO_TIME
+    asked |= np.isin(head_layouts, recogniser.labelling)
+    asked |= (ends - heads > BLOCK_LINES) | (rows.starts[ends] - rows.starts[heads] > BLOCK_BYTES)
+    owners = np.searchsorted(heads, np.flatnonzero(rows.odd), side="right") - 1
+    asked[owners[owners >= 0]] = True
+    return Events(rows, heads, ends, head_layouts, at_us, _alike(rows, recogniser, heads, ends, head_layouts, starts), asked)
+
+
+def _alike(
+    rows: Rows, recogniser: Recogniser, heads: Integers, ends: Integers, layouts: Layouts, starts: Integers
+) -> pa.StringArray:
+    data = masked(rows.data)
+    telling = np.isin(layouts, recogniser.telling)
+    if telling.any():  # their levels are digits, which have to stay
+        kept = bytearray(data)
+        for row in heads[telling].tolist():
+            begin, end = int(rows.starts[row]), int(rows.starts[row + 1])
+            span = recogniser.level_span(rows.data[begin : end - 1])
+            kept[begin + span[0] : begin + span[1]] = rows.data[begin + span[0] : begin + span[1]]
+        data = bytes(kept)
+    if len(heads) and (ends[:-1] == heads[1:]).all():
+        return strings(data, starts)
+    bounds = np.empty(2 * len(heads) + 1, np.int64)  # of events and what lies between sources
+    bounds[:-1:2], bounds[1::2], bounds[-1] = rows.starts[heads], rows.starts[ends], len(data)
+    return strings(data, bounds).take(index_of(np.arange(len(heads)) * 2))
+
+
+def _times(rows: Rows, recogniser: Recogniser, heads: Integers, layouts: Layouts) -> Integers:
+    """Return the time of each event by its header."""
+    at_us = np.full(len(heads), UNDATED, np.int64)
+    for number in np.unique(layouts).tolist():
+        head = recogniser.head(number) if number < len(recogniser.formats) else ""
+        if not head:
+            continue
+        some = np.flatnonzero(layouts == number)
+        first_lines = rows.texts.take(index_of(heads[some]))
+        stamps = pc.struct_field(pc.extract_regex(first_lines, head), "time")
+        at_us[some] = _read(rows, heads[some], stamps, recogniser.formats[number].time)
+    return at_us
+
+
+def _read(rows: Rows, heads: Integers, stamps: pa.StringArray, layout: str) -> Integers:
+    """Return the times of stamps in one layout, of lines that bear different labels."""
+    at_us = np.full(len(heads), NO_TIME, np.int64)
+    labelled = rows.labelled[heads]
+    for label in np.unique(labelled).tolist():
+        own = np.flatnonzero(labelled == label)
+        part = stamps if len(own) == len(heads) else stamps.take(index_of(own))
+        at_us[own] = _of_labels(rows, heads[own], rows.labels[label], part, layout)
+    at_us[numbers_of(pc.binary_length(stamps)) == 0] = UNDATED
+    return at_us
+
+
+def _of_labels(rows: Rows, heads: Integers, labels: Labels, stamps: pa.StringArray, layout: str) -> Integers:
+    wrapped = rows.at_us[heads]
+    if layout not in YEARLESS or (wrapped == NO_TIME).all():
+        return read_stamps(rows.lines, rows.line[heads], labels, stamps, layout)
+    at_us = np.full(len(heads), NO_TIME, np.int64)  # the stamp of the wrapper tells the year
+    days = wrapped // _DAY_US
+    for day in np.unique(days[wrapped != NO_TIME]).tolist():
+        own = np.flatnonzero((days == day) & (wrapped != NO_TIME))
+        ends = [
+            read_by(rows.lines, rows.line[heads[own]], labels, stamps.take(index_of(own)), layout, taken)
+            for taken in _ends(day)
+        ]
+        at_us[own] = np.where(ends[0] == ends[1], ends[0], NO_TIME)
+    return at_us
+
+
+def _ends(day: int) -> tuple[datetime, datetime]:
+    return to_datetime(day * _DAY_US), to_datetime((day + 1) * _DAY_US - 1)

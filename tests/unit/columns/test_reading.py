@@ -1,0 +1,220 @@
+"""Columns say what the stages say: the same matches, spans and unknown errors, whatever layouts and wrappers are mixed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.cache import DiskCache
+from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN
+from engine.columns import reading
+from engine.columns.bounded import Bounded
+from engine.columns.reading import Reader
+from engine.correlate.bindings import SIGHTINGS
+from engine.correlate.spans import Spans
+from engine.match import Matcher, match
+from engine.match.activity import ActivityTracker
+from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
+from engine.model.records import Labels, LogEvent
+from engine.parse import Assembler, assemble, decode, unwrap
+from engine.ports import Chunk
+from tests.hostile import HOSTILE
+from tests.rulepack.playing import SAMPLES, plan
+from tests.wrapping import DOCUMENTS, ROWS, mingled, wrapped
+
+CAPTURED = Path(__file__).parents[2] / "captured"
+LOGS = sorted([*SAMPLES.rglob("*.log*"), *CAPTURED.rglob("*.log")])
+TAKEN = datetime(2027, 1, 1, tzinfo=UTC)
+BAD = ("FATAL", "ERROR")
+
+HEADS = (
+    "[{iso},{ms}] INFO [GroupMetadataManager brokerId=1] Removed 0 expired offsets in {n} milliseconds. (k.c.g.G)",
+    "[{iso},{ms}] INFO Rolled new log segment at offset {n} in 3 ms. (kafka.log.Log)",
+    "[{iso},{ms}] ERROR [ReplicaManager broker=1] Error processing append operation on partition a-{n} (k.s.ReplicaManager)",
+    "[{iso},{ms}] WARN [Producer clientId=p-{n}] Connection to node {n} (kafka-2/10.0.0.2:9092) could not be established. "
+    "Broker may not be available. (org.apache.kafka.clients.NetworkClient)",
+    "{iso}.{ms} ERROR 1 --- [main] c.e.Consumer : Unknown trouble {n} with password={n}secret",
+    "{iso}.{ms}  INFO 1 --- [main] o.a.k.c.Metadata : [Consumer clientId=c-{n}, groupId=billing] Cluster ID: X{n}",
+    "{iso},{ms} INFO [main] o.a.k.c.u.AppInfoParser - Kafka version: 3.{n}.0",
+    "{iso} {ms} 파티션을 읽을 수 없습니다 é {n}",
+    "E1005 17:05:{s}.{ms}000   {n} consumer.go:12] Failed to commit {n}: i/o timeout",
+    "%3|16649{n:08d}.{ms}|FAIL|rdkafka#producer-1| [thrd:b:9092/bootstrap]: b:9092/bootstrap: Connect to ipv4#10.0.0.{n}:9092 "
+    "failed: Connection refused (after 0ms in state CONNECT)",
+    "%6|16649{n:08d}.{ms}|FAIL|rdkafka#producer-1| [thrd:b:9092/bootstrap]: b:9092/bootstrap: Disconnected {n}",
+    "ERROR no stamp {n} (org.apache.kafka.clients.NetworkClient)",
+    '10.0.0.{n} - - [05/Oct/2022:17:05:{s} +0000] "GET /topics/{n} HTTP/1.1" 500 {n}',
+)
+BELOW = (
+    "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set({n}) is insufficient",
+    "\tat kafka.server.ReplicaManager.append(ReplicaManager.scala:{n})",
+    "Caused by: java.lang.IllegalStateException: no {n}",
+    "\tretries = {n}",
+    "   ",
+    "",
+    "{{",
+    "\x1b[31mred {n}\x1b[0m **bold** </span>",
+    "windows {n}\r",
+    "worker-1  | [{iso},{ms}] ERROR of another",
+    '{{"level": "ERROR", "message": "[Consumer clientId=c, groupId=g] no {n}", "@timestamp": "{iso}.{ms}Z"}}',
+    "  {iso},{ms} INFO behind blanks",
+    "> [{iso},{ms}] INFO quoted {n}",
+)
+
+
+def chunks_of(data: bytes, steps: Sequence[int], labels: Labels, source_id: str = "a.log") -> Iterator[Chunk]:
+    """Cut data into chunks of whole lines, of so many lines in turn."""
+    lines, offset, number, turn = data.splitlines(keepends=True), 0, 1, 0
+    while lines:
+        some, lines = lines[: steps[turn % len(steps)]], lines[steps[turn % len(steps)] :]
+        piece = b"".join(some)
+        yield Chunk(source_id, offset, piece, number, TAKEN, labels)
+        offset, number, turn = offset + len(piece), number + len(some), turn + 1
+
+
+class Said:
+    """What is said of a log, so that it can be compared."""
+
+    def __init__(self) -> None:
+        self.unknown: Counter[tuple[str, str, str]] = Counter()
+        self.matches: Counter[str] = Counter()
+        self.spans: dict[str, Spans] = {}
+        self._named: dict[str, set[str]] = {}
+
+    def observe(self, event: LogEvent, matches: list[Match]) -> None:
+        """Note an error that no rule knows."""
+        if event.level in BAD and all(each.rule_id.startswith(COMPONENT_LINE) for each in matches):
+            self.unknown[event.level, event.message, event.text] += 1
+
+    def take(self, items: Iterable[object]) -> Said:
+        """Note what is said; of lines in which a source names itself as many as count."""
+        for item in items:
+            if isinstance(item, ActivitySpan):
+                place = None if item.place is None else (item.place, item.place)
+                self.spans.setdefault(item.source_id, Spans(timedelta(seconds=SEEN_GAP_S))).add(item.first, item.last, place)
+            elif isinstance(item, Match) and item.rule_id.endswith("/names"):
+                kind = repr((item.source_id, item.rule_id, sorted(item.captures.items())))
+                self._named.setdefault(kind, set()).add(item.event_id)
+            else:
+                self.matches[repr(item)] += 1
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Said) and self.parts() == other.parts()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def parts(self) -> tuple[object, ...]:
+        """Return all of it."""
+        named = {kind: min(len(ids), SIGHTINGS) for kind, ids in self._named.items()}
+        spans = {source_id: (list(each), list(each.places)) for source_id, each in self.spans.items()}
+        return self.unknown, self.matches, named, spans
+
+
+@pytest.fixture(autouse=True)
+def _few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "ENOUGH", 2)
+
+
+@cache
+def _matcher() -> Matcher:
+    return Matcher(plan(), DiskCache())
+
+
+@cache
+def _reader() -> Reader:
+    """One for all: what it has learnt must not matter."""
+    return Reader(plan(), _matcher(), Assembler(plan().formats), ActivityTracker(), lambda event, matches: None, (ERROR_SIGN,))
+
+
+def by_columns(data: bytes, steps: Sequence[int] = (1 << 30,), labels: Labels = {"cluster": "x"}) -> Said:  # noqa: B006
+    said = Said()
+    bounded = Bounded(plan(), _matcher(), said.observe, (ERROR_SIGN,))
+    reader = _reader()
+    reader.begin(bounded._assembler, bounded._heard, said.observe)
+    bounded._reader, bounded._bytes = reader, 1 << 30
+    for chunk in chunks_of(data, steps, labels):
+        said.take(reader.read([chunk]))
+    return said.take(bounded.read(()))
+
+
+def by_stages(data: bytes, labels: Labels = {"cluster": "x"}) -> Said:  # noqa: B006
+    said = Said()
+    lines = (line for chunk in chunks_of(data, (1 << 30,), labels) for line in chunk.lines())
+    formats = plan().formats
+    return said.take(match(decode(assemble(unwrap(lines, formats), formats), formats), plan(), said.observe))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_real_log_says_the_same(path: Path) -> None:
+    data = path.read_bytes()
+    assert by_columns(data) == by_stages(data)
+
+
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from([*ROWS, *DOCUMENTS]), max_size=2),
+    st.sampled_from([0.0, 0.03]),
+    st.lists(st.integers(20, 150), min_size=1, max_size=3),
+    st.sampled_from(["UTC", "America/New_York"]),
+)
+def test_any_mixture_says_the_same(seed: int, wrappers: list[str], odd: float, steps: list[int], zone: str) -> None:
+    random = Random(seed)
+    histories = [wrapped(mixture(random, odd), wrappers, random, odd) for _ in range(2)]
+    rows = islice(mingled(histories, random), 150)
+    data = "\n".join(rows).encode("utf-8", "replace") + b"\n"
+    labels = {"cluster": "x", "timezone": zone}
+    assert by_columns(data, steps, labels) == by_stages(data, labels)
+
+
+def mixture(random: Random, odd: float) -> Iterator[str]:
+    """Lines of one source: one layout or many, times that go on, and some that go back or pause."""
+    heads = random.sample(HEADS, random.choice([1, 2, len(HEADS)]))
+    at = datetime(2022, 10, 30, 1, 20) if random.random() < 0.2 else datetime(2022, 10, 5, 17, 5)
+    for _ in range(400):
+        at += timedelta(
+            seconds=random.choice([0.001, 0.4, 7, 70 if random.random() < 0.1 else 1, -90 if random.random() < odd else 1])
+        )
+        fill = {"iso": f"{at:%Y-%m-%d %H:%M:%S}", "ms": f"{at.microsecond // 1000:03d}", "s": f"{at:%S}"}
+        yield random.choice(heads).format(n=random.choice([0, 1, 3, 7, 12, 345, 99999]), **fill)
+        for _ in range(random.choice([0, 0, 0, 1, 3])):
+            yield random.choice(BELOW if random.random() < 10 * odd else BELOW[:4]).format(n=random.randrange(2000), **fill)
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_hostile_input_says_the_same(number: int) -> None:
+    head = HEADS[1].format(iso="2022-10-05 17:05:00", ms="001", n=1, s="00")
+    rows = [head, *([head, HOSTILE[number]] * 3), head]
+    data = "\n".join(rows).encode("utf-8", "surrogatepass") + b"\n"
+    assert by_columns(data) == by_stages(data)
+
+
+def test_a_part_of_a_line_goes_on_in_the_next_block() -> None:
+    rows = list(
+        wrapped(
+            (HEADS[1].format(iso="2022-10-05 17:05:00", ms=f"{n:03d}", n=n, s="00") for n in range(400)), ("cri",), Random(1)
+        )
+    )
+    rows[99] = rows[99].replace(" stdout F ", " stdout P ")
+    data = "\n".join(rows).encode() + b"\n"
+    assert by_columns(data, (100,)) == by_stages(data)
+
+
+def test_what_fails_is_read_by_the_stages() -> None:
+    reader = _reader()
+    with pytest.raises(ZeroDivisionError):
+        raising = Reader(plan(), _matcher(), Assembler(plan().formats), ActivityTracker(), lambda event, matches: None)
+        raising._unwrapper.rows = lambda lines, read: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+        list(raising.read([Chunk("a", 0, b"x\n" * 100, 1)]))
+    assert reader.counts.lines >= 0
