@@ -101,7 +101,8 @@ class History:
         """Lose a primary. What only an operation that it took back had hidden shows again, under a number that was passed."""
         shard = self.chance.choice(self._shards())
         ids = {id_ for number, (id_, _) in shard.operations.items() if number > shard.checkpoint}  # type: ignore[attr-defined]
-        self.taken_back.update(shard.fail())  # type: ignore[attr-defined]
+        taken_back = set(shard.fail())  # type: ignore[attr-defined]
+        self.taken_back |= taken_back - {message for _, message in shard.operations.values()}  # type: ignore[attr-defined]
         self.revealed.update(message for _, id_, message in shard.documents() if id_ in ids)  # type: ignore[attr-defined]
 
     def _shards(self) -> list[object]:  # type: ignore[type-arg]
