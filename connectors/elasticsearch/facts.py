@@ -150,6 +150,8 @@ def _misses(strategy: Strategy, overlap_s: float | None) -> str:
 
 def _warnings(facts: ClusterFacts, strategy: Strategy) -> Sequence[str]:
     warnings = []
+    if not (facts.indices or facts.refused or facts.is_remote or facts.server.is_serverless):
+        warnings.append("there is no index yet; check `indices`, and the privilege `view_index_metadata`")
     if strategy is Strategy.SEQUENCE and facts.is_refused("maintenance"):
         warnings.append(
             f"the privilege `maintenance` is missing: lines are read {lag_s(facts.indices):g} s late, once they are visible by"

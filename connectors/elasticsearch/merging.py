@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from connectors.elasticsearch.documents import NO_TIME, IndexedLine
 
-HELD = 50_000  # lines that wait for others at most
+HELD = 64 << 20  # bytes of lines that wait for others at most
 
 Pages = Iterator[Sequence[IndexedLine]]
 
@@ -34,7 +34,7 @@ def merged(shards: Sequence[Pages]) -> Pages:
         horizon = min(reached.values(), default=float("inf"))
         ready = sorted((line for line in held if line.at < horizon), key=attrgetter("at"))
         held = [line for line in held if line.at >= horizon]
-        if len(held) > HELD:
+        if sum(len(line.data) for line in held) > HELD:
             ready, held = ready + sorted(held, key=attrgetter("at")), []
         if ready:
             yield ready

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from connectors.elasticsearch.by_sequence import SequenceReading
 from connectors.elasticsearch.by_time import TimeReading
@@ -27,6 +28,7 @@ from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 
+_ALL = {"match_all": dict[str, Any]()}
 BY = "by"  # in an offset: the strategy whose it is
 
 _MEMORIES: dict[tuple[int, str], _Memory] = {}
@@ -116,7 +118,11 @@ class ElasticsearchSource:
         """Return what there is now, and which strategy reads it."""
         facts = probe(self._cluster, self.indices)
         choice = choose(facts, self.read_by, self.overlap_s)
-        return IndicesFound(facts, choice, self._cluster.count(self.indices, self.query or {"match_all": {}}))
+        documents = self._cluster.count(self.indices, self.query or _ALL)
+        if self.query and not documents and (others := self._cluster.count(self.indices, _ALL)):
+            warning = f"the query selects no document now, of {others} that there are; check `query`"
+            choice = replace(choice, warnings=(*choice.warnings, warning))
+        return IndicesFound(facts, choice, documents)
 
     @contextmanager
     def _awaited(self) -> Iterator[None]:

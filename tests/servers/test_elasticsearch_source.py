@@ -258,6 +258,20 @@ def test_a_query_selects_and_its_holes_are_not_waited_for(elasticsearch: Elastic
         assert reader.contiguous()
 
 
+def test_what_selects_nothing_is_said_before_the_run(elasticsearch: ElasticsearchNode) -> None:
+    index = Index(elasticsearch)
+    nothing = {"term": {"event.dataset": "nothing"}}
+    assert index.source(query=nothing).look().choice.warnings == (
+        "there is no index yet; check `indices`, and the privilege `view_index_metadata`",
+    )
+    index.say("one", "two")
+    index.call("POST", "_refresh")
+    assert index.source(query=nothing).look().choice.warnings == (
+        "the query selects no document now, of 2 that there are; check `query`",
+    )
+    assert index.source().look().choice.warnings == ()
+
+
 def test_an_alias_leads_to_its_indices(elasticsearch: ElasticsearchNode) -> None:
     index = Index(elasticsearch)
     index.write([{"message": "one"}], index=f"{index.name}-1")
