@@ -7,7 +7,7 @@ leaves the class undecided, and the reference reads each of its events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from engine.match.conditions import condition_of
 from engine.match.digits import ALIKE, Numeric, _matters, _may_begin, _widened, blind
 from engine.match.fields import Fields, encoded
 from engine.match.gate import Gate
-from engine.match.matcher import _excepting, _merged, _Sought
+from engine.match.matcher import _excepting, _merged, _Sought, held_items
 from engine.match.signs import kept_name
 from engine.match.speech import from_loggers
 from engine.match.values import typed
@@ -63,10 +63,11 @@ class ClassValues(Struct, frozen=True):
 
 
 class MatchShape(Struct, frozen=True):
-    """A rule that matches every event of a class, and what it captures."""
+    """A rule that matches every event of a class, what it captures, and which of the items that are asked for hold."""
 
     rule_id: str
     captures: ClassValues
+    items: tuple[str, ...] = ()
 
 
 class EventClass(Struct, frozen=True):
@@ -93,10 +94,11 @@ class EventClass(Struct, frozen=True):
 
 
 class OpenRule(Struct, frozen=True):
-    """A rule that has to be tried on each event of a class."""
+    """A rule that has to be tried on each event of a class; `held` returns the items that are asked for and hold in one."""
 
     rule_id: str
     check: FieldCheck
+    held: Callable[[Fields], tuple[str, ...]]
 
 
 class _Seen(Struct, frozen=True):
@@ -170,7 +172,7 @@ class Decider:
             dated=header is not None and bool(header.time),
             exact=header is not None and has_millis(header.time),
             secret=self._matcher.redact.may_hold(event.text),
-            open=tuple(OpenRule(self._matcher._sought[number].rule_id, self._check(number, seen)) for number in sorted(open_)),
+            open=tuple(self._open_rule(number, seen) for number in sorted(open_)),
         ), event
 
     def _read(self, records: Sequence[Record]) -> LogEvent | None:
@@ -184,6 +186,10 @@ class Decider:
         alike = seen.alike
         possible = (self._numeric[number] for number in sorted(self._gate.possible(self._gate.signs_in(alike))))
         return {number for number, numeric in possible if _matters(numeric, alike, len(alike), seen.moving)}
+
+    def _open_rule(self, number: int, seen: _Seen) -> OpenRule:
+        sought = self._matcher._sought[number]
+        return OpenRule(sought.rule_id, self._check(number, seen), held_items(sought.asked, frozenset()))
 
     def _check(self, number: int, seen: _Seen) -> FieldCheck:
         """Return the check of a rule for events of a class, in which most of its tests are answered."""
@@ -233,7 +239,7 @@ class Decider:
             values = self._values(sought, captures, seen)
             if values is None:
                 return None
-            shapes.append(MatchShape(sought.rule_id, values))
+            shapes.append(MatchShape(sought.rule_id, values, self._matcher._held(number, fields)))
         return tuple(shapes)
 
     def _values(self, sought: _Sought, captures: Mapping[str, Value], seen: _Seen) -> ClassValues | None:

@@ -118,7 +118,7 @@ class Recogniser:
         for number in self.telling.tolist():
             match = expression(self.formats[number].header).match(line)
             if match is not None and "level" in match.re.groupindex:
-                start, end = match.span("level")
+                start, end = match.span(match.re.groupindex["level"])  # re2 takes no names here
                 return max(start, 0), max(end, 0)
         return 0, 0
 

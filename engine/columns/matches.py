@@ -67,6 +67,9 @@ def matches_of(
             yield from _OfClass(events, some[begin:end], made, redact).said(named)
 
 
+_Hit = tuple[str, Captures, tuple[str, ...]]  # rule id, captures, the items that held of those that are asked for
+
+
 class _Placed(NamedTuple):
     """Where and when an event was: `at` is its time, or when it was taken."""
 
@@ -102,12 +105,15 @@ class _OfClass:
         texts = [self._rows.data[at : at + made.size].decode() for at in begins.tolist()]
         for n, (event, labels) in enumerate(self._events(begins, header)):
             text, own, clean = texts[n], *labels
-            hits = [(each.rule_id, captures[n]) for each, captures in zip(made.matches, captured, strict=True)]
+            hits = [(each.rule_id, captures[n], each.items) for each, captures in zip(made.matches, captured, strict=True)]
             whole: LogEvent | None = None
             if fields:
                 whole = self._event(event, text, fields[n], own)
                 tested = Fields(whole)
-                hits += [(each.rule_id, found) for each in made.open if (found := each.check(tested)) is not None]
+                tried = ((each, each.check(tested)) for each in made.open)
+                hits += [
+                    (each.rule_id, own_captures, each.held(tested)) for each, own_captures in tried if own_captures is not None
+                ]
             yield whole if bad else None, self._matches(hits, text, event, clean)
 
     def _event(self, placed: _Placed, text: str, said: Mapping[str, Value], labels: Labels) -> LogEvent:
@@ -129,7 +135,7 @@ class _OfClass:
             origin=placed.origin,
         )
 
-    def _matches(self, hits: Sequence[tuple[str, Captures]], text: str, placed: _Placed, labels: Labels) -> list[Match]:
+    def _matches(self, hits: Sequence[_Hit], text: str, placed: _Placed, labels: Labels) -> list[Match]:
         if not hits:
             return []
         redact, secret = self._redact, self._made.secret
@@ -147,8 +153,9 @@ class _OfClass:
                 labels,
                 evidence,
                 origin,
+                items,
             )
-            for rule_id, captures in hits
+            for rule_id, captures, items in hits
         ]
 
     def _leave_out(self, named: Sightings) -> None:

@@ -69,7 +69,7 @@ class Matcher:
         self._gate = Gate([sought.signs for sought in self._sought], cache)
         self._gate_signs = frozenset(regex for sought in self._sought for regex in sought.signs.regexes)
         self._checks: dict[int, FieldCheck] = {}
-        self._item_checks: dict[int, tuple[tuple[str, FieldCheck], ...]] = {}
+        self._held_items: dict[int, Callable[[Fields], tuple[str, ...]]] = {}
 
     def screen(self, also: Iterable[str] = ()) -> Screen:
         """Return the screen that tells which texts may match something in the plan, or one of the expressions `also`."""
@@ -137,14 +137,10 @@ class Matcher:
 
     def _held(self, number: int, fields: Fields) -> tuple[str, ...]:
         """Return the items asked for that hold in an event that matches. They are tested only now: most events do not match."""
-        sought = self._sought[number]
-        if not sought.asked:
-            return ()
-        checks = self._item_checks.get(number)
-        if checks is None:
-            checks = tuple((item.name, _any_group(item.any_of, self._gate_signs)) for item in sought.asked)
-            self._item_checks[number] = checks
-        return tuple(name for name, check in checks if check(fields) is not None)
+        held = self._held_items.get(number)
+        if held is None:
+            held = self._held_items[number] = held_items(self._sought[number].asked, self._gate_signs)
+        return held(fields)
 
 
 @cached_by_identity
@@ -236,6 +232,12 @@ def _signature_check(signature: Signature, gate_signs: _GateSigns) -> FieldCheck
         _any_group(item.any_of, gate_signs) for item in items if item.name not in in_condition and _captures_anything(item)
     )
     return _excepting(signature, from_loggers(_condition_check(condition, deciding, adding), signature.loggers), gate_signs)
+
+
+def held_items(asked: Sequence[Item], gate_signs: _GateSigns) -> Callable[[Fields], tuple[str, ...]]:
+    """Return the function that returns the names of those of `asked` that hold in an event, in their order."""
+    checks = tuple((item.name, _any_group(item.any_of, gate_signs)) for item in asked)
+    return lambda fields: tuple(name for name, check in checks if check(fields) is not None)
 
 
 def _captures_anything(item: Item) -> bool:

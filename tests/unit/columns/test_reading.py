@@ -218,3 +218,16 @@ def test_what_fails_is_read_by_the_stages() -> None:
         raising._unwrapper.rows = lambda lines, read: 1 / 0  # type: ignore[method-assign,assignment,return-value]
         list(raising.read([Chunk("a", 0, b"x\n" * 100, 1)]))
     assert reader.counts.lines >= 0
+
+
+def test_the_items_that_are_asked_for_come_with_the_matches() -> None:
+    refused, unnamed = (
+        "%3|1664989500.{n:03d}|FAIL|rdkafka#producer-1| [thrd:b:9092/bootstrap]: b:9092/bootstrap: Connect to "
+        "ipv4#10.0.0.{n}:9092 failed: Connection refused (after 0ms in state CONNECT)",
+        "[2022-10-05 17:05:39,{n:03d}] WARN [Producer clientId=p] Connection to node -1 (kafka-2/10.0.0.2:9092) could not be "
+        "established. Broker may not be available. (org.apache.kafka.clients.NetworkClient)",
+    )
+    data = "".join(f"{line.format(n=n)}\n" for n in range(100, 140) for line in (refused, unnamed)).encode()
+    said = by_columns(data)
+    assert said == by_stages(data)
+    assert any("items=('refused',)" in match for match in said.matches)
