@@ -72,6 +72,7 @@ class Reader:
         """Begin with other input; what was learnt of texts stays."""
         self._assembler, self._heard, self._observe = assembler, heard, observe
         self._named = Sightings()
+        self._waiting: list[tuple[LogEvent, list[Match]]] = []  # for the observer
         self.counts = ReadCounts()
 
     def read(self, chunks: Sequence[Chunk]) -> Iterator[Match | ActivitySpan]:
@@ -89,6 +90,7 @@ class Reader:
             columns = None
         if columns is None:
             yield from self._line_by_line(chunks)
+            self._observe_in_order()
             return
         events, asked, said = columns
         self.counts.lines += len(events.rows)
@@ -103,6 +105,13 @@ class Reader:
                 self.counts.matches += sum(not each.rule_id.startswith(COMPONENT_LINE) for each in matches)
             yield from matches
         yield from self._in_order(events, asked)
+        self._observe_in_order()
+
+    def _observe_in_order(self) -> None:
+        """Tell of the events of a block in the order in which they stand there."""
+        waiting, self._waiting = sorted(self._waiting, key=lambda each: each[0].offset), []
+        for event, matches in waiting:
+            attempt(self._quarantine, "observe", event, self._observe, event, matches)
 
     def _columns(self, chunks: Sequence[Chunk]) -> tuple[Events, Flags, list[Said]] | None:
         """Return the events of `chunks`, which of them the reference is asked of, and what the others say; None when there are
@@ -143,7 +152,7 @@ class Reader:
         yield from self._blocks(attempt(self._quarantine, "assemble", record, self._assembler.push, record) or ())
 
     def _observed(self, event: LogEvent, matches: list[Match]) -> None:
-        attempt(self._quarantine, "observe", event, self._observe, event, matches)
+        self._waiting.append((event, matches))
 
     def _in_order(self, events: Events, asked: Flags) -> Iterator[Match | ActivitySpan]:
         """Yield what the reference says of the events that it is asked of, and when the sources were heard from."""

@@ -12,12 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.cli.triage import triage
+from engine.columns import bounded as columns
+from engine.columns import reading
 from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, Progress
 from engine.ports import Chunk
-from engine.skim import alike, documents, skimmer, whole
+from engine.skim import alike, documents, skimmer
 from engine.skim.bounds import out_of_bounds
+from tests.unit.columns.test_bounded import EVENTS, ODD, STAMPS, naive, rules, told
 from tests.unit.skim.test_skim import compiled
-from tests.unit.skim.test_whole import EVENTS, ODD, STAMPS, naive, rules, told
 from tests.wrapping import CHAINS, wrapped
 
 pytestmark = pytest.mark.slow
@@ -29,7 +31,8 @@ JSON = '{{"@timestamp": "{stamp}", "level": "{level}", "message": "{text}", "log
 
 @pytest.fixture(autouse=True)
 def small_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole, "SKIMMED_FROM_BYTES", 0)
+    monkeypatch.setattr(columns, "COLUMNS_FROM_BYTES", 0)
+    monkeypatch.setattr(reading, "ENOUGH", 2)
     monkeypatch.setattr(skimmer, "ENOUGH_LINES", 2)
     monkeypatch.setattr(alike, "LEARNT_AFTER", 2)
     monkeypatch.setattr(documents, "LEARNT_AFTER", 2)

@@ -12,13 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.cli.triage import triage
+from engine.columns import bounded as columns
+from engine.columns import reading
 from engine.model.records import Progress, Record
 from engine.parse import unwrap_line
 from engine.ports import Chunk
-from engine.skim import alike, documents, skimmer, whole
+from engine.skim import alike, documents, skimmer
 from engine.skim.skimmer import Skimmer
+from tests.unit.columns.test_bounded import STAMPS, log, naive, rules, told
 from tests.unit.skim.test_skim import HEADS, compiled, said, stamp, stream
-from tests.unit.skim.test_whole import STAMPS, log, naive, rules, told
 from tests.wrapping import CHAINS, mingled, wrapped
 
 pytestmark = pytest.mark.slow
@@ -33,7 +35,8 @@ places = st.lists(st.floats(0, 1), max_size=4)
 @pytest.fixture(autouse=True)
 def small_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is skimmed, however little it is; what came twice is known."""
-    monkeypatch.setattr(whole, "SKIMMED_FROM_BYTES", 0)
+    monkeypatch.setattr(columns, "COLUMNS_FROM_BYTES", 0)
+    monkeypatch.setattr(reading, "ENOUGH", 2)
     monkeypatch.setattr(skimmer, "ENOUGH_LINES", 2)
     monkeypatch.setattr(alike, "LEARNT_AFTER", 2)
     monkeypatch.setattr(documents, "LEARNT_AFTER", 2)
