@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.columns.layouts import NONE, Layouts, Recogniser
 from engine.columns.lines import Flags, Integers, index_of, numbers_of, strings
-from engine.columns.records import Rows, read_by, read_stamps
+from engine.columns.records import RecordRows, read_by, read_stamps
 from engine.columns.stamps import NO_TIME, masked, to_datetime
 from engine.model.records import Labels
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
@@ -29,7 +29,7 @@ class Events(Struct, frozen=True):
     line ends, every digit a 0. `asked` are those for the reference.
     """
 
-    rows: Rows
+    rows: RecordRows
     heads: Integers
     ends: Integers
     layouts: Layouts
@@ -41,7 +41,7 @@ class Events(Struct, frozen=True):
         return len(self.heads)
 
 
-def events_of(rows: Rows, recogniser: Recogniser, layouts: Layouts) -> Events:
+def events_of(rows: RecordRows, recogniser: Recogniser, layouts: Layouts) -> Events:
     """Return the events of `rows`; what stands before the first header of a source is in none."""
     whole = rows.fields != 0
     begins = ((layouts != NONE) | whole) & ~rows.odd
@@ -64,7 +64,7 @@ def events_of(rows: Rows, recogniser: Recogniser, layouts: Layouts) -> Events:
 
 
 def _alike(
-    rows: Rows, recogniser: Recogniser, heads: Integers, ends: Integers, layouts: Layouts, starts: Integers
+    rows: RecordRows, recogniser: Recogniser, heads: Integers, ends: Integers, layouts: Layouts, starts: Integers
 ) -> pa.StringArray:
     data = masked(rows.data)
     telling = np.isin(layouts, recogniser.telling)
@@ -82,7 +82,7 @@ def _alike(
     return strings(data, bounds).take(index_of(np.arange(len(heads)) * 2))
 
 
-def _times(rows: Rows, recogniser: Recogniser, heads: Integers, layouts: Layouts) -> Integers:
+def _times(rows: RecordRows, recogniser: Recogniser, heads: Integers, layouts: Layouts) -> Integers:
     """Return the time of each event by its header."""
     at_us = np.full(len(heads), UNDATED, np.int64)
     for number in np.unique(layouts).tolist():
@@ -96,7 +96,7 @@ def _times(rows: Rows, recogniser: Recogniser, heads: Integers, layouts: Layouts
     return at_us
 
 
-def _read(rows: Rows, heads: Integers, stamps: pa.StringArray, layout: str) -> Integers:
+def _read(rows: RecordRows, heads: Integers, stamps: pa.StringArray, layout: str) -> Integers:
     """Return the times of stamps in one layout, of lines that bear different labels."""
     at_us = np.full(len(heads), NO_TIME, np.int64)
     labelled = rows.labelled[heads]
@@ -108,7 +108,7 @@ def _read(rows: Rows, heads: Integers, stamps: pa.StringArray, layout: str) -> I
     return at_us
 
 
-def _of_labels(rows: Rows, heads: Integers, labels: Labels, stamps: pa.StringArray, layout: str) -> Integers:
+def _of_labels(rows: RecordRows, heads: Integers, labels: Labels, stamps: pa.StringArray, layout: str) -> Integers:
     wrapped = rows.at_us[heads]
     if layout not in YEARLESS or (wrapped == NO_TIME).all():
         return read_stamps(rows.lines, rows.line[heads], labels, stamps, layout)

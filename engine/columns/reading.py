@@ -13,7 +13,7 @@ from engine.columns.events import UNDATED, Events, events_of
 from engine.columns.layouts import NONE, Layouts, Recogniser
 from engine.columns.lines import Flags, Integers, lines_of
 from engine.columns.matches import Said, Sightings, matches_of
-from engine.columns.records import Rows, Unwrapper
+from engine.columns.records import RecordRows, Unwrapper
 from engine.columns.stamps import NO_TIME, to_datetime
 from engine.match import Matcher, Observer, matched_of
 from engine.match.activity import ActivityTracker
@@ -172,7 +172,7 @@ class Reader:
                     yield from self._push(rows, int(events.heads[event]), int(events.ends[event]))
                 at = event + 1
 
-    def _push(self, rows: Rows, begin: int, end: int) -> Iterator[Match | ActivitySpan]:
+    def _push(self, rows: RecordRows, begin: int, end: int) -> Iterator[Match | ActivitySpan]:
         """Let the reference read some rows."""
         for row in range(begin, end):
             record = attempt(self._quarantine, "unwrap", rows.lines.raw(int(rows.line[row])), rows.record, row)

@@ -30,7 +30,7 @@ DOCUMENT = r'^\{"'
 _ASCII = r"^[\x00-\x7f]*$"
 
 
-class Rows(Struct, frozen=True, dict=True):
+class RecordRows(Struct, frozen=True, dict=True):
     """Lines without wrappers, all of one source together and in order.
 
     `data` holds the text of each with a line end behind it, row i from `starts[i]` on. `line` is which line of `lines` it is,
@@ -74,7 +74,7 @@ class Unwrapper:
         self._documents = DocumentColumns()
         self._met: set[str] = set()
 
-    def rows(self, lines: Lines, read: Callable[[int], Record]) -> tuple[Rows, Layouts]:
+    def rows(self, lines: Lines, read: Callable[[int], Record]) -> tuple[RecordRows, Layouts]:
         """Return `lines` without wrappers, and the layout of each row.
 
         Args:
@@ -165,7 +165,7 @@ class _Peeling:
         self._live = np.concatenate((self._live, rows))
         self._texts = pa.concat_arrays([self._texts, texts])
 
-    def rows(self) -> tuple[Rows, Layouts]:
+    def rows(self) -> tuple[RecordRows, Layouts]:
         """Take off what is around all lines; return them, and their layouts."""
         for _ in range(NESTING):
             if not self.left:
@@ -376,7 +376,7 @@ class _Peeling:
             self._fields[row] = self._field_code(record.fields) if whole else 0
         self._done.append(_Some(rows, texts, layouts))
 
-    def _sorted(self) -> tuple[Rows, Layouts]:
+    def _sorted(self) -> tuple[RecordRows, Layouts]:
         rows = np.concatenate([some.rows for some in self._done])
         texts = pa.concat_arrays([some.texts for some in self._done])
         layouts = np.concatenate([some.layouts for some in self._done])
@@ -386,7 +386,7 @@ class _Peeling:
         starts, data = offsets_of(ended)
         odd = self._odd[line]
         odd[1:] |= odd[:-1] & (self._source[line][1:] == self._source[line][:-1])  # a part of a line goes on in the next row
-        made = Rows(
+        made = RecordRows(
             lines=self._lines,
             data=data,
             starts=starts,
@@ -440,10 +440,10 @@ def read_by(
     return at_us
 
 
-def _plain(lines: Lines, read: Callable[[int], Record]) -> Rows:
+def _plain(lines: Lines, read: Callable[[int], Record]) -> RecordRows:
     """Return lines that bear no wrapper."""
     nothing = np.zeros(len(lines), np.int64)
-    return Rows(
+    return RecordRows(
         lines=lines,
         data=lines.data,
         starts=lines.starts,
