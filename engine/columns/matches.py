@@ -67,7 +67,7 @@ def matches_of(
             yield from _OfClass(events, some[begin:end], made, redact).said(named)
 
 
-_Hit = tuple[str, Captures, tuple[str, ...]]  # rule id, captures, the items that held of those that are asked for
+_ClassHit = tuple[str, Captures, tuple[str, ...]]  # rule id, captures, the items that held of those that are asked for
 
 
 class _Placed(NamedTuple):
@@ -135,7 +135,7 @@ class _OfClass:
             origin=placed.origin,
         )
 
-    def _matches(self, hits: Sequence[_Hit], text: str, placed: _Placed, labels: Labels) -> list[Match]:
+    def _matches(self, hits: Sequence[_ClassHit], text: str, placed: _Placed, labels: Labels) -> list[Match]:
         if not hits:
             return []
         redact, secret = self._redact, self._made.secret
