@@ -15,10 +15,14 @@ from tests.rulepack.reading import rules_of
 pytestmark = pytest.mark.slow
 
 REVIEWED: Mapping[tuple[str, str], str] = {
+    ("share-dlq-topic", "client-authorization-denied"): "the brokers may not use the dead letter topic",
+    ("share-dlq-write-failed", "client-authorization-denied"): "the brokers may not write the dead letter topic",
+    ("share-dlq-write-failed", "producer-record-too-large-broker"): "the record is too large for the dead letter topic",
     ("client-sasl-auth-failed", "client-ssl-handshake-failed"): "the certificate of who gives out tokens is not trusted",
     ("mm2-source-task-failed", "client-authorization-denied"): "a copying task fails because one side refuses it",
     ("spring-dlt-publish-failed", "client-authorization-denied"): "the dead letter topic may not be written",
     ("spring-dlt-publish-failed", "producer-metadata-timeout"): "there is no dead letter topic",
+    ("tiered-copy-ended", "broker-remote-storage-failed"): "a copy that failed has ended",
     ("spring-dlt-publish-failed", "producer-record-too-large-client"): "the record is too large for the dead letter topic",
 }
 

@@ -161,7 +161,7 @@ def test_a_line_leads_to_its_document_and_to_those_around_it_and_the_query_can_b
     hrefs = [attributes.get("href") for _, attributes in Tags(page).found]
     assert "https://k/app/discover#/doc/v/logs-1?id=a%22b" in hrefs
     assert any(href and href.startswith("https://k/app/discover#/context/v/a%22b?") for href in hrefs)
-    assert "kafka.topic.name: &#34;A.B.C&#34;" in page and "_id: &#34;a&#34;b&#34;" in page
+    assert "kafka.topic.name: &#34;A.B.C&#34;" in page and "_id: &#34;a\\&#34;b&#34;" in page
     value = client.get(f"{ADDRESS}.json").json()
     assert value["query"] == 'kafka.topic.name: "A.B.C"'
     assert value["evidence"][0]["origin"] == line.origin
