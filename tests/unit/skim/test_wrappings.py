@@ -41,10 +41,9 @@ def test_what_stands_around_a_line_is_seen(row: str, before: bytes, behind: byte
         "worker-1  | ",
         ROWS["cri"](LINE, AT, False),
         ROWS["docker json"](LINE, AT, False),
-        ROWS["shipper"](LINE, AT, True),
         f'{{"log":"{LINE}\\nand more\\n","stream":"stdout","time":"2022-10-05T10:00:00Z"}}',
     ],
-    ids=["none", "no stamp", "empty", "a part", "a part in JSON", "blanks get lost", "two lines"],
+    ids=["none", "no stamp", "empty", "a part", "a part in JSON", "two lines"],
 )
 def test_what_is_not_the_same_around_every_line_is_left_to_the_parser(line: str) -> None:
     assert compiled().sight.wrapping(line.encode()) is None
