@@ -7,21 +7,18 @@ that go on and numbers of their own; behind wrappers as tests/wrapping puts them
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from random import Random
 
-from connectors.files import read_chunks
 from engine.cache import DiskCache
-from engine.cli.unknown import ERROR_SIGN
-from engine.columns.bounded import Bounded
 from engine.match import Matcher
 from engine.model.rules import Plan
 from tests.bench.machine import say
 from tests.bench.rulesets import plan_of
+from tests.bench.scan import read_once
 from tests.bench.tools import tools
 from tests.rulepack.playing import SAMPLES, plan
 from tests.wrapping import mingled, wrapped
@@ -53,18 +50,12 @@ def measure(folder: Path) -> None:
 
 def _cost(rules: Plan, matcher: Matcher, log: Path) -> tuple[float, float]:
     """Return the CPU microseconds a line when nothing is known of a log, and when its texts are."""
-    costs = []
-    reader = None
-    for _ in range(3):
-        read = Bounded(rules, matcher, lambda event, matches: None, (ERROR_SIGN,))
-        if reader is not None:
-            read.go_on_with(reader)
-        began = time.process_time()
-        for _item in read.read(read_chunks(str(log))):
-            pass
-        costs.append((time.process_time() - began) / read.lines * 1e6)
-        reader = read
-    return costs[0], min(costs[1:])
+    reader, first = read_once(rules, matcher, log, None)
+    again = []
+    for _ in range(2):
+        reader, cost = read_once(rules, matcher, log, reader)
+        again.append(cost)
+    return first, min(again)
 
 
 def _beside(log: Path, regexes: Sequence[str], folder: Path) -> str:

@@ -14,10 +14,10 @@ from random import Random
 
 from connectors.files import read_chunks
 from engine.cache import DiskCache
+from engine.cli.unknown import ERROR_SIGN
+from engine.columns.bounded import Bounded
 from engine.match import Matcher
 from engine.model.rules import Plan
-from engine.skim.sight import Sight, sight_of
-from engine.skim.whole import Whole
 from tests.bench.corpus import COMMON_RATE, QUIET_RATE, STORM_RATE
 from tests.bench.machine import corpus, say
 from tests.bench.rulesets import plan_of
@@ -81,18 +81,27 @@ def in_turn(scans: Sequence[tuple[Plan, Path]], runs: int) -> list[float]:
     """Return the CPU seconds per million lines of each scan: the cheapest of `runs`, which take turns, as the machine is not
     always equally fast."""
     matchers = {id(plan): Matcher(plan, DiskCache()) for plan, _ in scans}
-    ready = [(plan, matchers[id(plan)], log) for plan, log in scans]
-    sights = [sight_of(matcher, plan.formats) for plan, matcher, _ in ready]
-    turns = [[_once(*each, sight) for each, sight in zip(ready, sights, strict=True)] for _ in range(runs)]
-    return [min(costs) for costs in zip(*turns, strict=True)]
+    warm: dict[int, Bounded] = {}  # by number of the scan: a run uses what the one before has learnt
+    costs: list[list[float]] = [[] for _ in scans]
+    for _ in range(runs):
+        for number, (plan, log) in enumerate(scans):
+            warm[number], cost = read_once(plan, matchers[id(plan)], log, warm.get(number))
+            costs[number].append(cost)
+    return [min(of_scan) for of_scan in costs]
 
 
-def _once(plan: Plan, matcher: Matcher, log: Path, sight: Sight) -> float:
-    whole = Whole(plan, matcher, lambda: sight, lambda event, found: None)
+def read_once(plan: Plan, matcher: Matcher, log: Path, before: Bounded | None) -> tuple[Bounded, float]:
+    """Read and match `log` as a scan does; `before` has read under the same plan, None when nothing was learnt yet.
+
+    Returns the reader, and the CPU seconds per million lines.
+    """
+    bounded = Bounded(plan, matcher, lambda event, matches: None, (ERROR_SIGN,))
+    if before is not None:
+        bounded.go_on_with(before)
     began = time.process_time()
-    for _item in whole.read(read_chunks(str(log))):
+    for _item in bounded.read(read_chunks(str(log))):
         pass
-    return (time.process_time() - began) / whole.lines * 1e6
+    return bounded, (time.process_time() - began) / bounded.lines * 1e6
 
 
 def _wrapped(log: Path, chain: Sequence[str], folder: Path) -> Path:
