@@ -172,16 +172,16 @@ def _trusting(reference: str) -> ssl.SSLContext:
 
 def _refusal(error: ApiError) -> str:
     status, reason = error.status_code, _reason(error)
-    said = f": {reason}" if reason else ""
+    detail = f": {reason}" if reason else ""
     if status == 401:
-        return f"does not know who asks (status 401){said}; check api_key, or user and password"
+        return f"does not know who asks (status 401){detail}; check api_key, or user and password"
     if status == 403 and _kind(error) == "cluster_block_exception":
-        return f"does not allow it (status 403){said}; a block of the index forbids it to everybody, see its index.blocks"
+        return f"does not allow it (status 403){detail}; a block of the index forbids it to everybody, see its index.blocks"
     if status == 403:
-        return f"does not allow it (status 403){said}; give the key or the user the privilege"
+        return f"does not allow it (status 403){detail}; give the key or the user the privilege"
     if status == 429:
-        return f"has too much to do (status 429){said}"
-    return f"answers with status {status}{said}"
+        return f"has too much to do (status 429){detail}"
+    return f"answers with status {status}{detail}"
 
 
 def _kind(error: ApiError) -> str:

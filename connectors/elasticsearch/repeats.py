@@ -23,7 +23,7 @@ class Repeats:
         self._most = most
         self.first_mark: int | None = None  # of what is remembered: what came before it is not known here
         self._mark = 0
-        self._contents: dict[int, tuple[int, int]] = {}  # by document: what it said, and the mark of its slice
+        self._contents: dict[int, tuple[int, int]] = {}  # by document: hash of its content, mark of its slice
 
     @contextmanager
     def slice(self, mark: int) -> Iterator[None]:

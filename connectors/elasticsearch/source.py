@@ -153,8 +153,8 @@ class ElasticsearchSource:
         return TimeReading(self._cluster, self.indices, self._stream, strategy, self.query, self.overlap_s, self.final)
 
     def _memory(self, by: str) -> _Memory:
-        about = [dict(self.connection), self.indices, dict(self.labels), self.query, by]
-        key = os.getpid(), json.dumps(about, sort_keys=True)
+        settings = [dict(self.connection), self.indices, dict(self.labels), self.query, by]
+        key = os.getpid(), json.dumps(settings, sort_keys=True)
         if key not in _MEMORIES:
             _MEMORIES[key] = _Memory(DocumentReader(self._stream, self.labels), Repeats())
         return _MEMORIES[key]

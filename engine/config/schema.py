@@ -124,57 +124,44 @@ Speaker = Annotated[
 ]
 
 
-class FilesEntry(Strict):
+class SourceEntry(Strict):
+    """a source: the keys that every type has"""
+
+    type: str
+    labels: Mapping[str, str] = {}
+    timezone: Timezone = "UTC"
+    stamps: StampsEntry = StampsEntry()
+    may_speak_for: list[Speaker] | None = None
+    start: Start | None = None
+
+
+class FilesEntry(SourceEntry):
     """a source of type files"""
 
-    type: str
     paths: list[Text] = Field(min_length=1)
-    labels: Mapping[str, str] = {}
-    timezone: Timezone = "UTC"
-    stamps: StampsEntry = StampsEntry()
-    may_speak_for: list[Speaker] | None = None
-    start: Start | None = None
 
 
-class KafkaEntry(Strict):
+class KafkaEntry(SourceEntry):
     """a source of type kafka"""
 
-    type: str
     bootstrap_servers: Text
     topics: list[Topic] = Field(min_length=1)
-    labels: Mapping[str, str] = {}
-    timezone: Timezone = "UTC"
-    stamps: StampsEntry = StampsEntry()
-    may_speak_for: list[Speaker] | None = None
-    start: Start | None = None
     options: Mapping[str, str] = {}
 
 
-class ElasticsearchSourceEntry(ConnectionEntry):
+class ElasticsearchSourceEntry(SourceEntry, ConnectionEntry):
     """a source of type elasticsearch"""
 
-    type: str
     indices: list[Indices] = Field(min_length=1)
-    labels: Mapping[str, str] = {}
-    timezone: Timezone = "UTC"
-    stamps: StampsEntry = StampsEntry()
-    may_speak_for: list[Speaker] | None = None
-    start: Start | None = None
     query: Mapping[str, Any] | None = None
     read_by: ReadBy | None = None
     overlap: Duration | None = None
 
 
-class LocalEntry(Strict):
-    """what the sources that know by themselves where logs lie have in common"""
+class LocalEntry(SourceEntry):
+    """a source that finds the logs of this machine by itself: the keys that docker, kubernetes and journald have"""
 
-    type: str
     root: Text | None = None
-    labels: Mapping[str, str] = {}
-    timezone: Timezone = "UTC"
-    stamps: StampsEntry = StampsEntry()
-    may_speak_for: list[Speaker] | None = None
-    start: Start | None = None
     containers: list[Text] = Field(default=[])
 
 
@@ -218,12 +205,12 @@ def _known_type(value: Any) -> Any:
 
 
 def _type_of(value: Any) -> Any:
-    if isinstance(value, FilesEntry | KafkaEntry | ElasticsearchSourceEntry | LocalEntry):
+    if isinstance(value, SourceEntry):
         return value.type
     return value.get("type", "files") if isinstance(value, dict) else "files"
 
 
-SourceEntry = Annotated[
+TaggedSourceEntry = Annotated[
     Annotated[FilesEntry, Tag(f"{TAG}files")]
     | Annotated[DockerEntry, Tag(f"{TAG}docker")]
     | Annotated[KubernetesEntry, Tag(f"{TAG}kubernetes")]
@@ -268,7 +255,7 @@ class ConfigFile(Strict):
     """tocsin.yml"""
 
     clusters: Mapping[str, ClusterEntry] = {}
-    sources: list[SourceEntry] = Field(min_length=1)
+    sources: list[TaggedSourceEntry] = Field(min_length=1)
     rules: list[Text] = Field(default=["builtin"])
     overrides: Mapping[str, OverrideEntry] = {}
     route: RootEntry | None = None

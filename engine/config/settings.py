@@ -27,6 +27,7 @@ from engine.config.schema import (
     FilesEntry,
     KafkaEntry,
     LocalEntry,
+    SourceEntry,
 )
 from engine.config.secrets import without_secrets
 from engine.config.web import WebSettings, web_settings
@@ -297,7 +298,7 @@ def _source(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry | LocalEnt
     return SourceSettings(entry.type, paths, labels, entry.start)
 
 
-def _timestamp_labels(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry | LocalEntry) -> Iterator[tuple[str, str]]:
+def _timestamp_labels(entry: SourceEntry) -> Iterator[tuple[str, str]]:
     """Yield (label, value) for settings of timestamps that differ from the default."""
     if entry.timezone != "UTC":
         yield TIMEZONE_LABEL, entry.timezone

@@ -49,7 +49,8 @@ def incident_document(incident: Incident, links: Iterable[Link], now: datetime) 
         "verify": incident.verify,
         "evidence": [_evidence(event) for event in incident.evidence],
         "symptoms": [
-            {"rule": each.rule, "title": each.title, "count": each.count} for each in incident.symptoms[:MOST_SYMPTOMS]
+            {"rule": symptom.rule, "title": symptom.title, "count": symptom.count}
+            for symptom in incident.symptoms[:MOST_SYMPTOMS]
         ],
         "symptom_count": len(incident.symptoms),
         "captures": {name: str(value) for name, value in incident.captures.items()},

@@ -27,8 +27,8 @@ def index_body() -> dict[str, Any]:
 
 def index_template(names: Sequence[str]) -> dict[str, Any]:
     """Return the index template for the indices `names`: they come up right however they are created."""
-    about = "Incidents that tocsin found in logs; written by its elasticsearch receiver."
-    meta = {VERSION_KEY: VERSION, "description": about}
+    description = "Incidents that tocsin found in logs; written by its elasticsearch receiver."
+    meta = {VERSION_KEY: VERSION, "description": description}
     return {"index_patterns": list(names), "priority": PRIORITY, "version": VERSION, "template": index_body(), "_meta": meta}
 
 

@@ -156,7 +156,7 @@ class ElasticsearchReceiver:
         name = self._index
         try:
             stored = self._client.options(ignore_status=ABSENT).indices.get_index_template(name=name)
-            versions = [each["index_template"].get("version") or 0 for each in _map(stored).get("index_templates", ())]
+            versions = [template["index_template"].get("version") or 0 for template in _map(stored).get("index_templates", ())]
             if not versions or versions[0] < VERSION:
                 body = index_template(self._names)
                 self._client.indices.put_index_template(name=name, **{k.lstrip("_"): v for k, v in body.items()})
@@ -172,7 +172,7 @@ class ElasticsearchReceiver:
             if creation.meta.status == 400 and "resource_already_exists" not in str(creation.body):
                 raise refused(creation)
         elif mapping.meta.status == 200:
-            versions = [each["mappings"].get("_meta", {}).get(VERSION_KEY) for each in _map(mapping).values()]
+            versions = [index["mappings"].get("_meta", {}).get(VERSION_KEY) for index in _map(mapping).values()]
             if any(isinstance(version, int) and version < VERSION for version in versions):
                 body = mappings()
                 self._client.indices.put_mapping(index=name, properties=body["properties"], meta=body["_meta"])
