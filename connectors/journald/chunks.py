@@ -1,4 +1,4 @@
-"""Joins the entries of a journal into chunks, one of each source, with the rows of journalctl as lines. Pure."""
+"""Join the entries of a journal into chunks, one for each source; their lines are the rows of journalctl. Pure."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ JOINED_BYTES = 256 * 1024
 
 
 class EntryRun(Struct, frozen=True):
-    """Entries of one source: where their rows begin in the data of a chunk, their positions in the journal, their times."""
+    """Entries of one source, as lists of equal length: where their rows begin in the data of a chunk, in bytes; their positions
+    in the journal; when the journal received them."""
 
     begins: list[int]
     positions: list[int]
     times: list[datetime | None]
 
     def place(self, at: int) -> tuple[int, datetime | None]:
-        """Return the position of the entry that holds byte `at`, and when the journal received it."""
+        """Return the position of the entry at byte `at`, and when the journal received it."""
         number = bisect_right(self.begins, at) - 1
         return self.positions[number], self.times[number]
 
@@ -32,12 +33,12 @@ class EntryRun(Struct, frozen=True):
         return min((at for at in self.times if at is not None), default=None)
 
     def origin(self, _at: int) -> str:
-        """Return nothing: an entry is no document that can be looked up."""
+        """Return an empty text: an entry is not in a document."""
         return ""
 
 
 class _Rows(Struct):
-    """The rows of one source that wait for their chunk."""
+    """The pending rows of one source."""
 
     labels: Labels
     data: list[bytes]
@@ -60,7 +61,7 @@ class EntryJoining:
         self._bytes = 0
 
     def add(self, entry: JournalEntry, row: bytes, labels: Labels) -> Iterator[Chunk]:
-        """Add an entry; `labels` are all that its line bears. Yields what is pending when a source changes its labels, or
+        """Add an entry, whose line gets `labels`. First yield the pending chunks if the labels of its source have changed, or
         JOINED_BYTES are pending."""
         source_id = entry.source_id
         rows = self._sources.get(source_id)
@@ -77,12 +78,12 @@ class EntryJoining:
         self._bytes += len(row)
 
     def reached(self, position: int) -> None:
-        """Note that the journal is read up to `position`."""
+        """Set the position up to which the journal is read."""
         self._end = position
 
     def rest(self) -> Iterator[Chunk]:
-        """Yield what is pending, one chunk of each source; the last ends at the position up to which the journal is read.
-        Without rows an empty chunk spans the entries that were read."""
+        """Yield the pending rows, one chunk for each source; the last one ends at the position up to which the journal is read.
+        Without rows, yield an empty chunk that spans the entries that were read."""
         sources = list(self._sources.items())
         if not sources and self._start < self._end:
             yield Chunk(self._stream, self._start, b"", end=self._end, stream=self._stream)

@@ -1,4 +1,4 @@
-"""Entries of a journal as `journalctl --output=json` prints them: where they stand, whose they are. Pure.
+"""Entries of a journal as `journalctl --output=json` prints them: their positions and sources. Pure.
 
 Source: systemd, Journal Export Formats; systemd.journal-fields(7); Docker, journald logging driver (CONTAINER_NAME,
 IMAGE_NAME), which Podman follows.
@@ -17,26 +17,26 @@ from msgspec import Raw, Struct, field
 from engine.model.patterns import fits
 from engine.model.records import Labels
 
-KERNEL = "kernel"  # stands for a unit: what the kernel writes has none
-# a field that was given several times is a list of its values, one that is not UTF-8 a list of its bytes
+KERNEL = "kernel"  # used as the unit of the kernel's entries, which have none
+# a repeated field is a list of its values, one that is not UTF-8 a list of its bytes
 FieldValue = str | list[Any] | None
 
 
 class CursorPlace(Struct, frozen=True):
-    """What a cursor says of an entry: its number among those that one journald wrote, and its time in microseconds since
-    1970. Source: systemd, sd-journal.c: sd_journal_get_cursor."""
+    """The position of an entry according to its cursor: its number among the entries of one writer (a journald), and its time
+    in microseconds since 1970. Source: systemd, sd-journal.c: sd_journal_get_cursor."""
 
     writer: str
     number: int
     at_us: int
 
     def is_before(self, other: CursorPlace) -> bool:
-        """Tell whether the entry comes before another one in the journal."""
+        """Return whether the entry precedes `other` in the journal."""
         return self.number < other.number if self.writer == other.writer else self.at_us < other.at_us
 
 
 class JournalEntry(Struct, frozen=True):
-    """The fields of an entry that say where it stands and whose it is."""
+    """The fields of an entry for its position, its source and its labels."""
 
     cursor: str = field(name="__CURSOR")
     realtime: str = field(name="__REALTIME_TIMESTAMP")
@@ -58,7 +58,7 @@ class JournalEntry(Struct, frozen=True):
 
     @property
     def at(self) -> datetime | None:
-        """When the journal received it; None when that is no time."""
+        """When the journal received the entry; None when the field is no valid time."""
         try:
             return datetime.fromtimestamp(int(self.realtime) / 1_000_000, UTC)
         except (ValueError, OverflowError, OSError):
@@ -66,14 +66,14 @@ class JournalEntry(Struct, frozen=True):
 
     @property
     def source_id(self) -> str:
-        """The source of its line: the container or unit that printed it, on its machine."""
-        who = _text(self.container) or self._printed_by or _text(self.identifier)
-        name = ":".join(filter(None, (_text(self.host), who or "journal")))
+        """The source of the line: `journald/<host>:<container or unit>`, of the one that printed it."""
+        printer = _text(self.container) or self._printed_by or _text(self.identifier)
+        name = ":".join(filter(None, (_text(self.host), printer or "journal")))
         return f"journald/{name}".replace("#", "%23")
 
     @property
     def labels(self) -> Labels:
-        """The labels that say where its line was printed."""
+        """The labels of the line: the host, unit, container and image that printed it."""
         values = {
             "host": _text(self.host),
             "unit": self._printed_by,
@@ -83,8 +83,11 @@ class JournalEntry(Struct, frozen=True):
         return {name: value for name, value in values.items() if value}
 
     def is_selected(self, selection: Mapping[str, Sequence[str]]) -> bool:
-        """Tell whether the patterns of one label of `selection` fit: of `unit`, the unit that printed it or one that systemd
-        tells of; of `container`, its container. An empty selection fits all."""
+        """Return whether the patterns of at least one label of `selection` fit.
+
+        Those of `unit` apply to the unit that printed the entry, or that the entry of systemd is about; those of `container` to
+        its container. An empty selection selects every entry.
+        """
         units = [self._printed_by, _text(self.user_unit), _text(self.about), _text(self.about_user)]
         names = {"unit": units, "container": [_text(self.container)]}
         return not selection or any(
@@ -104,7 +107,8 @@ FIELDS = tuple(
 
 
 def entry_of(row: bytes) -> JournalEntry | None:
-    """Return the entry of a row that journalctl printed; None for what is no entry, such as a row torn by its end."""
+    """Return the entry of a row of journalctl; None when the row is not an entry, such as a row cut off when journalctl
+    ended."""
     try:
         return _DECODER.decode(row)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -113,7 +117,7 @@ def entry_of(row: bytes) -> JournalEntry | None:
 
 @lru_cache(maxsize=1024)
 def place_of(cursor: str) -> CursorPlace | None:
-    """Return what `cursor` says of its entry; None when it is of another form."""
+    """Return the position in `cursor`; None when the cursor has another form."""
     parts = dict(part.split("=", 1) for part in cursor.split(";") if "=" in part)
     try:
         return CursorPlace(parts["s"], int(parts["i"], 16), int(parts["t"], 16))
@@ -123,14 +127,14 @@ def place_of(cursor: str) -> CursorPlace | None:
 
 @lru_cache(maxsize=64)
 def _with_suffix(label: str, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return patterns of units with those that the short name of a service stands for: `kafka` is `kafka.service` too."""
+    """Return `patterns`; for units also those of services with a short name: `kafka` also stands for `kafka.service`."""
     if label != "unit":
         return patterns
     return (*patterns, *(f"{pattern}.service" for pattern in patterns if "." not in pattern))
 
 
 def _text(value: FieldValue) -> str:
-    """Return a field as text; "" when it is missing. Of several values it is the first."""
+    """Return a field as text: the first of several values, "" when it is missing."""
     if isinstance(value, list):
         first = next(iter(value), "")
         value = first if isinstance(first, str) else ""

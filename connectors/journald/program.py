@@ -1,4 +1,4 @@
-"""Runs journalctl: once for what is there, or following what comes. It needs no daemon but the files of the journal."""
+"""Run journalctl: once over the present entries, or following new ones. It needs the files of the journal and no daemon."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from engine.errors import SourceAway, SourceDenied, SourceError
 
 PROGRAM = "journalctl"
 JOURNAL = "the journal"
-PENDING = 200_000  # entries that are followed ahead of what is planned
+PENDING = 200_000  # most entries in memory that are not planned yet
 PATIENCE_S = 30.0
 _DENIED = ("insufficient permissions", "Permission denied", "not seeing messages from other users")
 _GRANT = "members of the group systemd-journal may: add the user to it (usermod -aG systemd-journal USER) and start again"
 
 
 def newest(root: str) -> JournalEntry | None:
-    """Return the newest entry of the journal that may be read; None when there is none. Raises SourceError as `printed`."""
+    """Return the newest entry of the journal that this user may read; None when there is none. Raises SourceError as
+    `printed`."""
     with printed(root, "--lines=1") as rows:
         return next((entry for row in rows if (entry := entry_of(row)) is not None), None)
 
@@ -50,10 +51,9 @@ def hidden(root: str) -> SourceDenied | None:
 
 @contextmanager
 def printed(root: str, *arguments: str) -> Iterator[Iterator[bytes]]:
-    """Run journalctl, and give the rows that it prints; it is ended with the block.
+    """Run journalctl and provide an iterator over its rows; leaving the block ends it.
 
-    Raises SourceError when there is no such program, SourceDenied or SourceAway when it fails before the rows are read to
-    their end.
+    Raises SourceError when the program is not installed, SourceDenied or SourceAway when it fails before its last row.
     """
     with tempfile.TemporaryFile() as complaints:
         process = _started(root, arguments, complaints)
@@ -64,12 +64,12 @@ def printed(root: str, *arguments: str) -> Iterator[Iterator[bytes]]:
 
 
 class Follower:
-    """Follows the journal from a place on: a process, and a thread that collects the cursors of its entries.
+    """Follows the journal from a position: a process, and a thread that collects its entries.
 
     Args:
-        target: the cursor of the newest entry at this time, which is waited for; empty when there is none to wait for.
-        passed: the cursor of an entry that is passed over when it comes first; empty for none.
-        arguments: where it begins, as journalctl takes it.
+        target: the cursor of the newest entry at this time, which `await_target` waits for; empty: it does not wait.
+        passed: the cursor of an entry that is skipped if it is the first; empty: none is skipped.
+        arguments: the position to begin at, as arguments of journalctl.
     """
 
     def __init__(self, root: str, target: str, passed: str, *arguments: str) -> None:
@@ -88,25 +88,25 @@ class Follower:
         self._finalizer = weakref.finalize(self, _kill, self._process)  # also when the interpreter ends
 
     def await_target(self, most: int | None) -> None:
-        """Wait until the target is pending or was taken, or `most` entries are pending. Raises SourceAway when the program
-        ends, or prints nothing for PATIENCE_S."""
+        """Wait until the target has arrived, or `most` entries are pending. Raises SourceAway when the program ends, or prints
+        nothing for PATIENCE_S."""
         with self._changed:
             counted, until = -1, time.monotonic() + PATIENCE_S
             while not self._reached and len(self._pending) < min(most or PENDING, PENDING):
                 if self._ended:
-                    raise self._gone()
+                    raise self._failure()
                 if len(self._pending) > counted:
                     counted, until = len(self._pending), time.monotonic() + PATIENCE_S
                 if not self._changed.wait(max(0.0, until - time.monotonic())) and time.monotonic() >= until:
                     raise SourceAway(JOURNAL, f"journalctl printed nothing for {PATIENCE_S:.0f} s, and not {self._target}")
 
     def take(self, most: int | None, last: str = "") -> list[JournalEntry]:
-        """Return the next entries in order and forget them: at most `most`, none behind the one of the cursor `last`. Raises
-        SourceAway when there are none and the program has ended."""
+        """Remove and return the next entries, in order: at most `most` (None: all), up to the one with the cursor `last`.
+        Raises SourceAway when none is pending and the program has ended."""
         entries: list[JournalEntry] = []
         with self._changed:
             if not self._pending and self._ended:
-                raise self._gone()
+                raise self._failure()
             while self._pending and (most is None or len(entries) < most):
                 entries.append(self._pending.popleft())
                 if entries[-1].cursor == last:
@@ -116,7 +116,7 @@ class Follower:
 
     @property
     def is_behind(self) -> bool:
-        """Whether entries are known to follow those that were taken."""
+        """Whether more entries follow those that `take` has returned."""
         with self._changed:
             return bool(self._pending) or not self._reached
 
@@ -146,7 +146,7 @@ class Follower:
             self._ended = True
             self._changed.notify_all()
 
-    def _gone(self) -> SourceAway:
+    def _failure(self) -> SourceAway:
         error = _refusal(self._process.wait(PATIENCE_S), _text_of(self._complaints))
         return SourceAway(JOURNAL, str(error or "journalctl has ended"))
 
@@ -169,7 +169,7 @@ def _started(root: str, arguments: tuple[str, ...], complaints: IO[bytes] | int)
         *arguments,
     ]  # without --all, long fields are null
     try:
-        return subprocess.Popen(  # noqa: S603  (no shell; the places in it are arguments of their own)
+        return subprocess.Popen(  # noqa: S603  (no shell; every path is an argument by itself)
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -189,12 +189,12 @@ def _rows(process: subprocess.Popen[bytes], complaints: IO[bytes]) -> Iterator[b
 
 
 def _refusal(code: int, complaint: str) -> SourceError | None:
-    """Return the error for what journalctl complained of when it ended with `code`; None when it did not."""
+    """Return the error for the exit code and the stderr of journalctl; None when it neither failed nor lacked a permission."""
     if any(sign in complaint for sign in _DENIED):
         return SourceDenied(f"{JOURNAL}: no permission to read all of it; {_GRANT}")
     if code == 0:
         return None
-    why = " ".join(complaint.split())[-500:] or "without a word"
+    why = " ".join(complaint.split())[-500:] or "no message"
     return SourceAway(JOURNAL, f"journalctl ended with {code}: {why}")
 
 

@@ -1,4 +1,4 @@
-"""The journal of systemd as a Source. A position counts the entries that were planned; the cursor of the last one is kept."""
+"""The journal of systemd as a Source. A position counts the planned entries and has the cursor of the last one."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ T = TypeVar("T")
 
 
 class JournalPosition(Struct, frozen=True):
-    """A position behind `at` entries, the last of which has the `cursor` (empty: none was read yet; then reading begins at
-    `since_us`, microseconds since 1970). `behind`: more entries followed when it was decided."""
+    """The position after `at` entries, the last of which has the `cursor`.
+
+    An empty cursor: none was read yet, and reading begins at `since_us`, microseconds since 1970 (0: at the oldest entry).
+    `behind`: when the position was planned, more entries followed.
+    """
 
     cursor: str = ""
     since_us: int = 0
@@ -35,7 +38,7 @@ class JournalPosition(Struct, frozen=True):
 
 
 class JournalRange(Struct, frozen=True):
-    """The entries behind `start` up to `end`, that of the last one included."""
+    """The entries after the one at `start`, up to and including the one at `end`."""
 
     start: JournalPosition
     end: JournalPosition
@@ -43,16 +46,16 @@ class JournalRange(Struct, frozen=True):
 
 @dataclass
 class JournaldSource:
-    """Reads the entries of the journal with journalctl; their lines are the rows of its JSON.
+    """Reads the entries of the journal with journalctl; its rows, JSON documents, are the lines.
 
-    The source of a line is `journald/<host>:<container or unit>`; its labels are `host`, `unit`, `container` and `image`,
-    unless `labels` say otherwise. Entries without a message, and those that `select` leaves out, are passed.
+    The source of a line is `journald/<host>:<container or unit>`; its labels are `host`, `unit`, `container` and `image`, and
+    `labels`, which take precedence. Entries without a message, and those that `select` does not select, are skipped.
 
     Args:
         root: the folder of another journal; empty: this machine's.
-        select: by label (`unit`, `container`), patterns of what is read (see JournalEntry.is_selected).
+        select: by label (`unit`, `container`), the patterns of the entries that are read (see JournalEntry.is_selected).
         start: of a first run: `earliest`, `latest` or an ISO time.
-        final: the input ends with the entry that is the newest at the first look.
+        final: the input ends with the entry that is the newest at the first call of `latest`.
     """
 
     root: str = ""
@@ -61,16 +64,16 @@ class JournaldSource:
     start: str = "earliest"
     final: bool = False
     _follower: Follower | None = field(default=None, repr=False, compare=False)
-    _taken: str = field(default="", repr=False)  # the cursor of the last entry that was taken of the follower
+    _cursor: str = field(default="", repr=False)  # cursor of the last entry that was taken from the follower
     _last: str | None = field(
         default=None, repr=False
-    )  # of bounded input: the cursor of the newest entry; None: not looked yet
+    )  # of bounded input: the cursor of the newest entry; None: not determined yet
     _denied: SourceDenied | None = field(default=None, repr=False)
     _closing: Callable[[], Any] | None = field(default=None, repr=False)
 
     def check(self) -> str:
-        """Return what there is to read, as a sentence. Raises SourceError when there is no journalctl, and SourceDenied when
-        part of the journal may not be read."""
+        """Return a sentence about the journal and its newest entry. Raises SourceError when journalctl is not installed, and
+        SourceDenied when part of the journal may not be read."""
         if (denied := hidden(self.root)) is not None:
             raise denied
         entry = newest(self.root)
@@ -83,16 +86,16 @@ class JournaldSource:
         if self.start == "earliest":
             return _offset(JournalPosition())
         if self.start == "latest":
-            entry = _asked(newest, self.root)
+            entry = _queried(newest, self.root)
             return _offset(JournalPosition(entry.cursor) if entry else JournalPosition(since_us=int(time.time() * 1e6)))
         return _offset(JournalPosition(since_us=int(datetime.fromisoformat(self.start).timestamp() * 1e6)))
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
-        """Return the offset up to which can be read now, at most `max_lines` entries past `start`. Raises SourceAway when
-        journalctl cannot be run, fails or hangs."""
+        """Return the offset of the newest entry, at most `max_lines` entries after `start`. Raises SourceAway when journalctl
+        cannot be run, fails or hangs."""
         before = made(start, JournalPosition)
         if self.final and self._last is None:
-            entry = _asked(newest, self.root)
+            entry = _queried(newest, self.root)
             self._last = entry.cursor if entry else ""
         if self.final and self._last in ("", before.cursor):
             self._drop()
@@ -106,41 +109,41 @@ class JournaldSource:
             raise
         if not entries:
             return start
-        self._taken = entries[-1].cursor
-        behind = follower.is_behind and self._taken != self._last
-        return _offset(JournalPosition(self._taken, before.since_us, before.at + len(entries), behind))
+        self._cursor = entries[-1].cursor
+        behind = follower.is_behind and self._cursor != self._last
+        return _offset(JournalPosition(self._cursor, before.since_us, before.at + len(entries), behind))
 
     def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
         """Return one slice: a journal is read in one piece."""
         return [] if start == end else [plain(JournalRange(made(start, JournalPosition), made(end, JournalPosition)))]
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Yield the lines of a slice. Raises DataLoss for entries that are gone, after all that remain were yielded."""
-        wanted = made(slice_, JournalRange)
-        position, loss = wanted.start.at, None
+        """Yield the lines of a slice. Raises DataLoss for removed entries, after it has yielded all that remain."""
+        range_ = made(slice_, JournalRange)
+        position, loss = range_.start.at, None
         joining = EntryJoining(STREAM, position)
-        with printed(self.root, *_beginning(wanted.start)) as rows:
+        with printed(self.root, *_beginning(range_.start)) as rows:
             for number, (entry, row) in enumerate(_entries(rows)):
-                if number == 0 and wanted.start.cursor:
-                    if entry.cursor == wanted.start.cursor:
+                if number == 0 and range_.start.cursor:
+                    if entry.cursor == range_.start.cursor:
                         continue
-                    loss = _lost_before(entry, wanted)
+                    loss = _lost_before(entry, range_)
                     position = loss.lost_to if loss else position
                     joining = EntryJoining(STREAM, position)
-                if _is_behind(entry, wanted.end.cursor):
+                if _is_behind(entry, range_.end.cursor):
                     break
                 if entry.has_text and entry.is_selected(self.select):
                     yield from joining.add(entry, row, {**entry.labels, **self.labels})
-                position = min(position + 1, wanted.end.at)
+                position = min(position + 1, range_.end.at)
                 joining.reached(position)
-                if entry.cursor == wanted.end.cursor:
+                if entry.cursor == range_.end.cursor:
                     break
-        missing = wanted.end.at - position
+        missing = range_.end.at - position
         if missing and loss is None:
             why = f"{missing} entries were removed from the journal before they were read"
-            loss = DataLoss(STREAM, position, wanted.end.at, why)
+            loss = DataLoss(STREAM, position, range_.end.at, why)
         else:
-            joining.reached(wanted.end.at)
+            joining.reached(range_.end.at)
         yield from joining.rest()
         if loss:
             raise loss
@@ -155,20 +158,20 @@ class JournaldSource:
         return {} if self._denied is None else {JOURNAL: self._denied}
 
     def close(self) -> None:
-        """End the program that follows the journal. The next look starts it again."""
+        """End the program that follows the journal. The next call of `latest` starts it again."""
         self._drop()
 
     def _followed(self, position: JournalPosition) -> Follower:
-        """Return the follower at `position`: the one that stands there, or a new one."""
-        if self._follower is not None and self._taken == position.cursor:
+        """Return the follower whose next entry is the one after `position`: the present one, or a new one."""
+        if self._follower is not None and self._cursor == position.cursor:
             return self._follower
         self._drop()
-        self._denied = _asked(hidden, self.root)
-        entry = _asked(newest, self.root)
+        self._denied = _queried(hidden, self.root)
+        entry = _queried(newest, self.root)
         target = entry.cursor if entry and _is_due(entry, position) else ""
-        follower = _asked(lambda root: Follower(root, target, position.cursor, *_beginning(position)), self.root)
+        follower = _queried(lambda root: Follower(root, target, position.cursor, *_beginning(position)), self.root)
         self._closing = weakref.finalize(self, follower.close)
-        self._follower, self._taken = follower, position.cursor
+        self._follower, self._cursor = follower, position.cursor
         return follower
 
     def _drop(self) -> None:
@@ -182,10 +185,11 @@ def _offset(position: JournalPosition) -> Offset:
     return offset
 
 
-def _asked(question: Callable[[str], T], root: str) -> T:
-    """Return the answer of journalctl. Raises SourceAway for every failure: a program or a right that is missing may come."""
+def _queried(query: Callable[[str], T], root: str) -> T:
+    """Return the result of `query`. Raises SourceAway for every failure: a missing program may be installed, a right
+    granted."""
     try:
-        return question(root)
+        return query(root)
     except SourceAway:
         raise
     except SourceError as error:
@@ -193,8 +197,8 @@ def _asked(question: Callable[[str], T], root: str) -> T:
 
 
 def _beginning(position: JournalPosition) -> tuple[str, ...]:
-    """Return where to begin, as journalctl takes it. The entry of the cursor is printed too: `--after-cursor` would leave out
-    the one behind it when it is gone."""
+    """Return the arguments of journalctl for reading from `position`. They print the entry at the cursor too: when that entry
+    was removed, `--after-cursor` would skip the next one."""
     if position.cursor:
         return (f"--cursor={position.cursor}",)
     seconds, microseconds = divmod(position.since_us, 1_000_000)
@@ -206,7 +210,7 @@ def _entries(rows: Iterator[bytes]) -> Iterator[tuple[JournalEntry, bytes]]:
 
 
 def _is_due(entry: JournalEntry, position: JournalPosition) -> bool:
-    """Tell whether the newest entry is one that is printed from `position` on."""
+    """Return whether journalctl prints `entry`, the newest one, when it begins at `position`."""
     return bool(position.cursor) or not position.since_us or int(entry.realtime) >= position.since_us
 
 
@@ -215,13 +219,14 @@ def _is_behind(entry: JournalEntry, cursor: str) -> bool:
     return here is not None and last is not None and last.is_before(here)
 
 
-def _lost_before(entry: JournalEntry, wanted: JournalRange) -> DataLoss | None:
-    """Return the loss that `entry`, the first there is, shows where another one was read last; None for neighbours."""
-    before, first, at = place_of(wanted.start.cursor), place_of(entry.cursor), wanted.start.at
+def _lost_before(entry: JournalEntry, range_: JournalRange) -> DataLoss | None:
+    """Return the loss between the entry at the start of `range_` and `entry`, the first that is left; None when they are
+    neighbours."""
+    before, first, at = place_of(range_.start.cursor), place_of(entry.cursor), range_.start.at
     if before is None or first is None or before.writer != first.writer:
-        return DataLoss(STREAM, at, at, f"the journal was removed or replaced behind the cursor {wanted.start.cursor}")
+        return DataLoss(STREAM, at, at, f"the journal was removed or replaced behind the cursor {range_.start.cursor}")
     count = first.number - before.number - 1
     if count <= 0:
         return None
     why = f"up to {count} entries were removed from the journal before they were read; raise SystemMaxUse= of journald.conf"
-    return DataLoss(STREAM, at, min(at + count, wanted.end.at), why)
+    return DataLoss(STREAM, at, min(at + count, range_.end.at), why)
