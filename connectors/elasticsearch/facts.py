@@ -84,7 +84,7 @@ class ClusterFacts(Struct, frozen=True):
     bears_ingested: bool = False
 
     def is_refused(self, privilege: str) -> bool:
-        """Tell whether a privilege is missing."""
+        """Return whether a privilege is missing."""
         return any(name == privilege for name, _ in self.refused)
 
 

@@ -46,7 +46,7 @@ def _numbered(indices: tuple[IndexFacts, ...]) -> bool:
 
 
 def _bears_ingested(cluster: SearchCluster, pattern: str) -> bool:
-    """Tell whether every document of the last day has `event.ingested`, and there is one."""
+    """Return whether every document of the last day has `event.ingested`, and there is one."""
     has, late = {"exists": {"field": "event.ingested"}}, {"range": {"@timestamp": {"gte": OF_LATE}}}
     lacking = {"bool": {"filter": [late], "must_not": [has]}}
     return cluster.count(pattern, has, most=1) > 0 and cluster.count(pattern, lacking, most=1) == 0

@@ -50,8 +50,8 @@ class TimeRange(Struct, frozen=True):
 
 
 def is_due(before: TimeOffset, latest: int, overlap_ms: int) -> bool:
-    """Tell whether it is time to look again; `latest` is up to when a batch may read now. What is older than the overlap by now
-    is waited for no more."""
+    """Return whether it is time to look again; `latest` is up to when a batch may read now. What is older than the overlap by
+    now is waited for no more."""
     return latest - before.swept >= overlap_ms // LOOKED_AGAIN and before.to > latest - overlap_ms
 
 

@@ -1,4 +1,4 @@
-"""What container runtimes write about the containers beside their logs, as labels. Asks no daemon.
+"""Labels of containers' logs, from the files that container runtimes keep beside them. Asks no daemon.
 
 Docker keeps `<root>/<id>/<id>-json.log` with the container's description in `config.v2.json` beside it (moby, daemon/container:
 `Name`, `Config.Image`, `Config.Labels`). The kubelet keeps `<root>/<namespace>_<pod>_<uid>/<container>/<restarts>.log`
@@ -40,7 +40,7 @@ _POD_LOG = re.compile(r"\d{1,10}\.log(?:\.\d{8}-\d{6}(?:\.gz)?)?")
 _LINK = re.compile(
     r"(?P<pod>[a-z0-9.-]{1,253})_(?P<namespace>[a-z0-9-]{1,63})_(?P<container>[a-z0-9-]{1,63})-[0-9a-f]{64}\.log"
 )
-_OF_DOCKER = {  # labels that others give the container; the kubelet's, where Docker runs the pods, come last
+_OF_DOCKER = {  # labels that other programs give a container: Compose, and the kubelet where Docker runs the pods
     "com.docker.compose.service": "compose_service",
     "com.docker.compose.project": "compose_project",
     "io.kubernetes.container.name": "container",
@@ -62,7 +62,7 @@ class _Description(Struct, frozen=True):
 
 
 def container_labels(path: str) -> Labels:
-    """Return the labels of the container that `path` is a log of; none when it is no container's log.
+    """Return the labels of the container that `path` is a log of; no labels for any other path.
 
     Of Docker: `container` (the short id where its description cannot be read), `image`, `compose_service` and
     `compose_project`; of the kubelet: `namespace`, `pod` and `container`.
@@ -74,8 +74,8 @@ def container_labels(path: str) -> Labels:
 
 
 def container_source(path: str) -> str:
-    """Return the name of the source that a log of Docker's is: `docker/<container>.log`, and what rotation added to the name
-    of the file; "" for any other log, and where the container's description cannot be read."""
+    """Return the source name of a log of Docker: `docker/<container>.log` and the suffix that rotation gave the file. Return ""
+    for any other log, and when the container's description cannot be read."""
     id_ = _docker_id(path)
     name = container_labels(path)["container"] if id_ else ""
     rotated = os.path.basename(path).removeprefix(f"{id_}-json.log")  # noqa: PTH119
@@ -83,11 +83,11 @@ def container_source(path: str) -> str:
 
 
 def described(path: str) -> Labels:
-    """Return what `container_labels` returns. Raises SourceError when the description beside a log cannot be read; a missing
-    one is no error."""
+    """Return the labels of `container_labels`. Raises SourceError when the description beside a log cannot be read; a missing
+    description is no error."""
     if id_ := _docker_id(path):
         return _of_docker(os.path.dirname(path)) or {"container": id_[:SHORT_ID]}  # noqa: PTH120
-    name = os.path.basename(path)  # noqa: PTH119  (every file is asked at every look)
+    name = os.path.basename(path)  # noqa: PTH119  (called for every file at every look)
     if link := _LINK.fullmatch(name):
         return {label: link[label] for label in ("namespace", "pod", "container")}
     if not _POD_LOG.fullmatch(name):
@@ -99,14 +99,14 @@ def described(path: str) -> Labels:
 
 
 def is_pod_folder(parts: Sequence[str]) -> bool:
-    """Tell whether the last two parts of a path are the folder that the kubelet keeps the logs of a container in."""
+    """Return whether a path, given as parts, ends in a folder in which the kubelet keeps the logs of a container."""
     return len(parts) >= 2 and bool(_POD.fullmatch(parts[-2]) and _NAME.fullmatch(parts[-1]))
 
 
 def container_logs(folder: str, names: Sequence[str]) -> Sequence[str] | None:
-    """Return the logs among the files `names` of `folder` when it is one of a container; None when it is another.
+    """Return the names of the logs of `folder`, which has the files `names`, if it is the folder of a container; else None.
 
-    Raises SourceError when Docker's driver `local` writes the logs of this container: they are no text.
+    Raises SourceError when Docker's driver `local` writes the logs of this container, which are not text.
     """
     parts = PurePath(os.path.abspath(folder)).parts  # noqa: PTH100  (links stay)
     if is_pod_folder(parts):
@@ -124,15 +124,15 @@ def container_logs(folder: str, names: Sequence[str]) -> Sequence[str] | None:
 
 
 def is_selected(labels: Labels, selection: Selection) -> bool:
-    """Tell whether every label of `selection` fits its patterns (see engine/model/patterns)."""
+    """Return whether every label of `selection` fits its patterns (see engine/model/patterns)."""
     return all(fits([labels[name]] if name in labels else [], patterns) for name, patterns in selection.items())
 
 
 def docker_roots(root: str = "", home: Path | None = None, etc: Path = Path("/etc/docker")) -> tuple[str, ...]:
-    """Return the folders of containers' logs below `root`, the folder of Docker's data; without one, those of the system's
-    Docker and of this user's rootless one that exist, or the first of them when none does.
+    """Return the folders of Docker's containers: the one below `root`, the folder of Docker's data, if it is given; else those
+    that exist of the system's Docker and of this user's rootless Docker, or the first of these when none exists.
 
-    The folder below which a daemon keeps everything is the `data-root` of its `daemon.json`.
+    The `data-root` of a daemon's `daemon.json` is the folder of its data.
     """
     if root:
         below = os.path.join(root, "containers")  # noqa: PTH118
@@ -146,8 +146,8 @@ def docker_roots(root: str = "", home: Path | None = None, etc: Path = Path("/et
 
 
 def _docker_id(path: str) -> str:
-    """Return the id of the container that Docker writes the log `path` of; "" when it is none."""
-    log = _DOCKER_LOG.fullmatch(os.path.basename(path))  # noqa: PTH119  (every file is asked at every look)
+    """Return the container id of a log that Docker writes; "" for any other path."""
+    log = _DOCKER_LOG.fullmatch(os.path.basename(path))  # noqa: PTH119  (called for every file at every look)
     return log[1] if log and os.path.basename(os.path.dirname(os.path.abspath(path))) == log[1] else ""  # noqa: PTH100, PTH119, PTH120
 
 
@@ -164,7 +164,8 @@ def _of_docker(folder: str) -> Labels:
 
 @lru_cache(maxsize=4096)
 def _docker_labels(path: str, inode: int, changed_ns: int, size: int) -> Labels:
-    """Return the labels that the description at `path`, in this version, gives. Raises OSError and SourceError."""
+    """Return the labels in the description at `path`, of which the other arguments are the version. Raises OSError and
+    SourceError."""
     try:
         description = msgspec.json.decode(Path(path).read_bytes(), type=_Description)
     except msgspec.DecodeError as error:

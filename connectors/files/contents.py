@@ -49,8 +49,8 @@ class FileState(Struct, frozen=True):
 
 
 class Unpacked(Struct, frozen=True):
-    """The content of a compressed file: `size`, how many bytes can be read; `lines`, how many lines of them end behind a given
-    offset; `damage`, why it cannot be read to its end ("" when it can)."""
+    """The content of a compressed file: `size`, the number of readable bytes; `lines`, the number of lines that end after a
+    given offset; `damage`, why it cannot be read to its end ("" when it can)."""
 
     size: int
     lines: int
@@ -61,7 +61,7 @@ class Contents:
     """Reads sizes and digests of files, cached. Every method raises SourceError when a file cannot be read.
 
     Args:
-        rests: tells whether a file has been unchanged for so long that another change would show in its modification time.
+        rests: returns whether a file has been unchanged for so long that another change would show in its modification time.
     """
 
     def __init__(self, rests: Callable[[FileState], bool]) -> None:
@@ -70,7 +70,8 @@ class Contents:
         self._stable: set[tuple[str, int, int]] = set()
 
     def begin(self) -> None:
-        """Begin the next look: drop everything from the cache but what the last look used of files at rest."""
+        """Begin the next look: drop from the cache all results that the last look did not use, or that are of files not at
+        rest."""
         self._cache = {key: results for key, results in self._cache.items() if key in self._stable}
         self._stable = set()
 
@@ -94,7 +95,7 @@ class Contents:
         return self._cached(state, ("first", final), lambda: _first(state, final))
 
     def holds(self, state: FileState, cursor: Cursor) -> bool:
-        """Tell whether `state` has the content of the file of `cursor`: its head, and the bytes before its position."""
+        """Return whether `state` has the content of the file of `cursor`: its head, and the bytes before its position."""
         if not state.packed and state.bytes < max(cursor.at, cursor.head.end):
             return False
         prints = (cursor.head, cursor.tail)
@@ -134,7 +135,7 @@ class Contents:
         )
 
     def begins_like(self, state: FileState, other: FileState) -> bool:
-        """Tell whether the content of `state` equals that of `other` or a beginning of it."""
+        """Return whether the content of `state` equals that of `other` or a beginning of it."""
         size = self.size(state)
         if not 0 < size <= self.size(other):
             return False
@@ -193,9 +194,9 @@ def _first(state: FileState, final: bool) -> tuple[str, int]:
             start = text_start(stream, plain=not state.packed)
             if start is None:
                 return "", 0
-            with bytes_of(state.path, state.inode) as again:
-                skip_to(again, start, bool(state.packed))
-                line = again.readline(FIRST_BYTES)
+            with bytes_of(state.path, state.inode) as uncompressed:
+                skip_to(uncompressed, start, bool(state.packed))
+                line = uncompressed.readline(FIRST_BYTES)
         except BROKEN as error:
             raise damaged(state.path, error) from error
         except OSError as error:

@@ -56,23 +56,23 @@ class Watch:
         return set(self._since)
 
     def rests(self, state: FileState) -> bool:
-        """Tell whether a file has been unchanged for RESTED_S, so that another change shows in its modification time."""
+        """Return whether a file has been unchanged for RESTED_S, so that another change shows in its modification time."""
         return self._unchanged_s(state) >= RESTED_S
 
     def is_settled(self, state: FileState) -> bool:
-        """Tell whether a file is no longer being written: it has been unchanged for SETTLED_S, or the input is bounded."""
+        """Return whether a file is no longer being written: it has been unchanged for SETTLED_S, or the input is bounded."""
         return self._final or self._unchanged_s(state) >= SETTLED_S
 
     def looks_settled(self, state: FileState) -> bool:
-        """Tell whether a file is settled, also by its modification time: it may be older than this process."""
+        """Return whether a file is settled, also by its modification time: it may be older than this process."""
         return self.is_settled(state) or self._wall() - state.changed >= SETTLED_S
 
     def was_quiet(self, inode: str) -> bool:
-        """Tell whether a file that is gone now had been unchanged for QUIET_S at the look before."""
+        """Return whether a file that is gone now had been unchanged for QUIET_S at the look before."""
         return inode in self._since and self._before - self._since[inode][1] >= QUIET_S
 
     def is_quiet(self, inode: str) -> bool:
-        """Tell whether a file that still exists has been unchanged for QUIET_S."""
+        """Return whether a file that still exists has been unchanged for QUIET_S."""
         return inode in self._since and self._now - self._since[inode][1] >= QUIET_S
 
     def _unchanged_s(self, state: FileState) -> float:
@@ -142,7 +142,7 @@ class Look:
         return now if now.inode == state.inode else state
 
     def is_final(self, state: FileState) -> bool:
-        """Tell whether a file gets no more bytes, so that a last line without a line end is complete."""
+        """Return whether a file gets no more bytes, so that a last line without a line end is complete."""
         if self._limits is not None:
             return True
         return is_rotated(state.path) and self.watch.is_settled(state)

@@ -30,11 +30,9 @@ class FileListing(Struct, frozen=True):
 def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> FileListing:
     """Return the files that `wanted` names: paths, globs (`**` too), directories (recursive, sorted), `-`.
 
-    Inside directories, hidden files, those with a suffix of NOT_LOGS, and what is no log in the folder of a container are left
-    out. A pipe or device that a glob or directory
-    contains is an error; a path that is named itself is returned whatever it is. The paths `excluded` (absolute), files in or
-    below them, and SQLite's files beside them (`-wal`) are left out.
-    """
+    Inside directories, hidden files, files with a suffix of NOT_LOGS, and files other than logs in the folder of a container
+    are left out. A pipe or device that a glob or directory contains is an error; a path that is named itself is returned,
+    whatever it is. The paths `excluded` (absolute), files below them, and SQLite's files beside them (`-wal`) are left out."""
     files: dict[str, None] = {}
     errors: list[SourceError] = []
     is_own = _Own(excluded)
@@ -47,8 +45,8 @@ def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> FileListing:
 
 
 def chosen(listing: FileListing, selection: Selection) -> FileListing:
-    """Return `listing` without the files of containers that `selection` leaves out, and with an error for each description of a
-    container that cannot be read. Without a selection that costs only the name; then it is no SourceDenied."""
+    """Return `listing` without the files that `selection` does not select, and with an error for each unreadable description of
+    a container. Without a selection only the container's name is missing then, and the error is no SourceDenied."""
     files: list[str] = []
     errors = list(listing.errors)
     for path in listing.files:
@@ -153,7 +151,7 @@ def _files_below(folder: str, is_own: _Own, errors: list[SourceError]) -> list[s
             errors.append(error)
             logs = []
         if logs is not None:
-            folders[:], names = [], [*logs]  # noqa: PLW2901  (what else is there describes the container)
+            folders[:], names = [], [*logs]  # noqa: PLW2901  (the other files describe the container)
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not is_own(str(Path(parent, name))))
         paths += [path for name in sorted(names) if _is_log(name) and not is_own(path := str(Path(parent, name)))]
     if not paths and len(errors) == before:

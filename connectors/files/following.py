@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from connectors.files.contents import FileState
 from connectors.files.disk import Look
 from connectors.files.positions import (
-    VANISHED_KEPT,
+    MAX_VANISHED,
     VERSION,
     Copied,
     Cursor,
@@ -32,7 +32,7 @@ SMALL_BYTES = 1 << 20
 
 
 class Fate(Enum):
-    """What became of a file that is not at its place, when no other file has its content."""
+    """The fate of a file that is not at its path, when no other file has its content."""
 
     GONE = "gone"
     UNKNOWN = "unknown"  # a later look decides
@@ -41,8 +41,8 @@ class Fate(Enum):
 def followed(before: FilePositions, look: Look) -> tuple[FilePositions, Mapping[str, FileState]]:
     """Return `before` brought up to date with the disk, and the files that can be read, by inode.
 
-    No position advances. The streams returned have every file at its present place, its successor and new files, and as
-    losses everything that can never be read any more.
+    No position advances. In the returned streams every file has its present path, successors and new files are
+    added, and everything that can never be read any more is a loss.
     """
     following = _Following(before, look)
     return following.positions(), following.readable
@@ -69,12 +69,12 @@ class _Following:
             self._update_copies(name)
         self._add_new()
         streams = {name: stream for name, stream in sorted(self._streams.items()) if _is_needed(stream)}
-        return FilePositions(VERSION, streams, tuple(self._vanished[-VANISHED_KEPT:]))
+        return FilePositions(VERSION, streams, tuple(self._vanished[-MAX_VANISHED:]))
 
     # --- files of a stream -----------------------------------------------------------------------------------------------
 
     def _missing(self, name: str) -> Iterator[Cursor]:
-        """Yield the files of a stream that are not at their place; bring the others up to date."""
+        """Yield the files of a stream that are not at their paths; bring the others up to date."""
         for cursor in self._streams[name].files:
             try:
                 state = self._look.locate(cursor, self._streams[name].home)
@@ -131,9 +131,9 @@ class _Following:
         self._streams[name] = without_file(stream, cursor, quiet and not self._was_cut(cursor), self._why(cursor))
         self._vanished.append(Vanished(name, cursor))
         with suppress(SourceError):
-            self._begin_again(name, cursor)
+            self._restart(name, cursor)
 
-    def _begin_again(self, name: str, cursor: Cursor) -> None:
+    def _restart(self, name: str, cursor: Cursor) -> None:
         """Follow, from its start, a file that was cut and then rotated to a name that was not asked for."""
         state = self._look.locate(cursor, self._streams[name].home)
         if state is None or state.inode in self._claimed or state.path in self._at_path:
@@ -253,7 +253,7 @@ class _Following:
                 self._look.refuse(path, error)
 
     def _is_ready(self, state: FileState) -> bool:
-        """Tell whether a file may be read: a compressed one only if it is complete or is no longer being written."""
+        """Return whether a file may be read: a compressed one only if it is complete or is no longer being written."""
         watch = self._look.watch
         if not state.packed or watch.is_settled(state):
             return True
@@ -303,7 +303,7 @@ class _Following:
 
 
 def _is_needed(stream: FileStream) -> bool:
-    """Tell whether a stream must be stored: a stream without files whose home is a rotated file can get no more lines."""
+    """Return whether a stream must be stored: a stream without files whose home is a rotated file can get no more lines."""
     return bool(stream.files or stream.lost or not is_rotated(stream.home))
 
 

@@ -100,7 +100,7 @@ def damaged(path: str, error: Exception) -> SourceError:
 
 
 def is_binary(head: bytes) -> bool:
-    """Tell whether a file that begins with `head` is binary, so no log.
+    """Return whether a file that begins with `head` is binary, so no log.
 
     A log may contain NULs: at its start, where a writer went on behind the place at which the file was cut; before a line,
     after a crash; within a message. A file is binary if it contains NULs and, apart from those before lines, is empty or has at
@@ -205,5 +205,5 @@ def _refuse_binary(stream: io.BufferedReader, path: str) -> None:
 
 
 def _is_bounded(stream: io.BufferedReader, path: str) -> bool:
-    """Tell whether NULs come to an end: those of a device such as /dev/zero do not."""
+    """Return whether NULs come to an end: those of a device such as /dev/zero do not."""
     return stream.seekable() and stat.S_ISREG(os.stat("/dev/stdin" if path == STDIN else path).st_mode)  # noqa: PTH116

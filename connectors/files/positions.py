@@ -2,7 +2,7 @@
 
 A stream is named after the first path of its file. It is the content of one file after the other: when a file is replaced, the
 stream continues in the new one, and the old one is followed for as long as it exists. A position in a stream counts the bytes
-read of all its files, in that order, and those known to be lost.
+read of all its files, in that order, and the bytes that are lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.errors import SourceError
 from engine.ports import Offset
 
 VERSION = 2
-VANISHED_KEPT = 64
+MAX_VANISHED = 64
 
 
 class Fingerprint(Struct, frozen=True, array_like=True):
@@ -111,7 +111,7 @@ class FileStream(Struct, frozen=True):
 
 
 class FilePositions(Struct, frozen=True):
-    """All streams of a source by name, and the files that are gone, the latest last (at most VANISHED_KEPT)."""
+    """All streams of a source by name, and the files that are gone, the latest last (at most MAX_VANISHED)."""
 
     version: int
     streams: Mapping[str, FileStream] = field(default_factory=dict)
@@ -141,8 +141,8 @@ def positions_of(offset: Offset) -> FilePositions:
 
 
 def same_place(before: FilePositions, after: FilePositions) -> bool:
-    """Tell whether nothing was read, lost or moved from one to the other. Times of change and the pieces of a batch do not
-    count."""
+    """Return whether nothing was read, lost or moved between the two. Modification times and the pieces of a batch are not
+    compared."""
     return _place(before) == _place(after)
 
 

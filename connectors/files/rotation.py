@@ -1,4 +1,4 @@
-"""Reads the name of a file: whether it is compressed, whether it was rotated, and which period it covers."""
+"""Derive from the name of a file whether it is compressed, whether it was rotated, and which period it covers."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Rotation(Struct, frozen=True):
 
 
 def is_compressed(path: str) -> bool:
-    """Tell whether `path` has the suffix of a compressed file that can be read."""
+    """Return whether `path` has the suffix of a compressed file that can be read."""
     return PurePath(path).suffix in COMPRESSED
 
 
 def is_rotated(path: str) -> bool:
-    """Tell whether `path` is the name of a file that gets no more lines: it was rotated or compressed."""
+    """Return whether `path` is the name of a file that gets no more lines: it was rotated or compressed."""
     return rotation(path, ZoneInfo("UTC")).closed
 
 
 def rotation(path: str, zone: ZoneInfo) -> Rotation:
-    """Return what the name of `path` tells about its rotation; a period in it is read in `zone`.
+    """Return the rotation according to the name of `path`; a period in it is local time of `zone`.
 
     A file with an index behind the period (`app.log.2022-10-05.1`) was also cut by size, so it has no known end.
     """

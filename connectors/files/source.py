@@ -41,9 +41,9 @@ from engine.ports import Chunk, Offset
 
 @dataclass
 class FilesSource:
-    """Reads files, directories and globs (`paths`) as one source; each log is a stream of lines named by its path, one of
-    Docker's by its container. The log of a container has the labels that its runtime gives (see containers), unless `labels`
-    say otherwise.
+    """Reads files, directories and globs (`paths`) as one source; each log is a stream of lines named by its path, a log of
+    Docker by its container. The log of a container has the labels of its runtime (see containers), and `labels`, which take
+    precedence.
 
     Args:
         labels: templates, which may contain `{path:regex}`; the label `timezone` is the zone of dates in file names.
@@ -51,8 +51,8 @@ class FilesSource:
             appear afterwards, are read from their start.
         final: the input ends at the size that the files have at the first look. A last line without a line end is read too; if
             the file grows later, the rest of the line is a line of its own.
-        excluded: paths that are never read, under no name: those that tocsin writes itself.
-        select: by label, which containers are read (see containers.Selection); empty: all, and files that are of none.
+        excluded: paths that are never read, whatever link leads to them: those that tocsin writes itself.
+        select: by label, patterns of the containers that are read (see containers.Selection); empty: all files are read.
         clock: monotonic, in seconds.
         wall: seconds since 1970.
     """
@@ -100,8 +100,8 @@ class FilesSource:
         return offset_of(FilePositions(VERSION, dict(sorted(streams.items()))))
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
-        """Return the offset up to which can be read now: at line ends, of every file its share of `max_lines`, of compressed
-        files all."""
+        """Return the offset up to which lines can be read now: every file to a line end within its share of `max_lines`,
+        compressed files to their end."""
         before = positions_of(start)
         look = self._look()
         after, readable = followed(before, look)
@@ -126,8 +126,8 @@ class FilesSource:
         return [{"pieces": pieces} for pieces in slices if pieces] + losses
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Yield the lines of a slice. Raises DataLoss, or an ExceptionGroup of several, for lines that are gone, after all that
-        remain were yielded."""
+        """Yield the lines of a slice. Raises DataLoss, or an ExceptionGroup of several, for lost lines, after all the others
+        were yielded."""
         if "lost" in slice_:
             raise DataLoss(*slice_["lost"])
         losses: list[DataLoss] = []
@@ -139,7 +139,7 @@ class FilesSource:
             raise ExceptionGroup("lines are gone", losses)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
-        """Return, for every stream at `end` that was read, how far it is read and whether its file is closed."""
+        """Return the progress of every stream that has been read at `end`."""
         streams = positions_of(end).streams.items()
         return [self._progress(name, stream) for name, stream in streams if stream.end]
 
