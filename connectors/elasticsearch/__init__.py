@@ -1,7 +1,7 @@
-"""Elasticsearch and OpenSearch: log lines are read from them, incidents written into them. Imports the model, errors, ports,
-codec, secrets, and what all carriers of documents share. The package elasticsearch, an extra, is imported when something is
-opened.
-"""
+"""Elasticsearch and OpenSearch as a source of log lines and as a receiver of incidents.
+
+Imports the model, errors, ports, codec, secrets, and the modules shared by all carriers of documents. The package
+elasticsearch, an extra, is imported when a source or receiver is opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check_label", "open_source"]
 
 
 def open_source(settings: Mapping[str, Any]) -> ElasticsearchSource:
-    """Return the source that `settings` (JSON: the fields of ElasticsearchSource) describe; called in Spark's workers too.
+    """Return the source for `settings`: the fields of ElasticsearchSource, as JSON. Spark's workers call this too.
 
     Raises RuntimeMissing when the package elasticsearch is not installed.
     """

@@ -1,4 +1,4 @@
-"""What the server answers, as types: the document of a hit stays the bytes that it came as."""
+"""The answers of the server as types. The document of a hit is not decoded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from msgspec import Raw, Struct, field
 
 
 class DocumentHit(Struct, frozen=True, gc=False):
-    """One document: where it is, its number in its shard (-1 unless asked for), and its JSON; empty where none is stored."""
+    """One document: its index and id, its sequence number (-1 unless requested), and its JSON, empty when none is stored.
+    `sort`: its sort values."""
 
     index: str = field(name="_index")
     id: str = field(name="_id")
@@ -37,17 +38,17 @@ class SearchPage(Struct, frozen=True):
 
     @property
     def hits(self) -> list[DocumentHit]:
-        """The documents."""
+        """The documents, in the order of the search."""
         return self.hit_list.hits
 
     @property
     def is_partial(self) -> bool:
-        """Whether a part of what was asked for has not answered: nothing may be concluded from it."""
+        """Whether shards have not answered; such a page must not be used."""
         return self.timed_out or self.shards.failed > 0
 
     @property
     def why(self) -> str:
-        """Why it is partial."""
+        """Why the page is partial, as a clause."""
         if self.timed_out:
             return "the search was ended by its time-out"
         reasons = [failure.get("reason", {}) for failure in self.shards.failures]
@@ -73,7 +74,7 @@ class _IndexStats(Struct, frozen=True):
     shards: dict[str, list[_ShardCopy]] = field(default_factory=dict)
 
     def checkpoints(self, count: int) -> tuple[int | None, ...]:
-        """Return the global checkpoint of each of `count` primaries, None where no node has it now."""
+        """Return the global checkpoint of each of `count` primary shards, in order; None for a primary that no node has now."""
         primaries = {
             int(number): copy.seq_no.global_checkpoint
             for number, copies in self.shards.items()
@@ -84,7 +85,7 @@ class _IndexStats(Struct, frozen=True):
 
 
 class StatsAnswer(Struct, frozen=True):
-    """The answer to a question for statistics by shard."""
+    """The answer to a request for statistics by shard."""
 
     indices: dict[str, _IndexStats] = field(default_factory=dict)
 
@@ -103,19 +104,19 @@ class _VersionAnswer(Struct, frozen=True):
 
 
 class RootAnswer(Struct, frozen=True):
-    """The answer at the root."""
+    """The answer to a request for the root: the version."""
 
     version: _VersionAnswer = field(default_factory=_VersionAnswer)
 
 
 class PitAnswer(Struct, frozen=True):
-    """The answer to the opening of a point in time: `id` is Elasticsearch's, `pit_id` OpenSearch's."""
+    """The answer to the opening of a point in time; Elasticsearch sets `id`, OpenSearch `pit_id`."""
 
     id: str = ""
     pit_id: str = ""
 
 
 class FieldsAnswer(Struct, frozen=True):
-    """The answer to a question for fields: by name and type what is known of it."""
+    """The answer to a request for field capabilities: by field name, by type."""
 
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

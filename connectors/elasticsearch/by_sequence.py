@@ -1,4 +1,4 @@
-"""The strategy `sequence`: offsets, slices and chunks of it."""
+"""The strategy `sequence`: its offsets, slices and chunks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from connectors.elasticsearch.offsets import (
     SequenceOffset,
     SequenceRange,
     advanced,
+    aligned,
     at_beginning,
     at_end,
-    cut_anew,
-    gone,
+    lost_operations,
     ranges,
     short,
     since,
@@ -34,13 +34,13 @@ from engine.errors import DataLoss, SourceAway, SourceDenied, SourceError, Sourc
 from engine.model.records import Progress
 from engine.ports import Chunk, Offset
 
-MOST_MOVED = 5_000  # operations by which a cut through a shard is moved
+MOST_MOVED = 5_000  # operations by which the end of a batch in a shard may be moved
 _BY_TIME = {"@timestamp": {"order": "asc", "unmapped_type": "date", "format": "epoch_millis", "missing": "_last"}}
-REPLACED = "the index was deleted and made anew before all of it was read"
+REPLACED = "the index was deleted and created again before all of it was read"
 
 
 class SequenceReading:
-    """Reads what `pattern` leads to by sequence numbers. `final`: the input is bounded by what is there at the first look."""
+    """Reads the indices that `pattern` matches by sequence numbers. `final`: the input ends where it ends at the first look."""
 
     def __init__(
         self, cluster: SearchCluster, pattern: str, stream: str, query: Mapping[str, Any] | None, final: bool = False
@@ -51,8 +51,8 @@ class SequenceReading:
         self._bounds: Sequence[Checkpoints] | None = None
 
     def initial(self, start: str) -> Offset:
-        """Return where a first run starts. Without the privilege to make documents visible it waits until they are: what cannot
-        be searched yet would be taken for older than the start."""
+        """Return the offset at which a first run starts. Without the privilege to refresh indices it waits until they have
+        refreshed themselves: a document that cannot be searched yet would count as older than the start."""
         now = self._look(wait=True)
         if start == "earliest":
             return plain(at_beginning(now))  # type: ignore[no-any-return]
@@ -62,55 +62,58 @@ class SequenceReading:
         return plain(since(now, lambda entry, shard: self._first_after(entry, shard, at_ms)))  # type: ignore[no-any-return]
 
     def latest(self, start: Offset, most: int | None) -> Offset:
-        """Return how far the next batch reaches."""
+        """Return the end of the next batch, about `most` operations after `start` (None: no limit)."""
         before, now = made(start, SequenceOffset), self._look()
         open_ids = frozenset(short(entry.uuid) for entry in now)
         exists = open_ids if open_ids.issuperset(before.indices) else self._watch.exists() | open_ids
         if not exists and not self._final:
             raise SourceAway(f"{self._pattern} on {self._cluster.place}", _nothing(self._pattern, self._cluster))
         after = advanced(before, now, exists, most)
-        return plain(after if most is None else cut_anew(before, after, self._cut))  # type: ignore[no-any-return]
+        return plain(after if most is None else aligned(before, after, self._cut))  # type: ignore[no-any-return]
 
     def slice(self, start: Offset, end: Offset) -> Mapping[str, Any] | None:
-        """Return what a batch reads; None when that is nothing."""
+        """Return the slice of a batch; None when there is nothing to read and nothing is lost."""
         before, after = made(start, SequenceOffset), made(end, SequenceOffset)
-        wanted, lost = ranges(before, after), gone(before, after)
+        wanted, lost = ranges(before, after), lost_operations(before, after)
         if not wanted and not lost:
             return None
         place = before.place + sum(entry.to - entry.after for entry in lost)
         return {"ranges": plain(wanted), "lost": plain(lost), "place": place, "end": after.place}
 
     def chunks(self, slice_: Mapping[str, Any], reader: DocumentReader, repeats: Repeats) -> Iterator[Chunk]:
-        """Yield the lines of a slice; what is gone raises after everything that is left was yielded."""
+        """Yield the lines of a slice. Raises an ExceptionGroup of DataLoss for lost operations, after all the others were
+        yielded."""
         wanted = made(slice_["ranges"], list[SequenceRange])
         facts_by_name = self._unchanged(wanted)
-        there = [entry for entry in wanted if entry.index in facts_by_name]
+        present = [entry for entry in wanted if entry.index in facts_by_name]
         lost = [_replaced(entry) for entry in wanted if entry.index not in facts_by_name]
         chunking = Chunking(self._stream, slice_["place"])
-        pages = [self._line_pages(entry, facts_by_name[entry.index], reader, repeats, lost) for entry in there]
+        pages = [self._line_pages(entry, facts_by_name[entry.index], reader, repeats, lost) for entry in present]
         with repeats.slice(slice_["place"]):
             for lines in merged(pages) if pages else ():
                 yield from chunking.chunks(lines)
-        still = self._unchanged(there)
+        still = self._unchanged(present)
         open_ids = {(entry.index, entry.shard) for entry in lost}
-        lost += [_replaced(entry) for entry in there if entry.index not in still and (entry.index, entry.shard) not in open_ids]
+        lost += [
+            _replaced(entry) for entry in present if entry.index not in still and (entry.index, entry.shard) not in open_ids
+        ]
         if not lost:
             yield from chunking.reached(slice_["end"])
         if lost := made(slice_["lost"], list[LostOperations]) + lost:
-            raise ExceptionGroup("lines are gone", [self._loss(entry) for entry in lost])
+            raise ExceptionGroup("lines are lost", [self._loss(entry) for entry in lost])
 
     def progress(self, end: Offset) -> Sequence[Progress]:
-        """Return how far `end` reaches of what there was when it was decided."""
+        """Return the progress at `end`, of the operations that existed when it was planned."""
         offset = made(end, SequenceOffset)
         behind = offset.behind
         return [Progress(self._stream, offset.place, offset.place + behind, caught_up=not behind)]
 
     def unreadable(self) -> Mapping[str, SourceError]:
-        """Return the indices that cannot be read by sequence numbers, or not now, by name."""
+        """Return, by name, the error of each index that cannot be read by sequence numbers, or not now."""
         return {index.name: error for index in self._watch.indices if (error := _obstacle(index, self._watch.lags)) is not None}
 
     def count(self) -> int:
-        """Return how many operations there are."""
+        """Return the number of operations in all indices."""
         return sum(at + 1 for entry in self._look() for at in entry.at if at is not None)
 
     def _look(self, wait: bool = False) -> Sequence[Checkpoints]:
@@ -124,15 +127,17 @@ class SequenceReading:
         return now
 
     def _first_after(self, entry: Checkpoints, shard: int, at_ms: int) -> int | None:
-        """Return the number of the first document of a shard whose `@timestamp` is this or later; None when there is none."""
+        """Return the sequence number of the first document of a shard whose `@timestamp` is not before `at_ms`; None without
+        one."""
         late = {"range": {"@timestamp": {"gte": at_ms, "format": "epoch_millis"}}}
         body = {"size": 1, "sort": ["_seq_no"], "track_total_hits": False, "source": False, "query": late}
         hits = self._cluster.shard_page(entry.name, shard, body).hits
         return hits[0].sort[0] if hits else None
 
     def _cut(self, unread: Sequence[SequenceRange], planned: Sequence[int]) -> Sequence[int] | None:
-        """Return how far each shard is read when all are read up to one time, that of the next document of the one with the
-        most to read: lines of a stack trace lie in all of them. None where that is unknown, or far from what was planned."""
+        """Return the last operation to read of each shard so that all shards end at one time: that of the next document of the
+        shard with the most unread operations. The lines of a stack trace may be in all shards. None when this time is unknown,
+        or when it would move an end by MOST_MOVED or more."""
         left = [replace(entry, after=number) for entry, number in zip(unread, planned, strict=True)]
         try:
             times = self._first(max(left, key=lambda entry: entry.to - entry.after), [], ["_seq_no", _BY_TIME])
@@ -147,7 +152,7 @@ class SequenceReading:
         return numbers if moved < MOST_MOVED else None
 
     def _first(self, within: SequenceRange, filters: Sequence[Any], sort: Sequence[Any]) -> Sequence[Any] | None:
-        """Return what the first document of a range is sorted by; None when there is none."""
+        """Return the sort values of the first document in a range; None when there is none."""
         numbered = {"range": {"_seq_no": {"gt": within.after, "lte": within.to}}}
         body = {"size": 1, "sort": sort, "track_total_hits": False, "source": False}
         query = {"bool": {"filter": [numbered, *filters]}}
@@ -155,8 +160,8 @@ class SequenceReading:
         return hits[0].sort if hits else None
 
     def _unchanged(self, wanted: Sequence[SequenceRange]) -> Mapping[str, IndexFacts]:
-        """Return those indices of some ranges that are still the same ones, by name. Raises SourceAway when one cannot be
-        searched now: what is searched then has no documents, and they would be taken for none."""
+        """Return, by name, the indices of `wanted` that still have the same uuid. Raises SourceAway when one cannot be searched
+        now: a search of it returns no documents, which would count as none."""
         ids = {entry.index: entry.id for entry in wanted}
         facts = [index for index in self._cluster.named(sorted(ids)) if short(index.uuid) == ids[index.name]]
         for index in facts:
@@ -196,5 +201,5 @@ def _replaced(entry: SequenceRange) -> LostOperations:
 
 def _nothing(pattern: str, cluster: SearchCluster) -> str:
     return (
-        f"{pattern} on {cluster.place} leads to no index; check `indices`, and the privileges `read` and `view_index_metadata`"
+        f"{pattern} on {cluster.place} matches no index; check `indices`, and the privileges `read` and `view_index_metadata`"
     )

@@ -1,4 +1,4 @@
-"""Lines of documents joined to chunks, one of each source: what is done for a chunk is done once for hundreds of lines."""
+"""Join lines of documents into chunks, one for each source: work for a chunk is done once for hundreds of lines."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ SYSTEM = "elasticsearch"
 
 
 class DocumentRun(Struct, frozen=True, dict=True):
-    """Documents of one source, in order, each a line: `place` is the position of the first, and theirs follow it."""
+    """Lines of one source, in order, one for each document. They have consecutive positions from `place_of_first` on."""
 
     lines: Sequence[IndexedLine]
     place_of_first: int
 
     def place(self, at: int) -> tuple[int, datetime | None]:
-        """Return the position of the line that holds byte `at`, and when the cluster took it if it says so."""
+        """Return the position of the line at byte `at`, and its `event.ingested`; None without one."""
         number = self._number(at)
-        return self.place_of_first + number, moment(self.lines[number].taken)
+        return self.place_of_first + number, moment(self.lines[number].ingested)
 
     def earliest(self) -> datetime | None:
-        """Return the earliest time that one was taken; None when none says so."""
-        return min((at for line in self.lines if (at := moment(line.taken)) is not None), default=None)
+        """Return the earliest `event.ingested` of the lines; None when none has it."""
+        return min((at for line in self.lines if (at := moment(line.ingested)) is not None), default=None)
 
     def origin(self, at: int) -> str:
-        """Return the document of the line that holds byte `at`."""
+        """Return the origin of the line at byte `at`: its document."""
         line = self.lines[self._number(at)]
         return origin_of(SYSTEM, line.index, line.id)
 
@@ -46,13 +46,13 @@ class DocumentRun(Struct, frozen=True, dict=True):
 
 
 class Chunking:
-    """Makes the chunks of a stream, which is read from the position `place` on."""
+    """Makes the chunks of a stream that is read from the position `place`."""
 
     def __init__(self, stream: str, place: int) -> None:
         self._stream, self._place = stream, place
 
     def chunks(self, lines: Sequence[IndexedLine]) -> Iterator[Chunk]:
-        """Yield a chunk of each source that `lines` are from; they take as many positions as there are lines."""
+        """Yield a chunk for each source of `lines`; each line takes one position."""
         sources = in_order(lines)
         end = self._place + len(lines)
         first = self._place
@@ -62,7 +62,7 @@ class Chunking:
         self._place = end
 
     def reached(self, place: int) -> Iterator[Chunk]:
-        """Yield what says that there is nothing up to `place`."""
+        """Yield an empty chunk up to `place`, unless that is reached."""
         if place > self._place:
             yield Chunk(self._stream, self._place, b"", 0, None, {}, self._stream, place)
             self._place = place

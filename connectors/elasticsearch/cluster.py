@@ -1,7 +1,7 @@
-"""What a cluster is asked: each question one call of the client, each failure a sentence.
+"""The requests to a cluster, one call of the client each; every failure is an error with a sentence.
 
-The names of the client's own methods are used wherever it has one; a point in time of OpenSearch is the same request at another
-address. Answers are read from their bytes (connectors/elasticsearch/answers): what a document holds is not parsed here.
+The client's own methods are used where it has one; the point in time of OpenSearch is the same request at another address.
+Answers are decoded from their bytes (connectors/elasticsearch/answers); the documents in them are not.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ from connectors.elasticsearch.offsets import Checkpoints
 from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing, UsageError
 
 ANSWER_S = 30.0
-# While nobody answers, other sources of the job wait for no more than a quarter of the time:
+# while no node answers, other sources of the job wait for at most a quarter of the time:
 AWAY_ANSWER_S = 1.0
 REST_S = 3.0
-PIT_KEPT = "2m"
-NAMES_AT_ONCE = 50  # of indices in one address, whose length is bounded
+PIT_KEEP_ALIVE = "2m"
+NAMES_AT_ONCE = 50  # names of indices in one address, whose length is bounded
 _STATS = "indices.*.uuid,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.routing.primary"
 _SERVERLESS = "serverless"
-_PASSING = frozenset(("index_closed_exception", "task_cancelled_exception"))  # of an index, of a search: both may be had again
+_PASSING = frozenset(
+    ("index_closed_exception", "task_cancelled_exception")
+)  # of an index, of a search: a later request may succeed
 _PLAIN = {"accept": "application/json"}
 
 T = TypeVar("T")
@@ -53,11 +55,11 @@ _CLUSTERS: dict[tuple[int, str], SearchCluster] = {}
 
 
 class IndexGone(SourceMissing):
-    """An index is no more."""
+    """An index does not exist any more."""
 
 
 class PitLost(SourceError):
-    """A point in time is no more."""
+    """A point in time does not exist any more."""
 
 
 class _NodeOutage(Struct, frozen=True):
@@ -66,18 +68,17 @@ class _NodeOutage(Struct, frozen=True):
 
 
 class _RawJson(JsonSerializer):
-    """Leaves answers as they are, but for those that refuse: these are the client's to read."""
+    """Leaves answers undecoded, except errors, which the client itself reads."""
 
     def json_loads(self, data: bytes) -> Any:
         return json.loads(data) if data.startswith(b'{"error"') else data
 
 
 class SearchCluster:
-    """A cluster of Elasticsearch or OpenSearch; connects when it is asked something.
+    """A cluster of Elasticsearch or OpenSearch; it is connected at the first request.
 
-    Every question raises SourceAway when nobody answers (and at once when nobody did a moment ago), SourceDenied when it is not
-    allowed, and SourceError for what else the server says.
-    """
+    Every request raises SourceAway when no node answers (without another try until REST_S after the last one), SourceDenied
+    when it is not allowed, and SourceError for other errors of the server."""
 
     def __init__(self, connection: ElasticsearchConnection) -> None:
         self.place = connection.place
@@ -95,17 +96,17 @@ class SearchCluster:
         return _CLUSTERS[key]
 
     def server(self) -> ServerVersion:
-        """Return what answers; it is asked once."""
+        """Return the version of the server, from the first answer."""
         if self._server is None:
-            version = self._asked(RootAnswer, lambda client: client.info()).version
+            version = self._answer(RootAnswer, lambda client: client.info()).version
             numbers = tuple(int(part) for part in version.number.partition("-")[0].split(".") if part.isdigit())
             self._server = ServerVersion(numbers, version.distribution == "opensearch", version.build_flavor == _SERVERLESS)
         return self._server
 
     def indices(self, pattern: str) -> tuple[IndexFacts, ...]:
-        """Return the concrete indices that `pattern` leads to, by name: a comma list of names, aliases, data streams and
-        patterns."""
-        answer = self._asked(
+        """Return the concrete indices that `pattern` matches, sorted by name. `pattern`: a comma list of names, aliases, data
+        streams and patterns."""
+        answer = self._answer(
             SettingsAnswer,
             lambda client: client.indices.get_settings(
                 index=pattern, flat_settings=True, expand_wildcards=["open", "closed"], ignore_unavailable=True
@@ -114,18 +115,20 @@ class SearchCluster:
         return tuple(index_facts(name, answer[name].settings) for name in sorted(answer))
 
     def named(self, names: Sequence[str]) -> list[IndexFacts]:
-        """Return those of some concrete indices that are there."""
+        """Return the existing ones of these concrete indices."""
         return [index for batch in _batched(names) for index in self.indices(",".join(batch))]
 
     def checkpoints(self, pattern: str, facts_of: Callable[[str, str], IndexFacts]) -> list[Checkpoints]:
         """Return the global checkpoints of the primaries of every open index.
 
         Args:
-            facts_of: returns what is known of an index, by name and uuid.
+            facts_of: returns the facts about an index, by name and uuid.
         """
-        path = f"/{quote(pattern, safe=',*')}/_stats/docs"  # the client's own method does not let an index be missing
+        path = f"/{quote(pattern, safe=',*')}/_stats/docs"  # the client's own method does not allow a missing index
         parameters = {"level": "shards", "ignore_unavailable": "true", "filter_path": _STATS}
-        answer = self._asked(StatsAnswer, lambda client: client.perform_request("GET", path, params=parameters, headers=_PLAIN))
+        answer = self._answer(
+            StatsAnswer, lambda client: client.perform_request("GET", path, params=parameters, headers=_PLAIN)
+        )
         facts_and_stats = [(facts_of(name, stats.uuid), stats) for name, stats in answer.indices.items()]
         return [
             Checkpoints(index.name, index.uuid, stats.checkpoints(index.shards), index.created_ms, index.is_copy)
@@ -133,38 +136,38 @@ class SearchCluster:
         ]
 
     def refresh(self, names: Sequence[str]) -> None:
-        """Make everything in some indices visible. Raises SourceAway when a copy could not be."""
+        """Refresh these indices, so that all their documents can be searched. Raises SourceAway when a copy fails."""
         for batch in _batched(names):
             self._refresh(batch)
 
     def _refresh(self, names: Sequence[str]) -> None:
-        answer = self._asked(SearchPage, lambda client: client.indices.refresh(index=names, ignore_unavailable=True))
+        answer = self._answer(SearchPage, lambda client: client.indices.refresh(index=names, ignore_unavailable=True))
         if answer.is_partial:
             raise SourceAway(self.place, f"Elasticsearch at {self.place} could not make new documents visible: {answer.why}")
 
     def shard_page(self, index: str, shard: int, body: Mapping[str, Any]) -> SearchPage:
-        """Return a page of one shard. Raises SourceAway when it has not answered whole, IndexGone when the index is not there
-        any more."""
+        """Return a page of one shard. Raises SourceAway when the answer is partial, IndexGone when the index does not exist any
+        more."""
         only = {"preference": f"_shards:{shard}", "allow_partial_search_results": False}
         return self._whole(lambda client: client.search(index=index, **body, **only))
 
     def page(self, body: Mapping[str, Any], index: str | None = None) -> SearchPage:
-        """Return a page of a point in time, which `body` names, or of all shards of `index`. Raises SourceAway when some have
-        not answered, PitLost when the point in time is no more."""
+        """Return a page of all shards of `index`, or, without one, of the point in time in `body`. Raises SourceAway when the
+        answer is partial, PitLost when the point in time does not exist any more."""
         if index is None:
             return self._whole(lambda client: client.search(**body))
         whole = {"ignore_unavailable": True, "allow_partial_search_results": False}
         return self._whole(lambda client: client.search(index=index, **body, **whole))
 
-    def _whole(self, question: Callable[[Any], Any]) -> SearchPage:
-        page = self._asked(SearchPage, question)
+    def _whole(self, request: Callable[[Any], Any]) -> SearchPage:
+        page = self._answer(SearchPage, request)
         if page.is_partial:
             raise SourceAway(self.place, f"Elasticsearch at {self.place} has answered in part only: {page.why}")
         return page
 
     def count(self, pattern: str, query: Mapping[str, Any], most: int | bool = True) -> int:
-        """Return how many documents match, at most about `most`."""
-        answer = self._asked(
+        """Return the number of matching documents, at most about `most`; True: the exact number."""
+        answer = self._answer(
             dict[str, Any],
             lambda client: client.search(
                 index=pattern, query=query, size=0, track_total_hits=most, ignore_unavailable=True, filter_path="hits.total"
@@ -174,18 +177,19 @@ class SearchCluster:
         return int(total["value"] if isinstance(total, dict) else total)
 
     def open_pit(self, pattern: str) -> str:
-        """Open a point in time over what `pattern` leads to now and return its id."""
+        """Open a point in time over the indices that `pattern` matches now, and return its id."""
         if self.server().is_opensearch:
-            path, parameters = f"/{quote(pattern, safe=',*')}/_search/point_in_time", {"keep_alive": PIT_KEPT}
-            return self._asked(
+            path, parameters = f"/{quote(pattern, safe=',*')}/_search/point_in_time", {"keep_alive": PIT_KEEP_ALIVE}
+            return self._answer(
                 PitAnswer, lambda client: client.perform_request("POST", path, params=parameters, headers=_PLAIN)
             ).pit_id
-        return self._asked(
-            PitAnswer, lambda client: client.open_point_in_time(index=pattern, keep_alive=PIT_KEPT, ignore_unavailable=True)
+        return self._answer(
+            PitAnswer,
+            lambda client: client.open_point_in_time(index=pattern, keep_alive=PIT_KEEP_ALIVE, ignore_unavailable=True),
         ).id
 
     def close_pit(self, pit: str) -> None:
-        """Close a point in time; one that is gone is as good."""
+        """Close a point in time; errors are ignored."""
         try:
             if self.server().is_opensearch:
                 self._client.perform_request(
@@ -199,13 +203,13 @@ class SearchCluster:
         except (ApiError, TransportError):
             return
 
-    def _asked(self, kind: type[T], question: Callable[[Any], Any]) -> T:
-        """Return the answer to `question`, which is given a client."""
+    def _answer(self, kind: type[T], request: Callable[[Any], Any]) -> T:
+        """Return the decoded answer to `request`, which gets the client."""
         if self._outage is not None and time.monotonic() < self._outage.rests_until:
             raise self._outage.why.with_traceback(None)
         client = self._client.options(request_timeout=AWAY_ANSWER_S) if self._outage else self._client
         try:
-            answer = question(client).body
+            answer = request(client).body
         except (ApiError, TransportError) as error:
             raise self._refusal(error) from None
         self._outage = None
@@ -220,7 +224,7 @@ class SearchCluster:
     def _refusal(self, error: Exception) -> SourceError:
         refusal = source_error(error, self.place)
         if isinstance(refusal, SourceDenied):
-            with suppress(UsageError):  # a secret that was replaced is read anew; one that is not there now may be again
+            with suppress(UsageError):  # read a replaced secret again; a missing one may come back
                 self._connect()
         if isinstance(refusal, SourceAway) and isinstance(error, TransportError):
             self._outage = _NodeOutage(refusal, time.monotonic() + REST_S)
@@ -230,7 +234,7 @@ class SearchCluster:
 
 
 def _types(body: Mapping[str, Any]) -> frozenset[str]:
-    """Return the types of an answer that refuses, and of its causes."""
+    """Return the types of an error and of its root causes."""
     error = body.get("error")
     causes = [error, *error.get("root_cause", ())] if isinstance(error, dict) else []
     return frozenset(str(cause.get("type")) for cause in causes if isinstance(cause, dict))

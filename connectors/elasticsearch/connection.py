@@ -1,8 +1,9 @@
-"""The connection to a cluster of Elasticsearch (7.17 to 9) or OpenSearch (2, 3), and what its failures mean.
+"""The connection to a cluster of Elasticsearch (7.17 to 9) or OpenSearch (2, 3), and the explanation of its failures.
 
 The client of one major version marks its requests with a media type of that version. Servers of an older major version and
-OpenSearch refuse it, so requests bear plain JSON here, which all of them take; and an answer of OpenSearch lacks the header by
-which the client knows Elasticsearch. Both are set right in the node, the client's own place for another HTTP library.
+OpenSearch reject it, so requests have the media type of plain JSON here, which all of them accept; and an answer of OpenSearch
+lacks the header by which the client recognises Elasticsearch. Both are corrected in the node, the client's extension point for
+another HTTP library.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class ElasticsearchConnection(Struct, frozen=True):
-    """Where a cluster is and who asks it. `api_key`, `password` and `ca` are references (`env:NAME`, `file:PATH`); `ca` names
-    certificates in PEM that the server's is checked by, the system's when empty. `unprotected`: http may carry secrets."""
+    """The addresses of a cluster and the credentials. `api_key`, `password` and `ca` are references (`env:NAME`, `file:PATH`).
+    `ca`: certificates in PEM that verify the server's; empty: the system's. `unprotected`: http may carry secrets."""
 
     urls: tuple[str, ...]
     api_key: str = ""
@@ -54,12 +55,12 @@ class ElasticsearchConnection(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """The hosts, as they may be shown: `es1.example:9200`."""
+        """The hosts, safe to show: `es1.example:9200`."""
         return ", ".join(_host(url) for url in self.urls)
 
 
 class _PlainJsonNode(Urllib3HttpNode):
-    """Speaks plain JSON instead of the media type of one major version, and takes answers of OpenSearch for Elasticsearch's."""
+    """Sends plain JSON instead of the media type of one major version, and marks answers of OpenSearch as Elasticsearch's."""
 
     def perform_request(
         self,
@@ -79,10 +80,9 @@ class _PlainJsonNode(Urllib3HttpNode):
 
 
 def open_client(connection: ElasticsearchConnection, answer_s: float = ANSWER_S, **options: Any) -> Elasticsearch:
-    """Return a client of the cluster; nothing is asked of it yet. It never tries again by itself unless `options`, the client's
-    own, say so.
+    """Return a client of the cluster, without a request yet. It does not retry unless its `options` say so.
 
-    Raises UsageError when a secret is not where it should be, when one would travel unprotected, or when a certificate is none.
+    Raises UsageError when a secret is missing, when one would be sent unprotected, or when `ca` has no certificate.
     """
     has_secret = bool(connection.api_key or connection.password)
     for url in connection.urls:
@@ -106,8 +106,8 @@ def open_client(connection: ElasticsearchConnection, answer_s: float = ANSWER_S,
 
 
 def explained(error: Exception, place: str) -> str:
-    """Return the sentence on a failure of a call to the cluster at `place`: what it is, and what to do where that is known. It
-    holds no secret, is one line, and is safe to show."""
+    """Return a sentence about a failed call to the cluster at `place`: the failure, and what to do if that is known. It is one
+    line, has no secret, and is safe to show."""
     if isinstance(error, ApiError):
         return f"Elasticsearch at {place} {_refusal(error)}"
     if isinstance(error, TlsError):
@@ -122,14 +122,15 @@ def explained(error: Exception, place: str) -> str:
 
 
 def is_passing(error: Exception) -> bool:
-    """Say whether a failure may be over in a moment by itself: an overload, a restart, a broken network."""
+    """Return whether a failure may pass by itself: an overload, a restart, a broken network."""
     if isinstance(error, ApiError):
         return error.status_code in _PASSING
     return isinstance(error, ConnectionError | ConnectionTimeout) and not isinstance(error, TlsError)
 
 
 def source_error(error: Exception, place: str) -> SourceError:
-    """Return what a source raises for a failed call: SourceAway for what may pass, SourceDenied for what is not allowed."""
+    """Return the error of a source for a failed call: SourceAway if it may pass, SourceDenied if it is not allowed, else
+    SourceError."""
     sentence = explained(error, place)
     if is_passing(error):
         return SourceAway(place, sentence)
@@ -152,18 +153,18 @@ def _host(url: str) -> str:
 
 
 def _with_port(url: str) -> str:
-    """Return `url` with its port, which the client wants to see."""
+    """Return `url` with its port, which the client requires."""
     parts = urlsplit(url)
     return url if parts.port else parts._replace(netloc=f"{parts.netloc.rstrip(':')}:{_PORTS[parts.scheme]}").geturl()
 
 
 def _encoded(api_key: str) -> str:
-    """Return an API key as it is sent; `id:key` is what it is before it is encoded."""
+    """Return an API key in its encoded form; `id:key` is the form before."""
     return b64encode(api_key.encode()).decode() if ":" in api_key else api_key
 
 
 def _trusting(reference: str) -> ssl.SSLContext:
-    certificates = "\n".join(_CERTIFICATE.findall(parse_secret(reference).reveal()))  # whatever else stands between them
+    certificates = "\n".join(_CERTIFICATE.findall(parse_secret(reference).reveal()))  # without any other text between them
     try:
         return ssl.create_default_context(cadata=certificates or NO_CERTIFICATE)
     except (ssl.SSLError, ValueError):
@@ -174,13 +175,13 @@ def _refusal(error: ApiError) -> str:
     status, reason = error.status_code, _reason(error)
     detail = f": {reason}" if reason else ""
     if status == 401:
-        return f"does not know who asks (status 401){detail}; check api_key, or user and password"
+        return f"does not accept the credentials (status 401){detail}; check api_key, or user and password"
     if status == 403 and _kind(error) == "cluster_block_exception":
         return f"does not allow it (status 403){detail}; a block of the index forbids it to everybody, see its index.blocks"
     if status == 403:
         return f"does not allow it (status 403){detail}; give the key or the user the privilege"
     if status == 429:
-        return f"has too much to do (status 429){detail}"
+        return f"is overloaded (status 429){detail}"
     return f"answers with status {status}{detail}"
 
 
@@ -190,7 +191,7 @@ def _kind(error: ApiError) -> str:
 
 
 def _reason(error: ApiError) -> str:
-    """Return why a call was refused in the server's words; the beginning of what was answered when it is no JSON of its own."""
+    """Return the server's reason for a refused call; the beginning of the answer when it is not an error of the server."""
     body = error.body
     cause = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(cause, dict):
@@ -208,14 +209,14 @@ def _tls(error: TlsError) -> str:
     if "expired" in words or "not yet valid" in words:
         return "its certificate has expired, or is not valid yet; renew it, or set the clock right"
     if "CERTIFICATE_VERIFY_FAILED" in words:
-        return "its certificate is not signed by anybody known here; name the authority's with ca: file:PATH"
+        return "its certificate is not signed by a trusted authority; name the authority's with ca: file:PATH"
     if "WRONG_VERSION_NUMBER" in words or "record layer" in words:
         return "it does not speak TLS; write http:// in url if that is right"
     return f"the TLS handshake fails ({visible(words[:MOST_QUOTED])})"
 
 
 def _innermost(error: ConnectionError) -> str:
-    """Return the name of what broke the connection: `ConnectionRefusedError`."""
+    """Return the name of the innermost cause: `ConnectionRefusedError`."""
     cause: BaseException = error
     while (deeper := cause.__cause__ or cause.__context__) is not None:
         cause = deeper

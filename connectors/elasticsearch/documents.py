@@ -1,7 +1,7 @@
-"""From hits to lines: whose a document is, and where its line stands among those of its source. Pure.
+"""Turn hits into lines, with the source of each document and the order of the lines of a source. Pure.
 
-A document is one line: its JSON, which engine/parse/wrappers reads as it reads it from anywhere else. Here only those fields
-are looked at by which lines find their source and their order (engine/shipping for the names).
+A line is the JSON of a document, which engine/parse/wrappers reads as from any other carrier. This module reads only the fields
+that determine source and order (engine/shipping has their names).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from engine.labelling import asks_for, fields_asked, filled
 from engine.model.records import Labels
 from engine.shipping import FILE, HOST, MESSAGE, document_type, first_text, named, source_name, value_at
 
-REMEMBERED = 4096  # documents of which it is known whose they are
+CACHED_SOURCES = 4096  # documents whose source is cached
 NO_TIME = float("-inf")
 _ORDER = ("@timestamp", "event.ingested", "log.offset", "log.file.inode", "log.file.fingerprint", *MESSAGE)
 
 
 class LineSource(Struct, frozen=True, eq=False):
-    """A source and its labels. Two are one when they are one object."""
+    """A source and its labels, compared by identity."""
 
     source_id: str
     labels: Labels
@@ -36,8 +36,8 @@ class LineSource(Struct, frozen=True, eq=False):
 class IndexedLine(Struct, frozen=True, gc=False):
     """The line of a document, with its line end.
 
-    `at`: its `@timestamp` in seconds since 1970, NO_TIME without one. `taken`: its `event.ingested` as text. `file` and
-    `offset`: which file it is from, and at which byte of it; -1 where the shipper does not say.
+    `at`: its `@timestamp` in seconds since 1970, NO_TIME without one. `ingested`: its `event.ingested` as text. `file` and
+    `offset`: the id of its file and its byte in it; "" and -1 when the shipper does not write them.
     """
 
     source: LineSource
@@ -47,21 +47,21 @@ class IndexedLine(Struct, frozen=True, gc=False):
     seq_no: int
     message: str
     at: float = NO_TIME
-    taken: str = ""
+    ingested: str = ""
     file: str = ""
     offset: int = -1
 
     @property
     def content(self) -> str | bytes:
-        """What it says of the line: its message; where that stands under a name of its own, the whole document."""
+        """The message of the line; the whole document when the message is in another field."""
         return self.message or self.data
 
 
 class DocumentReader:
-    """Reads hits.
+    """Turns hits into lines.
 
     Args:
-        carrier: the pattern of indices, which names sources together with what documents say.
+        carrier: the pattern of indices, the first part of the names of sources.
         labels: templates (engine/labelling).
     """
 
@@ -69,12 +69,14 @@ class DocumentReader:
         self._carrier, self._labels = carrier, labels
         self._fields = fields_asked(labels)
         self._by_index = asks_for(labels, "index")
-        self._whose = msgspec.json.Decoder(document_type((*HOST, *FILE, *self._fields)))
+        self._source_fields = msgspec.json.Decoder(document_type((*HOST, *FILE, *self._fields)))
         self._order = msgspec.json.Decoder(_OrderPart)
-        self._known = lru_cache(REMEMBERED)(lambda index, document: self._source(index, msgspec.to_builtins(document)))
+        self._cached_source = lru_cache(CACHED_SOURCES)(
+            lambda index, document: self._source(index, msgspec.to_builtins(document))
+        )
 
     def lines(self, hits: Iterable[DocumentHit]) -> Iterator[IndexedLine]:
-        """Yield the line of each hit, in order; a document that is not stored has none."""
+        """Yield the line of each hit, in order; a hit without a stored document has none."""
         for hit in hits:
             data = bytes(hit.source)
             if data:
@@ -83,11 +85,11 @@ class DocumentReader:
     def _line(self, hit: DocumentHit, data: bytes) -> IndexedLine:
         index = hit.index if self._by_index else ""
         try:
-            source, order = self._known(index, self._whose.decode(data)), _ordered(self._order.decode(data))
-        except (ValueError, RecursionError, TypeError):  # a list, or another kind of value, where a name is looked for
+            source, order = self._cached_source(index, self._source_fields.decode(data)), _ordered(self._order.decode(data))
+        except (ValueError, RecursionError, TypeError):  # a list or another kind of value instead of a name
             document = _document(data)
             source, order = self._source(index, document), _ordered_slowly(document)
-        if b"\n" in data or b"\r" in data:  # as somebody wrote it, over several lines; there are none in its texts
+        if b"\n" in data or b"\r" in data:  # the document was written over several lines; its texts contain no line ends
             data = data.replace(b"\n", b" ").replace(b"\r", b" ")
         return IndexedLine(source, data + b"\n", hit.index, hit.id, hit.seq_no, *order)
 
@@ -100,32 +102,32 @@ class DocumentReader:
         if host:
             labels = {"host": host, **labels}
         name = source_name(self._carrier, host, file, self._carrier)
-        return _remembered(name, tuple(labels.items()))
+        return _line_source(name, tuple(labels.items()))
 
 
-@lru_cache(REMEMBERED)
-def _remembered(name: str, labels: tuple[tuple[str, str], ...]) -> LineSource:
+@lru_cache(CACHED_SOURCES)
+def _line_source(name: str, labels: tuple[tuple[str, str], ...]) -> LineSource:
     return LineSource(name, dict(labels))
 
 
 def in_order(lines: Sequence[IndexedLine]) -> Mapping[LineSource, Sequence[IndexedLine]]:
-    """Return the lines of each source in the order in which they were written, as far as that can be known.
+    """Return, by source, the lines in the order in which they were written, as far as it can be determined.
 
-    Where a shipper says at which byte of a file each line began, that is their order, one file after the other; a line that it
-    sent twice is one. A file that begins anew (older shippers do not name its inode, and one that is truncated keeps it) is
-    another file from the time of its first line on. Else they stay as they come.
+    If the shipper wrote the byte of each line in its file, that is their order, one file after the other, and a line that it
+    sent twice is one. A file that starts again at its first byte (older shippers do not write its inode, and a truncated file
+    keeps it) is another file from the time of its first line. Otherwise the lines keep their order.
     """
     by_source: dict[LineSource, list[IndexedLine]] = {}
     for line in lines:
         by_source.setdefault(line.source, []).append(line)
-    return {source: _by_place(source_lines) for source, source_lines in by_source.items()}
+    return {source: _by_offset(source_lines) for source, source_lines in by_source.items()}
 
 
-def _by_place(lines: list[IndexedLine]) -> list[IndexedLine]:
+def _by_offset(lines: list[IndexedLine]) -> list[IndexedLine]:
     if any(line.offset < 0 for line in lines):
         return lines
     ranks: dict[str, int] = {}
-    begins: dict[str, dict[str | bytes, float]] = {}  # by file: its first lines, and when they were written first
+    begins: dict[str, dict[str | bytes, float]] = {}  # by file: its first lines, and their earliest times
     for line in lines:
         ranks.setdefault(line.file, len(ranks))
         if line.offset == 0:
@@ -134,18 +136,19 @@ def _by_place(lines: list[IndexedLine]) -> list[IndexedLine]:
     times = {file: sorted(first.values()) for file, first in begins.items()}
     places = [(ranks[line.file], bisect_right(times.get(line.file, ()), line.at), line.offset, line.content) for line in lines]
     ordered = sorted(zip(places, lines, strict=True), key=lambda pair: pair[0][:3])
-    seen: set[tuple[Any, ...]] = set()
-    return [line for place, line in ordered if not line.file or not _repeats(seen, place)]
+    places_of_files: set[tuple[Any, ...]] = set()
+    return [line for place, line in ordered if not line.file or not _repeats(places_of_files, place)]
 
 
-def _repeats(seen: set[tuple[Any, ...]], place: tuple[Any, ...]) -> bool:
-    if place in seen:
+def _repeats(places: set[tuple[Any, ...]], place: tuple[Any, ...]) -> bool:
+    """Return whether `place` is in `places`; add it otherwise."""
+    if place in places:
         return True
-    seen.add(place)
+    places.add(place)
     return False
 
 
-_Order = tuple[str, float, str, str, int]  # message, at, taken, file, offset: as in IndexedLine
+_Order = tuple[str, float, str, str, int]  # message, at, ingested, file, offset: as in IndexedLine
 
 
 class _FilePart(Struct, frozen=True, gc=False):
@@ -163,7 +166,7 @@ class _EventPart(Struct, frozen=True, gc=False):
 
 
 class _OrderPart(Struct, frozen=True, gc=False, rename={"timestamp": "@timestamp"}):
-    """The fields that say where a line stands, as nearly all shippers write them: nested."""
+    """The fields that determine the order of a line, nested as nearly all shippers write them."""
 
     timestamp: str | int | float | None = None
     message: str | int | float | bool | None = None
@@ -182,14 +185,20 @@ def _ordered(part: _OrderPart) -> _Order:
     if isinstance(log, _LogPart):
         offset = log.offset if log.offset is not None else offset
         file = _file_id(log.file.inode, log.file.fingerprint) if isinstance(log.file, _FilePart) else file
-    taken = event.ingested if isinstance(event, _EventPart) else part.dotted_ingested
-    return message, _seconds(part.timestamp), taken if isinstance(taken, str) else "", file, _number(offset)
+    ingested = event.ingested if isinstance(event, _EventPart) else part.dotted_ingested
+    return message, _seconds(part.timestamp), ingested if isinstance(ingested, str) else "", file, _number(offset)
 
 
 def _ordered_slowly(document: Mapping[str, Any]) -> _Order:
-    at, taken, offset, inode, fingerprint, *_ = (_single(value_at(document, name)) for name in _ORDER)
+    at, ingested, offset, inode, fingerprint, *_ = (_single(value_at(document, name)) for name in _ORDER)
     file = _file_id(inode, fingerprint)
-    return first_text(document, MESSAGE) or "", _seconds(at), taken if isinstance(taken, str) else "", file, _number(offset)
+    return (
+        first_text(document, MESSAGE) or "",
+        _seconds(at),
+        ingested if isinstance(ingested, str) else "",
+        file,
+        _number(offset),
+    )
 
 
 def _single(value: Any) -> Any:
@@ -209,7 +218,8 @@ def _number(value: Any) -> int:
 
 
 def _seconds(stamp: Any) -> float:
-    """Return a stamp of a document in seconds since 1970: text in ISO 8601, or milliseconds, as the default mapping has it."""
+    """Return a stamp of a document in seconds since 1970: ISO 8601 or milliseconds, as in the default mapping; NO_TIME for
+    anything else."""
     if isinstance(stamp, str):
         at = moment(stamp)
         return NO_TIME if at is None else at.timestamp()
@@ -219,7 +229,7 @@ def _seconds(stamp: Any) -> float:
 
 
 def moment(stamp: str) -> datetime | None:
-    """Return the time that a stamp says, in UTC where it names no zone; None when it says none."""
+    """Return the time of a stamp in ISO 8601, UTC when it has no zone; None when it is no time."""
     try:
         at = datetime.fromisoformat(stamp)
     except ValueError:

@@ -1,10 +1,10 @@
-"""What is known of a cluster and its indices, and which strategy reads them: decisions as values, each with its reason. Pure.
+"""Facts about a cluster and its indices, and the choice of the strategy that reads them, with its reason. Pure.
 
 Three strategies, from the safest to the last resort:
 
-- `sequence`: every shard numbers its operations; what is numbered up to the global checkpoint of the primary is read, each
-  number once. Nothing is missed, however late it comes, and whatever its stamps say.
-- `ingested`: by `event.ingested`, which an ingest pipeline sets. Misses what becomes visible later than the overlap.
+- `sequence`: every shard numbers its operations; those up to the global checkpoint of the primary are read, each number once.
+  No document is missed, however late it comes and whatever its stamps are.
+- `ingested`: by `event.ingested`, which an ingest pipeline sets. Misses documents that become visible later than the overlap.
 - `timestamp`: by `@timestamp`. Misses every line that comes later than the overlap.
 """
 
@@ -17,12 +17,12 @@ from msgspec import Struct
 
 MINUTE_S = 60.0
 OVERLAP_S = {"ingested": 5 * MINUTE_S, "timestamp": 15 * MINUTE_S}
-DELAY_S = 30.0  # an interval between refreshes, and a bulk request under way
+DELAY_S = 30.0  # for an interval between refreshes and a running bulk request
 DEFAULT_REFRESH_S = 1.0
 
 
 class Strategy(StrEnum):
-    """By what documents are read."""
+    """The order in which documents are read."""
 
     SEQUENCE = "sequence"
     INGESTED = "ingested"
@@ -35,7 +35,7 @@ class Strategy(StrEnum):
 
 
 class ServerVersion(Struct, frozen=True):
-    """What answers: its version as numbers, and whether it is OpenSearch, or a project of Elastic's without servers."""
+    """The version of the server as numbers, and whether it is OpenSearch, or a serverless project of Elastic."""
 
     numbers: tuple[int, ...]
     is_opensearch: bool = False
@@ -48,9 +48,11 @@ class ServerVersion(Struct, frozen=True):
 
 
 class IndexFacts(Struct, frozen=True):
-    """A concrete index. `refresh_s`: how often it makes new documents visible by itself: 0 never, None as is the default, and
-    then only while it is searched. `is_copy`: it is made of what another index held (a mounted snapshot, one that was
-    shrunk)."""
+    """A concrete index.
+
+    `refresh_s`: the interval at which it refreshes itself; 0: never; None: the default, and then only while it is searched.
+    `is_copy`: it was made of the documents of another index (a mounted snapshot, a shrunk index).
+    """
 
     name: str
     uuid: str
@@ -71,17 +73,16 @@ class IndexFacts(Struct, frozen=True):
 
 
 class ClusterFacts(Struct, frozen=True):
-    """What was found when a pattern was looked at.
+    """Facts about a cluster and the indices that a pattern matches.
 
-    `refused`: what is not allowed, by privilege (`monitor`, `maintenance`), with the server's words. `bears_ingested`: every
-    document of late has `event.ingested`.
-    """
+    `refused`: the missing privileges (`monitor`, `maintenance`), each with the server's reason. `has_ingested`: every document
+    of the last day has `event.ingested`."""
 
     server: ServerVersion
     indices: tuple[IndexFacts, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
     is_remote: bool = False
-    bears_ingested: bool = False
+    has_ingested: bool = False
 
     def is_refused(self, privilege: str) -> bool:
         """Return whether a privilege is missing."""
@@ -89,7 +90,7 @@ class ClusterFacts(Struct, frozen=True):
 
 
 class StrategyChoice(Struct, frozen=True):
-    """Which strategy runs and why; `misses` says what it does not see; `warnings` what else somebody should know."""
+    """The chosen strategy and why; `misses`: which documents it misses; `warnings`: other sentences for the user."""
 
     strategy: Strategy
     reason: str
@@ -98,20 +99,20 @@ class StrategyChoice(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What is said of it."""
+        """The choice as a sentence for the user."""
         return "; ".join(filter(None, (f"read by {self.strategy.field} ({self.reason})", self.misses)))
 
 
 def choose(facts: ClusterFacts, wanted: str = "", overlap_s: float | None = None) -> StrategyChoice:
-    """Return which strategy reads what `facts` tell of: the `wanted` one, else the safest that is possible."""
+    """Return the strategy for a cluster: the `wanted` one (empty: none), else the safest that is possible."""
     obstacle = _obstacle(facts)
     if wanted:
         strategy, reason = Strategy(wanted), "as configured"
         if strategy is Strategy.SEQUENCE and obstacle:
             reason = f"as configured, although {obstacle}"
     elif not obstacle:
-        strategy, reason = Strategy.SEQUENCE, "nothing that comes late is missed"
-    elif facts.bears_ingested:
+        strategy, reason = Strategy.SEQUENCE, "no late document is missed"
+    elif facts.has_ingested:
         strategy, reason = Strategy.INGESTED, obstacle
     else:
         strategy, reason = Strategy.TIMESTAMP, f"{obstacle}, and there are documents without event.ingested"
@@ -119,11 +120,11 @@ def choose(facts: ClusterFacts, wanted: str = "", overlap_s: float | None = None
 
 
 def _obstacle(facts: ClusterFacts) -> str:
-    """Return why sequence numbers cannot be read; empty when they can."""
+    """Return why the strategy `sequence` is not possible, as a clause; empty when it is."""
     if facts.is_remote:
-        return "a remote cluster does not tell its checkpoints"
+        return "a remote cluster does not report its checkpoints"
     if facts.server.is_serverless:
-        return "a serverless project does not tell its checkpoints"
+        return "a serverless project does not report its checkpoints"
     for name, reason in facts.refused:
         if name == "monitor":
             return f"the privilege `monitor` is missing ({reason})"
@@ -167,12 +168,12 @@ def _warnings(facts: ClusterFacts, strategy: Strategy) -> Sequence[str]:
 
 
 def overlap_of(strategy: Strategy, overlap_s: float | None) -> float:
-    """Return how many seconds behind its cursor a strategy by time looks again for documents that were not there."""
+    """Return how far before its position a strategy by time searches again for late documents, in seconds."""
     return OVERLAP_S[strategy.value] if overlap_s is None else overlap_s
 
 
 def lag_s(indices: Sequence[IndexFacts]) -> float:
-    """Return after how many seconds all that a checkpoint counts is visible without a refresh of ours."""
+    """Return after how many seconds all operations up to a checkpoint are visible without a refresh by us."""
     longest = max((DEFAULT_REFRESH_S if index.refresh_s is None else index.refresh_s for index in indices), default=0.0)
     return max(longest, DEFAULT_REFRESH_S) + 2.0
 
@@ -183,7 +184,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def index_facts(name: str, settings: dict[str, str]) -> IndexFacts:
-    """Return what the flat settings of an index say."""
+    """Return the facts in the flat settings of an index."""
     values = {key.removeprefix("index."): value for key, value in settings.items()}
     mode = values.get("mode", "")
     return IndexFacts(
@@ -205,7 +206,7 @@ _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "micros
 
 
 def _refresh_s(text: str | None) -> float | None:
-    """Return an interval (`30s`, `-1`) in seconds, 0 for never; None where none is set."""
+    """Return an interval (`30s`, `-1`) in seconds; 0: never; None when `text` is None or no interval."""
     if text is None:
         return None
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyz")

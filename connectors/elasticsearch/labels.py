@@ -8,5 +8,5 @@ NAMES = ("index", "host", "file", "field")
 
 
 def check_label(template: str) -> str | None:
-    """Return what is wrong with `template`; None when nothing is."""
+    """Return an error text for `template`; None when it is valid."""
     return wrong_label(template, NAMES)

@@ -1,7 +1,7 @@
-"""How far every shard is read by its sequence numbers, and what is read next: the offset of that strategy. Pure.
+"""The offset of the strategy `sequence`: the last operation read of each shard, and the operations to read next. Pure.
 
-An index is known by its uuid: one that is made anew under the same name has another. Only what is needed to go on is in an
-offset, for it is written with every batch: of an index that is read to its end, a short id and a number for each shard.
+An index is identified by its uuid: an index that is created again under the same name has another. An offset is stored with
+every batch, so it is small: of an index that is read to its end it has a short id and a number for each shard.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ ID_CHARS = 12  # of a uuid: 72 bits
 
 
 class IndexPosition(Struct, frozen=True, array_like=True, omit_defaults=True):
-    """The last operation read of each shard, -1 before the first. `ends` are the last ones that there were when this was
-    decided, where there are more, and `name` is then the index's; both are empty of one that is read to its end."""
+    """The last operation read of each shard of an index, -1 before the first.
+
+    If more operations existed when this was planned, `ends` are the last ones of each shard, and `name` is the name of the
+    index. Both are empty for an index that is read to its end.
+    """
 
     at: tuple[int, ...]
     ends: tuple[int, ...] = ()
@@ -24,13 +27,13 @@ class IndexPosition(Struct, frozen=True, array_like=True, omit_defaults=True):
 
     @property
     def behind(self) -> int:
-        """How many operations were not read yet."""
+        """The number of operations that were not read yet."""
         return sum(self.ends) - sum(self.at) if self.ends else 0
 
 
 class SequenceOffset(Struct, frozen=True):
-    """How far all indices are read; `place` counts all operations that were ever read, or lost. `read` are the indices that the
-    batch which ends here reads, by short id: their names."""
+    """The positions of all indices by short id. `place` counts all operations that were ever read or lost. `read`: by short id,
+    the names of the indices that the batch which ends here reads."""
 
     indices: Mapping[str, IndexPosition] = {}
     place: int = 0
@@ -38,13 +41,13 @@ class SequenceOffset(Struct, frozen=True):
 
     @property
     def behind(self) -> int:
-        """How many operations were known and not read."""
+        """The number of operations that existed when this was planned and were not read."""
         return sum(position.behind for position in self.indices.values())
 
 
 class Checkpoints(Struct, frozen=True):
-    """The last operation of each shard of an index that may be read: the global checkpoints of its primaries, -1 for none.
-    Those of shards whose primary is away are None."""
+    """The last readable operation of each shard of an index: the global checkpoint of its primary; -1 without operations, None
+    when no node has the primary now."""
 
     name: str
     uuid: str
@@ -54,7 +57,7 @@ class Checkpoints(Struct, frozen=True):
 
 
 class SequenceRange(Struct, frozen=True):
-    """Operations (after, to] of a shard; numbers without a document are normal."""
+    """Operations (after, to] of a shard. Not every number has a document."""
 
     index: str
     id: str  # of the index, short
@@ -77,12 +80,12 @@ DELETED = "the index was deleted before all of it was read"
 
 
 def short(uuid: str) -> str:
-    """Return what an index is known by in an offset."""
+    """Return the short id of an index, by which offsets refer to it."""
     return uuid[:ID_CHARS]
 
 
 def at_end(checkpoints: Sequence[Checkpoints]) -> SequenceOffset:
-    """Return the offset at which all that is there has been read."""
+    """Return the offset at which all present operations have been read."""
     return SequenceOffset({short(index.uuid): IndexPosition(_numbers(index, ())) for index in checkpoints})
 
 
@@ -92,7 +95,8 @@ def at_beginning(checkpoints: Sequence[Checkpoints]) -> SequenceOffset:
 
 
 def since(checkpoints: Sequence[Checkpoints], first: Callable[[Checkpoints, int], int | None]) -> SequenceOffset:
-    """Return the offset at which everything has been read that is before the `first` operation of a shard; None: all of it."""
+    """Return the offset just before the operation that `first` returns for each index and shard; None: at the end of the
+    shard."""
     positions = {}
     for index in checkpoints:
         ends = _numbers(index, ())
@@ -106,15 +110,15 @@ def since(checkpoints: Sequence[Checkpoints], first: Callable[[Checkpoints, int]
 def advanced(
     before: SequenceOffset, now: Sequence[Checkpoints], exists: frozenset[str], most: int | None = None
 ) -> SequenceOffset:
-    """Return how far the next batch reaches: at most about `most` operations further, those of older indices first.
+    """Return the end of the next batch: at most about `most` operations further (None: no limit), those of older indices first.
 
-    An index that was not known begins at its first operation, or at its end when it is a copy of what another held. Nothing
-    goes backwards: after a failover a checkpoint may be lower for a moment. What is not in `now` stays where it was as long as
-    it is in `exists` (short ids): it is closed, or no node has it now. What is gone leaves the offset.
+    A new index begins at its first operation, or at its end if it is a copy of another index. No position goes backwards:
+    after a failover a checkpoint may be lower for a moment. An index that is missing in `now` keeps its position as long as it
+    is in `exists` (short ids): it is closed, or no node has it now. A deleted index leaves the offset.
     """
     positions = {id_: position for id_, position in before.indices.items() if id_ in exists}
     left = most
-    taken: dict[str, IndexPosition] = {}
+    reached: dict[str, IndexPosition] = {}
     read: dict[str, str] = {}
     advance = 0
     for index in sorted(now, key=lambda index: (index.created_ms, index.name)):
@@ -127,9 +131,9 @@ def advanced(
         advance += moved
         if moved:
             read[id_] = index.name
-        taken[id_] = IndexPosition(at) if at == ends else IndexPosition(at, ends, index.name)
+        reached[id_] = IndexPosition(at) if at == ends else IndexPosition(at, ends, index.name)
     lost = sum(position.behind for id_, position in before.indices.items() if id_ not in exists)
-    indices = {id_: taken.get(id_, position) for id_, position in {**positions, **taken}.items()}
+    indices = {id_: reached.get(id_, position) for id_, position in {**positions, **reached}.items()}
     if not advance and not lost and _places(indices) == _places(before.indices):
         return replace(before, indices=indices) if indices != before.indices else before
     return SequenceOffset(dict(sorted(indices.items())), before.place + advance + lost, read)
@@ -138,12 +142,12 @@ def advanced(
 Cut = Callable[[Sequence[SequenceRange], Sequence[int]], Sequence[int] | None]
 
 
-def cut_anew(before: SequenceOffset, after: SequenceOffset, cut: Cut) -> SequenceOffset:
-    """Return `after` with other cuts through the indices of several shards that a batch reads in part.
+def aligned(before: SequenceOffset, after: SequenceOffset, cut: Cut) -> SequenceOffset:
+    """Return `after` with other ends in the indices of several shards that the batch reads in part.
 
     Args:
-        cut: returns the last operation that is read of each shard, given all that there is to read of it, and the last one that
-            was planned; None: as it is planned.
+        cut: returns the last operation to read of each shard, given the unread range of each shard and the last planned
+            operation of each; None: as planned.
     """
     for id_, name in after.read.items():
         position = after.indices[id_]
@@ -153,7 +157,7 @@ def cut_anew(before: SequenceOffset, after: SequenceOffset, cut: Cut) -> Sequenc
         shards = enumerate(zip(starts, position.ends, strict=True))
         numbers = cut([SequenceRange(name, id_, shard, start, end) for shard, (start, end) in shards], position.at)
         at = tuple(max(start, number) for start, number in zip(starts, numbers or position.at, strict=True))
-        if at == starts:  # a batch that reads nothing would be planned again and again
+        if at == starts:  # a batch that reads nothing would be planned without end
             continue
         advance = sum(at) - sum(position.at)
         ended = IndexPosition(at) if at == position.ends else IndexPosition(at, position.ends, name)
@@ -162,7 +166,7 @@ def cut_anew(before: SequenceOffset, after: SequenceOffset, cut: Cut) -> Sequenc
 
 
 def ranges(before: SequenceOffset, after: SequenceOffset) -> list[SequenceRange]:
-    """Return what is to be read between two offsets that follow each other."""
+    """Return the ranges to read between two successive offsets."""
     return [
         SequenceRange(name, id_, shard, start, end)
         for id_, name in after.read.items()
@@ -171,8 +175,8 @@ def ranges(before: SequenceOffset, after: SequenceOffset) -> list[SequenceRange]
     ]
 
 
-def gone(before: SequenceOffset, after: SequenceOffset) -> list[LostOperations]:
-    """Return what was known and not read of indices that are no more."""
+def lost_operations(before: SequenceOffset, after: SequenceOffset) -> list[LostOperations]:
+    """Return the unread operations of the indices that were deleted between two successive offsets."""
     return [
         LostOperations(position.name, shard, at, end, DELETED)
         for id_, position in before.indices.items()
@@ -198,7 +202,7 @@ def _numbers(index: Checkpoints, least: Sequence[int]) -> tuple[int, ...]:
 
 
 def _within(at: Sequence[int], ends: Sequence[int], most: int) -> tuple[int, ...]:
-    """Return how far each shard is read by its share of `most`."""
+    """Return the last operation to read of each shard, whose share of `most` is proportional to its unread operations."""
     total = sum(ends) - sum(at)
     if total <= most:
         return tuple(ends)

@@ -1,4 +1,4 @@
-"""Looking at a cluster before it is read: what there is, what is allowed, and which strategy follows from it."""
+"""Determine the facts about a cluster before it is read: its indices, and the missing privileges."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from connectors.elasticsearch.cluster import SearchCluster
 from connectors.elasticsearch.facts import ClusterFacts, IndexFacts
 from engine.errors import SourceDenied
 
-OF_LATE = "now-1d"
+LAST_DAY = "now-1d"
 
 
 def probe(cluster: SearchCluster, pattern: str) -> ClusterFacts:
-    """Return what there is of `pattern`. What is not allowed is found by trying: it is the same on every version and in
-    OpenSearch.
+    """Return the facts about the indices that `pattern` matches. Missing privileges are determined by trying, which works alike
+    in every version and in OpenSearch.
 
-    Raises SourceError when the cluster cannot be asked at all.
+    Raises SourceError when the cluster does not answer.
     """
     server, is_remote = cluster.server(), ":" in pattern
     refused: list[tuple[str, str]] = []
     indices: tuple[IndexFacts, ...] = ()
     if not is_remote and not server.is_serverless:
 
-        def tried(privilege: str, question: Callable[[], object]) -> None:
+        def tried(privilege: str, request: Callable[[], object]) -> None:
             try:
-                question()
+                request()
             except SourceDenied as denied:
                 refused.append((privilege, str(denied)))
 
@@ -37,16 +37,16 @@ def probe(cluster: SearchCluster, pattern: str) -> ClusterFacts:
             tried("monitor", lambda: cluster.checkpoints(pattern, IndexFacts))
             tried("maintenance", lambda: cluster.refresh(names))
     by_time = is_remote or server.is_serverless or any(name == "monitor" for name, _ in refused) or not _numbered(indices)
-    bears = by_time and _bears_ingested(cluster, pattern)
-    return ClusterFacts(server, indices, tuple(refused), is_remote, bears)
+    has_ingested = by_time and _has_ingested(cluster, pattern)
+    return ClusterFacts(server, indices, tuple(refused), is_remote, has_ingested)
 
 
 def _numbered(indices: tuple[IndexFacts, ...]) -> bool:
     return all(index.numbered and index.refresh_s != 0 for index in indices)
 
 
-def _bears_ingested(cluster: SearchCluster, pattern: str) -> bool:
-    """Return whether every document of the last day has `event.ingested`, and there is one."""
-    has, late = {"exists": {"field": "event.ingested"}}, {"range": {"@timestamp": {"gte": OF_LATE}}}
+def _has_ingested(cluster: SearchCluster, pattern: str) -> bool:
+    """Return whether there are documents with `event.ingested`, and every document of the last day has it."""
+    has, late = {"exists": {"field": "event.ingested"}}, {"range": {"@timestamp": {"gte": LAST_DAY}}}
     lacking = {"bool": {"filter": [late], "must_not": [has]}}
     return cluster.count(pattern, has, most=1) > 0 and cluster.count(pattern, lacking, most=1) == 0

@@ -1,8 +1,9 @@
-"""Reading by sequence numbers: what a shard has numbered up to the global checkpoint of its primary, page after page.
+"""Read by sequence numbers: the operations of a shard up to the global checkpoint of its primary, page after page.
 
-The checkpoint is taken first, and then all that it counts is made visible: it counts what is indexed, not what can be
-searched. The highest number that can be searched is no bound, for one below it may still be on its way. Documents of a number
-above the checkpoint may be taken back when the primary fails. Source: Elasticsearch, get-global-checkpoints and refresh APIs.
+The checkpoint is read first, and then the index is refreshed: a checkpoint counts indexed operations, which cannot be searched
+before a refresh. The highest number that can be searched is no bound, because an operation with a lower number may not have
+arrived yet. Operations above the checkpoint may be rolled back when the primary fails. Source: Elasticsearch,
+get-global-checkpoints and refresh APIs.
 """
 
 from __future__ import annotations
@@ -20,17 +21,20 @@ from connectors.elasticsearch.offsets import Checkpoints, LostOperations, Sequen
 from connectors.elasticsearch.paging import MOST_IN_PAGE, Paging
 from engine.errors import SourceDenied
 
-SETTINGS_KEPT_S = 30.0  # settings of indices may be changed
+SETTINGS_AGE_S = 30.0  # after which the settings of indices are read again
 
 _READ = {"sort": ["_seq_no"], "track_total_hits": False, "seq_no_primary_term": True}
 
 
 class CheckpointWatch:
-    """How far the indices of a pattern can be read now.
+    """Determines up to which operations the indices of a pattern can be read.
 
     Args:
-        clock: the monotonic clock.
-        sleep: waits; used where input ends with what is there.
+        clock: monotonic, in seconds.
+        sleep: waits for a number of seconds; called for bounded input.
+
+    Attributes:
+        lags: the privilege to refresh indices is missing.
     """
 
     def __init__(
@@ -44,40 +48,40 @@ class CheckpointWatch:
         self._clock, self._sleep = clock, sleep
         self._indices: dict[str, IndexFacts] = {}  # by uuid
         self._looked_at = float("-inf")
-        self._visible: dict[str, tuple[int | None, ...]] = {}  # by uuid: what was made visible last
+        self._visible: dict[str, tuple[int | None, ...]] = {}  # by uuid: the checkpoints at the last refresh
         self._history: deque[tuple[float, Sequence[Checkpoints]]] = deque()
-        self.lags = False  # making visible is not allowed
+        self.lags = False
 
     def exists(self) -> frozenset[str]:
-        """Return the short ids of all indices that there are, closed ones and those that no node has now too."""
+        """Return the short ids of all indices, including closed ones and those that no node has now."""
         self._indices = {index.uuid: index for index in self._cluster.indices(self._pattern)}
         self._looked_at = self._clock()
         return frozenset(map(short, self._indices))
 
     @property
     def indices(self) -> Sequence[IndexFacts]:
-        """What is known of the indices."""
+        """The facts about the indices."""
         return list(self._indices.values())
 
     def now(self, wait: bool = False) -> list[Checkpoints]:
-        """Return the checkpoints up to which everything can be read, sorted by name.
+        """Return the checkpoints up to which all operations can be searched, sorted by name.
 
-        Without the privilege to make it visible, those of as long ago as takes every index to do so by itself.
+        Without the privilege to refresh indices, these are checkpoints of so long ago that every index has refreshed itself.
 
         Args:
-            wait: rather than return older ones, wait for that long.
+            wait: return the present checkpoints, after waiting for that time.
         """
-        if self._clock() - self._looked_at > SETTINGS_KEPT_S:
+        if self._clock() - self._looked_at > SETTINGS_AGE_S:
             self.exists()
-        taken = self._taken()
+        checkpoints = self._checkpoints()
         if not self.lags:
             try:
-                self._make_visible(taken)
+                self._make_visible(checkpoints)
             except SourceDenied:
                 self.lags = True
-        return self._lagging(taken, wait) if self.lags else taken
+        return self._lagging(checkpoints, wait) if self.lags else checkpoints
 
-    def _taken(self) -> list[Checkpoints]:
+    def _checkpoints(self) -> list[Checkpoints]:
         checkpoints = self._cluster.checkpoints(self._pattern, self._facts_of)
         return sorted(filter(self._is_readable, checkpoints), key=lambda index: index.name)
 
@@ -90,22 +94,24 @@ class CheckpointWatch:
             self.exists()
         return self._indices.get(uuid) or IndexFacts(name, uuid)
 
-    def _make_visible(self, taken: Sequence[Checkpoints]) -> None:
+    def _make_visible(self, checkpoints: Sequence[Checkpoints]) -> None:
         names = [
-            index.name for index in taken if self._visible.get(index.uuid, ()) != index.at and any(at != -1 for at in index.at)
+            index.name
+            for index in checkpoints
+            if self._visible.get(index.uuid, ()) != index.at and any(at != -1 for at in index.at)
         ]
         if names:
             self._cluster.refresh(names)
-        self._visible = {index.uuid: index.at for index in taken}
+        self._visible = {index.uuid: index.at for index in checkpoints}
 
-    def _lagging(self, taken: Sequence[Checkpoints], wait: bool) -> list[Checkpoints]:
-        """Return the newest of the checkpoints that are old enough; none when none is."""
+    def _lagging(self, checkpoints: Sequence[Checkpoints], wait: bool) -> list[Checkpoints]:
+        """Return the newest checkpoints that are old enough; an empty list when none are."""
         visible = [index for index in self._indices.values() if index.readable and index.refresh_s != 0]
         lag = lag_s(visible)
         self._awaken([index.name for index in visible if index.refresh_s is None])
         if wait:
             self._sleep(lag)
-        self._history.append((self._clock() - (lag if wait else 0.0), taken))
+        self._history.append((self._clock() - (lag if wait else 0.0), checkpoints))
         ready: Sequence[Checkpoints] = ()
         while self._history and self._history[0][0] <= self._clock() - lag:
             ready = self._history.popleft()[1]
@@ -114,29 +120,29 @@ class CheckpointWatch:
         return [index for index in ready if self._facts_of(index.name, index.uuid).refresh_s != 0]
 
     def _awaken(self, names: Sequence[str]) -> None:
-        """Search what refreshes itself only while somebody searches it."""
+        """Search these indices, which refresh themselves only while they are searched."""
         for at in range(0, len(names), NAMES_AT_ONCE):
             self._cluster.count(",".join(names[at : at + NAMES_AT_ONCE]), {"match_all": {}}, most=1)
 
 
 class ShardReader:
-    """Reads ranges of a shard. `query` selects documents besides; None: all."""
+    """Reads ranges of a shard. `query` selects documents in them; None: all."""
 
     def __init__(self, cluster: SearchCluster, query: Mapping[str, Any] | None, page_bound: int = MOST_IN_PAGE) -> None:
         self._cluster, self._query = cluster, query
         self._paging = Paging(page_bound)
 
     def pages(self, wanted: SequenceRange) -> Iterator[Sequence[DocumentHit] | LostOperations]:
-        """Yield the documents of a range in pages; what is lost of it, when its index goes meanwhile, is the last item.
+        """Yield the documents of a range in pages. If the index is deleted meanwhile, the last item is the loss of the rest.
 
-        Raises SourceAway when a part has not answered after some tries.
+        Raises SourceAway when a page fails repeatedly.
         """
         last = wanted.after
         while last < wanted.to:
             try:
                 page, is_last = self._paging.next(partial(self._page, wanted, last))
-            except IndexGone as gone:
-                yield LostOperations(wanted.index, wanted.shard, last, wanted.to, str(gone))
+            except IndexGone as error:
+                yield LostOperations(wanted.index, wanted.shard, last, wanted.to, str(error))
                 return
             if page.hits:
                 yield page.hits

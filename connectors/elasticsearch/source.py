@@ -1,8 +1,9 @@
 """Elasticsearch and OpenSearch as a Source.
 
-What a pattern leads to (indices, data streams, aliases) is one stream, which the lines of many sources lie mixed in: lines of
-one file may be in any shard, and in the index after a rollover. A position in it counts operations; what is lost of it breaks
-it, so that nothing is joined across the gap. So a batch is one slice: two tasks would put the lines of one file in no order.
+All indices that a pattern matches (by name, data stream or alias) are one stream, in which the lines of many sources are
+interleaved: lines of one file may be in any shard, and after a rollover in another index. A position in it counts operations. A
+loss breaks the stream, so that nothing is joined across the gap. A batch is one slice, because the lines of one file would
+have no order in two tasks.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 
 _ALL = {"match_all": dict[str, Any]()}
-BY = "by"  # in an offset: the strategy whose it is
+BY = "by"  # in an offset: its strategy
 
 _MEMORIES: dict[tuple[int, str], _Memory] = {}
 
 
 class IndicesFound(Struct, frozen=True):
-    """What there is to read, and how it will be read. `documents`: at most how many a first run would read."""
+    """The indices to read, and the strategy. `documents`: how many a first run would read at most."""
 
     cluster: ClusterFacts
     choice: StrategyChoice
@@ -43,7 +44,7 @@ class IndicesFound(Struct, frozen=True):
 
 
 class _Memory(Struct, frozen=True):
-    """What a process keeps of a source, which is opened anew for every batch."""
+    """The part of a source that a process keeps between batches, for each of which the source is opened again."""
 
     reader: DocumentReader
     repeats: Repeats
@@ -51,23 +52,23 @@ class _Memory(Struct, frozen=True):
 
 @dataclass
 class ElasticsearchSource:
-    """Reads the documents that `indices` leads to as lines, each the JSON of a document.
+    """Reads the documents in `indices` as lines, each the JSON of a document.
 
-    Its lines belong to the source `<indices>/<host>:<file>`, by what the document says. `labels` may hold templates
-    (documents.py); a host that is known is the label `host`.
+    A line belongs to the source `<indices>/<host>:<file>`, with host and file of the document. `labels` may contain templates
+    (see labels); a host that the document names is the label `host`.
 
     Args:
         connection: the fields of an ElasticsearchConnection.
         indices: a comma list of indices, aliases, data streams, or patterns of them.
         start: where a first run starts: `earliest`, `latest`, or an ISO time. An index that appears later is read from its
             beginning.
-        final: the input is bounded by what is there at the first look.
-        query: in Elasticsearch's query DSL: which documents are read; None: all.
+        final: the input ends where it ends at the first look.
+        query: selects documents, in Elasticsearch's query DSL; None: all.
         read_by: a Strategy; empty: the safest that is possible.
-        overlap_s: for how long strategies by time look for documents that come late; None: as each has it.
+        overlap_s: for how long strategies by time search for late documents; None: the default of the strategy.
 
-    Every method raises SourceError (SourceMissing, SourceDenied, SourceAway) as a sentence when the cluster refuses.
-    """
+    Every method raises SourceError (SourceMissing, SourceDenied, SourceAway), with a sentence for the user, when a request
+    fails."""
 
     connection: Mapping[str, Any]
     indices: str
@@ -81,13 +82,13 @@ class ElasticsearchSource:
     _by: str = field(default="", repr=False)
 
     def initial(self) -> Offset:
-        """Return where a first run starts."""
+        """Return the offset at which a first run starts."""
         with self._awaited():
             self._by = self.look().choice.strategy
             return {**self._reading(self._by).initial(self.start), BY: self._by}
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
-        """Return how far can be read now, at most about `max_lines` operations past `start`."""
+        """Return the offset up to which can be read now, at most about `max_lines` operations after `start`."""
         self._by = start[BY]
         with self._awaited():
             return {**self._reading(self._by).latest(_own(start), max_lines), BY: self._by}
@@ -98,35 +99,34 @@ class ElasticsearchSource:
         return [{**slice_, BY: end[BY]}] if slice_ is not None else []
 
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Yield the lines of a slice; what is gone raises after everything that is left was yielded.
-
-        Lines of a source that are read together are one chunk.
+        """Yield the lines of a slice, those of a source in a page as one chunk. Raises an ExceptionGroup of DataLoss for lost
+        operations, after all the others were yielded.
         """
         memory = self._memory(slice_[BY])
         with self._awaited():
             yield from self._reading(slice_[BY]).chunks(slice_, memory.reader, memory.repeats)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
-        """Return how far `end` reaches of what there was when it was decided."""
+        """Return the progress at `end`, of the input that existed when it was planned."""
         return self._reading(end[BY]).progress(_own(end))
 
     def unreadable(self) -> Mapping[str, SourceError]:
-        """Return the indices that are passed over, by name, and why."""
+        """Return, by name, the error of each index that is skipped."""
         return self._reading(self._by).unreadable() if self._by else {}
 
     def look(self) -> IndicesFound:
-        """Return what there is now, and which strategy reads it."""
+        """Return the present indices, and the strategy that reads them."""
         facts = probe(self._cluster, self.indices)
         choice = choose(facts, self.read_by, self.overlap_s)
         documents = self._cluster.count(self.indices, self.query or _ALL)
         if self.query and not documents and (others := self._cluster.count(self.indices, _ALL)):
-            warning = f"the query selects no document now, of {others} that there are; check `query`"
+            warning = f"the query selects none of the {others} documents; check `query`"
             choice = replace(choice, warnings=(*choice.warnings, warning))
         return IndicesFound(facts, choice, documents)
 
     @contextmanager
     def _awaited(self) -> Iterator[None]:
-        """Let input without an end wait for what is refused: a key may be renewed, a privilege given back."""
+        """Turn a refusal into SourceAway for a run without end, which waits: a key may be renewed, a privilege granted."""
         try:
             yield
         except (SourceDenied, SourceMissing) as refusal:

@@ -1,9 +1,10 @@
-"""Reading by a time that documents bear, where their numbers cannot be had: `event.ingested`, or as a last resort `@timestamp`.
+"""Read by a time field when sequence numbers are not available: `event.ingested`, or as a last resort `@timestamp`.
 
-A window of time is read once it lies so far back that what was indexed in it can be searched. What becomes visible later still
-is found by looking again, now and then, at as long a time before the window as the overlap says; what was read before is known
-by its id. A window is read from a point in time, a view of the index that does not change between pages; when that is lost,
-the window begins anew. Source: Elasticsearch, paginate search results and point in time APIs; OpenSearch, point in time.
+A window of time is read once it is so far in the past that the documents indexed in it can be searched. Documents that become
+visible later are read by a sweep: from time to time the overlap before the window is read again, and documents that were read
+before are recognised by their ids. A window is read from a point in time, a view of the index that does not change between
+pages; when it is lost, the window is read again from its beginning. Source: Elasticsearch, paginate search results and point in
+time APIs; OpenSearch, point in time.
 """
 
 from __future__ import annotations
@@ -16,22 +17,24 @@ from typing import Any
 from msgspec import Struct
 
 from connectors.elasticsearch.answers import DocumentHit, SearchPage
-from connectors.elasticsearch.cluster import PIT_KEPT, PitLost, SearchCluster
+from connectors.elasticsearch.cluster import PIT_KEEP_ALIVE, PitLost, SearchCluster
 from connectors.elasticsearch.facts import ServerVersion, Strategy
 from connectors.elasticsearch.paging import Paging
 from engine.errors import SourceAway
 
 PAGE = 2000
 TRIES = 3
-LOOKED_AGAIN = 5  # times within an overlap
+SWEEPS = 5  # in each overlap
 SHORTEST_MS = 1
-PLACES_MS = 1000  # positions that a millisecond has
+PLACES_MS = 1000  # positions in a millisecond
 
 
 class TimeOffset(Struct, frozen=True):
-    """Documents of times from `floor` to `to` are read, in milliseconds since 1970; at `swept` it was looked again for late
-    ones, in the batch that ends here from `again_from` on (-1: it was not). `place`: the position in the stream. `behind`: how
-    many documents were there and not read yet."""
+    """The position after the documents of times from `floor` to `to`. Times are milliseconds since 1970.
+
+    `swept`: the time up to which the last sweep for late documents went. `again_from`: where the sweep of the batch that ends
+    here begins; -1 without one. `place`: the position in the stream. `behind`: how many documents existed and were not read.
+    """
 
     to: int
     swept: int
@@ -42,7 +45,7 @@ class TimeOffset(Struct, frozen=True):
 
 
 class TimeRange(Struct, frozen=True):
-    """Documents of times [start, end), in milliseconds since 1970. `again`: it was read before."""
+    """Documents of times [start, end), in milliseconds since 1970. `again`: the range was read before."""
 
     start: int
     end: int
@@ -50,13 +53,13 @@ class TimeRange(Struct, frozen=True):
 
 
 def is_due(before: TimeOffset, latest: int, overlap_ms: int) -> bool:
-    """Return whether it is time to look again; `latest` is up to when a batch may read now. What is older than the overlap by
-    now is waited for no more."""
-    return latest - before.swept >= overlap_ms // LOOKED_AGAIN and before.to > latest - overlap_ms
+    """Return whether a sweep is due. `latest`: the time up to which a batch may read now. Documents older than the overlap are
+    not searched for any more."""
+    return latest - before.swept >= overlap_ms // SWEEPS and before.to > latest - overlap_ms
 
 
 def planned(before: TimeOffset, to: int, latest: int, behind: int, overlap_ms: int) -> TimeOffset:
-    """Return the offset of a batch that reads up to `to`, and looks again if it is time for it."""
+    """Return the offset of a batch that reads up to `to`, with a sweep if one is due."""
     place = before.place + (to - before.to) * PLACES_MS
     if not is_due(before, latest, overlap_ms):
         swept = before.swept if before.to > latest - overlap_ms else to
@@ -65,37 +68,37 @@ def planned(before: TimeOffset, to: int, latest: int, behind: int, overlap_ms: i
 
 
 def time_ranges(before: TimeOffset, after: TimeOffset) -> list[TimeRange]:
-    """Return what is read between two offsets that follow each other, oldest first."""
+    """Return the ranges to read between two successive offsets, oldest first."""
     windows = [TimeRange(after.again_from, before.to, again=True), TimeRange(before.to, after.to)]
     return [window for window in windows if 0 <= window.start < window.end]
 
 
 class TimeReader:
-    """Reads the documents that `pattern` leads to by the time in `field`. `query` selects documents besides; None: all."""
+    """Reads the documents that `pattern` matches in order of the strategy's field. `query` selects documents; None: all."""
 
     def __init__(self, cluster: SearchCluster, pattern: str, strategy: Strategy, query: Mapping[str, Any] | None) -> None:
         self._cluster, self._pattern = cluster, pattern
         self._field, self._query = strategy.field, query
 
     def end(self, start: int, latest: int, most: int | None) -> tuple[int, int]:
-        """Return up to which time, at most `latest`, a batch reads that begins at `start`, and how many documents are left
-        behind.
+        """Return the time, at most `latest`, up to which a batch from `start` reads, and how many documents it leaves to the
+        next.
 
-        That is `start` as long as there is nothing to read; what a batch of `most` documents cannot hold is left to the next.
+        The time is `start` when there is no document. A batch has about `most` documents (None: no limit).
         """
         if latest <= start:
             return start, 0
-        there = self.count(TimeRange(start, latest))
-        if not there:
+        total = self.count(TimeRange(start, latest))
+        if not total:
             return start, 0
-        end, within = latest, there
+        end, within = latest, total
         while most is not None and within > most and end - start > SHORTEST_MS:
             end = start + max(SHORTEST_MS, (end - start) // 2)
             within = self.count(TimeRange(start, end))
-        while not within and end < latest:  # what there is lies in the later half
+        while not within and end < latest:  # all documents are in the later half
             end = min(latest, end + (end - start))
             within = self.count(TimeRange(start, end))
-        return end, there - within
+        return end, total - within
 
     def earliest(self) -> int | None:
         """Return the time of the oldest document in milliseconds since 1970; None when there is none."""
@@ -104,32 +107,32 @@ class TimeReader:
         return _ms(hits[0].sort[0]) if hits and hits[0].sort[0] is not None else None
 
     def count(self, within: TimeRange) -> int:
-        """Return how many documents there are of these times."""
+        """Return the number of documents of these times."""
         return self._cluster.count(self._pattern, self._selected([self._of(within)])["query"])
 
     def pages(self, within: TimeRange) -> Iterator[Sequence[DocumentHit]]:
-        """Yield the documents of a range of times, oldest first. When the point in time is lost they begin anew: some come
-        twice.
+        """Yield the documents of a range of times in pages, oldest first. When the point in time is lost, reading begins again,
+        and some documents come twice.
 
-        Raises SourceAway when it is lost again and again.
+        Raises SourceAway when it is lost TRIES times.
         """
         for left in range(TRIES - 1, -1, -1):
             try:
-                yield from self._of_one_pit(within)
+                yield from self._pages_of_pit(within)
             except PitLost as lost:
                 if not left:
                     raise SourceAway(self._cluster.place, str(lost)) from None
             else:
                 return
 
-    def _of_one_pit(self, within: TimeRange) -> Iterator[Sequence[DocumentHit]]:
+    def _pages_of_pit(self, within: TimeRange) -> Iterator[Sequence[DocumentHit]]:
         pit = self._cluster.open_pit(self._pattern)
         sort = [self._by_time(), *_tiebreak(self._cluster.server())]
         body: dict[str, Any] = {"sort": sort, "track_total_hits": False, **self._selected([self._of(within)])}
         paging = Paging(PAGE)
         try:
             while True:
-                page, is_last = paging.next(partial(self._page, {**body, "pit": {"id": pit, "keep_alive": PIT_KEPT}}))
+                page, is_last = paging.next(partial(self._page, {**body, "pit": {"id": pit, "keep_alive": PIT_KEEP_ALIVE}}))
                 pit = page.pit_id or pit
                 if page.hits:
                     yield page.hits
@@ -156,15 +159,15 @@ class TimeReader:
 
 
 def _tiebreak(server: ServerVersion) -> Sequence[Any]:
-    """Return what tells documents of one time apart. Elasticsearch has it by itself in a point in time; OpenSearch from 3.3
-    on, and only if it is named."""
+    """Return the sort key for documents of one time. Elasticsearch provides `_shard_doc` in a point in time, OpenSearch since
+    3.3 and only if it is named."""
     if not server.is_opensearch:
         return ["_shard_doc"]
     return ["_shard_doc"] if server.numbers >= (3, 3) else [{"_id": "asc"}]
 
 
 def _keywords(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a body under the names of the client's keywords."""
+    """Return a body with the names of the client's keywords."""
     return {name.removeprefix("_"): value for name, value in body.items()}
 
 

@@ -267,7 +267,7 @@ def test_what_selects_nothing_is_said_before_the_run(elasticsearch: Elasticsearc
     index.say("one", "two")
     index.call("POST", "_refresh")
     assert index.source(query=nothing).look().choice.warnings == (
-        "the query selects no document now, of 2 that there are; check `query`",
+        "the query selects none of the 2 documents; check `query`",
     )
     assert index.source().look().choice.warnings == ()
 
@@ -411,11 +411,11 @@ def test_without_the_privilege_to_refresh_it_lags_and_misses_nothing(
 
 def test_a_pattern_that_leads_nowhere_is_waited_for_or_missing(elasticsearch: ElasticsearchNode) -> None:
     index = Index(elasticsearch)
-    with pytest.raises(SourceMissing, match=r"leads to no index; check `indices`"):
+    with pytest.raises(SourceMissing, match=r"matches no index; check `indices`"):
         index.source(final=True).initial()
     source = index.source(start="latest")
     start = source.initial()
-    with pytest.raises(SourceAway, match="leads to no index"):
+    with pytest.raises(SourceAway, match="matches no index"):
         source.latest(start)
     index.say("one")
     reader = Reader(source)

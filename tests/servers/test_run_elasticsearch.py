@@ -78,7 +78,7 @@ def test_stories_that_shippers_indexed_give_the_nine_incidents_of_their_files(
     clusters, sources = indexed(elasticsearch, shards=(1, 2))
     done = tocsin("-c", written(tmp_path, clusters, sources, batch_lines=200), "--once")
     assert done.returncode == 1, done.stderr
-    assert done.stderr.count("read by _seq_no (nothing that comes late is missed)") == len(STORIES)
+    assert done.stderr.count("read by _seq_no (no late document is missed)") == len(STORIES)
     incidents = incidents_in(tmp_path)
     assert differences(incidents, sources) == []
     assert len(incidents) == 9

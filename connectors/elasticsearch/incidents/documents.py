@@ -1,9 +1,8 @@
 """Incidents and their changes as documents of the Elastic Common Schema. Pure.
 
 Source of the field names: ECS field reference (`event`, `rule`, `host`, `service`, `container`, `orchestrator`); Metricbeat's
-Kafka module (`kafka.broker.id`, `kafka.topic.name`, `kafka.partition.id`, `kafka.consumergroup.id`). What ECS has no name for
-is under `tocsin.incident`.
-"""
+Kafka module (`kafka.broker.id`, `kafka.topic.name`, `kafka.partition.id`, `kafka.consumergroup.id`). Fields without a name in
+ECS are under `tocsin.incident`."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ from engine.model.notifications import IncidentChange
 from engine.model.rules import SEVERITIES
 
 ECS_VERSION = "8.17.0"
-MOST_SYMPTOMS = 200  # of a document; how many there are is said
-# label: the field that others know it by
+MOST_SYMPTOMS = 200  # in a document; `symptom_count` has the number of all
+# label -> its field
 FIELDS = {
     "cluster": ("kafka", "cluster", "name"),
     "broker": ("kafka", "broker", "id"),
@@ -34,11 +33,11 @@ FIELDS = {
     "namespace": ("orchestrator", "namespace"),
     "pod": ("orchestrator", "resource", "name"),
 }
-_OVER = frozenset(("resolved", "retracted", "merged"))
+_ENDED = frozenset(("resolved", "retracted", "merged"))
 
 
 def incident_document(incident: Incident, links: Iterable[Link], now: datetime) -> dict[str, Any]:
-    """Return the document of an incident as it is; `now`, when it is written, dates those whose lines bear no time."""
+    """Return the document of an incident. `now`: the time of writing, and the timestamp of an incident without times."""
     document = _common(incident, links, now)
     document["@timestamp"] = _instant(incident.opened_at or incident.first_seen or now)
     document["event"] |= _extent(incident)
@@ -61,7 +60,7 @@ def incident_document(incident: Incident, links: Iterable[Link], now: datetime) 
 
 
 def change_document(change: IncidentChange, links: Iterable[Link], now: datetime) -> dict[str, Any]:
-    """Return the document of one change: what the incident was from then on, without its proof."""
+    """Return the document of one change: the incident from then on, without evidence."""
     incident = change.incident
     document = _common(incident, links, now)
     document["@timestamp"] = _instant(_turned_at(incident) or now)
@@ -91,7 +90,7 @@ def _common(incident: Incident, links: Iterable[Link], now: datetime) -> dict[st
             "module": "tocsin",
             "dataset": "tocsin.incidents",
             "action": incident.status,
-            "type": ["end"] if incident.status in _OVER else ["start"],
+            "type": ["end"] if incident.status in _ENDED else ["start"],
             "severity": SEVERITIES.index(incident.severity) + 1 if incident.severity in SEVERITIES else 0,
             "sequence": incident.revision,
             "reason": incident.why,
@@ -112,7 +111,7 @@ def _common(incident: Incident, links: Iterable[Link], now: datetime) -> dict[st
                 "id": incident.id,
                 "revision": incident.revision,
                 "status": incident.status,
-                "is_open": incident.status not in _OVER,
+                "is_open": incident.status not in _ENDED,
                 "severity": incident.severity,
                 "title": incident.title,
                 "component": incident.component,
@@ -133,7 +132,7 @@ def _common(incident: Incident, links: Iterable[Link], now: datetime) -> dict[st
 
 
 def _extent(incident: Incident) -> dict[str, Any]:
-    """Return from when to when it went on; the duration, of what was resolved only, in nanoseconds as ECS has it."""
+    """Return the start and end of an incident, and of a resolved one the duration in nanoseconds, as in ECS."""
     start, end = incident.first_seen, incident.resolved_at
     extent: dict[str, Any] = {}
     if start is not None:
@@ -157,7 +156,7 @@ def _evidence(event: Evidence) -> Mapping[str, Any]:
 
 
 def _step(step: RenderedStep) -> str:
-    """Return a step as it is read: what to do, then what to set, write and run."""
+    """Return a step as text: what to do, then settings, files and command."""
     settings = [f"{key}={value}" for group in (step.set, step.also) for key, value in group.items()]
     files = [f"{path}:\n{content}" for path, content in step.file.items()]
     return "\n".join(part for part in (step.do, *settings, *files, step.run) if part)
@@ -168,7 +167,7 @@ def _instant(at: datetime) -> str:
 
 
 def _flat(name: str) -> str:
-    """Return the name of a label as that of a field: a dot would make an object of it."""
+    """Return the name of a label as a field name: a dot would make it an object."""
     return name.replace(".", "_").strip()
 
 
@@ -180,6 +179,6 @@ def _put(fields: dict[str, Any], path: tuple[str, ...], value: str) -> None:
 
 
 def _without_empty(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document without empty texts, lists and maps: a field that says nothing is left out."""
+    """Return a document without empty texts, lists and maps."""
     parts = {name: _without_empty(part) if isinstance(part, dict) else part for name, part in document.items()}
     return {name: part for name, part in parts.items() if part not in ("", [], {}, None)}

@@ -1,7 +1,7 @@
-"""The indices that incidents are kept in: how their fields are mapped, and the requests that make them. Pure.
+"""The indices of incidents: their mappings, and the requests that create them. Pure.
 
-Mappings use core field types only, which every version and distribution has. What is not named in them is kept and not indexed,
-so no document can be refused for a field that a later version adds.
+Mappings use core field types only, which every version and distribution has. Other fields are stored and not indexed, so no
+document is rejected for a field that a later version adds.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-VERSION = 1  # of the mappings; a later one is put over an earlier one
+VERSION = 1  # of the mappings; those of an earlier version are updated
 PRIORITY = 300  # above those of the templates that clusters come with
 VERSION_KEY = "tocsin"  # the key of `_meta` that marks an index as ours
 
@@ -21,12 +21,12 @@ _LONG: Mapping[str, Any] = {"type": "long"}
 
 
 def index_body() -> dict[str, Any]:
-    """Return settings and mappings of both indices: one shard, a copy where there is a second node."""
+    """Return the settings and mappings of both indices: one shard, with a replica if there is a second node."""
     return {"settings": {"number_of_shards": 1, "auto_expand_replicas": "0-1"}, "mappings": mappings()}
 
 
 def index_template(names: Sequence[str]) -> dict[str, Any]:
-    """Return the index template for the indices `names`: they come up right however they are created."""
+    """Return the index template for the indices `names`: they get our mappings however they are created."""
     description = "Incidents that tocsin found in logs; written by its elasticsearch receiver."
     meta = {VERSION_KEY: VERSION, "description": description}
     return {"index_patterns": list(names), "priority": PRIORITY, "version": VERSION, "template": index_body(), "_meta": meta}

@@ -1,4 +1,4 @@
-"""What the answer to a bulk request means for a delivery. Pure."""
+"""The receipt for the answer to a bulk request. Pure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from engine.model.notifications import DeliveryState, Receipt
 from engine.model.visible import visible
 
 DELIVERED = Receipt(DeliveryState.DELIVERED)
-_TOO_MUCH_S = 15.0  # how long a cluster rests that has too much to do
+_OVERLOADED_S = 15.0  # until the next attempt at an overloaded cluster
 
 
 class Superseded(Receipt, frozen=True):
-    """The receipt for a document that is there already with a later version."""
+    """The receipt for a document of which the index has a later version."""
 
 
 def receipt_of(answer: Mapping[str, Any], place: str) -> Receipt:
-    """Return the receipt for the answer to a bulk request: that of the worst of its documents.
+    """Return the receipt for the answer to a bulk request: that of its worst document.
 
-    A document that the index cannot take is a refusal, whatever else is; a later version of it that is there is Superseded.
-    Everything else is tried again: an overload, a full disk, a privilege that somebody will give.
-    """
+    The worst is a document that the index does not accept, which is rejected; then other failures, which are retried: an
+    overload, a full disk, a missing privilege; then a document of which the index has a later version (Superseded)."""
     if not isinstance(answer.get("items"), list):
         return Receipt(DeliveryState.RETRY_LATER, f"what answers at {place} is not Elasticsearch: no bulk answer; check url")
     receipts = [_of_item(next(iter(item.values())), place) for item in answer["items"]]
@@ -30,7 +29,7 @@ def receipt_of(answer: Mapping[str, Any], place: str) -> Receipt:
 
 
 def refused(answer: Any) -> ApiError:
-    """Return the error that an answer stands for whose status was passed over."""
+    """Return the error for an answer whose status the client was told to ignore."""
     return ApiError(message="refused", meta=answer.meta, body=answer.body)
 
 
@@ -50,10 +49,10 @@ def _of_item(item: Mapping[str, Any], place: str) -> Receipt:
     if status == 409:
         return Superseded(DeliveryState.DELIVERED, why)
     if status == 429:
-        sentence = f"Elasticsearch at {place} has too much to do (status 429): {why}"
-        return Receipt(DeliveryState.RETRY_LATER, sentence, after_s=_TOO_MUCH_S)
+        sentence = f"Elasticsearch at {place} is overloaded (status 429): {why}"
+        return Receipt(DeliveryState.RETRY_LATER, sentence, after_s=_OVERLOADED_S)
     if status in (400, 413):
-        help = "its fields are mapped otherwise there; name another index, or remove that one and let it be made"
+        help = "its fields have other mappings there; name another index, or remove that one so that it is created again"
         return Receipt(DeliveryState.REJECTED, f"the index {index} cannot take the document: {why}; {help}")
     return Receipt(DeliveryState.RETRY_LATER, f"Elasticsearch at {place} does not write to {index} (status {status}): {why}")
 

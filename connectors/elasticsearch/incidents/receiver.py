@@ -1,8 +1,8 @@
-"""Indices as a receiver that keeps a record: one document an incident, as it is now, and one a change if wanted.
+"""Indices as a receiver that keeps a record: one document for each incident, and optionally one for each change.
 
-Writing is idempotent. An incident's document bears its id, and the time of the attempt as its version: an attempt that arrives
-late never replaces a later one, and what is written again after a crash replaces itself. That of a change bears its revision.
-"""
+Writing is idempotent. An incident's document has the incident's id, and the time of the attempt as its version: an attempt that
+arrives late never replaces a later one, and a document that is written again after a crash replaces itself. The id of a
+change's document contains the revision."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ AT_ONCE = 200  # documents of one request
 PRUNE_EVERY_S, PRUNE_FOR_S, PRUNE_AT_ONCE = 3600.0, 5.0, 500
 ABSENT, DENIED = 404, 403
 
-Operation = tuple[Mapping[str, Any], Mapping[str, Any] | None]  # a line of a bulk request, and the document behind it
+Operation = tuple[Mapping[str, Any], Mapping[str, Any] | None]  # a line of a bulk request, and the document after it
 
 
 class ElasticsearchReceiver:
-    """The index `index` of a cluster, and `changes` unless that is empty.
+    """Writes incidents to the index `index` of a cluster, and changes to `changes` unless that is empty.
 
-    What is over and was not written for `retention_s` (0: for ever) is removed, a little at a time, after a delivery.
+    Documents of ended incidents that were not written for `retention_s` (0: kept for ever) are removed after a delivery, a few
+    at a time.
 
     Args:
-        place: what the cluster is called in a sentence.
-        now: what attempts are dated by.
+        place: the hosts of the cluster, for sentences.
+        now: the clock for the versions of documents.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class ElasticsearchReceiver:
 
     @property
     def edits(self) -> bool:
-        """True: a document is replaced by what is true now."""
+        """True: a document is replaced by its newest version."""
         return True
 
     @property
@@ -79,8 +80,8 @@ class ElasticsearchReceiver:
         return ""
 
     def deliver(self, notification: Notification) -> Receipt:
-        """Write the incident and its changes. A cluster that is away, has too much to do or lacks a privilege is tried again; a
-        document that the index cannot take is refused, and says why."""
+        """Write the incident and its changes. The delivery is retried when the cluster is unavailable or overloaded or a
+        privilege is missing; it is rejected, with the reason, when the index does not accept a document."""
         try:
             self._prepare()
             if notification.reason is Reason.TEST:
@@ -96,7 +97,7 @@ class ElasticsearchReceiver:
         for operations in _in_parts(list(self._change_operations(notification, now))):
             receipt = receipt_of(self._bulk(operations), self._place)
             if receipt.state is not DeliveryState.DELIVERED:
-                return self._taken_up(receipt)
+                return self._noted(receipt)
         incident = notification.incident
         document = incident_document(incident, notification.links, now)
         version = int(now.timestamp() * 1000)
@@ -104,17 +105,17 @@ class ElasticsearchReceiver:
             action = {"_index": self._index, "_id": incident_id(incident), "version": version, "version_type": "external"}
             receipt = receipt_of(self._bulk([({"index": action}, document)]), self._place)
             if not isinstance(receipt, Superseded):
-                return self._taken_up(receipt)
+                return self._noted(receipt)
             stored = int(self._client.get(index=self._index, id=incident_id(incident), source=False)["_version"])
             if stored <= int(self._now().timestamp() * 1000):
-                return Receipt(DeliveryState.DELIVERED)  # a later attempt was quicker
+                return Receipt(DeliveryState.DELIVERED)  # a later attempt was written before
             version = stored + 1  # the clock was ahead when it was written
         return Receipt(
             DeliveryState.RETRY_LATER, f"Elasticsearch at {self._place} has another version of the document each time"
         )
 
-    def _taken_up(self, receipt: Receipt) -> Receipt:
-        """Look at the indices again before the next attempt when this one failed: they may have been removed."""
+    def _noted(self, receipt: Receipt) -> Receipt:
+        """Have the next attempt prepare the indices again if this one failed: they may have been removed. Return `receipt`."""
         self._is_prepared = receipt.state is DeliveryState.DELIVERED
         return receipt
 
@@ -126,7 +127,7 @@ class ElasticsearchReceiver:
             )
 
     def _try_out(self, notification: Notification) -> Receipt:
-        """Write a document that says it is a test, remove it, and look for what is old: everything that is ever asked for."""
+        """Write a test document, remove it, and search for old documents: every kind of request that deliveries make."""
         receipt = self._write(notification)
         if receipt.state is DeliveryState.DELIVERED:
             self._client.delete(index=self._index, id=incident_id(notification.incident))
@@ -142,7 +143,7 @@ class ElasticsearchReceiver:
         return (self._index, self._changes) if self._changes else (self._index,)
 
     def _prepare(self) -> None:
-        """Make the index template and the indices, and bring the fields of older indices up to date; once."""
+        """Create the index template and the indices, and update the mappings of older ones, unless done before."""
         if self._is_prepared:
             return
         self._put_template()
@@ -151,8 +152,8 @@ class ElasticsearchReceiver:
         self._is_prepared = True
 
     def _put_template(self) -> None:
-        """Put the template, unless it is there already. It only matters for an index that is removed while we write to it, so
-        that a cluster which does not let us make one is no reason to write nothing."""
+        """Put the template, unless it exists. It matters only for an index that is removed while we write to it, so incidents
+        are written even if the cluster does not allow a template."""
         name = self._index
         try:
             stored = self._client.options(ignore_status=ABSENT).indices.get_index_template(name=name)
@@ -178,7 +179,7 @@ class ElasticsearchReceiver:
                 self._client.indices.put_mapping(index=name, properties=body["properties"], meta=body["_meta"])
 
     def _prune(self) -> None:
-        """Remove what is older than the retention; what goes wrong here is tried again in an hour."""
+        """Remove documents older than the retention; after an error, again in an hour."""
         began = time.monotonic()
         if not self._retention_s or (self._pruned_at is not None and began - self._pruned_at < PRUNE_EVERY_S):
             return
@@ -192,7 +193,7 @@ class ElasticsearchReceiver:
             return
 
     def _aged(self, name: str, now: datetime) -> Sequence[Mapping[str, Any]]:
-        """Return documents that nobody wrote for longer than the retention, of incidents that are over; the oldest first."""
+        """Return documents of ended incidents that were not written for longer than the retention, the oldest first."""
         before = (now - timedelta(seconds=self._retention_s)).isoformat()
         conditions: list[dict[str, Any]] = [{"range": {"event.ingested": {"lt": before}}}]
         if name == self._index:

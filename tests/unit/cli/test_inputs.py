@@ -56,7 +56,7 @@ def test_how_indices_are_read_is_said_for_each_pattern(tmp_path: Path) -> None:
     assert input.summary == f"2 patterns on {server.url}, up to 14 documents in a first run"
     assert input.contents[0] == "logs-*: 1 index of Elasticsearch 9.5.3, up to 7 documents in a first run"
     assert input.contents[1] == "app-*: 0 indices of Elasticsearch 9.5.3, up to 7 documents in a first run"
-    assert input.reading[0] == "logs-*: read by _seq_no (nothing that comes late is missed)"
+    assert input.reading[0] == "logs-*: read by _seq_no (no late document is missed)"
 
 
 def test_a_query_that_no_cluster_can_read_is_an_error_and_nothing_to_wait_for(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def refused(kind: str, status: int) -> Answer:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "REST_S", 0.0)
-    monkeypatch.setattr(paging, "AGAIN_S", 0.0)
+    monkeypatch.setattr(paging, "RETRY_AFTER_S", 0.0)
 
 
 def asked(server: AnsweringServer) -> SearchCluster:
@@ -49,11 +49,11 @@ def asked(server: AnsweringServer) -> SearchCluster:
         (refused("task_cancelled_exception", 400), SourceAway, "task_cancelled_exception of a test"),
         (refused("index_closed_exception", 400), SourceAway, "index_closed_exception of a test"),
         (refused("search_phase_execution_exception", 503), SourceAway, "search_phase_execution_exception of a test"),
-        (refused("circuit_breaking_exception", 429), SourceAway, "has too much to do"),
+        (refused("circuit_breaking_exception", 429), SourceAway, "is overloaded"),
         (refused("index_not_found_exception", 404), IndexGone, "index_not_found_exception of a test"),
         (refused("search_context_missing_exception", 404), PitLost, "search_context_missing_exception of a test"),
         (refused("security_exception", 403), SourceDenied, "does not allow it"),
-        (refused("security_exception", 401), SourceDenied, "does not know who asks"),
+        (refused("security_exception", 401), SourceDenied, "does not accept the credentials"),
         (refused("parsing_exception", 400), SourceError, "parsing_exception of a test"),
         (Answer("<html>nothing here</html>"), SourceError, "is not Elasticsearch"),
         (Answer([1, 2]), SourceError, "is not Elasticsearch"),
@@ -189,12 +189,12 @@ def test_a_key_that_is_refused_is_waited_for_and_read_anew(tmp_path: Path) -> No
         connection = {"urls": [server.url], "api_key": f"file:{key}"}
         source = open_source({"connection": connection, "indices": "logs-*"})
         start = {"by": "sequence", "indices": {"x": [[3]]}}
-        with pytest.raises(SourceAway, match="does not know who asks"):
+        with pytest.raises(SourceAway, match="does not accept the credentials"):
             source.latest(start)
         key.write_text("new")
-        with pytest.raises(SourceAway, match="does not know who asks"):
+        with pytest.raises(SourceAway, match="does not accept the credentials"):
             source.latest(start)
-        with pytest.raises(SourceAway, match="leads to no index"):
+        with pytest.raises(SourceAway, match="matches no index"):
             source.latest(start)
         with pytest.raises(SourceDenied):
             key.write_text("worse")

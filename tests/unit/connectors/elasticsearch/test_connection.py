@@ -86,8 +86,8 @@ def test_a_file_of_certificates_may_hold_words_between_them(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("self-signed certificate (_ssl.c:1006)", "not signed by anybody known here; name the authority's with ca: file:PATH"),
-        ("unable to get local issuer certificate (_ssl.c:1006)", "not signed by anybody known here"),
+        ("self-signed certificate (_ssl.c:1006)", "not signed by a trusted authority; name the authority's with ca: file:PATH"),
+        ("unable to get local issuer certificate (_ssl.c:1006)", "not signed by a trusted authority"),
         ("IP address mismatch, certificate is not valid for '127.0.0.1'. (_ssl.c:1006)", "is for another name; write in url"),
         ("Hostname mismatch, certificate is not valid for 'es'. (_ssl.c:1006)", "is for another name; write in url"),
         ("certificate has expired (_ssl.c:1006)", "has expired, or is not valid yet; renew it"),
@@ -150,7 +150,7 @@ def failing(status: int, body: object, url: str = "") -> tuple[Exception, str]:
         (
             429,
             {"error": {"reason": "rejected execution"}},
-            "has too much to do (status 429): rejected execution",
+            "is overloaded (status 429): rejected execution",
             True,
             SourceAway,
         ),

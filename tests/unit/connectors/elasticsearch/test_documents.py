@@ -67,7 +67,7 @@ def test_where_a_line_stands_is_read_however_it_is_written(odd: str) -> None:
     assert (line.offset, line.message) == (17, "started")
     assert line.at == datetime(2022, 10, 5, 8, 5, 40, 123000, UTC).timestamp()
     assert line.file == "1312"
-    assert line.taken == "2022-10-05T08:05:41.5Z"
+    assert line.ingested == "2022-10-05T08:05:41.5Z"
 
 
 json_values = st.recursive(
@@ -90,7 +90,7 @@ def test_no_document_is_too_odd_to_be_a_line(document: dict[str, Any]) -> None:
     assert json.loads(line.data) == document
     assert line.data.endswith(b"\n")
     assert line.data.count(b"\n") == 1
-    moment(line.taken)
+    moment(line.ingested)
 
 
 def test_a_document_over_several_lines_is_one_and_one_that_is_not_stored_is_none() -> None:

@@ -21,23 +21,23 @@ NO_MONITOR, NO_REFRESH = ("monitor", "status 403"), ("maintenance", "status 403"
 @pytest.mark.parametrize(
     ("facts", "strategy", "reason"),
     [
-        (cluster(), "sequence", "nothing that comes late is missed"),
-        (cluster(server=ServerVersion((7, 17, 29))), "sequence", "nothing that comes late is missed"),
-        (cluster(server=ServerVersion((2, 19, 0), is_opensearch=True)), "sequence", "nothing that comes late is missed"),
-        (cluster(refused=(NO_REFRESH,)), "sequence", "nothing that comes late is missed"),
-        (cluster(PLAIN, UNNUMBERED, bears_ingested=True), "ingested", "metrics-1 has sequence numbers disabled"),
+        (cluster(), "sequence", "no late document is missed"),
+        (cluster(server=ServerVersion((7, 17, 29))), "sequence", "no late document is missed"),
+        (cluster(server=ServerVersion((2, 19, 0), is_opensearch=True)), "sequence", "no late document is missed"),
+        (cluster(refused=(NO_REFRESH,)), "sequence", "no late document is missed"),
+        (cluster(PLAIN, UNNUMBERED, has_ingested=True), "ingested", "metrics-1 has sequence numbers disabled"),
         (cluster(UNNUMBERED), "timestamp", "there are documents without event.ingested"),
-        (cluster(refused=(NO_MONITOR,), bears_ingested=True), "ingested", "the privilege `monitor` is missing (status 403)"),
+        (cluster(refused=(NO_MONITOR,), has_ingested=True), "ingested", "the privilege `monitor` is missing (status 403)"),
         (cluster(refused=(NO_MONITOR,)), "timestamp", "the privilege `monitor` is missing (status 403), and there are"),
         (
             cluster(UNSEEN, refused=(NO_REFRESH,)),
             "timestamp",
             "bulk-1 never refreshes and the privilege `maintenance` is missing",
         ),
-        (cluster(UNSEEN), "sequence", "nothing that comes late is missed"),
-        (cluster(is_remote=True, bears_ingested=True), "ingested", "a remote cluster does not tell its checkpoints"),
-        (cluster(server=ServerVersion((9, 0, 0), is_serverless=True)), "timestamp", "a serverless project does not tell"),
-        (ClusterFacts(ES9), "sequence", "nothing that comes late is missed"),
+        (cluster(UNSEEN), "sequence", "no late document is missed"),
+        (cluster(is_remote=True, has_ingested=True), "ingested", "a remote cluster does not report its checkpoints"),
+        (cluster(server=ServerVersion((9, 0, 0), is_serverless=True)), "timestamp", "a serverless project does not report"),
+        (ClusterFacts(ES9), "sequence", "no late document is missed"),
     ],
 )
 def test_the_safest_strategy_that_is_possible_is_chosen(facts: ClusterFacts, strategy: str, reason: str) -> None:

@@ -38,7 +38,7 @@ def test_lines_that_each_shard_has_in_order_are_in_order(shards: list[list[int]]
 
 
 def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging, "HELD", 10 * len(line(0, 0.0).data))
+    monkeypatch.setattr(merging, "PENDING_BYTES", 10 * len(line(0, 0.0).data))
     early = ([line(n, 0.0)] for n in range(100))
     late = ([line(n + 100, 9.0 + n)] for n in range(30))
     sizes = [len(page) for page in merged([early, late])]

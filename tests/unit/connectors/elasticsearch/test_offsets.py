@@ -9,10 +9,10 @@ from connectors.elasticsearch.offsets import (
     Checkpoints,
     SequenceOffset,
     advanced,
+    aligned,
     at_beginning,
     at_end,
-    cut_anew,
-    gone,
+    lost_operations,
     ranges,
     short,
     since,
@@ -55,7 +55,7 @@ def test_an_index_made_anew_is_another_one_and_the_rest_of_the_old_one_is_lost()
     old, new = points("a", 10, uuid="first-uuid-x"), points("a", 3, uuid="second-uuid-x")
     start = advanced(at_beginning([old]), [old], ids(old), 5)
     end = advanced(start, [new], ids(new))
-    assert [(each.index, each.after, each.to) for each in gone(start, end)] == [("a", 4, 10)]
+    assert [(each.index, each.after, each.to) for each in lost_operations(start, end)] == [("a", 4, 10)]
     assert [(each.after, each.to) for each in ranges(start, end)] == [(-1, 3)]
     assert end.place == start.place + 6 + 4
 
@@ -63,7 +63,7 @@ def test_an_index_made_anew_is_another_one_and_the_rest_of_the_old_one_is_lost()
 def test_of_an_index_that_was_read_whole_nothing_is_lost() -> None:
     start = at_end([points("a", 10)])
     end = advanced(start, [], frozenset())
-    assert (gone(start, end), end.indices, end.place) == ([], {}, 0)
+    assert (lost_operations(start, end), end.indices, end.place) == ([], {}, 0)
 
 
 def test_what_is_away_and_still_there_keeps_its_place() -> None:
@@ -110,7 +110,7 @@ def test_every_operation_is_read_once_or_lost_once(history: list[tuple[dict[str,
         for each in [*ranges(offset, after)]:
             taken.setdefault((each.id, each.shard), []).extend(range(each.after + 1, each.to + 1))
         lost = {(short(id_), shard) for id_ in offset.indices if id_ not in after.indices for shard in (0, 1)}
-        for each in gone(offset, after):
+        for each in lost_operations(offset, after):
             id_ = next(i for i, position in offset.indices.items() if i not in after.indices and position.name == each.index)
             taken.setdefault((id_, each.shard), []).extend(range(each.after + 1, each.to + 1))
         for id_, position in offset.indices.items():
@@ -118,7 +118,7 @@ def test_every_operation_is_read_once_or_lost_once(history: list[tuple[dict[str,
                 if (id_, shard) in lost:
                     written[id_, shard] = (position.ends or position.at)[shard]
         assert after.place - offset.place == sum(
-            each.to - each.after for each in (*ranges(offset, after), *gone(offset, after))
+            each.to - each.after for each in (*ranges(offset, after), *lost_operations(offset, after))
         )
         offset = after
     for id_, position in offset.indices.items():
@@ -134,11 +134,11 @@ def test_a_cut_through_several_shards_may_be_moved_but_never_to_nothing() -> Non
     start = at_beginning(now)
     end = advanced(start, now, ids(*now), 100)
     assert [(each.shard, each.to) for each in ranges(start, end)] == [(0, 49), (1, 49)]
-    moved = cut_anew(start, end, lambda _, planned: [planned[0] + 7, planned[1] - 7])
+    moved = aligned(start, end, lambda _, planned: [planned[0] + 7, planned[1] - 7])
     assert [(each.shard, each.to) for each in ranges(start, moved)] == [(0, 56), (1, 42)]
     assert moved.place == end.place
     for unusable in (None, [-1, -1], [-5, -9]):
-        assert cut_anew(start, end, lambda *_, cut=unusable: cut) == end  # type: ignore[misc]
-    whole = cut_anew(start, end, lambda unread, _: [each.to for each in unread])
+        assert aligned(start, end, lambda *_, cut=unusable: cut) == end  # type: ignore[misc]
+    whole = aligned(start, end, lambda unread, _: [each.to for each in unread])
     assert whole.indices[short("uuid-of-a")].ends == ()
     assert whole.place == 200

@@ -17,7 +17,7 @@ Question = Callable[[int], SearchPage]
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "AGAIN_S", 0.0)
+    monkeypatch.setattr(paging, "RETRY_AFTER_S", 0.0)
 
 
 def documents(size: int, each: int) -> SearchPage:
@@ -30,7 +30,7 @@ def server(memory: int, each: int, asked: list[int]) -> Question:
     def answer(size: int) -> SearchPage:
         asked.append(size)
         if size * each > memory:
-            raise SourceAway("es:9200", "has too much to do (status 429): Data too large")
+            raise SourceAway("es:9200", "is overloaded (status 429): Data too large")
         return documents(size, each)
 
     return answer
@@ -64,7 +64,7 @@ def test_a_page_holds_about_as_many_bytes_whatever_documents_are() -> None:
 
 def test_what_is_refused_again_and_again_is_away() -> None:
     asked = list[int]()
-    with pytest.raises(SourceAway, match="too much to do"):
+    with pytest.raises(SourceAway, match="is overloaded"):
         Paging().next(server(0, 1, asked))
     assert asked == [200, 20, 2, 1]
     assert len(asked) == TRIES

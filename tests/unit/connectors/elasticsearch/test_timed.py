@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.elasticsearch.facts import ServerVersion
-from connectors.elasticsearch.timed import LOOKED_AGAIN, TimeOffset, _tiebreak, is_due, planned, time_ranges
+from connectors.elasticsearch.timed import SWEEPS, TimeOffset, _tiebreak, is_due, planned, time_ranges
 
 OVERLAP = 500
 steps = st.lists(st.tuples(st.integers(1, 400), st.integers(0, 100)), min_size=1, max_size=30)
@@ -39,7 +39,7 @@ def test_what_comes_within_the_overlap_is_looked_at_after_it_has_come() -> None:
         for each in time_ranges(offset, after):
             looked |= dict.fromkeys(range(each.start, each.end), now)
         offset = after
-    pause = OVERLAP // LOOKED_AGAIN
+    pause = OVERLAP // SWEEPS
     assert all(looked[at] >= at + OVERLAP - pause for at in range(1000, 2000))
 
 

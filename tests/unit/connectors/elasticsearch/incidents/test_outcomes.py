@@ -22,7 +22,7 @@ def item(status: int, *reasons: str) -> dict[str, Any]:
     [
         ([item(201), item(200)], DeliveryState.DELIVERED, ""),
         ([], DeliveryState.DELIVERED, ""),
-        ([item(201), item(429, "queue is full")], DeliveryState.RETRY_LATER, "too much to do (status 429): queue is full"),
+        ([item(201), item(429, "queue is full")], DeliveryState.RETRY_LATER, "is overloaded (status 429): queue is full"),
         ([item(403, "index read-only")], DeliveryState.RETRY_LATER, "does not write to tocsin-incidents (status 403)"),
         ([item(503, "no shard")], DeliveryState.RETRY_LATER, "does not write to tocsin-incidents (status 503): no shard"),
         (

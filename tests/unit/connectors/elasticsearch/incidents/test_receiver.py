@@ -53,8 +53,8 @@ def test_the_indices_are_looked_at_once_and_the_document_bears_the_time_as_its_v
 @pytest.mark.parametrize(
     ("bulk", "state", "why"),
     [
-        (Answer({"error": {"reason": "queue"}}, 429), DeliveryState.RETRY_LATER, "too much to do (status 429): queue"),
-        (Answer({"error": {"reason": "no"}}, 401), DeliveryState.RETRY_LATER, "does not know who asks (status 401): no"),
+        (Answer({"error": {"reason": "queue"}}, 429), DeliveryState.RETRY_LATER, "is overloaded (status 429): queue"),
+        (Answer({"error": {"reason": "no"}}, 401), DeliveryState.RETRY_LATER, "not accept the credentials (status 401): no"),
         (Answer({"error": {"reason": "no"}}, 403), DeliveryState.RETRY_LATER, "does not allow it (status 403): no"),
         (Answer({"error": {"reason": "big"}}, 413), DeliveryState.REJECTED, "answers with status 413: big"),
         (Answer("<html>down</html>", 502), DeliveryState.RETRY_LATER, "answers with status 502: <html>down</html>"),
