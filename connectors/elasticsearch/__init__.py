@@ -1,7 +1,8 @@
 """Elasticsearch and OpenSearch as a source of log lines and as a receiver of incidents.
 
 Imports the model, errors, ports, codec, secrets, and the modules shared by all carriers of documents. The package
-elasticsearch, an extra, is imported when a source or receiver is opened."""
+elasticsearch, an extra, is imported when a source or receiver is opened.
+"""
 
 from __future__ import annotations
 

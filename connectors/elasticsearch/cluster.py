@@ -44,9 +44,8 @@ PIT_KEEP_ALIVE = "2m"
 NAMES_AT_ONCE = 50  # names of indices in one address, whose length is bounded
 _STATS = "indices.*.uuid,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.routing.primary"
 _SERVERLESS = "serverless"
-_PASSING = frozenset(
-    ("index_closed_exception", "task_cancelled_exception")
-)  # of an index, of a search: a later request may succeed
+# errors of an index and of a search after which a later request may succeed
+_PASSING = frozenset(("index_closed_exception", "task_cancelled_exception"))
 _PLAIN = {"accept": "application/json"}
 
 T = TypeVar("T")
@@ -78,7 +77,8 @@ class SearchCluster:
     """A cluster of Elasticsearch or OpenSearch; it is connected at the first request.
 
     Every request raises SourceAway when no node answers (without another try until REST_S after the last one), SourceDenied
-    when it is not allowed, and SourceError for other errors of the server."""
+    when it is not allowed, and SourceError for other errors of the server.
+    """
 
     def __init__(self, connection: ElasticsearchConnection) -> None:
         self.place = connection.place

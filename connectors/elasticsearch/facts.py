@@ -76,7 +76,8 @@ class ClusterFacts(Struct, frozen=True):
     """Facts about a cluster and the indices that a pattern matches.
 
     `refused`: the missing privileges (`monitor`, `maintenance`), each with the server's reason. `has_ingested`: every document
-    of the last day has `event.ingested`."""
+    of the last day has `event.ingested`.
+    """
 
     server: ServerVersion
     indices: tuple[IndexFacts, ...] = ()

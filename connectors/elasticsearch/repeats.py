@@ -2,7 +2,8 @@
 
 An update gives a document another sequence number, so it is read again, mostly with the same line. A document that was dropped
 from the cache here, or was read before a restart, is passed on again. That does no harm: an event is identified by its source,
-its time and its line, so it is the same event and counts once."""
+its time and its line, so it is the same event and counts once.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,8 @@ class ElasticsearchSource:
         overlap_s: for how long strategies by time search for late documents; None: the default of the strategy.
 
     Every method raises SourceError (SourceMissing, SourceDenied, SourceAway), with a sentence for the user, when a request
-    fails."""
+    fails.
+    """
 
     connection: Mapping[str, Any]
     indices: str

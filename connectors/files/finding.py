@@ -32,7 +32,8 @@ def find(wanted: Iterable[str], excluded: Sequence[str] = ()) -> FileListing:
 
     Inside directories, hidden files, files with a suffix of NOT_LOGS, and files other than logs in the folder of a container
     are left out. A pipe or device that a glob or directory contains is an error; a path that is named itself is returned,
-    whatever it is. The paths `excluded` (absolute), files below them, and SQLite's files beside them (`-wal`) are left out."""
+    whatever it is. The paths `excluded` (absolute), files below them, and SQLite's files beside them (`-wal`) are left out.
+    """
     files: dict[str, None] = {}
     errors: list[SourceError] = []
     is_own = _Own(excluded)

@@ -2,7 +2,8 @@
 
 Source of the field names: ECS field reference (`event`, `rule`, `host`, `service`, `container`, `orchestrator`); Metricbeat's
 Kafka module (`kafka.broker.id`, `kafka.topic.name`, `kafka.partition.id`, `kafka.consumergroup.id`). Fields without a name in
-ECS are under `tocsin.incident`."""
+ECS are under `tocsin.incident`.
+"""
 
 from __future__ import annotations
 

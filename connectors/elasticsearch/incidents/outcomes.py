@@ -21,7 +21,8 @@ def receipt_of(answer: Mapping[str, Any], place: str) -> Receipt:
     """Return the receipt for the answer to a bulk request: that of its worst document.
 
     The worst is a document that the index does not accept, which is rejected; then other failures, which are retried: an
-    overload, a full disk, a missing privilege; then a document of which the index has a later version (Superseded)."""
+    overload, a full disk, a missing privilege; then a document of which the index has a later version (Superseded).
+    """
     if not isinstance(answer.get("items"), list):
         return Receipt(DeliveryState.RETRY_LATER, f"what answers at {place} is not Elasticsearch: no bulk answer; check url")
     receipts = [_of_item(next(iter(item.values())), place) for item in answer["items"]]

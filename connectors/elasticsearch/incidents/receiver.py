@@ -2,7 +2,8 @@
 
 Writing is idempotent. An incident's document has the incident's id, and the time of the attempt as its version: an attempt that
 arrives late never replaces a later one, and a document that is written again after a crash replaces itself. The id of a
-change's document contains the revision."""
+change's document contains the revision.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ class ElasticsearchReceiver:
         for operations in _in_parts(list(self._change_operations(notification, now))):
             receipt = receipt_of(self._bulk(operations), self._place)
             if receipt.state is not DeliveryState.DELIVERED:
-                return self._noted(receipt)
+                return self._keep_prepared(receipt)
         incident = notification.incident
         document = incident_document(incident, notification.links, now)
         version = int(now.timestamp() * 1000)
@@ -105,7 +106,7 @@ class ElasticsearchReceiver:
             action = {"_index": self._index, "_id": incident_id(incident), "version": version, "version_type": "external"}
             receipt = receipt_of(self._bulk([({"index": action}, document)]), self._place)
             if not isinstance(receipt, Superseded):
-                return self._noted(receipt)
+                return self._keep_prepared(receipt)
             stored = int(self._client.get(index=self._index, id=incident_id(incident), source=False)["_version"])
             if stored <= int(self._now().timestamp() * 1000):
                 return Receipt(DeliveryState.DELIVERED)  # a later attempt was written before
@@ -114,7 +115,7 @@ class ElasticsearchReceiver:
             DeliveryState.RETRY_LATER, f"Elasticsearch at {self._place} has another version of the document each time"
         )
 
-    def _noted(self, receipt: Receipt) -> Receipt:
+    def _keep_prepared(self, receipt: Receipt) -> Receipt:
         """Have the next attempt prepare the indices again if this one failed: they may have been removed. Return `receipt`."""
         self._is_prepared = receipt.state is DeliveryState.DELIVERED
         return receipt
