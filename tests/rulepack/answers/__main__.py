@@ -1,4 +1,4 @@
-"""`python -m tests.rulepack.answers RULE [CASE]...`: what the message about each case of a rule says, and what is wrong with it."""
+"""`python -m tests.rulepack.answers RULE [CASE]...`: the message about each case of a rule, and what is wrong with it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
 def answers() -> Mapping[str, Answer]:
     """Return the answers by the id of their case, in the order of the files.
 
-    Raises AssertionError where a case is answered twice or fewer than three texts are ruled out, KeyError where it does not exist.
+    Raises AssertionError where a case is answered twice or rules out fewer than three texts, KeyError where none exists.
     """
     texts = (path.read_text(encoding="utf-8") for path in sorted(HERE.glob("*.yml")))
     written = [convert(document, Answer) for text in texts for document in yaml.load_all(text, yaml.CSafeLoader)]
