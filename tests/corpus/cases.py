@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -71,14 +71,20 @@ def _excerpts() -> Iterator[Case]:
 
 @cache
 def outcomes() -> Mapping[str, Outcome]:
-    """Return what is made of every case, by its id. All are read in one pass, each in a cluster of its own."""
+    """Return what is made of every case, by its id."""
+    return outcomes_of(cases().values())
+
+
+def outcomes_of(wanted: Iterable[Case]) -> Mapping[str, Outcome]:
+    """Return what is made of these cases, by their ids. All are read in one pass, each in a cluster of its own."""
+    asked = list(wanted)
     ledger = MemoryLedger()
-    final = {incident.id: incident for incident in replay(_input(), plan(), ledger)}
+    final = {incident.id: incident for incident in replay(_input(asked), plan(), ledger)}
     raised: dict[str, list[Incident]] = defaultdict(list)
     for incident in final.values():
         if incident.status not in OVER and not incident.pending:
             raised[incident.labels["cluster"]].append(incident)
-    return {id_: _judged(case, sorted(raised[id_], key=worst_first)) for id_, case in cases().items()}
+    return {case.id: _judged(case, sorted(raised[case.id], key=worst_first)) for case in asked}
 
 
 def _judged(case: Case, incidents: Sequence[Incident]) -> Outcome:
@@ -102,9 +108,9 @@ def unnamed(outcome: Outcome) -> Sequence[str]:
     return [str(fact) for fact in outcome.case.says if str(fact) not in text]
 
 
-def _input() -> Iterator[RawLine | Progress]:
-    for id_, case in cases().items():
+def _input(asked: Iterable[Case]) -> Iterator[RawLine | Progress]:
+    for case in asked:
         data = case.log.encode()
         for number, line in enumerate(data.splitlines(), 1):
-            yield RawLine(id_, number, line, number, INGESTED_AT, {"cluster": id_})
-        yield Progress(id_, len(data), len(data), caught_up=True)
+            yield RawLine(case.id, number, line, number, INGESTED_AT, {"cluster": case.id})
+        yield Progress(case.id, len(data), len(data), caught_up=True)
