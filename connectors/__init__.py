@@ -1,1 +1,1 @@
-"""Systems that lines come from and people are told through: one folder each, named as `type:` in the configuration."""
+"""Sources of log lines and receivers of notifications: one folder for each system, named as `type:` in the configuration."""

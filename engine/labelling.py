@@ -43,7 +43,7 @@ def fields_asked(templates: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def asks_for(templates: Mapping[str, str], name: str) -> bool:
-    """Tell whether one of `templates` asks for `name`."""
+    """Return whether one of `templates` refers to `name`."""
     return any(hole[1] == name for hole in _holes(templates))
 
 

@@ -86,7 +86,7 @@ class Chunk(Struct, frozen=True):
         return self.records[bisect_right(self.records, at, key=itemgetter(0)) - 1]
 
     def earliest(self) -> datetime | None:
-        """Return the earliest ingest time of its lines; None when none is known."""
+        """Return the earliest ingest time of its lines; None when no line has one."""
         if not self.records:
             return self.ingested_at
         return min((at for _, records in self.records if (at := records.earliest()) is not None), default=None)
@@ -121,7 +121,7 @@ class Source(Protocol):
     def chunks(self, slice_: Mapping[str, Any]) -> Iterator[Chunk]:
         """Yield the chunks of one slice; its streams may interleave.
 
-        Raises DataLoss when part of it is gone, or an ExceptionGroup of several, after yielding everything that is left;
+        Raises DataLoss when part of it is lost, or an ExceptionGroup of several, after yielding all other lines;
         LateInput among them when lines came so late that others may be missed.
         """
 
@@ -189,8 +189,8 @@ class Receiver(Protocol):
 
     @property
     def records(self) -> bool:
-        """Whether it keeps a record: then it is told of every incident at once and of every change of it, whatever routes,
-        silences, time intervals and ages say."""
+        """Whether it keeps a record: it is notified of every incident and of every change at once, independent of routes,
+        silences, time intervals and ages."""
 
     @property
     def rate_limit_key(self) -> str:

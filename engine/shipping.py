@@ -1,9 +1,8 @@
-"""What shippers write into the documents around log lines: the names of their fields, whatever carries the documents. Pure.
+"""The fields of the documents that shippers write around log lines, for every carrier of documents. Pure.
 
-A shipper (Filebeat, Elastic Agent, Fluent Bit, Vector, kafka-python in a script) names the host and the file that a line is
-from; those name the source. What a document says besides is for engine/parse/wrappers to read. Source of the field names: ECS
-field reference; Fluent Bit, Kubernetes filter; Docker, fluentd logging driver (whose `source` is stdout or stderr); Vector,
-docker_logs and journald.
+A shipper (Filebeat, Elastic Agent, Fluent Bit, Vector, kafka-python in a script) names the host and the file of a line; these
+name the source. engine/parse/wrappers reads the other fields. Source of the field names: ECS field reference; Fluent Bit,
+Kubernetes filter; Docker, fluentd logging driver (whose `source` is stdout or stderr); Vector, docker_logs and journald.
 """
 
 from __future__ import annotations
@@ -18,14 +17,15 @@ MESSAGE = ("message", "log")
 HOST = ("host.name", "host.hostname", "host", "hostname", "agent.hostname", "kubernetes.pod.name", "kubernetes.pod_name")
 FILE = (
     *("file", "log.file.path", "file.path", "filename", "path"),
-    *("kubernetes.container_name", "kubernetes.container.name", "container_name", "container.name"),  # what it is printed by
+    *("kubernetes.container_name", "kubernetes.container.name", "container_name", "container.name"),  # the printer
     *("_SYSTEMD_UNIT", "systemd.unit", "source"),
 )
 LONGEST_NAME = 4096
 
 
 def value_at(document: Mapping[str, Any], name: str) -> Any:
-    """Return the value under a dotted name, which is a key itself or leads from one mapping to the next; None for none."""
+    """Return the value under a dotted name, which is a key itself, or a path of keys through mappings; None when there is
+    none."""
     if name in document or "." not in name:
         return document.get(name)
     head, _, rest = name.partition(".")
@@ -34,7 +34,8 @@ def value_at(document: Mapping[str, Any], name: str) -> Any:
 
 
 def first_text(document: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """Return the first of `names` that holds text. Half a surrogate pair, which no text can hold, is a question mark."""
+    """Return the text of the first of `names` that has one; None when none has. Half a surrogate pair becomes a question
+    mark."""
     for name in names:
         if isinstance(value := value_at(document, name), str):
             return value.encode("utf-8", "replace").decode()
@@ -42,14 +43,14 @@ def first_text(document: Mapping[str, Any], names: Iterable[str]) -> str | None:
 
 
 def named(document: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the first of `names` that holds text; empty for none, or for what is too long to be a name."""
+    """Return the text of the first of `names` that has one; empty when none has, or when it is too long for a name."""
     name = first_text(document, names) or ""
     return name if len(name) <= LONGEST_NAME else ""
 
 
 def source_name(carrier: str, host: str, file: str, otherwise: str) -> str:
-    """Return the source_id of lines that `carrier` (a topic, a pattern of indices) brings: by host and file, or as `otherwise`
-    says where a document names neither. `#` is escaped because it names containers inside a stream (model/records)."""
+    """Return the source_id of a line from `carrier` (a topic, a pattern of indices), with its host and file, or `otherwise`
+    when the document names neither. `#` is escaped because it separates a container from its stream (model/records)."""
     name = f"{carrier}/{host}:{file}" if host and file else f"{carrier}/{host or file}" if host or file else otherwise
     return name.replace("#", "%23")
 

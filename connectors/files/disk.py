@@ -1,4 +1,4 @@
-"""The disk at one look: the files that were asked for, and those near them, since a rotated file may have gone there."""
+"""The disk at one look: the files that were asked for, and those near them, since a rotated file may be there."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Look:
 
     def locate(self, cursor: Cursor, home: str) -> FileState | None:
         """Return the file with the inode of `cursor`: at its path, at `home` or near one of them; None when there is none.
-        Raises SourceError when it is not known, because a folder or file cannot be looked at."""
+        Raises SourceError when that cannot be determined, because a folder or file cannot be read."""
         for path in (cursor.path, home):
             if cursor.inode not in self._by_inode:
                 self._peek(path)
@@ -181,7 +181,7 @@ class Look:
 
 
 def folders_of(*paths: str) -> Iterable[str]:
-    """Return the folders of `paths` and of what the paths link to, without duplicates."""
+    """Return the folders of `paths` and of the targets of links, without duplicates."""
     folders = [str(Path(place).parent) for path in paths for place in (path, os.path.realpath(path))]
     return {os.path.realpath(folder): folder for folder in reversed(folders)}.values()
 

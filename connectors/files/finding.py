@@ -81,7 +81,7 @@ def denied_together(errors: Mapping[str, SourceError], wanted: Iterable[str]) ->
 
 
 class _Own:
-    """Tells whether a path is excluded. Links in the path of its folder are resolved, so any name of the folder counts."""
+    """Returns whether a path is excluded. Links in the path of its folder are resolved, so any name of the folder counts."""
 
     def __init__(self, excluded: Sequence[str]) -> None:
         self._paths = tuple(os.path.realpath(path) for path in excluded)

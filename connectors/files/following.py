@@ -1,4 +1,4 @@
-"""Finds where the files of the streams are now: renamed, compressed, copied and then cut, only cut, gone, or new.
+"""Find out what became of the files of the streams: renamed, compressed, copied and then cut, only cut, gone, or new.
 
 No lines are read here. A file is identified by its content: see Cursor.
 """

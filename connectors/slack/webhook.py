@@ -33,7 +33,7 @@ class SlackWebhookReceiver(Struct, frozen=True):
 
     @property
     def records(self) -> bool:
-        """False: it is notified of what routes say."""
+        """False: routes decide what it is notified of."""
         return False
 
     @property

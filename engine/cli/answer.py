@@ -14,7 +14,7 @@ SCHEMA = 1
 
 
 def document(triage: Triage) -> Mapping[str, Any]:
-    """Return the JSON value of a scan; times are ISO 8601 in UTC with Z, or null where the lines bear none."""
+    """Return the JSON value of a scan; times are ISO 8601 in UTC with Z, or null when the lines have none."""
     return {
         "schema": SCHEMA,
         "incidents": [incident_value(i) for i in triage.incidents],

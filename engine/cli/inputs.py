@@ -38,7 +38,7 @@ class SourceInput(Struct, frozen=True):
         summary: how much input there is now.
         contents: a line for each file or topic that can be read now.
         errors: what cannot be read.
-        reading: how it is read and what that may miss, where there are several ways.
+        reading: of a source with several strategies, which one reads it and what it may miss.
     """
 
     specs: tuple[SourceSpec, ...]
@@ -124,7 +124,7 @@ def _of_journald(source: SourceSettings, settings: Mapping[str, object], own: Se
 
 
 def _selected(source: SourceSettings) -> str:
-    """Return the part of a spec's name that says where a source without paths reads, and what it selects."""
+    """Return the part of a spec's name with the place and the selection of a source without paths."""
     patterns = (f"{label}={','.join(patterns)}" for label, patterns in sorted(source.select.items()))
     return " ".join((source.root or "default", *patterns))
 

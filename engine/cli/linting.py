@@ -61,9 +61,9 @@ def shadowed(pack: Pack) -> list[Diagnostic]:
 
 
 def untested_cases(pack: Pack) -> list[Diagnostic]:
-    """Return a finding for each case of a runbook that no firing test leads to.
+    """Return a finding for each case of a runbook that no firing test shows.
 
-    Left out are rules that never open an incident, and rules with a timeline: what its steps lead to stands in it alone.
+    Rules that never open an incident are exempt, and rules with a timeline, whose results are not computed here.
     """
     plan = with_layouts(pack.plan)
     return [finding for id_, draft in pack.drafts.items() for finding in _untested_cases(draft, pack.tests[id_], plan)]

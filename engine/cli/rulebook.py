@@ -32,7 +32,8 @@ class Rulebook(Struct, frozen=True):
 
 
 def rule_paths(folders: Sequence[Path] | None) -> list[Path]:
-    """Return the folders of `--rules` options: without any those of the built-in rules, for which `builtin` stands too."""
+    """Return the folders of `--rules` options, where `builtin` is that of the shipped rules; the shipped rules when there are
+    none."""
     return [builtin_rules() if str(folder) == BUILTIN else folder for folder in (folders or [Path(BUILTIN)])]
 
 

@@ -24,8 +24,11 @@ SavedObject = Mapping[str, Any]
 
 
 class ExportedViews(Struct, frozen=True):
-    """What is looked at: the index of incidents; the logs by `logs_view`, the id of a data view, which is made over `logs`
-    unless that is empty (then it is there already). Without a `logs_view` there are no charts of logs."""
+    """The views to export: the index of incidents, and `logs_view`, the id of the data view of the logs.
+
+    The data view is created over the indices `logs`; when these are empty it exists already. An empty `logs_view`: no charts of
+    logs.
+    """
 
     incidents: str
     logs_view: str = ""
@@ -50,7 +53,7 @@ def saved_objects(views: ExportedViews) -> Sequence[SavedObject]:
 
 
 def ndjson(objects: Sequence[SavedObject]) -> str:
-    """Return objects as a file to import: one a line, and what is exported on the last one."""
+    """Return objects as a file to import: one on each line, and a summary of the export on the last line."""
     details = {"excludedObjects": [], "excludedObjectsCount": 0, "exportedCount": len(objects)}
     missing = {"missingRefCount": 0, "missingReferences": []}
     return "".join(f"{_text(line)}\n" for line in (*objects, {**details, **missing}))
@@ -101,7 +104,7 @@ def _charts() -> Iterator[SavedObject]:
 
 
 def _log_charts(views: ExportedViews) -> Iterator[SavedObject]:
-    """Yield what the logs say themselves: errors that no rule knows are among them, and nowhere else."""
+    """Yield charts of the logs themselves, which also show errors that no rule matches."""
     level = views.level_field
     errors = f'{level}: ("ERROR" or "FATAL" or "error" or "fatal")'
     count = {"type": "count", "schema": "metric", "params": {}}
@@ -199,7 +202,7 @@ def _chart(
     query: str = "",
     view: str = INCIDENTS_VIEW,
 ) -> SavedObject:
-    """Return a visualization: `look` is its type and parameters, `aggs` what is counted and by what."""
+    """Return a visualization: `look` has its type and parameters, `aggs` its metrics and buckets."""
     params = dict(look) if look["type"] in ("histogram", "metric") else {k: v for k, v in look.items() if k != "type"}
     numbered = [{"id": str(number), "enabled": True, **agg} for number, agg in enumerate(aggs, 1)]
     state = {"title": title, "type": look["type"], "aggs": numbered, "params": params}

@@ -48,8 +48,8 @@ class WebhookSettings(Struct, frozen=True):
 
 
 class ElasticsearchSettings(Struct, frozen=True):
-    """Indices that incidents are kept in. `connection`: the fields of an ElasticsearchConnection, as JSON. `changes`: the index
-    of their changes, empty for none. `retention_s`: how long what is over stays; 0: for ever."""
+    """The indices of incidents. `connection`: the fields of an ElasticsearchConnection, as JSON. `changes`: the index of their
+    changes, empty for none. `retention_s`: how long the documents of ended incidents are kept; 0: for ever."""
 
     name: str
     connection: Mapping[str, Any]
@@ -154,7 +154,7 @@ def receiver_settings(entry: ReceiverEntry, folder: Path) -> ReceiverSettings:
 
 
 def default_receiver(receivers: Sequence[ReceiverSettings]) -> str:
-    """Return who is told without a `route`: the first receiver, but none that keeps a record while there is another one."""
+    """Return the receiver for a configuration without a `route`: the first that keeps no record, or the first of all."""
     others = [each.name for each in receivers if not keeps_record(each)]
     return (others or [receivers[0].name])[0]
 

@@ -31,9 +31,10 @@ Figure = int | float  # an int must stay one when it is stored, or the same aler
 
 
 class Occurrence(Struct, frozen=True, array_like=True):
-    """One match as correlation keeps it. `labels` are those of the emitter, not those of where the line was read.
+    """One match in the state of a correlation. `labels` are those of the emitter, not those of the place where the line was
+    read.
 
-    It is stored: new fields go last and have defaults, so that what was stored before can be read.
+    It is stored: new fields are last and have defaults, so that earlier state can be read.
     """
 
     at: datetime
@@ -91,7 +92,7 @@ class FieldStats(Struct, array_like=True):
         self.total += other.total
 
     def capture(self) -> Capture:
-        """Return these statistics as they stand in an alert."""
+        """Return these statistics as the capture of an alert."""
         values = tuple(value for _, value in self.values)
         if self.first is None or self.last is None:
             return Capture(values)
@@ -169,7 +170,7 @@ class Aggregate(Struct, array_like=True, dict=True):
         return tuple(event_id for _, event_id in sorted({*self.outer[:3], *self.outer[-3:]}))
 
     def captured(self) -> dict[str, Capture]:
-        """Return the captures as they stand in an alert, by name, sorted."""
+        """Return the captures of an alert, by name, sorted."""
         return {name: self.captures[name].capture() for name in sorted(self.captures)}
 
     def _keep_common(self, labels: Labels) -> None:

@@ -35,7 +35,7 @@ _ROTATED = re.compile(
 
 
 class Identity(Struct):
-    """What one source has printed about itself.
+    """The lines that one source has printed about itself.
 
     Attributes:
         named: by component, by member, the ids of the lines that name it.

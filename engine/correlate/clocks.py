@@ -177,7 +177,7 @@ class Clocks:
         return None if slowest is None else slowest - LATENESS
 
     def peer_time(self, others: Iterable[datetime]) -> datetime | None:
-        """Return the time that a member's peers agree has come: of their newest times the second newest, or the only one.
+        """Return the time that a member's peers have reached: the second newest of their newest times, or the only one.
 
         In a live run in which every source is caught up, the tick stands in for peers that print nothing. None without peers.
         """

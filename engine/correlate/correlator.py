@@ -37,12 +37,12 @@ UNBOUND = "not known whose log it is: its silence is not judged"
 
 
 class _ScopeSnapshot(Struct):
-    """What is stored for the scope as a whole. State of another `layout` cannot be read.
+    """The stored state of the scope as a whole. State of another `layout` cannot be read.
 
     Attributes:
         deadlines: by rule, the watermark at which its stored state must be evaluated although no match came.
-        not_evaluated: by rule, what it cannot judge.
-        stored: by rule, what is stored of its state.
+        not_evaluated: by rule, its NotEvaluated entries.
+        stored: by rule, a description of its stored state.
         roster_digest: a digest of the roster emitted last; likewise `not_evaluated_digest`.
     """
 
@@ -114,7 +114,7 @@ class Correlator:
             self._facts.clocks.add_tick(item)
 
     def retract(self, match: Match) -> None:
-        """Take back a match that was observed: its event has more lines, and its matches will be observed anew."""
+        """Retract an observed match: its event has more lines, and its matches will be observed again."""
         self._observed = True
         self._matches.pop(match.event_id, None)
         self._facts.extended.add(match.event_id)
@@ -287,7 +287,8 @@ class Correlator:
             self._states = {}
 
     def _write(self, state: KeyedState) -> StoredDeltas | None:
-        """Store a state; None where nothing is stored. What is written first can be read before anything older is removed."""
+        """Store a state; return its description, None when nothing is stored. New entries are written before older ones are
+        removed."""
         return write(self._stored, state, self._head.stored.get(state.rule_id)) if self._stored is not None else None
 
 

@@ -1,4 +1,4 @@
-"""What correlations are made of: the rules they count, and the condition over what a window measures."""
+"""The parts of correlations: the rules that they count, and the condition on the measure of a window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CACHED = 4096
 
 
 def counted(rule_ids: Iterable[str], plan: Plan) -> tuple[Counted, ...]:
-    """Return what is counted for `rule_ids`, in the order of the plan; an alert of a correlation counts as one occurrence."""
+    """Return how the rules `rule_ids` are counted, in the order of the plan; an alert of a correlation counts as one."""
     wanted = frozenset(rule_ids)
     rules: tuple[Signature | Correlation, ...] = (*plan.signatures, *plan.correlations)
     return tuple(counted_as(rule) for rule in rules if rule.rule.id in wanted)

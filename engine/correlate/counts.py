@@ -71,7 +71,7 @@ class Counts(KeyedState):
         self._table.changed = set()
 
     def snapshot(self) -> Mapping[str, StateCell]:
-        """Return the matches, what was seen of the facts, and when idle entities were dropped."""
+        """Return the cells of the matches, of the facts at the last evaluation, and of the expiry of idle entities."""
         return {"table": self._table, "seen": self._seen, "expiry": self._expiry}
 
     def not_evaluated(self, facts: Facts) -> list[RuleNotEvaluated]:
@@ -106,7 +106,7 @@ class Counts(KeyedState):
         self._table.limit.rest(tick, self._idle_for)
 
     def _give_up(self, entity: Entity) -> None:
-        """Drop an entity that cannot be evaluated, or it would fail each time; its last verdict stands."""
+        """Drop an entity that cannot be evaluated, because it would fail each time; its last verdict remains."""
         self._table.drop(entity)
         self._evaluation.forget(entity)
         self.timers.cancel(entity)

@@ -1,7 +1,7 @@
-"""How states are stored: whole now and then, and in between only what has changed.
+"""Storage of states: a full copy now and then, and in between deltas, which contain only the changes.
 
-In a storm a rule keeps a lot, and every batch adds a little. The whole and the deltas after it are separate entries in a
-mapping of text to text.
+In a storm the state of a rule is large, and every batch adds a little. The full copy and the deltas after it are separate
+entries in a mapping of text to text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _PREFIX = "delta"  # rule ids contain no colon
 
 
 class StoredDeltas(Struct, frozen=True):
-    """What is stored of a rule.
+    """The stored entries of a rule.
 
     Attributes:
-        digest: a digest of all of it.
-        whole_chars: the characters of the whole.
-        deltas: how many deltas are stored after the whole.
+        digest: a digest of all entries.
+        whole_chars: the characters of the full copy.
+        deltas: how many deltas are stored after the full copy.
         delta_chars: their characters.
     """
 
@@ -41,9 +41,9 @@ class StoredDeltas(Struct, frozen=True):
 
 
 def write(stored: MutableMapping[str, str], state: KeyedState, before: StoredDeltas | None) -> StoredDeltas:
-    """Store what has changed in `state` since `before` was returned (None: nothing is stored); return what is stored now.
+    """Store the changes of `state` since `before` was returned (None: nothing is stored); return the stored entries.
 
-    The state is stored whole again once the deltas are as long as the whole, so that little is written twice.
+    A full copy is stored again once the deltas are as long as the last one, so that little is written twice.
     """
     rule_id = state.rule_id
     if before is not None and before.whole_chars > SMALL and before.deltas < MOST_DELTAS:
@@ -59,13 +59,13 @@ def write(stored: MutableMapping[str, str], state: KeyedState, before: StoredDel
 
 
 def remove(stored: MutableMapping[str, str], rule_id: str, of_rule: StoredDeltas) -> None:
-    """Remove what is stored of a rule."""
+    """Remove the stored entries of a rule."""
     for key in (rule_id, *(_delta_key(rule_id, number) for number in range(of_rule.deltas))):
         del stored[key]
 
 
 def read(stored: Mapping[str, str], state: KeyedState, of_rule: StoredDeltas) -> None:
-    """Let a new `state` continue from what is stored of its rule."""
+    """Restore a new `state` from the stored entries of its rule."""
     rule_id = state.rule_id
     state.restore(stored[rule_id], *(stored[_delta_key(rule_id, number)] for number in range(of_rule.deltas)))
 

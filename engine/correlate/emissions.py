@@ -18,7 +18,7 @@ class Emissions:
     """The alerts emitted last, by entity (a state cell).
 
     They are emitted again when they differ, or when an event that proves one of them has been extended. An entity without
-    alerts is not kept. Stored are digests only; the alerts themselves are in memory while the process lives, so that a new
+    alerts is dropped. Only digests are stored; the alerts themselves are in memory while the process lives, so that a new
     verdict can leave out those that have not changed.
     """
 
@@ -66,7 +66,7 @@ class Emissions:
         return self._emitted.keys()
 
     def forget(self, entity: Entity) -> None:
-        """Forget what was emitted for `entity`."""
+        """Drop the emitted alerts of `entity`."""
         self._changed.add(entity)
         self._emitted.pop(entity, None)
         self._alerts.pop(entity, None)
@@ -83,11 +83,11 @@ class Emissions:
         return [(entity, self._emitted.get(entity, "")) for entity in changed]
 
     def restore(self, encoded: bytes) -> None:
-        """Continue from what `stored` returned."""
+        """Restore the content that `stored` returned."""
         self._emitted = dict(loads(encoded, _Digests))
 
     def apply(self, encoded: bytes) -> None:
-        """Continue from what `changes` returned."""
+        """Apply the changes that `changes` returned."""
         self._emitted.update(loads(encoded, _Digests))
         self._emitted = {entity: digest for entity, digest in self._emitted.items() if digest}
 

@@ -1,4 +1,4 @@
-"""Entities: what an alert is about, as pairs of label and value, and which group keys belong to each entity."""
+"""Entities: the subjects of alerts, as pairs of label and value, and the group keys of each entity."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def values_key(match: Match, names: Iterable[tuple[str, str]], scope: str) -> Va
 def bound_entity(names: Iterable[tuple[str, str]], values: Iterable[str | None], source_id: str, facts: Facts) -> Entity:
     """Return the entity with these `values`.
 
-    A missing value is the member that the source is bound to; where it is bound to none, `?` and the source stand for it.
+    A missing value is replaced by the member that the source is bound to, or, if it is bound to none, by `?` and the source.
     """
     bound = facts.bindings.value
     pairs = zip(names, values, strict=True)
@@ -67,7 +67,7 @@ class EntityIndex(Generic[Key]):
         return self._entity_of[key]
 
     def keys(self, entity: Entity) -> Set[Key]:
-        """Return the keys of `entity`; none when it is not known."""
+        """Return the keys of `entity`; none for an unknown entity."""
         return self._keys_of.get(entity, frozenset())
 
     def entities(self) -> Set[Entity]:

@@ -1,7 +1,7 @@
 """Group keys, and which entities of a rule are kept apart when there are very many (engine/correlate/crowd.py).
 
 Entities that are not kept apart share one alert if one match is enough for the rule. For other rules they are not evaluated, as
-it is no longer known whose matches they are. Both are reported as not evaluated.
+it is not stored which entity their matches belong to. Both are reported as not evaluated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EntityName = tuple[tuple[str | None, ...], str]
 
 
 class GroupKey(Struct, frozen=True, array_like=True):
-    """Where a match is kept.
+    """The key of a match in the state of a rule.
 
     Attributes:
         source_id: the source, if the verdict may depend on it (a missing value, a rule for some versions, a speaker); else "".
@@ -48,7 +48,7 @@ class GroupKey(Struct, frozen=True, array_like=True):
 
 
 class Borders(Struct, frozen=True):
-    """What is stored of an EntityLimit: the borders of the entities, of those with signals, and of the keys of one entity."""
+    """The stored state of an EntityLimit: the borders of the entities, of those with signals, and of the keys of one entity."""
 
     entities: Border = Border()
     signs: Border = Border()
@@ -124,7 +124,7 @@ class EntityLimit:
         return self._entities.beyond
 
     def sentences(self, together: bool) -> Iterator[str]:
-        """Yield what is not evaluated exactly.
+        """Yield sentences about the entities that are not evaluated exactly.
 
         Args:
             together: whether the entities that are left out share one alert.
@@ -169,7 +169,7 @@ def is_of_others(entity: Entity) -> bool:
 
 
 def of_others(labels: Iterable[str], key: GroupKey) -> GroupKey:
-    """Return the key under which matches of `key` are kept when it is not kept apart.
+    """Return the key of the matches of `key` when it is not kept apart.
 
     Args:
         labels: the labels of the values of `key`.

@@ -1,4 +1,4 @@
-"""Entries: what a rule counts for one entity, made of its matches: collapsed, and equal ones counted once."""
+"""Entries: the units that a rule counts for one entity, made of its matches: collapsed, and repeated ones counted once."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Episode(Struct, frozen=True):
     """A time for which a rule holds for an entity.
 
     Attributes:
-        entries: what is counted in it, in order of time.
+        entries: the counted entries in it, in order of time.
         since: when the condition began to hold.
         last: the time of its last match.
         ending: its end; None while it is not over.
@@ -75,7 +75,7 @@ def episodes(
     """Return the episodes of one entity in order of time.
 
     Args:
-        entries: what is counted, in order of `at`.
+        entries: the counted entries, in order of `at`.
         signals: matches of the rules of `clear`, in order of time.
     """
     in_order: list[Episode] = []

@@ -54,7 +54,7 @@ class Evaluation:
         return rule_of_others(self._rule)
 
     def forget(self, entity: Entity) -> None:
-        """Drop what is kept of `entity`."""
+        """Drop the state of `entity`."""
         self._over.pop(entity, None)
 
     def evaluate(self, entity: Entity, facts: Facts) -> tuple[tuple[Alert, ...], Sequence[Episode]]:
@@ -92,7 +92,7 @@ class Evaluation:
         return replace(alert, settings=settings) if settings else alert
 
     def _inputs(self, entity: Entity, facts: Facts) -> tuple[list[Entry], list[Signal]]:
-        """Return what is counted for `entity`, and the signals of its end, both in order of time."""
+        """Return the counted parts of `entity`, and the signals of its end, both in order of time."""
         dated: dict[EntryKind, list[Part]] = {}
         undated: dict[EntryKind, list[Part]] = {}
         for key in self._credible_keys(entity, facts):
@@ -110,7 +110,7 @@ class Evaluation:
         return counted, self._signals(entity, dated_parts, facts)
 
     def _credible_keys(self, entity: Entity, facts: Facts) -> list[GroupKey]:
-        """Return the keys of what is counted: those of sources that may speak for the entity, or all when none of them may."""
+        """Return the counted keys: those of sources that may speak for the entity, or all when none may."""
         keys = [key for key in sorted(self._table.keys(entity), key=repr) if key.rule_id in self._counted]
         return [key for key in keys if self._voices.may_speak(key.rule_id, key.source_id, entity, facts)] or keys
 
@@ -121,7 +121,8 @@ class Evaluation:
         )
 
     def _signals(self, entity: Entity, counted: Iterable[Part], facts: Facts) -> list[Signal]:
-        """Return the signals of an end, by sources that may speak for the entity or print what is counted, in order of time."""
+        """Return the signals of an end, from sources that may speak for the entity or print its counted matches, in order of
+        time."""
         clear = self._rule.clear.rules
         keys = [key for key in self._table.keys(entity) if key.dated and key.rule_id in clear and not key.value]
         own = printers(counted) if any(self._voices.asked(key.rule_id) for key in keys) else ()

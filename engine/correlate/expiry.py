@@ -54,9 +54,9 @@ class Expiry:
         return self.stored()
 
     def restore(self, encoded: bytes) -> None:
-        """Continue from what `stored` returned."""
+        """Restore the content that `stored` returned."""
         self._state = loads(encoded, _ExpirySnapshot)
 
     def apply(self, encoded: bytes) -> None:
-        """Continue from what `changes` returned."""
+        """Apply the changes that `changes` returned."""
         self.restore(encoded)

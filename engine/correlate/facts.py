@@ -1,4 +1,4 @@
-"""What every rule of a scope may read while it is evaluated: clocks, bindings and the configuration."""
+"""The facts that every rule of a scope may read during evaluation: clocks, bindings and the configuration."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class SeenFacts:
         return self._seen
 
     def restore(self, encoded: bytes) -> None:
-        """Continue from what `stored` returned."""
+        """Restore the content that `stored` returned."""
         self._seen = loads(encoded, _SeenSnapshot)
 
     def apply(self, encoded: bytes) -> None:
-        """Continue from what `changes` returned."""
+        """Apply the changes that `changes` returned."""
         self.restore(encoded)

@@ -22,7 +22,7 @@ Beat = tuple[str, int]  # source, number of the component's heartbeat
 
 
 class ArmedHeartbeat(Struct, frozen=True):
-    """A heartbeat that a member kept up to its silence: its cadence, and the last one printed."""
+    """A heartbeat that a member printed until its silence: its interval, and the last one printed."""
 
     every: timedelta
     last: Evidence

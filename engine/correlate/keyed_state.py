@@ -1,7 +1,7 @@
 """The state machine of one rule in one scope. No clock, no I/O, no threads.
 
-A correlation type is a subclass: it takes matches, returns verdicts, and names the cells that its state is made of. What is
-dirty, what has changed since the state was stored, and how it is restored is decided here, for all types alike.
+A correlation type is a subclass: it takes matches, returns verdicts, and names the cells of its state. This base handles dirty
+entities, the changes since the state was stored, and the restore, for all types alike.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class StateCell(Protocol):
         """Return everything in it, for `engine.codec`; it is not dirty from then on."""
 
     def changes(self) -> object | None:
-        """Return what has changed since the last `stored`, `changes` or `restore`; None: it must be stored whole."""
+        """Return the changes since the last `stored`, `changes` or `restore`; None: a full copy must be stored."""
 
     def restore(self, encoded: bytes) -> None:
-        """Continue from what `stored` returned. Raises msgspec's DecodeError when it cannot be read."""
+        """Restore the content that `stored` returned. Raises msgspec's DecodeError when it cannot be read."""
 
     def apply(self, encoded: bytes) -> None:
-        """Continue from what `changes` returned after that."""
+        """Apply the changes that `changes` returned after that."""
 
 
 class KeyedState(ABC):
@@ -75,10 +75,10 @@ class KeyedState(ABC):
         """Take a match of one of the rules it listens to."""
 
     def on_retract(self, match: Match, facts: Facts) -> None:  # noqa: B027
-        """Take a match back: its event has more lines, and is matched anew at the same time. Without effect by default."""
+        """Retract a match: its event has more lines, and is matched again at the same time. Without effect by default."""
 
     def on_watermark(self, facts: Facts) -> None:  # noqa: B027
-        """Mark what is to be evaluated because time or the bindings have moved; called before `verdicts`."""
+        """Mark the entities to evaluate because the watermark or the bindings have changed; called before `verdicts`."""
 
     @abstractmethod
     def verdicts(self, facts: Facts) -> Iterator[Verdict]:
@@ -93,11 +93,12 @@ class KeyedState(ABC):
         yield from ()
 
     def not_evaluated(self, facts: Facts) -> Iterable[RuleNotEvaluated]:
-        """Return what this rule cannot judge, and why."""
+        """Return what this rule cannot evaluate, and why."""
         return ()
 
     def findings(self, facts: Facts) -> Iterator[Verdict | Evidence]:
-        """Evaluate what has changed; yield every verdict that differs from the last one of its entity, after its evidence."""
+        """Evaluate the entities that have changed; yield every verdict that differs from the last one of its entity, after its
+        evidence."""
         self.on_watermark(facts)
         for verdict in self.verdicts(facts):
             if self.emissions.is_news(verdict.key[2], verdict.alerts, facts):
@@ -114,7 +115,7 @@ class KeyedState(ABC):
         return dumps({name: cell.stored() for name, cell in self._cells().items()})
 
     def encode_changes(self) -> str | None:
-        """Return as JSON what has changed since the last `encode`, `encode_changes` or `restore`; None: encode all of it."""
+        """Return, as JSON, the changes since the last `encode`, `encode_changes` or `restore`; None: encode the full state."""
         changes = {name: cell.changes() for name, cell in self._cells().items()}
         return None if None in changes.values() else dumps(changes)
 

@@ -1,4 +1,4 @@
-"""What a rule counts, and when that makes it hold."""
+"""The measure of a rule: what it counts, and when it begins to hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.model.matches import Match, Value
 
 
 class Counted(Struct, frozen=True):
-    """A rule whose matches are counted, with what its signature says about them (see Signature)."""
+    """A rule whose matches are counted, with the collapse and distinct of its signature (see Signature)."""
 
     rule_id: str
     collapse_s: float = 0.0

@@ -134,14 +134,14 @@ class MemberSilence(KeyedState):
         )
 
     def _allowed(self, member: _Member, since: datetime, facts: Facts) -> timedelta | None:
-        """Return how long `member` may be silent after `since`; None when nothing says so."""
+        """Return how long `member` may be silent after `since`; None when there is no bound."""
         if self._absence.timespan_s > 0:
             return timedelta(seconds=self._absence.timespan_s)
         armed = self._heartbeats.armed(member.sources, since, facts)
         return None if armed is None else MISSED * armed.every
 
     def _is_rotated(self, member: _Member, since: datetime, timespan: timedelta, facts: Facts) -> bool:
-        """Return whether the file that ends the member's log then was rotated away: what follows may be in another one."""
+        """Return whether the last file of the member's log at that time was rotated: later lines may be in another file."""
         cadence = timespan if self._absence.timespan_s > 0 else timespan / MISSED
         for source_id in member.sources:
             progress = facts.clocks.progress_of(source_id)

@@ -1,4 +1,4 @@
-"""What waits for an answer: the openings and the answers of a pair rule, by key."""
+"""The openings and the answers of a pair rule, by key."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class OpenTable:
         return [key for key in self._answers if tick - self._touched.setdefault(key, tick) >= idle_for]
 
     def drop(self, key: ValuesKey) -> datetime | None:
-        """Drop a key and what belongs to it; return the newest time of that, None when there was nothing."""
+        """Drop the openings and answers of a key; return their newest time, None when there were none."""
         opened, answers = self._opened.get(key, []), self._answers[key]
         self._remove(key)
         self._crowd.give(key)
@@ -117,7 +117,7 @@ class OpenTable:
         self._crowd.rest(tick, idle_for)
 
     def sentences(self) -> Iterator[str]:
-        """Yield what is more than the bounds allow."""
+        """Yield sentences about the bounds that are exceeded."""
         if self._dropped:
             yield f"{self._dropped} matches were more than it can keep"
         if self._crowd.beyond:
@@ -139,7 +139,7 @@ class OpenTable:
         return None if self.dirty else []
 
     def restore(self, encoded: bytes) -> None:
-        """Continue from what `stored` returned."""
+        """Restore the content that `stored` returned."""
         snapshot = loads(encoded, _OpenSnapshot)
         self._opened = dict(snapshot.opened)
         self._answers = {key: self._runs(runs) for key, runs in snapshot.answers}

@@ -1,8 +1,8 @@
-"""Pairs: what opened and was not followed in time by what has to follow. Judged at the watermark, so nobody is blamed early.
+"""Pairs: an opening that no expected match follows in time. Evaluated at the watermark, so that no alert comes too early.
 
-An opening at t is answered by any expected match in [t, t + within], both ends included; one answer serves all that are open.
+An opening at t is answered by any expected match in [t, t + within], both ends included; one answer closes all open ones.
 Answers can only be added, never removed, so an answered opening may be dropped, and of answers no more than `within` apart only
-the first and the last are needed: whatever opens between them is answered.
+the first and the last are needed: any opening between them is answered.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class Pairs(KeyedState):
             yield Verdict((facts.scope, self.rule_id, entity), alerts, self._final_before(answers))
 
     def snapshot(self) -> Mapping[str, StateCell]:
-        """Return the openings and answers, what was seen of the facts, and when idle entities were dropped."""
+        """Return the cells of the openings and answers, of the facts at the last evaluation, and of the expiry of idle
+        entities."""
         return {"table": self._table, "seen": self._seen, "expiry": self._expiry}
 
     def restore(self, encoded: str, *changes: str) -> None:
@@ -110,7 +111,7 @@ class Pairs(KeyedState):
         self._is_bound = False
 
     def not_evaluated(self, facts: Facts) -> list[RuleNotEvaluated]:
-        """Return what is more than the bounds allow."""
+        """Return the bounds that are exceeded."""
         return [(self.rule_id, sentence) for sentence in self._table.sentences()]
 
     def _entity(self, key: ValuesKey, facts: Facts) -> Entity:

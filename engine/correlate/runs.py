@@ -1,4 +1,4 @@
-"""Runs: events joined while less than `gap` lies between two neighbours; only the ends of a run are kept."""
+"""Runs: events with less than `gap` between neighbours, joined; only the ends of a run are stored."""
 
 from __future__ import annotations
 

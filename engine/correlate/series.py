@@ -100,7 +100,7 @@ class Series:
             self._widen()
 
     def parts(self) -> Iterable[Occurrence | Aggregate]:
-        """Fold what is to be folded; return the aggregates in order of time, then the single matches in order of time."""
+        """Fold the older matches; return the aggregates in order of time, then the single matches in order of time."""
         self.fold()
         return (*(self.folded[stretch] for stretch in sorted(self.folded)), *self.recent)
 

@@ -48,11 +48,11 @@ class _TableDelta(Struct, frozen=True):
 class SeriesTable:
     """The series of one rule by group key (a state cell).
 
-    Signals of the rule's `clear` are kept beside what is counted. Of very many entities only some are kept apart; matches of
-    the others are kept together where one match is enough for an alert, and else dropped (engine/correlate/entity_limit.py).
+    Signals of the rule's `clear` are stored beside the counted matches. Of very many entities only some are kept apart; matches
+    of the others are kept together where one match is enough for an alert, and else dropped (engine/correlate/entity_limit.py).
 
     Args:
-        speakers: ids of the rules for which it matters who printed the match.
+        speakers: ids of the rules whose matches count only from some sources.
     """
 
     def __init__(self, rule: Rule, counted: Mapping[str, Counted], measure: Measure, speakers: Iterable[str]) -> None:
@@ -72,7 +72,7 @@ class SeriesTable:
 
     @property
     def limit(self) -> EntityLimit:
-        """The limit that says which entities are kept apart."""
+        """The limit that decides which entities are kept apart."""
         return self._limit
 
     @property
@@ -92,7 +92,7 @@ class SeriesTable:
         return self._index.entities()
 
     def key_of(self, match: Match, scope: str) -> GroupKey:
-        """Return the group key under which `match` is kept."""
+        """Return the group key of `match`."""
         values = tuple(label_value(match, label, name, scope) for label, name in self._names)
         by_source = None in values or match.rule_id in self._by_source
         value = self._measure.value(match) if match.rule_id in self._counted else ""
@@ -127,7 +127,7 @@ class SeriesTable:
             self.dirty = self._rewritten = True
 
     def rebind(self, facts: Facts, of_all: bool) -> None:
-        """Find the entity of every key anew, after the bindings have changed.
+        """Recompute the entity of every key, after the bindings have changed.
 
         Args:
             of_all: whether all entities are evaluated again, not only those of keys that depend on a source.
@@ -170,7 +170,7 @@ class SeriesTable:
         return _TableSnapshot(rows, self._limit.borders)
 
     def changes(self) -> object | None:
-        """Return what was added; None when something was removed or moved since."""
+        """Return the added matches; None when any was removed or moved since."""
         if self._rewritten:
             return None
         rows = [_AddedRow(key, self._index.entity(key), self._series[key].touched, a) for key, a in self._added.items()]
@@ -178,7 +178,7 @@ class SeriesTable:
         return _TableDelta(rows, self._limit.borders)
 
     def restore(self, encoded: bytes) -> None:
-        """Continue from what `stored` returned; a limit that is lower now applies at once."""
+        """Restore the content that `stored` returned; a limit that is lower now applies at once."""
         snapshot = loads(encoded, _TableSnapshot)
         self._limit = EntityLimit(self._counted, snapshot.borders)
         for row in snapshot.rows:
@@ -190,7 +190,7 @@ class SeriesTable:
         self._reset_log()
 
     def apply(self, encoded: bytes) -> None:
-        """Continue from what `changes` returned."""
+        """Apply the changes that `changes` returned."""
         delta = loads(encoded, _TableDelta)
         for row in delta.rows:
             key = row.key
@@ -235,7 +235,7 @@ class SeriesTable:
         return self._measure.single and key.rule_id in self._counted
 
     def _others(self, key: GroupKey) -> GroupKey:
-        """Return the key under which matches of `key` are kept together with others, made when it is first needed."""
+        """Return the shared key of the matches of `key` that are not kept apart; it is added when it is first needed."""
         others = of_others(self._labels, key)
         if others not in self._series:
             self._series[others] = self._empty(others.rule_id)

@@ -82,7 +82,7 @@ def judge(pause: Pause, absence: Absence, severity: str) -> SilenceVerdict | Non
 def _outlasted(pause: Pause, timespan: timedelta, severity: str, why: str) -> SilenceVerdict | None:
     """Return the verdict on a pause that lasted for `timespan` while at least two other members were active.
 
-    They must be active before the deadline and again within another `timespan` after it: a time for which no log of anybody was
+    They must be active before the deadline and again within another `timespan` after it: a time for which no logs at all were
     collected is no silence.
     """
     gap, deadline = pause.gap, pause.gap.since + timespan

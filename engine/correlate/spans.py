@@ -24,7 +24,7 @@ class Gap(Struct, frozen=True):
 class Spans:
     """A sorted union of spans, any two of which lie at least `gap` apart.
 
-    Each has the range of positions of its events in their source, where that is known. Beyond MAX_SPANS the two oldest are
+    Each has the range of positions of its events in their source, or None. Beyond MAX_SPANS the two oldest are
     joined: the oldest pause is lost, never an event.
     """
 
@@ -55,7 +55,7 @@ class Spans:
         """Add [`first`, `last`]; return whether that changed anything.
 
         Args:
-            lines: the range of positions of its events in their source; None where it is not known.
+            lines: the range of positions of its events in their source; None when they have no order.
         """
         low = bisect_right(self._lasts, first - self._gap)
         high = bisect_left(self._firsts, last + self._gap)
@@ -112,7 +112,7 @@ class Spans:
 
 
 def _joined(places: Iterable[LineRange | None]) -> LineRange | None:
-    """Return the range that covers all ranges; None when none of them is known."""
+    """Return the range that covers all ranges; None when all are None."""
     ranges = [lines for lines in places if lines is not None]
     return (min(low for low, _ in ranges), max(high for _, high in ranges)) if ranges else None
 

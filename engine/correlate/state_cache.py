@@ -16,7 +16,7 @@ class StateCache:
         self._entries: dict[tuple[str, str], tuple[StoredDeltas, KeyedState]] = {}
 
     def put(self, scope: str, state: KeyedState, stored: StoredDeltas) -> None:
-        """Keep a state that is stored as `stored`; nobody may use it until it is taken."""
+        """Add a state that is stored as `stored`; it must not be used until it is taken."""
         self._pop((scope, state.rule_id))
         self._entries[scope, state.rule_id] = stored, state
         self._chars += stored.chars

@@ -20,7 +20,7 @@ class Statements:
     """When members of one component were complained of, came back or were stopped on purpose.
 
     Args:
-        speakers: by rule, the components whose word counts; anybody's counts for a rule that is not in it.
+        speakers: by rule, the components whose sources may make its statements; any source for a rule that is not in it.
     """
 
     def __init__(self, absence: Absence, component: Component, speakers: Mapping[str, Sequence[str]]) -> None:

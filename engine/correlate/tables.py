@@ -60,11 +60,11 @@ class RunsTable(Generic[Key, Item]):
         return [(key, list(self._runs[key])) for key in changed]
 
     def restore(self, encoded: bytes) -> None:
-        """Continue from what `stored` returned."""
+        """Restore the content that `stored` returned."""
         self.apply(encoded)
 
     def apply(self, encoded: bytes) -> None:
-        """Continue from what `changes` returned."""
+        """Apply the changes that `changes` returned."""
         self._runs.update((key, Runs(self._gap(key), runs)) for key, runs in loads(encoded, self._encoding))
 
 
@@ -105,11 +105,11 @@ class MomentsTable(Generic[Key]):
         return added
 
     def restore(self, encoded: bytes) -> None:
-        """Continue from what `stored` returned."""
+        """Restore the content that `stored` returned."""
         self.apply(encoded)
 
     def apply(self, encoded: bytes) -> None:
-        """Continue from what `changes` returned."""
+        """Apply the changes that `changes` returned."""
         for key, stamps in loads(encoded, self._encoding):
             for at, event_id in stamps:
                 self.add(key, at, event_id)
@@ -140,9 +140,9 @@ class ValueCell(Generic[Content]):
         return self.value
 
     def restore(self, encoded: bytes) -> None:
-        """Continue from what `stored` returned."""
+        """Restore the content that `stored` returned."""
         self.value = loads(encoded, self._encoding)
 
     def apply(self, encoded: bytes) -> None:
-        """Continue from what `changes` returned."""
+        """Apply the changes that `changes` returned."""
         self.restore(encoded)

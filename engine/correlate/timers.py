@@ -64,11 +64,11 @@ class Timers:
         )
 
     def restore(self, encoded: bytes) -> None:
-        """Continue from what `stored` returned."""
+        """Restore the content that `stored` returned."""
         self._at = dict(loads(encoded, list[tuple[Entity, datetime | None]]))
 
     def apply(self, encoded: bytes) -> None:
-        """Continue from what `changes` returned."""
+        """Apply the changes that `changes` returned."""
         delta = loads(encoded, _TimersDelta)
         self._at.update(delta.started)
         for entity in delta.cancelled:

@@ -26,7 +26,7 @@ class VersionFilter:
         self._outside: dict[GroupKey, str] = {}  # keys with parts that were left out, and the version of these
 
     def applicable(self, key: GroupKey, parts: list[Part], facts: Facts) -> list[Part]:
-        """Return the parts of a key that the rule is for: all when the version of the source is not known."""
+        """Return the parts of a key to which the rule applies: all when the version of the source is unknown."""
         if key.rule_id not in self.rule_ids or not facts.bindings.knows_version(key.source_id):
             return parts
         applicable = [part for part in parts if not self._is_outside(key, part, facts)]
@@ -35,7 +35,7 @@ class VersionFilter:
         return applicable
 
     def forget(self, key: GroupKey) -> None:
-        """Drop what is kept about a key."""
+        """Drop the cached result of a key."""
         self._outside.pop(key, None)
 
     def not_evaluated(self) -> list[RuleNotEvaluated]:

@@ -1,7 +1,8 @@
-"""Windows: when a rule over several entries begins to hold. Pure, and the one place that says what a window is.
+"""Windows: when a rule over several entries begins to hold. Pure, and the one place that defines a window.
 
-A window is (t - timespan, t]: what lies exactly `timespan` back is out, what happens at t is in. Each answer depends on the
-entries alone; another entry can only make a window hold that did not, never the reverse, so nothing waits for slower sources.
+A window is (t - timespan, t]: an entry exactly `timespan` before t is outside, an entry at t is inside. Each answer depends on
+the entries alone; another entry can only make a window hold that did not, never the reverse, so nothing waits for slower
+sources.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CountCondition = Callable[[float], bool]
 
 
 class Window(Protocol):
-    """The entries in a window that slides forward, and what is measured of them."""
+    """The entries in a sliding window, and their measure."""
 
     def add(self, entry: Entry) -> None:
         """Add the entry that the window's end has reached."""
@@ -30,7 +31,7 @@ class Window(Protocol):
         """Remove the oldest entry."""
 
     def measure(self) -> float:
-        """Return what the condition sees as `count`."""
+        """Return the value of `count` in the condition."""
 
 
 class Sliding(Struct, frozen=True):
@@ -128,6 +129,6 @@ class Ordered(Struct, frozen=True):
 
 
 def _identity(entry: Entry) -> object:
-    """Return what entries that are made of the same event have in common."""
+    """Return the identity that entries of the same event share."""
     first = entry.parts[0]
     return first.event_id if isinstance(first, Occurrence) else entry.first

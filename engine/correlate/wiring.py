@@ -36,7 +36,7 @@ def correlation_types() -> Mapping[str, CorrelationType]:
 
 
 class Wiring(Struct, frozen=True):
-    """What the correlators of all scopes share.
+    """The data that the correlators of all scopes share.
 
     Attributes:
         makers: make the empty state of each rule, in the order of evaluation: those that others count come first.

@@ -61,7 +61,8 @@ def plan_digest(
 def plan_flood(
     members: Sequence[Delivery], incidents: Mapping[str, Incident], entry: Delivery | None, due_at: datetime
 ) -> Digest:
-    """Return the flood digest of `members`, all of one receiver; a new one is due at `due_at`, one in the outbox as it was."""
+    """Return the flood digest of `members`, all of one receiver. A new one is due at `due_at`; one in the outbox keeps its
+    time."""
     member_incidents = [incidents[member.incident] for member in members]
     summary = flood_digest(members[0].digest, member_incidents)
     known_at = min(member.known_at for member in members)

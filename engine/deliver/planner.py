@@ -64,7 +64,7 @@ class Planner:
         self._policy, self._replan_all = policy, True
 
     def step(self, now: datetime) -> None:
-        """Bring the outbox up to date. Raises StoreError; the next step does what is left."""
+        """Bring the outbox up to date. Raises StoreError; the next step does the rest."""
         self._take_changes()
         self._take_silences(now)
         if self._replan_all:
@@ -93,7 +93,7 @@ class Planner:
         return digest.incident if digest is not None else self._incidents.get(entry.incident)
 
     def digest(self, entry: Delivery) -> Digest | None:
-        """Return the digest of which `entry` is the entry; None when it is not that of a digest."""
+        """Return the digest whose outbox entry is `entry`; None when it is not the entry of a digest."""
         return self._digests.get((entry.receiver, entry.incident))
 
     def changes(self, entry: Delivery, now: datetime) -> tuple[IncidentChange, ...]:

@@ -23,7 +23,7 @@ def operands(expression: Expression, is_operand: bool = False) -> frozenset[str]
 
 
 def with_items(expression: Expression, items: Set[str]) -> Expression:
-    """Return `expression` with each name of `items` as an item where it stands for true or false by itself.
+    """Return `expression` with each name of `items` as an item where it is used as a condition by itself.
 
     A name that is compared, calculated with or passed to a function is never an item's.
     """

@@ -171,7 +171,7 @@ def _check_unless(reading: _FileReading) -> None:
 
 
 def _register(id_: str, item: T, items: dict[str, T], at: Node, report: Report) -> None:
-    """Add `item` under its id, which stands `at`; report and drop a second one of the same id."""
+    """Add `item` under its id, which is written `at`; report and drop a second one of the same id."""
     if id_ in items:
         help_line = "give one of them another id, or override it"
         report.add(Code.DUPLICATE_ID, at, f"`{id_}` is defined in another file too", help_line)

@@ -1,7 +1,7 @@
 """Templates of titles, causes and fixes: text with `{name}`, `{name:unit}`, `{name.max}`, `{name|instead}`, `{= expression}`.
 
-`{name|other|instead}` takes the first of the names that has a value. `{name|}` says nothing where there is none, and in round
-brackets the part between commas that it stands in goes with it. Any other brace is literal. In a command or a setting
+`{name|other|instead}` takes the first of the names that has a value. `{name|}` writes nothing when there is none, and in round
+brackets the part between commas around it disappears too. Any other brace is literal. In a command or a setting
 every hole also has the value type whose characters it accepts (`Hole.charset`), so that log text cannot become shell text.
 """
 
@@ -93,11 +93,12 @@ def _hole(match: re.Match[str], node: TextNode, report: Report, types: Mapping[s
 def expression(
     node: Node, report: Report, types: Mapping[str, str], items: Set[str] = frozenset(), captures: Set[str] = frozenset()
 ) -> Expression | None:
-    """Return the expression in `node` over the names of `types`; None for a list or a map, and, reported, for a wrong one.
+    """Return the expression in `node` over the names of `types`; None for a list, a map, or a wrong expression, which is
+    reported.
 
     Args:
-        items: the detection items that it may name as values that are true or false. An item hides a label of its name, and a
-            capture of another rule.
+        items: the detection items that it may name, as true or false. An item hides a label of its name, and a capture of
+            another rule.
         captures: the captures of the rule itself; a name that is an item too must not stand alone.
     """
     if not isinstance(node, TextNode):

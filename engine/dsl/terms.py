@@ -38,7 +38,7 @@ def terms_of(document: RuleDocument, report: Report) -> Terms:
 
 
 def prefix_of(path: str) -> str:
-    """Return what stands before the names of a file's terms where rules use them: the library and a dot, or nothing."""
+    """Return the prefix of a file's terms where rules use them: the library and a dot, or nothing."""
     file = PurePath(path)
     return "" if file.name in TERM_FILES else f"{file.stem}."
 

@@ -1,7 +1,7 @@
 """Which alerts may be linked with one another: a change to any other alert changes nothing for them. Pure.
 
-Decided from time intervals and keys alone, so it is less strict than engine/incident/links.py: whatever is linked there may be
-linked here, never the reverse. tests/unit/incident/test_affected.py compares the two.
+Decided from time intervals and keys alone, so it is less strict than engine/incident/links.py: alerts that are linked there are
+never unlinked here. tests/unit/incident/test_affected.py compares the two.
 """
 
 from __future__ import annotations

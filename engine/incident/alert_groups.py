@@ -69,7 +69,7 @@ def _connected(links: AlertLinks) -> Iterator[list[int]]:
 
 
 class _GroupShape(Struct, frozen=True):
-    """What all groups ask of the links, computed once.
+    """Properties of the links that all groups need, computed once.
 
     Attributes:
         below: alerts that another one explains, precedes or repeats with more names.
@@ -140,7 +140,7 @@ def _possible(positions: Sequence[int], root: int, links: AlertLinks) -> tuple[s
 
 
 def _causes_first(positions: Sequence[int], links: AlertLinks) -> list[Alert]:
-    """Return the alerts by their distance from what explains them, then by time."""
+    """Return the alerts in order of their distance from the root cause, then of time."""
     depth: dict[int, int] = {}
     levels: dict[int, list[int]] = defaultdict(list)
     for position in positions:

@@ -26,7 +26,7 @@ _NUMBERS = ("first", "last", "min", "max", "sum")
 
 
 class IncidentContext(Struct, frozen=True):
-    """What an incident is composed from besides its alerts: the rules by id, and the roster of the scope."""
+    """The context of a composed incident besides its alerts: the rules by id, and the roster of the scope."""
 
     plan: Plan
     rules: Mapping[str, Rule]
@@ -169,7 +169,8 @@ def _labels(group: AlertGroup, rule: Rule) -> dict[str, str]:
 
 
 def _without_places(labels: Mapping[str, str], alert: Alert, rule: Rule) -> dict[str, str]:
-    """Return the labels that templates may use: `host`, say, where the log was taken must not hide a captured `host`."""
+    """Return the labels that templates may use, without those of the log's place: its `host` must not hide a captured
+    `host`."""
     entity, captured = dict(alert.key[2]), rule.captures.keys() | alert.captures.keys()
     return {name: value for name, value in labels.items() if name not in PLACES or name in entity or name not in captured}
 

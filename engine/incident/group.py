@@ -1,4 +1,4 @@
-"""Findings in, incident revisions out: stores the findings and decides anew about the incidents that they affect."""
+"""Findings in, incident revisions out: store the findings and decide again about the incidents that they affect."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ CHUNK = 1000  # findings that are put into the ledger at once; no more are held 
 def group(findings: Iterable[Finding], plan: Plan, ledger: Ledger, quarantine: Quarantine | None = None) -> Iterator[Incident]:
     """Yield new revisions of incidents, decided once all findings are in the ledger.
 
-    Only alerts that may be linked with the findings are decided anew, by rule, entity and time, so the cost is that of the
-    findings. All of a scope is decided anew when its roster has changed, or when it was last decided by other rules.
+    Only alerts that may be linked with the findings, by rule, entity and time, are decided again, so the cost is that of the
+    findings. A whole scope is decided again when its roster has changed, or when it was last decided with other rules.
 
     Args:
         quarantine: where errors go: the alerts of one entity if they alone raise, else the decision about the scope.
@@ -85,7 +85,7 @@ def _put_each(chunk: Sequence[Finding], ledger: Ledger, quarantine: Quarantine |
 
 
 def _matter(finding: Finding) -> Verdict | str:
-    """Return what a dead letter says about a finding that could not be stored."""
+    """Return the text of the dead letter for a finding that could not be stored."""
     return finding if isinstance(finding, Verdict) else f"{type(finding).__name__} of {finding}"
 
 
@@ -143,7 +143,7 @@ def _sound(
 
 
 class _AffectedScopes:
-    """The scopes that findings have touched, and what has to be decided anew in each.
+    """The scopes that have findings, and the alerts to decide again in each.
 
     Evidence may come in a later chunk than the verdict that it proves, so chunks are collected first.
     """

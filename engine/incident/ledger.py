@@ -104,7 +104,7 @@ class MemoryLedger:
         return self._rosters.get(scope, Roster(scope, {}))
 
     def blinds(self, scope: str | None = None) -> Sequence[NotEvaluated]:
-        """Return what cannot be judged in `scope`, or in all scopes when it is None, sorted."""
+        """Return what is not evaluated in `scope`, or in all scopes when it is None, sorted."""
         scopes = sorted(self._blinds) if scope is None else [scope]
         blinds = (blind for name in scopes for blind in self._blinds.get(name, ()))
         return sorted(blinds, key=lambda blind: (blind.scope, blind.what, blind.why))

@@ -52,7 +52,7 @@ class LinkTable(Struct, frozen=True):
         outward: by the first rule, its links in the order of the plan.
         inward: by the second rule, its links in the order of the plan.
         reopen: by rule, how long after an alert another one of the same key is the same incident.
-        reach: by rule, how long before an alert one that is linked to it may have been.
+        reach: by rule, how long before an alert a linked one may be.
         absences: the rules whose alert, until it is over, goes on for ever.
     """
 

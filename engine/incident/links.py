@@ -280,7 +280,7 @@ def fills_in(full: AlertKey, vague: AlertKey) -> bool:
 
 
 def _covers(full: Alert, vague: Alert) -> bool:
-    """Return whether `full` fills in what `vague` lacks, and no capture or time contradicts that.
+    """Return whether `full` has the entity values that `vague` lacks, and no capture or time contradicts that.
 
     They must have something else in common: a capture, or a source.
     """

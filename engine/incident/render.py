@@ -70,7 +70,7 @@ class RunbookText(Struct, frozen=True):
 
 
 def words(rule: Rule, environment: Environment) -> RunbookText:
-    """Return the text of the first case of `rule` that surely holds; what a case does not say is the rule's own."""
+    """Return the text of the first case of `rule` whose `when` is true; the parts that a case lacks are the rule's own."""
     own = RunbookText(rule.title, rule.runbook.cause, rule.runbook.impact)
     case = next((case for case in rule.runbook.cases if evaluate(case.when, environment) is True), None)
     return own if case is None else RunbookText(case.title or own.title, case.cause, case.impact or own.impact)

@@ -41,7 +41,7 @@ def incident_value(incident: Incident) -> Mapping[str, Any]:
 
 
 def lines_value(incident: Incident, lines: Mapping[str, LineLinks]) -> list[Mapping[str, Any]]:
-    """Return what leads on from each line of evidence, in their order: links by kind, and the query that finds its source."""
+    """Return, for each line of evidence in order, its links by kind and the query that finds its source."""
     line_links = [lines.get(event.event_id, LineLinks()) for event in incident.evidence]
     return [{"links": {link.kind: link.url for link in line.links}, "query": line.query} for line in line_links]
 

@@ -37,12 +37,12 @@ class Link(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What a reader clicks on."""
+        """The text of the link."""
         return _TITLES[self.kind]
 
 
 class LineLinks(Struct, frozen=True):
-    """What leads on from a line of evidence: links, and the query that finds its source in any version of Kibana."""
+    """The links of a line of evidence, and the query that finds its source in any version of Kibana."""
 
     links: tuple[Link, ...] = ()
     query: str = ""
@@ -50,7 +50,7 @@ class LineLinks(Struct, frozen=True):
 
 class Kibana(Struct, frozen=True):
     """A Kibana (or OpenSearch Dashboards) that holds the logs. `url` has no slash at its end, `fields` names the document's
-    field for a label, or for what a source's name says (engine/model/narrowing).
+    field for a label, or for a part of a source's name (engine/model/narrowing).
 
     The logs are named by `data_view`, the id of a saved data view, or by `pattern`, the indices. `style` is one of STYLES;
     `tenant` is one of OpenSearch.
@@ -68,8 +68,8 @@ class Kibana(Struct, frozen=True):
     tenant: str = ""
 
     def address(self, incident: Incident) -> str:
-        """Return Discover around the incident's time, narrowed to what it is about; empty when its lines bear no time, or when
-        no form is short enough."""
+        """Return the address of Discover around the incident's time, filtered by the incident's query; empty when its lines
+        have no time, or when no form is short enough."""
         end = incident.resolved_at or incident.last_seen
         if incident.first_seen is None or end is None:
             return ""
@@ -77,12 +77,12 @@ class Kibana(Struct, frozen=True):
         return self._fitting(self._view(incident.first_seen, end, narrowed, incident.id)) or self._first_line(incident)
 
     def query(self, incident: Incident) -> str:
-        """Return what narrows the logs to `incident`, to be copied."""
+        """Return the query that filters the logs by `incident`, to be copied."""
         return narrowing.kql(narrowing.of_incident(incident, self.fields))
 
     def of_line(self, event: Evidence, is_dated: bool) -> LineLinks:
-        """Return what leads on from a line: its document and those around it where it came from Elasticsearch, else the logs of
-        its source at its time, if it bears one."""
+        """Return the links of a line: to its document and those around it if it came from Elasticsearch, else to the logs of
+        its source at its time, if it has one."""
         if path := origin_path(event.origin, "elasticsearch"):
             index, id_ = path
             links = [Link(kind, url) for kind, url in self._of_document(event, index, id_) if url]
@@ -116,8 +116,8 @@ class Kibana(Struct, frozen=True):
         )
 
     def _fitting(self, view: LogView) -> str:
-        """Return the address of a view that is short enough: without its columns, then without what narrows it; empty when even
-        that is too long."""
+        """Return the address of a view that is short enough: without its columns, then without its query; empty when even that
+        is too long."""
         everything = narrowing.esql((), self.pattern, self.time_field) if self.style == ESQL else ""
         without = replace(view, columns=())
         for each in (view, without, replace(without, kql="", esql=everything, title="")):
@@ -159,7 +159,7 @@ class LinkTargets(Struct, frozen=True):
         return tuple(self._links(incident))
 
     def of_lines(self, incident: Incident) -> Mapping[str, LineLinks]:
-        """Return what leads on from each line of evidence, by event id; those that nothing leads on from are left out."""
+        """Return the links of each line of evidence, by event id; lines without links are left out."""
         if self.kibana is None:
             return {}
         is_dated = incident.first_seen is not None

@@ -1,7 +1,7 @@
-"""What narrows logs to an incident or to one of its lines, and how that is said in the query languages of Kibana. Pure.
+"""Queries that filter logs by an incident or by one of its lines, in the query languages of Kibana. Pure.
 
-Only fields that hold what was captured are asked for, never free text. A line that came from Elasticsearch is a document of its
-own and needs no narrowing (engine/model/origins).
+They compare fields that have the captured values, and never search free text. A line that came from Elasticsearch is a document
+by itself and needs no query (engine/model/origins).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _PLAIN_FIELD = re.compile(r"[A-Za-z_@][A-Za-z0-9_.@]*")
 
 
 def of_incident(incident: Incident, fields: Mapping[str, str]) -> Narrowing:
-    """Return what narrows logs to `incident`: its labels that `fields` has a field for, else the sources of its lines.
+    """Return the filter for `incident`: its labels for which `fields` has a field, else the sources of its lines.
 
-    Of an incident about somebody who says nothing only the cluster counts: his own lines are those that are missing.
+    For an incident about a silent process it is the cluster only, because the lines of that process are the missing ones.
     """
     if incident.is_silence:
         name, cluster = fields.get("cluster"), incident.labels.get("cluster")
@@ -45,7 +45,7 @@ def of_incident(incident: Incident, fields: Mapping[str, str]) -> Narrowing:
 
 
 def of_line(event: Evidence, fields: Mapping[str, str]) -> Narrowing:
-    """Return what narrows logs to the source of a line."""
+    """Return the filter for the source of a line."""
     conditions = _of_source(event, fields)
     return (conditions,) if conditions else ()
 
@@ -57,7 +57,7 @@ def kql(narrowing: Narrowing) -> str:
 
 
 def esql(narrowing: Narrowing, pattern: str, time_field: str) -> str:
-    """Return it as a query of ES|QL over the indices of `pattern`, newest first, with what names a document."""
+    """Return it as a query of ES|QL over the indices of `pattern`, newest first, with index and id of each document."""
     alternatives = [" AND ".join(f'{_field(name)} == "{_quoted(value)}"' for name, value in each) for each in narrowing]
     where = (
         [alternatives[0] if len(alternatives) == 1 else " OR ".join(f"({alternative})" for alternative in alternatives)]
@@ -69,8 +69,8 @@ def esql(narrowing: Narrowing, pattern: str, time_field: str) -> str:
 
 
 def _of_source(event: Evidence, fields: Mapping[str, str]) -> Conditions:
-    """Return the conditions of a line's source: the index that its document is in, whose fields nobody has to guess; else what
-    its name says."""
+    """Return the conditions for a line's source: the index of its document, which needs no guess about fields, else the parts
+    of its name."""
     if path := origin_path(event.origin, "elasticsearch"):
         return (("_index", path[0]),)
     names = {**LINE_FIELDS, **fields}
@@ -78,9 +78,9 @@ def _of_source(event: Evidence, fields: Mapping[str, str]) -> Conditions:
 
 
 def _places(source_id: str) -> Iterator[tuple[str, str]]:
-    """Yield file, container, unit and host as far as the name of a source says them: `/var/log/kafka/server.log`,
-    `compose.log#broker-1`, `docker/broker-1.log`, `journald/host:kafka.service`, `topic/host:file`. What is no whole path says
-    nothing of where a shipper read it."""
+    """Yield file, container, unit and host as far as the name of a source has them: `/var/log/kafka/server.log`,
+    `compose.log#broker-1`, `docker/broker-1.log`, `journald/host:kafka.service`, `topic/host:file`. A relative path does not
+    tell where a shipper read it, and is left out."""
     path, _, inner = source_id.partition("#")
     if inner:
         yield "container", inner.rpartition("/")[2].replace("%23", "#")

@@ -1,4 +1,4 @@
-"""Notifications: reasons, deliveries, receipts, and what a receiver was sent. Decided by engine/route, sent by
+"""Notifications: reasons, deliveries, receipts, and the log of sent notifications. Decided by engine/route, sent by
 engine/deliver."""
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class NotificationLog(Struct, frozen=True):
 
 
 class IncidentChange(Struct, frozen=True):
-    """A turn in what an incident is: the revision that brought it, what kind it is, and one sentence (empty: it opened)."""
+    """A change of an incident: its revision, the kind of change, and one sentence (empty: it opened)."""
 
     incident: Incident
     reason: Reason

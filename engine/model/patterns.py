@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 
 def fits(names: Collection[str], patterns: Sequence[str]) -> bool:
-    """Tell whether one of `names` matches one of the patterns without `!` (any names do when there are none) and none of
+    """Return whether one of `names` matches one of the patterns without `!` (any names do when there are none) and none of
     `names` matches one of the others."""
     wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
     unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]

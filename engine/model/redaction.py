@@ -1,4 +1,4 @@
-"""Configuration of what is masked in texts in addition to secrets."""
+"""The configuration of redaction: what is masked in addition to secrets."""
 
 from __future__ import annotations
 

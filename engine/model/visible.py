@@ -1,10 +1,11 @@
-"""Log text made harmless for a reader: what a terminal or an eye would obey or miss is written as an escape."""
+"""Make log text harmless for a reader: characters that a terminal obeys, or that a reader cannot see, are written as
+escapes."""
 
 from __future__ import annotations
 
 
 def visible(text: str) -> str:
-    """Return one line that shows exactly what `text` holds.
+    """Return one line that shows exactly the content of `text`.
 
     Control characters, bidirectional and zero-width marks, lone surrogates and line ends become `\\x1b`-like escapes; tabs
     become two blanks. Printable text of any language stays as it is.

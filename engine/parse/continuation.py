@@ -25,13 +25,13 @@ _BRACES = re.compile(r'[{}"]|\\.')  # an escaped character is matched so that it
 
 
 def continues(text: str) -> bool:
-    """Tell whether a line of bare text continues the line before it: a stack frame, a cause or reason, an indented line, an
+    """Return whether a line of bare text continues the line before it: a stack frame, a cause or reason, an indented line, an
     addition of PostgreSQL or of Snowflake's connector, the rest of a quoted or bracketed text."""
     return _CONTINUES.match(text) is not None
 
 
 def awaits_reason(text: str, awaiting: bool) -> bool:
-    """Tell whether the reason of an error is still to come after a line of bare text.
+    """Return whether the reason of an error is still to come after a line of bare text.
 
     Such reasons are the last line of a Python traceback, the only one that is not indented; the exception below a line of
     Kafka Streams that ends with `due to:`, with or without a blank line between; and the first entry below a line of Connect's
@@ -45,22 +45,22 @@ def awaits_reason(text: str, awaiting: bool) -> bool:
 
 
 def open_ended(text: str) -> bool:
-    """Tell whether a line ends with a colon that announces a reason on the next line."""
+    """Return whether a line ends with a colon that announces a reason on the next line."""
     return text.endswith((":", ": ")) and _OPEN_ENDS.search(text) is not None
 
 
 def spaced(text: str) -> bool:
-    """Tell whether a line is part of a stack trace. Copied traces may have a blank line below every line."""
+    """Return whether a line is part of a stack trace. Copied traces may have a blank line below every line."""
     return _PIECE.match(text) is not None
 
 
 def thrown(text: str) -> bool:
-    """Tell whether a line begins with the class of an exception."""
+    """Return whether a line begins with the class of an exception."""
     return _THROWN.match(text) is not None
 
 
 def opens_document(text: str) -> bool:
-    """Tell whether a JSON document begins at the first character of the line."""
+    """Return whether a JSON document begins at the first character of the line."""
     return text.startswith("{")
 
 

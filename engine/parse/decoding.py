@@ -198,7 +198,7 @@ def _event_id(first: Record, stamp: _Stamp, about: Labels) -> str:
 
 
 def event_id(source_id: str, time: datetime | None, line: str, place: int | str | None, *about: str) -> str:
-    """Return the id of an event: the same line of the same source at the same time is one event, wherever it stands.
+    """Return the id of an event: the same line of the same source at the same time is one event, at any position.
 
     Args:
         place: the document or the offset of the line, where the stamp is precise to the second only and two equal lines

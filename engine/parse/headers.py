@@ -60,7 +60,7 @@ class HeaderBook:
         return None if index is None else self.formats[index]
 
     def knows(self, line: str) -> bool:
-        """Tell whether `line` has a header of a specific format, so that there is no wrapper around it."""
+        """Return whether `line` has a header of a specific format, so that there is no wrapper around it."""
         format_ = self.find(line)
         return format_ is not None and format_.rank < GENERIC_RANK
 

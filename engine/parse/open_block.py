@@ -24,13 +24,13 @@ class OpenBlock(ABC):
         self._awaits_reason = False  # whether the reason that the last line announced is still to come
 
     def belongs(self, record: Record, has_header: bool) -> bool:
-        """Tell whether `record`, the next of its source, is part of this block."""
+        """Return whether `record`, the next of its source, is part of this block."""
         if self.records and self.records[-1].partial:
             return True
         return not record.starts and not has_header and self._goes_on(record)
 
     def has_room(self, record: Record) -> bool:
-        """Tell whether `record` fits within the bounds. A record that belongs to the block but does not fit cuts it."""
+        """Return whether `record` fits within the bounds. A record that belongs to the block but does not fit cuts it."""
         return len(self.records) < BLOCK_LINES and self._bytes + _size(record) <= BLOCK_BYTES
 
     def add(self, record: Record) -> None:
@@ -45,7 +45,7 @@ class OpenBlock(ABC):
 
     @abstractmethod
     def _goes_on(self, record: Record) -> bool:
-        """Tell whether `record`, which has no header and does not start an event by itself, continues this block."""
+        """Return whether `record`, which has no header and does not start an event by itself, continues this block."""
 
 
 class Headed(OpenBlock):
@@ -142,7 +142,7 @@ def reopened(block: Block) -> OpenBlock:
 
 
 def blank(record: Record) -> bool:
-    """Tell whether the record's line holds nothing but white space."""
+    """Return whether the record's line holds nothing but white space."""
     return not record.text.strip()
 
 

@@ -1,7 +1,7 @@
 """Accepts only stamps within bounds as times. Every stamp of a line, its header's and its wrappers', passes here.
 
-Programs print `0001-01-01T00:00:00Z` for "no time", a damaged line has any year, a wrong clock the next one. A stamp that no
-honest line can bear counts as no stamp: the line is treated as one without, and is marked as `misdated`.
+Programs print `0001-01-01T00:00:00Z` for "no time", a damaged line has any year, a wrong clock the next one. A stamp out of
+bounds counts as no stamp: the line is treated as one without, and is marked as `misdated`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class StampBounds(Struct, frozen=True):
         return LATEST if ingested is None else ingested + (self.ahead if has_offset else self.ahead + ZONES)
 
     def contain(self, at: datetime, ingested_at: datetime | None, has_offset: bool) -> bool:
-        """Tell whether `at` may be the event time of a line that was ingested then (None: not known)."""
+        """Return whether `at` may be the event time of a line with this ingest time (None: unknown)."""
         return self.earliest <= at <= self.latest(ingested_at, has_offset)
 
     def ingest_time(self, ingested_at: datetime | None) -> datetime | None:

@@ -56,17 +56,18 @@ def parse_stamp(text: str, layout: str, zone: tzinfo = UTC, reference: datetime 
 
 
 def names_offset(text: str, layout: str) -> bool:
-    """Tell whether a stamp is the same moment in every zone: it has an offset, or counts from 1970."""
+    """Return whether a stamp is the same moment in every zone: it has an offset, or counts from 1970."""
     return layout == "epoch_ms" or (layout == "iso" and not {"Z", "+", "-"}.isdisjoint(text[_SECONDS_END:]))
 
 
 def has_millis(text: str) -> bool:
-    """Tell whether a stamp of any layout is precise to the millisecond, so that it can tell two equal lines apart."""
+    """Return whether a stamp of any layout is precise to the millisecond, so that it can tell two equal lines apart."""
     return _MILLIS.search(text) is not None
 
 
 def is_repeated(text: str, at: datetime, zone: tzinfo) -> bool:
-    """Tell whether `zone` had the time `at` twice since its clocks were put back. A stamp with an offset is never ambiguous."""
+    """Return whether `zone` had the time `at` twice since its clocks were put back. A stamp with an offset is never
+    ambiguous."""
     return zone is not UTC and _OFFSET.search(text) is None and _is_twice(at.replace(second=0, microsecond=0), zone)
 
 

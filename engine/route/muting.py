@@ -1,4 +1,4 @@
-"""Silences: notifications that somebody has muted for a time."""
+"""Silences: notifications of some incidents are muted for a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summary incident of a digest, which stands for several others."""
+"""The summary incident of a digest, which represents several others."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _near(incident: Incident, other: Incident) -> bool:
 
 
 def _span(incident: Incident) -> tuple[datetime, datetime]:
-    """Return from when to when the alerts of an incident lasted; _ALWAYS when its lines bear no time."""
+    """Return the start and end of the alerts of an incident; _ALWAYS when its lines have no time."""
     if incident.first_seen is None or incident.last_seen is None:
         return _ALWAYS
     if incident.status not in _OVER:

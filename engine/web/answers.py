@@ -1,4 +1,5 @@
-"""An incident's page as a JSON value: that of a scan, with what only the store has. Keys may be added, never changed."""
+"""An incident's page as a JSON value: that of a scan, with the data that only the store has. Keys may be added, never
+changed."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ BY_LOGS, BY_NOTIFIER = "logs", "notifier"
 
 
 class Change(Struct, frozen=True):
-    """An entry of the timeline: one sentence, from the logs or from the notifier. `at` is None when the lines bear no time."""
+    """An entry of the timeline: one sentence, from the logs or from the notifier. `at` is None when the lines have no time."""
 
     at: datetime | None
     revision: int

@@ -233,6 +233,6 @@ def _in_parts(operations: Sequence[Operation]) -> Iterator[Sequence[Operation]]:
 
 
 def _deletion(hit: Mapping[str, Any]) -> Operation:
-    """Return the operation that removes a document, unless somebody wrote it meanwhile."""
+    """Return the operation that removes a document, unless it was written meanwhile."""
     seen = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
     return {"delete": {"_index": hit["_index"], "_id": hit["_id"], **seen}}, None

@@ -56,7 +56,8 @@ def export(
 
 
 def exported_views(settings: Settings) -> ExportedViews:
-    """Return what is looked at by this configuration. Raises UsageError when nothing keeps incidents in Elasticsearch."""
+    """Return the views that this configuration can show. Raises UsageError when no receiver writes incidents to
+    Elasticsearch."""
     archive = next((each for each in settings.receivers if isinstance(each, ElasticsearchSettings)), None)
     if archive is None:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""List the dead letters of a run: what a stage could not take, where it is from, and why."""
+"""List the dead letters of a run: the input that a stage failed on, its position, and the error."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: b
 
 
 def _reading(sources: Sequence[SourceInput]) -> list[str]:
-    """Return how the sources are read, where there are several ways, and what that may miss."""
+    """Return, for sources with several strategies, which one reads them and what it may miss."""
     return [sentence for source in sources for sentence in source.reading]
 
 

@@ -1,4 +1,4 @@
-"""pair: something that opened is not followed in time by what has to follow."""
+"""pair: a match of `open` is not followed in time by a match of `expect`."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
 
 
 def changes_state(argv: Sequence[str]) -> str:
-    """Return the argument by which a command changes something; empty when none is known to."""
+    """Return the argument by which a command changes something; empty when there is none."""
     for index, argument in enumerate(argv):
         if argument in CHANGING_ARGUMENTS or (index == 0 and argument in CHANGING_PROGRAMS):
             return argument

@@ -37,7 +37,7 @@ def unwrap(record: Record) -> Record | None:
 
 
 def _message(value: Any) -> str:
-    """Return a message as text. Raises TypeError or ValueError for what is none."""
+    """Return a message as text. Raises TypeError or ValueError when it is no text."""
     if isinstance(value, str):
         return value
     if value and not isinstance(value[0], int):

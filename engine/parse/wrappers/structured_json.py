@@ -105,7 +105,7 @@ def unwrap(record: Record) -> Record | None:
 
 
 def _is_blank(document: Mapping[str, Any]) -> bool:
-    """Tell whether a document is around a line that holds nothing, such as there are within a stack trace."""
+    """Return whether a document is around a blank line, as within a stack trace."""
     return any(document.get(name) == "" for name in _ENVELOPED)
 
 
