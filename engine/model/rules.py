@@ -109,12 +109,20 @@ class Continues(Struct, frozen=True):
 
 
 class Clear(Struct, frozen=True):
-    """When an alert ends: at most `at_most` occurrences in `in_s`, or a match of `rules` and `quiet_s` without occurrences."""
+    """When an alert ends: at most `at_most` occurrences in `in_s`, or a match of `rules` and `quiet_s` without occurrences.
+
+    With `in_s` 0 silence alone ends nothing: what is over is a state that lasts, such as a task that was killed.
+    """
 
     at_most: int = 0
     in_s: float = 3600.0
     rules: tuple[str, ...] = ()
     quiet_s: float = 0.0
+
+    @property
+    def lasts(self) -> bool:
+        """Whether silence alone never ends an alert."""
+        return self.in_s <= 0
 
 
 class Escalation(Struct, frozen=True):
