@@ -21,6 +21,7 @@ from engine.model.rules import (
     Rule,
     Runbook,
     Signature,
+    StatePhase,
     Step,
     Template,
     Test,
@@ -106,6 +107,12 @@ def broker(versions: tuple[tuple[str, str], ...] = ()) -> Component:
     return Component(
         "broker", "broker", (pattern(r"broker=(\d+)", "member"),), (pattern(r"version (\S+)", "version"),), (beat,)
     )
+
+
+def replaying(at_most_s: float = 600.0) -> Component:
+    """Return the component `node`: replays from `begun` to `caught up`."""
+    phase = StatePhase((contains("begun"),), (contains("caught up"),), at_most_s)
+    return Component("node", "node", (pattern(r"node=(\d+)", "member"),), states={"replaying": (phase,)})
 
 
 def plan(

@@ -57,9 +57,10 @@ def run_test(test: RuleTest, plan: Plan) -> Outcome:
     if test.timeline:
         return Outcome(test, tuple(timeline_problems(test, narrowed_plan)))
     is_correlation = any(correlation.rule.id == test.rule_id for correlation in narrowed_plan.correlations)
-    needs_alert = is_correlation or any(expected is not None for expected in (test.cause, test.fix, test.count, test.severity))
+    by_alert = is_correlation or bool(narrowed_plan.rules()[test.rule_id].not_during)  # whether not every match fires
+    needs_alert = by_alert or any(expected is not None for expected in (test.cause, test.fix, test.count, test.severity))
     result = _replay(test, narrowed_plan) if needs_alert else _match_only(test, narrowed_plan)
-    facts = [_alert_facts(alert) for alert in result.alerts] if is_correlation else [_match_facts(m) for m in result.matches]
+    facts = [_alert_facts(alert) for alert in result.alerts] if by_alert else [_match_facts(m) for m in result.matches]
     problems = [*_fact_problems(test, facts), *_alert_problems(test, result)]
     return Outcome(test, tuple(problems))
 

@@ -22,7 +22,7 @@ from engine.match.conditions import condition_of
 from engine.match.digits import ALIKE, Numeric, _matters, _may_begin, _widened, blind
 from engine.match.fields import Fields, encoded
 from engine.match.gate import Gate
-from engine.match.matcher import _excepting, _merged, _Sought, held_items
+from engine.match.matcher import _excepting, _merged, _Sought, component_tests, held_items
 from engine.match.signs import kept_name
 from engine.match.speech import from_loggers
 from engine.match.values import typed
@@ -258,7 +258,9 @@ class Decider:
     def _holding(self, rule_id: str, fields: Fields) -> Iterator[Test]:
         """Yield the tests that hold, in the order in which their captures count."""
         signature = self._signatures.get(rule_id)
-        groups = _component_groups(self._plan, rule_id) if signature is None else _signature_groups(signature)
+        groups = (
+            [[(test,) for test in component_tests(self._plan, rule_id)]] if signature is None else _signature_groups(signature)
+        )
         for item in groups:
             for tests in item:
                 if all(_check(test)(fields) is not None for test in tests):
@@ -292,15 +294,6 @@ def _signature_groups(signature: Signature) -> Iterator[Sequence[Sequence[Test]]
     decisive = names(signature.condition)
     yield from (item.any_of for item in signature.items if item.name in decisive)
     yield from (item.any_of for item in signature.items if item.name not in decisive)
-
-
-def _component_groups(plan: Plan, rule_id: str) -> Iterator[Sequence[Sequence[Test]]]:
-    name, _, kind = rule_id.removeprefix("component:").partition("/")
-    for component in plan.components:
-        if component.name == name:
-            tests = component.names if kind == "names" else component.version
-            own = kind == "names" and component.loggers
-            yield [(test.at_beginning() if own else test,) for test in tests]
 
 
 def _captured(test: Test, seen: _Seen) -> Iterator[Place]:

@@ -17,6 +17,7 @@ from datetime import datetime
 from msgspec import Struct, field
 
 from engine.correlate.printed import PREFIX, Printed, add_printed, printed_by, setting
+from engine.correlate.source_states import DeclaredStates, EdgesByPhase, add_edge, is_edge
 from engine.model.configs import Setting
 from engine.model.incidents import Alert
 from engine.model.matches import Match
@@ -42,12 +43,14 @@ class Identity(Struct):
         versions: by component, the versions and when they were printed, in order of time.
         labelled: by label, the values that its items have, sorted.
         printed: the configurations that it printed, by their `client_key` (see Printed).
+        edges: the lines that begin and end its states.
     """
 
     named: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     versions: dict[str, list[tuple[datetime, str]]] = field(default_factory=dict)
     labelled: dict[str, list[str]] = field(default_factory=dict)
     printed: dict[str, Printed] = field(default_factory=dict)
+    edges: EdgesByPhase = field(default_factory=dict)
 
 
 class Bindings:
@@ -59,8 +62,11 @@ class Bindings:
         self.identities = dict(identities or {})
         self.revision = 0
         self._agreed: dict[tuple[str, str, str], list[str]] = {}  # by log, component, member: ids of lines in any of its files
+        self._states = DeclaredStates(self._components.values())
+        self._edges: dict[str, EdgesByPhase] = {}  # by log, the lines that begin and end states in any of its files
         self._printers = dict.fromkeys(source_id for source_id, identity in self.identities.items() if identity.printed)
         for source_id, identity in self.identities.items():
+            self._share_edges(source_id, identity)
             for name, members in identity.named.items():
                 for member, ids in members.items():
                     self._add_to_log(source_id, name, member, ids)
@@ -73,9 +79,13 @@ class Bindings:
                 self.revision += 1
 
     def add_line(self, match: Match) -> None:
-        """Add a line with a name (`component:<name>/names`), a version (`/version`) or a configuration (`config:`)."""
+        """Add a line with a name (`component:<name>/names`), a version (`/version`) or a configuration (`config:`), or one that
+        begins or ends a state (see state_sign)."""
         if match.rule_id.startswith(PREFIX):
             self._add_printed(match)
+            return
+        if is_edge(match.rule_id):
+            self._add_edge(match)
             return
         name, _, kind = match.rule_id.removeprefix("component:").partition("/")
         if kind == "names" and "member" in match.captures:
@@ -171,6 +181,11 @@ class Bindings:
         values = ((name, setting(name, alert, own, others)) for name in sorted(wanted))
         return {" ".join(name): value for name, value in values if value is not None}
 
+    def during(self, source_id: str, states: Iterable[str], at: datetime) -> bool:
+        """Return whether the log of `source_id` was in one of `states` at `at`."""
+        edges = self._edges.get(log_of(source_id))
+        return edges is not None and self._states.holds(states, edges, at)
+
     def repeats_an_hour(self, source_id: str) -> bool:
         """Return whether `source_id` printed stamps of an hour that its time zone had twice, without an offset."""
         identity = self.identities.get(source_id)
@@ -201,6 +216,19 @@ class Bindings:
         if add_printed(identity.printed, printed_by(match)):
             self._printers[match.source_id] = None
             self.revision += 1
+
+    def _add_edge(self, match: Match) -> None:
+        identity = self._identity(match.source_id)
+        if add_edge(identity.edges, match):
+            self._share_edges(match.source_id, identity)
+            self.revision += 1
+
+    def _share_edges(self, source_id: str, identity: Identity) -> None:
+        """Add the lines of a file that begin and end states to those of its whole log."""
+        if identity.edges:
+            of_log = self._edges.setdefault(log_of(source_id), {})
+            for rule_id, times in identity.edges.items():
+                of_log[rule_id] = sorted({*of_log.get(rule_id, ()), *times})
 
     def _add_to_log(self, source_id: str, component: str, member: str, event_ids: Iterable[str]) -> None:
         """Add lines that name a member to those of its whole log."""

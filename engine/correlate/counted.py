@@ -24,7 +24,7 @@ def counted_as(rule: Signature | Correlation) -> Counted:
     """Return how the matches of a signature, or the alerts of a correlation, are counted."""
     if isinstance(rule, Correlation):
         return Counted(rule.rule.id)
-    return Counted(rule.rule.id, rule.collapse_s, rule.distinct, rule.rule.component, rule.rule.versions)
+    return Counted(rule.rule.id, rule.collapse_s, rule.distinct, rule.rule.component, rule.rule.versions, rule.rule.not_during)
 
 
 def condition(correlation: Correlation) -> CountCondition:

@@ -131,7 +131,7 @@ def _ending(
 
 def _quiet(entries: Sequence[Entry], begin: int, position: int, last: datetime, clear: Clear) -> Ending | None:
     """Return the end by `at_most` in `in_s`: when the entry that is one too many has left the window."""
-    if clear.in_s <= 0:
+    if clear.lasts:
         return None
     within = timedelta(seconds=clear.in_s)
     count, at = 0, position

@@ -17,6 +17,7 @@ class Counted(Struct, frozen=True):
     distinct: tuple[str, ...] = ()
     component: str = "any"
     versions: VersionBounds = ()
+    not_during: tuple[str, ...] = ()
 
 
 class Measure(Struct, frozen=True):

@@ -7,7 +7,7 @@ the first and the last are needed: any opening between them is answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
@@ -30,11 +30,16 @@ _INSTANT = timedelta(microseconds=1)
 
 
 class Pairs(KeyedState):
-    """Alerts on openings without an answer."""
+    """Alerts on openings without an answer.
 
-    def __init__(self, correlation: Correlation) -> None:
+    Args:
+        not_during: the states in which a source opens nothing.
+    """
+
+    def __init__(self, correlation: Correlation, not_during: Collection[str] = ()) -> None:
         super().__init__(correlation.rule, (*correlation.rules, *correlation.expect))
         self._opens = frozenset(correlation.rules)
+        self._not_during = not_during
         self._clear = replace(self.rule.clear, at_most=0, quiet_s=0.0)
         self._within = timedelta(seconds=correlation.timespan_s)
         self._opening = Sliding(Occurrences, lambda count: count >= 1, self._within + _INSTANT)
@@ -126,6 +131,7 @@ class Pairs(KeyedState):
                 self._index.bind(key, self._entity(key, facts))
 
     def _alerts(self, entity: Entity, opened: Sequence[Occurrence], answers: Answers, facts: Facts) -> tuple[Alert, ...]:
+        opened = [opening for opening in opened if not self._is_left_out(opening, facts)]
         watermark = facts.clocks.watermark()
         overdue = [opening for opening in opened if watermark is not None and opening.at + self._within <= watermark]
         signals: list[Signal] = sorted((first.at, first.event_id) for first, _ in answers)
@@ -134,6 +140,9 @@ class Pairs(KeyedState):
         key = (facts.scope, self.rule_id, entity)
         alerts = (alert_of(key, self.rule, episode, watermark, True) for episode in in_order)
         return tuple(alert for alert in alerts if alert is not None)
+
+    def _is_left_out(self, opening: Occurrence, facts: Facts) -> bool:
+        return bool(self._not_during) and facts.bindings.during(opening.source_id, self._not_during, opening.at)
 
     def _set_timer(self, entity: Entity, deadlines: Iterable[datetime], in_order: Sequence[Episode]) -> None:
         """Set when `entity` has to be evaluated again although no match came."""

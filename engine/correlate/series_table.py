@@ -15,6 +15,7 @@ from engine.correlate.entries import Part, newest
 from engine.correlate.facts import Facts
 from engine.correlate.measure import Counted, Measure
 from engine.correlate.series import Series
+from engine.correlate.state_filter import StateFilter
 from engine.correlate.version_filter import VersionFilter
 from engine.model.matches import Match
 from engine.model.rules import Rule
@@ -60,7 +61,8 @@ class SeriesTable:
         self._names = sorted(rule.entity.items())
         self._labels = [label for label, _ in self._names]
         self._versions = VersionFilter(rule, counted)
-        self._by_source = self._versions.rule_ids | frozenset(speakers)
+        self._states = StateFilter(rule, counted)
+        self._by_source = self._versions.rule_ids | self._states.rule_ids | frozenset(speakers)
         self._series: dict[GroupKey, Series] = {}
         self._index: EntityIndex[GroupKey] = EntityIndex()
         self._limit = EntityLimit(counted)
@@ -99,8 +101,8 @@ class SeriesTable:
         return GroupKey(match.rule_id, match.source_id if by_source else "", match.dated, values, value)
 
     def parts(self, key: GroupKey, facts: Facts) -> list[Part]:
-        """Return the matches of `key`, without those of versions that the rule is not for."""
-        return self._versions.applicable(key, list(self._series[key].parts()), facts)
+        """Return the matches of `key`, without those of versions that the rule is not for, and of states that it leaves out."""
+        return self._states.applicable(key, self._versions.applicable(key, list(self._series[key].parts()), facts), facts)
 
     def add(self, key: GroupKey, match: Match, facts: Facts) -> None:
         """Add a match; one that was added before changes nothing."""

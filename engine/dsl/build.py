@@ -108,6 +108,7 @@ def _rule(draft: Draft, symbols: SymbolTable, clear_s: float) -> Rule:
         path=draft.document.path,
         replaces=tuple(file.replaces),
         speaker=tuple(file.speaker),
+        not_during=tuple(file.not_during),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -10,16 +11,16 @@ from msgspec import Struct, field
 
 from engine.dsl.codes import Code
 from engine.dsl.detection import Detection, captures_of, detection
-from engine.dsl.document import ListNode, MapNode, Node, RuleDocument, TextNode, plain
+from engine.dsl.document import ListNode, Loc, MapNode, Node, RuleDocument, TextNode, plain
 from engine.dsl.patterns import checked_pattern, compiled_by_re2, report_refused
 from engine.dsl.report import Report
 from engine.dsl.rule_test import RuleTest
-from engine.dsl.schema import ComponentFile, FormatFile, RuleFile, TestEntry
+from engine.dsl.schema import ComponentFile, FormatFile, RuleFile, StatePhaseEntry, TestEntry
 from engine.dsl.structure import check
 from engine.dsl.terms import Terms, with_terms
 from engine.dsl.timelines import timeline
 from engine.model.expressions import Literal
-from engine.model.rules import Component, Format, Heartbeat, Test
+from engine.model.rules import Component, Format, Heartbeat, StatePhase, Test
 
 NO_DETECTION = Detection((), Literal(False), {})
 
@@ -63,11 +64,12 @@ def draft_component(document: RuleDocument, report: Report) -> Component | None:
     return Component(
         file.name,
         file.label,
-        _patterns("names", "member", document, report),
-        _patterns("version", "version", document, report),
+        _patterns(["names"], "member", document, report),
+        _patterns(["version"], "version", document, report),
         _heartbeats(file, document, report),
         file.unless or "",
         tuple(file.loggers),
+        _states(file, document, report),
     )
 
 
@@ -156,12 +158,13 @@ def _check_timeline(node: MapNode, report: Report) -> None:
         )
 
 
-def _patterns(key: str, hole: str, document: RuleDocument, report: Report) -> tuple[Test, ...]:
-    nodes = document.root.get(key)
+def _patterns(loc: Loc, hole: str, document: RuleDocument, report: Report) -> tuple[Test, ...]:
+    """Return the patterns of the list at `loc`; each must have the hole `hole`, unless that is ""."""
+    nodes = document.find(loc)
     items = nodes.items if isinstance(nodes, ListNode) else ()
     tests = [(item, _text_test(item, report)) for item in items if isinstance(item, TextNode)]
     for node, test in tests:
-        if test and hole not in captures_of((test,)):
+        if test and hole and hole not in captures_of((test,)):
             help_line = f"mark where it stands, for example {{{hole}:int}} or {{{hole}}}"
             report.add(Code.MISSING_HOLE, node, f"the pattern has no hole {{{hole}}}", help_line)
     return tuple(test for _, test in tests if test)
@@ -182,3 +185,21 @@ def _heartbeats(file: ComponentFile, document: RuleDocument, report: Report) -> 
         if test is not None:
             heartbeats.append(Heartbeat(test, entry.every, entry.versions))
     return tuple(heartbeats)
+
+
+def _states(file: ComponentFile, document: RuleDocument, report: Report) -> Mapping[str, tuple[StatePhase, ...]]:
+    return {state: _phases(state, entries, document, report) for state, entries in file.states.items()}
+
+
+def _phases(state: str, entries: Sequence[StatePhaseEntry], document: RuleDocument, report: Report) -> tuple[StatePhase, ...]:
+    at: list[str | int] = ["states", state]
+    if not document.whole(at, entries):
+        return ()
+    return tuple(
+        StatePhase(
+            _patterns([*at, number, "begins"], "", document, report),
+            _patterns([*at, number, "ends"], "", document, report),
+            entry.at_most,
+        )
+        for number, entry in enumerate(entries)
+    )

@@ -87,6 +87,11 @@ def _check_ids(draft: Draft, symbols: SymbolTable) -> None:
         ids = symbols.outlines.keys() | symbols.components.keys() if is_of else symbols.outlines.keys()
         if id_ not in ids:
             _report_unknown_id(draft, loc, id_, ids, "component or rule" if is_of else "rule")
+    states = {state for component in symbols.components.values() for state in component.states}
+    for loc, state in _with_locs(["not_during"], draft.file.not_during):
+        if state not in states:
+            help_line = did_you_mean(state, states, "declare it in `states` of a component")
+            draft.report.add(Code.UNKNOWN_RULE, draft.document.find(loc), f"there is no state `{state}`", help_line)
     for loc, name in _with_locs(["speaker"], draft.file.speaker):
         if name not in symbols.components:
             _report_unknown_id(draft, loc, name, symbols.components.keys(), "component")

@@ -15,6 +15,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "component": "The component whose log text it is.",
         "versions": "Versions of that component, as bounds that must all hold; any if not given.",
         "speaker": "Components whose processes print it; to vouch for them, it must begin a message of one of their processes.",
+        "not_during": "States of a source: what it prints while it is in one of them does not count.",
         "detection": "The text to look for in one event: named items, and a `condition` over them.",
         "correlation": "The pattern to look for in several events over time; instead of `detection`.",
         "entity": "The subject of one alert: keys, or a map of label to capture or label; the cluster if not given.",
@@ -135,6 +136,11 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "every": "How often it is printed.",
         "versions": "In which versions of the component.",
     },
+    "StatePhaseEntry": {
+        "begins": "Patterns of lines with which it begins.",
+        "ends": "Patterns of lines with which it ends.",
+        "at_most": "How long it lasts when no such line comes; 30 min if not given.",
+    },
     "ComponentFile": {
         "name": "The component; the same as the file's name.",
         "label": "The label for the id of a process.",
@@ -143,6 +149,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "heartbeats": "Lines that it prints at a fixed pace.",
         "unless": "A component whose processes print the same lines but do not belong to this one.",
         "loggers": "Logger packages of its processes: a name counts only at the beginning of a message of one of these.",
+        "states": "States that its processes go through, by name; each is a list of ways into it and out of it.",
         "notes": "Anything; not used.",
     },
     "FormatFile": {

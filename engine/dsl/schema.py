@@ -258,6 +258,7 @@ class RuleFile(Strict):
     component: Annotated[str, _one_of(COMPONENTS)]
     versions: Versions = ()
     speaker: list[RuleId] = []
+    not_during: list[RuleId] = []
     detection: dict[str, Any] | None = None
     correlation: CorrelationEntry | None = None
     entity: Keys | None = None
@@ -286,6 +287,14 @@ class HeartbeatEntry(Strict):
     versions: Versions = ()
 
 
+class StatePhaseEntry(Strict):
+    """`states.<name>` of a component: one way into the state and out of it."""
+
+    begins: list[str] = Field(min_length=1)
+    ends: list[str] = Field(min_length=1)
+    at_most: Duration = 1800.0
+
+
 class ComponentFile(Strict):
     """`rules/components/<name>.yml`."""
 
@@ -296,6 +305,7 @@ class ComponentFile(Strict):
     heartbeats: list[HeartbeatEntry] = []
     unless: RuleId | None = None
     loggers: list[Text] = []
+    states: dict[RuleId, list[StatePhaseEntry]] = {}
     notes: Any = None
 
 

@@ -47,8 +47,9 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
     stage_text = text if stage is rule else render.words(stage, stage_environment)
     named = next((told_as for told_as in rule.told_as if evaluate(told_as.when, environment) is True), None)
     severities = [*_severities(group), *([context.rules[named.rule].severity] if named else [])]
-    ended = [alert.ends_at for alert in main if alert.ends_at is not None]
-    over = len(ended) == len(main)
+    deciding = (*main, *_lasting(group.symptoms, context))
+    ended = [alert.ends_at for alert in deciding if alert.ends_at is not None]
+    over = len(ended) == len(deciding)
     pending = all(alert.status == "pending" for alert in main)
     return Incident(
         id=incident_id,
@@ -82,6 +83,11 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
         opened_at=root.starts_at,
         is_silence=any(each.absence is not None and each.rule.id == root.key[1] for each in context.plan.correlations),
     )
+
+
+def _lasting(symptoms: Iterable[Alert], context: IncidentContext) -> list[Alert]:
+    """Return the symptoms that silence does not end, such as a killed task: an incident is not over before they are."""
+    return [alert for alert in symptoms if alert.key[1] in context.rules and context.rules[alert.key[1]].clear.lasts]
 
 
 def evidence_ids(group: AlertGroup) -> tuple[str, ...]:

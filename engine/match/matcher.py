@@ -23,7 +23,7 @@ from engine.match.speech import from_loggers
 from engine.model.asked_items import asked_items
 from engine.model.configs import settings_of_plan
 from engine.model.expressions import Expression, evaluate, names
-from engine.model.matches import Match
+from engine.model.matches import Match, state_sign
 from engine.model.records import Labels, LogEvent
 from engine.model.rules import Component, Heartbeat, Item, Plan, Signature, Test
 from engine.ports import Cache
@@ -173,7 +173,7 @@ def _matches(event: LogEvent, hits: Sequence[_Hit], redact: Redactor) -> list[Ma
 def _tests_in(plan: Plan) -> Iterator[Test]:
     """Yield every test of `plan`: those of its components and of its signatures."""
     for component in plan.components:
-        yield from (*component.names, *component.version, *(beat.test for beat in component.heartbeats))
+        yield from (*(test for _, tests in _kinds(component) for test in tests), *(beat.test for beat in component.heartbeats))
     for signature in plan.signatures:
         yield from (test for item in _items(signature) for tests in item.any_of for test in tests)
 
@@ -303,27 +303,45 @@ def _group_check(tests: Sequence[Test], gate_signs: _GateSigns) -> FieldCheck:
 
 def _component_lines(component: Component) -> list[_Sought]:
     """Return the lines in which a process of `component` prints its name, its version, and its heartbeats."""
-    lines = [_any(f"component:{component.name}/{kind}", tests) for kind, tests in _kinds(component) if tests]
-    if component.loggers:
-        lines = [replace(line, check=_own_words(component)) if line.rule_id.endswith(_NAMES) else line for line in lines]
+    lines = [_component_line(component, kind, tests) for kind, tests in _kinds(component) if tests]
     return [*lines, *(_heartbeat(component, index, beat) for index, beat in enumerate(component.heartbeats))]
 
 
-def _kinds(component: Component) -> tuple[tuple[str, tuple[Test, ...]], ...]:
-    return (("names", component.names), ("version", component.version))
+def _kinds(component: Component) -> Iterator[tuple[str, tuple[Test, ...]]]:
+    """Yield the rule ids of the lines of `component`, and the tests of each."""
+    yield f"component:{component.name}{_NAMES}", component.names
+    yield f"component:{component.name}/version", component.version
+    for state, phases in component.states.items():
+        for number, phase in enumerate(phases):
+            yield state_sign(component.name, state, number, "begins"), phase.begins
+            yield state_sign(component.name, state, number, "ends"), phase.ends
+
+
+def component_tests(plan: Plan, rule_id: str) -> tuple[Test, ...]:
+    """Return the tests of the component lines `rule_id`, one of which holds in each; none where the plan has no such lines."""
+    kinds = ((component, kind, tests) for component in plan.components for kind, tests in _kinds(component))
+    return next((_own(component, kind, tests) for component, kind, tests in kinds if kind == rule_id), ())
+
+
+def _own(component: Component, kind: str, tests: tuple[Test, ...]) -> tuple[Test, ...]:
+    """Return the tests as they are made: where the component has loggers, at the beginning of a message; not of a version."""
+    return tests if not component.loggers or kind.endswith("/version") else tuple(test.at_beginning() for test in tests)
+
+
+def _component_line(component: Component, kind: str, tests: tuple[Test, ...]) -> _Sought:
+    """Return the lines of one kind. The signs stay those of the tests anywhere in a text, so where these are made at the
+    beginning of a message the gate's do not apply."""
+    line, own = _any(kind, tests), _own(component, kind, tests)
+    if own is tests:
+        return line
+    groups = [(test,) for test in own]
+    return replace(line, check=lambda _gate_signs: from_loggers(_any_group(groups, frozenset()), component.loggers))
 
 
 def _any(name: str, tests: Sequence[Test]) -> _Sought:
     groups = [(test,) for test in tests]
     signs = test_signs(groups)
     return _Sought(name, signs, lambda gate_signs: _any_group(groups, gate_signs), lambda: _numeric_tests(groups, signs))
-
-
-def _own_words(component: Component) -> Callable[[_GateSigns], FieldCheck]:
-    """Return the function that makes the check for lines in which a process names itself. The signs stay those of its names
-    anywhere in a text, so the gate's do not apply here."""
-    groups = [(test.at_beginning(),) for test in component.names]
-    return lambda _gate_signs: from_loggers(_any_group(groups, frozenset()), component.loggers)
 
 
 def _heartbeat(component: Component, index: int, beat: Heartbeat) -> _Sought:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -17,8 +18,8 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
 
     At most one per (signature, event). `at` is event time, or ingest time when not `dated`. `text` is the evidence, at most
     4 kB; `origin` is the event's. `items` are the items that held, sorted: those alone that an expression about alerts of the
-    rule names. `rule_id` may also name a line of a component: `component:<name>/names`, `/version` or
-    `/heartbeat`.
+    rule names. `rule_id` may also name a line of a component: `component:<name>/names`, `/version`,
+    `/heartbeat`, or a sign of a state (`state_sign`).
     """
 
     rule_id: str
@@ -32,6 +33,11 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
     text: str = ""
     origin: str = ""
     items: tuple[str, ...] = ()
+
+
+def state_sign(component: str, state: str, phase: int, edge: str) -> str:
+    """Return the `rule_id` of a line that begins or ends (`edge`) a phase of a state; STATE_SIGN reads it."""
+    return f"component:{component}/{state}/{phase}/{edge}"
 
 
 class ActivitySpan(Struct, frozen=True, gc=False):
@@ -48,5 +54,6 @@ class ActivitySpan(Struct, frozen=True, gc=False):
     place: int | None = None
 
 
+STATE_SIGN = re.compile(r"component:(?P<component>[^/]+)/(?P<state>[^/]+)/(?P<phase>\d+)/(?P<edge>begins|ends)")
 SEEN_GAP_S = 60.0
 EVIDENCE_BYTES = 4096

@@ -109,12 +109,20 @@ class Continues(Struct, frozen=True):
 
 
 class Clear(Struct, frozen=True):
-    """When an alert ends: at most `at_most` occurrences in `in_s`, or a match of `rules` and `quiet_s` without occurrences."""
+    """When an alert ends: at most `at_most` occurrences in `in_s`, or a match of `rules` and `quiet_s` without occurrences.
+
+    With `in_s` 0 silence alone ends nothing: what is over is a state that lasts, such as a task that was killed.
+    """
 
     at_most: int = 0
     in_s: float = 3600.0
     rules: tuple[str, ...] = ()
     quiet_s: float = 0.0
+
+    @property
+    def lasts(self) -> bool:
+        """Whether silence alone never ends an alert."""
+        return self.in_s <= 0
 
 
 class Escalation(Struct, frozen=True):
@@ -161,6 +169,7 @@ class Rule(Struct, frozen=True):
     path: str = ""
     replaces: tuple[str, ...] = ()  # former ids, which configurations may still use
     speaker: tuple[str, ...] = ()  # components whose processes write it; lines of others are hearsay; empty: any process
+    not_during: tuple[str, ...] = ()  # states of a source; what it prints while it is in one of them does not count
 
 
 class Captured(Struct, frozen=True):
@@ -283,13 +292,23 @@ class Heartbeat(Struct, frozen=True):
     versions: tuple[tuple[str, str], ...] = ()
 
 
+class StatePhase(Struct, frozen=True):
+    """One way into a state and out of it: from a line that fits one of `begins` to the next that fits one of `ends`, both
+    included, but no longer than `at_most_s`."""
+
+    begins: tuple[Test, ...]
+    ends: tuple[Test, ...]
+    at_most_s: float
+
+
 class Component(Struct, frozen=True):
     """How to recognise a process of this component: `names` are lines that capture the member (captures named `member`),
     `version` lines that capture the version. Two names that agree bind a source to (component, member), unless the source is a
     member of the component `unless`.
 
     With `loggers` (packages) a name counts only at the beginning of a message, and only if the logger, where the layout prints
-    one, is in one of these packages.
+    one, is in one of these packages. The same is so of the lines that begin and end `states`; a source is in a state while it
+    is in one of the state's phases.
     """
 
     name: str
@@ -299,6 +318,7 @@ class Component(Struct, frozen=True):
     heartbeats: tuple[Heartbeat, ...] = ()
     unless: str = ""
     loggers: tuple[str, ...] = ()
+    states: Mapping[str, tuple[StatePhase, ...]] = field(default_factory=dict)
 
 
 class Format(Struct, frozen=True):

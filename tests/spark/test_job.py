@@ -142,6 +142,29 @@ def test_a_printed_configuration_is_read_across_batches(spark: SparkSession, tmp
     assert "(now max.request.size=1572864)" in repr(found)
 
 
+REPLAYED = """\
+[2026-11-21 08:07:30,449] INFO [ControllerServer id=9] Starting controller (kafka.server.ControllerServer)
+[2026-11-21 08:07:31,402] INFO [MetadataLoader id=9] The loader is still catching up (o.a.k.i.M)
+[2026-11-21 08:07:31,530] INFO [QuorumController id=9] UNCLEAN partition change for orders-0 with topic ID \
+QrviwvWUQg67C3JIXyRrvA: isr: [3] -> [2], leader: 3 -> 2, leaderRecoveryState: RECOVERED -> RECOVERING, leaderEpoch: 4 (o.a.k.c.R)
+[2026-11-21 08:07:31,752] INFO [QuorumController id=9] Becoming the active controller at epoch 3. (o.a.k.c.Q)
+[2026-11-21 08:07:32,410] INFO [QuorumController id=9] UNCLEAN partition change for clicks-4 with topic ID \
+SWRFbKh8QwKvk-eErsyC1w: isr: [1] -> [2], leader: 1 -> 2, leaderRecoveryState: RECOVERED -> RECOVERING, leaderEpoch: 8 (o.a.k.c.R)
+"""
+
+
+def test_what_a_node_replays_is_no_news_whatever_the_batches(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "controller"
+    folder.mkdir()
+    (folder / "controller.log").write_text(REPLAYED, encoding="utf-8")
+    found, reports = streamed(spark, [files(folder)], tmp_path, max_lines=2)
+    assert [report.lines for report in reports] == [2, 2, 1]
+    assert found == references([folder])
+    (final,) = found
+    assert "clicks-4" in repr(final)
+    assert "orders-0" not in repr(final)
+
+
 def test_starting_spark_leaves_ctrl_c_to_the_caller(spark: SparkSession) -> None:
     as_it_began = (signal.default_int_handler, signal.SIG_IGN)  # the latter of a process that a script put in the background
     assert signal.getsignal(signal.SIGINT) in as_it_began

@@ -25,7 +25,8 @@ def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
 def bare(signature: Signature, plan: Plan) -> KeyedState:
     """Return the empty state of a signature by itself: any match is an alert, which is over when its `clear` says so."""
     rule = signature.rule
-    timed = bool(rule.clear.rules or rule.escalate or signature.collapse_s)  # else it does not matter when each match was
+    # whether it matters when each match was
+    timed = bool(rule.clear.rules or rule.escalate or signature.collapse_s)
     measure = Measure(_opening(lambda count: count >= 1, 1.0), timed=timed, single=True)  # any second with a match in it
     return Counts(rule, (counted_as(signature),), measure, speakers_of(plan))
 

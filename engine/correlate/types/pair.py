@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.correlate.counted import counted
 from engine.correlate.keyed_state import KeyedState
 from engine.correlate.pairs import Pairs
 from engine.model.rules import Correlation, Plan
@@ -11,4 +12,6 @@ TYPE = "pair"
 
 def state_of(correlation: Correlation, plan: Plan) -> KeyedState:
     """Return the empty state of a correlation of this type."""
-    return Pairs(correlation)
+    opens = counted(correlation.rules, plan)
+    states = (*correlation.rule.not_during, *(state for of_rule in opens for state in of_rule.not_during))
+    return Pairs(correlation, states)

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from engine.correlate.deltas import SMALL
 from engine.model.matches import Match
 from engine.model.rules import Clear, Correlation, Plan
-from tests.building import at_least, correlation, counting, match, plan, seen, signature
+from tests.building import at_least, correlation, counting, match, plan, replaying, seen, signature
 from tests.unit.correlate.saying import Said, in_batches
 
 pytestmark = pytest.mark.slow
 
 SHORT = Clear(in_s=40.0)
+NOT_DURING = ("replaying",)
+EDGES = ("component:node/replaying/0/begins", "component:node/replaying/0/ends")
 NESTED = counting("inner", ["a"], 2, 30.0, entity=("topic",), clear=Clear(in_s=30.0), severity="info")
 RULES = (
     counting("event_count", ["a", "b"], 3, 30.0, clear=Clear(1, 30.0)),
@@ -30,12 +32,14 @@ RULES = (
 
 
 def rules(tested: Correlation) -> Plan:
-    return plan(*(signature(name, severity="info") for name in "abc"), NESTED, tested)
+    named = [signature(name, severity="info", not_during=NOT_DURING if name == "a" else ()) for name in "abc"]
+    return plan(*named, NESTED, tested, components=[replaying()])
 
 
 def history(random: Random) -> list[Match]:
-    """Return lines of three rules in two sources, thirty times within five minutes."""
-    return [
+    """Return lines of three rules in two sources, thirty times within five minutes; in one of them a state comes and goes."""
+    edges = [match(random.choice(EDGES), random.randrange(60) * 5.0, "1.log") for _ in range(4)]
+    return edges + [
         match(
             random.choice("aabc"),
             random.randrange(60) * 5.0,

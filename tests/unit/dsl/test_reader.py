@@ -58,7 +58,8 @@ def test_a_file_over_the_limit_is_not_read_further() -> None:
 YAML_LIKE = st.text(st.sampled_from(string.ascii_lowercase[:6] + "{}[]:,-#&*!|>'\"%@` \n\t\\=.0"), max_size=200)
 WORDS = """
 id title severity component detection condition correlation type rules group-by timespan entity runbook cause fix run tests
-log fires silent explains by names label version heartbeats header examples clear escalate when text|re text|contains
+log fires silent explains by names label version heartbeats header examples clear escalate when
+states begins ends not_during text|re text|contains
 """
 KEYS = st.sampled_from(WORDS.split())
 VALUES = st.text(st.characters(blacklist_categories=("Cs",)), max_size=40)
