@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from msgspec import Struct
 
-from engine.columns.classes import UNDECIDED, Classes
+from engine.columns.classes import Classes
 from engine.columns.events import UNDATED, Events, events_of
 from engine.columns.layouts import NONE, Layouts, Recogniser
 from engine.columns.lines import Flags, Integers, lines_of
@@ -124,7 +124,7 @@ class Reader:
         if len(events) < ENOUGH:
             return None
         classed = self._classes.of(events)
-        undecided = events.asked | (classed.codes == UNDECIDED) | classed.doubted
+        undecided = classed.undecided
         source = rows.source[events.heads]
         last = np.append(source[1:] != source[:-1], True)
         asked = undecided | last | self._torn(events, np.flatnonzero(np.roll(last, 1)))
