@@ -7,8 +7,7 @@ bounded in bytes.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -43,10 +42,11 @@ Codes = npt.NDArray[np.int32]
 
 
 class Classed(Struct, frozen=True):
-    """The class of each event. `undecided`: those that the reference reads."""
+    """The class of each event. `undecided`: those that the reference reads; `reasons`: how many of them, by reason."""
 
     codes: Codes
     undecided: Flags
+    reasons: Mapping[str, int]
 
 
 class Classes:
@@ -57,7 +57,7 @@ class Classes:
 
     Attributes:
         learnt: how many texts were looked at.
-        reasons: how many events the reference reads, by reason.
+        bearing: how many of them bear a match or an error.
     """
 
     def __init__(self, plan: Plan, matcher: Matcher, also: Iterable[str] = ()) -> None:
@@ -66,8 +66,7 @@ class Classes:
         wide = [widened(regex) or "" for regex in (*CHANGED, *also)]  # the texts that are searched have zeros for digits
         self._also = expression("(?m)" + "|".join(f"(?:{regex})" for regex in wide))
         self._terse = [_is_terse(layout) for layout in self._book.formats]
-        self.learnt = 0
-        self.reasons = Counter[str]()
+        self.learnt = self.bearing = 0
         self._reasons = list(_REASONS)
         self._clear()
 
@@ -83,17 +82,20 @@ class Classes:
             table = self._tables.setdefault(self._context(rows.labels[labels], rows.field_sets[fields]), {})
             own = np.flatnonzero(contexts == number)
             codes[own] = self._of_context(events, own, table)
-        return Classed(codes, self._undecided(events, codes))
+        return self._classed(events, codes)
 
-    def _undecided(self, events: Events, codes: Codes) -> Flags:
-        """Return which events the reference reads, and count them by reason."""
+    @property
+    def table_bytes(self) -> int:
+        """The size of the table, about."""
+        return self._bytes
+
+    def _classed(self, events: Events, codes: Codes) -> Classed:
         reason_of = np.array(self._reason_of, np.int32)[codes]
         reason_of[(reason_of == _DECIDED) & (np.array(self._layout_of, np.int32)[codes] != events.layouts)] = _OTHER_LAYOUT
         reason_of[events.asked] = _OUT_OF_COLUMNS
         counts = np.bincount(reason_of, minlength=len(self._reasons)).tolist()
-        self.reasons.update({self._reasons[number]: count for number, count in enumerate(counts) if number and count})
-        undecided: Flags = reason_of != _DECIDED
-        return undecided
+        reasons = {self._reasons[number]: count for number, count in enumerate(counts) if number and count}
+        return Classed(codes, reason_of != _DECIDED, reasons)
 
     def _context(self, labels: Labels, fields: Labels) -> Hashable:
         """Return what matters to the parser and to rules besides the text: of labels, and of what the wrapper gives."""
@@ -165,6 +167,7 @@ class Classes:
         if at_us != int(events.at_us[event]):
             return self._left_to_reference("a time that columns read otherwise")
         if event_class.bears or event_class.level in BAD_LEVELS:
+            self.bearing += 1
             return self._add(event_class, layout)
         return self._quiet(layout)
 
