@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from engine.dsl.signs import signs_of_detection, signs_of_test
 from engine.model.expressions import Binary, Expression, Literal, NameExpression
 from engine.model.matches import ActivitySpan, Match, Value
 from engine.model.records import LogEvent, Progress, Tick
@@ -61,21 +62,25 @@ def setting(where: str, *names: str) -> Runbook:
 
 def contains(value: str, field: str = "text") -> Test:
     """Return a test for fixed text."""
-    return Test(field, "contains", value, literals=(value,))
+    return Test(field, "contains", value, literals=(value,), signs=signs_of_test("contains", field, value))
 
 
 def pattern(regex: str, *captures: str, literals: tuple[str, ...] = ()) -> Test:
     """Return a pattern test whose groups are captured under `captures`, each as name or name:type."""
     named = [capture.partition(":") for capture in captures]
     holes = tuple(Captured(group, name, type_ or "word") for group, (name, _, type_) in enumerate(named, 1))
-    return Test("text", "pattern", regex, regex, literals, holes)
+    return Test("text", "pattern", regex, regex, literals, holes, signs=signs_of_test("pattern", "text", regex, regex))
 
 
 def signature(id: str, *tests: Test, entity: Iterable[str] | Mapping[str, str] = ("cluster",), **changes: Any) -> Signature:
     """Return a signature with one item named `line`; collapse_s and distinct go to it, all else to its rule."""
     own = {name: changes.pop(name) for name in ("collapse_s", "distinct") if name in changes}
-    items = (Item("line", (tests or (contains(id),),)),)
-    return Signature(rule(id, entity, **changes), items, NameExpression("line"), **own)
+    return detecting(rule(id, entity, **changes), [Item("line", (tests or (contains(id),),))], NameExpression("line"), **own)
+
+
+def detecting(rule: Rule, items: Sequence[Item], condition: Expression, **changes: Any) -> Signature:
+    """Return a signature of `items`, with its signs."""
+    return Signature(rule, tuple(items), condition, signs=signs_of_detection(items, condition), **changes)
 
 
 def at_least(number: int) -> Expression:

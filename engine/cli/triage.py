@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from engine.cache import DiskCache
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
-from engine.columns.bounded import Bounded
+from engine.columns.bounded import Bounded, ReadingCost
 from engine.correlate import correlate
 from engine.incident import MemoryLedger, group, minor
 from engine.match import Matcher, Redactor
@@ -49,6 +49,8 @@ class Triage(Struct, frozen=True):
         unknown: ERROR and FATAL events that no rule matches, in groups.
         blind: what was not evaluated, and why.
         quarantined: the dead letters.
+        cost: what columns decided, and what the reference read.
+        audit: what the audit of `audited_blocks` blocks found, a text for each difference, without secrets.
     """
 
     incidents: tuple[Incident, ...]
@@ -59,6 +61,9 @@ class Triage(Struct, frozen=True):
     notes: tuple[str, ...]
     stats: Stats
     quarantined: tuple[DeadLetter, ...] = ()
+    cost: ReadingCost = ReadingCost(0)
+    audited_blocks: int = 0
+    audit: tuple[str, ...] = ()
 
 
 class _EventCounts:
@@ -79,15 +84,16 @@ class _EventCounts:
             self.warned |= {(match.source_id, match.number) for match in matches}
 
 
-def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> Triage:
+def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audited: bool = False) -> Triage:
     """Return the result of scanning `input`: that of the reference pipeline, read in columns where there is enough of it.
 
     Args:
         notes: sentences for the report; `input` may append to them while it is read.
+        audited: some of the blocks that columns read are also read by the reference.
     """
     started_at_s, matcher, ledger = time.perf_counter(), Matcher(plan, DiskCache()), MemoryLedger()
     counts, quarantine = _EventCounts(matcher.redact), Quarantine(matcher.redact)
-    bounded = Bounded(plan, matcher, counts.observe, (ERROR_SIGN,), quarantine)
+    bounded = Bounded(plan, matcher, counts.observe, (ERROR_SIGN,), quarantine, audited)
     findings = correlate(bounded.read(input), plan, quarantine)
     final = {i.id: i for i in group(findings, plan, ledger, quarantine)}
     reported = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
@@ -107,6 +113,9 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str]) -> T
         notes=(*notes, *(item.sentence for item in quarantined if isinstance(item, Misdated))),
         stats=stats,
         quarantined=tuple(item for item in quarantined if isinstance(item, DeadLetter)),
+        cost=bounded.cost,
+        audited_blocks=bounded.audit.blocks if bounded.audit is not None else 0,
+        audit=tuple(d.sentence(matcher.redact) for d in bounded.audit.differences) if bounded.audit is not None else (),
     )
 
 

@@ -5,8 +5,10 @@ Little of it goes through those stages line by line, before what columns need is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from engine.match import Matcher, Observer, matched_of
 from engine.match.activity import ActivityTracker
@@ -18,10 +20,38 @@ from engine.ports import Chunk
 from engine.quarantine import Quarantine, attempt
 
 if TYPE_CHECKING:
+    from engine.columns.audit import Audit
     from engine.columns.reading import Reader
 
 COLUMNS_FROM_BYTES = 512 * 1024  # of input: less is read line by line
 BLOCK_BYTES = 8 << 20  # that are read together
+
+
+WITHOUT_HEADER = "lines below no header"
+
+
+class ReadingCost(Struct, frozen=True):
+    """What columns decided, and what the reference read.
+
+    Attributes:
+        lines_one_by_one: the lines that were read before columns were used.
+        lines: the lines that were read in columns.
+        decided: the events in these that columns decided.
+        by_reference: the events in these that the reference read; `reasons` says how many of them why, the most first.
+        failed: the blocks that columns raised an error on.
+        texts: how many texts that differ in more than digits were looked at; `classes`: how many bear a match or an error.
+        table_bytes: the size of the table of texts.
+    """
+
+    lines_one_by_one: int
+    lines: int = 0
+    decided: int = 0
+    by_reference: int = 0
+    reasons: Mapping[str, int] = {}
+    failed: int = 0
+    texts: int = 0
+    classes: int = 0
+    table_bytes: int = 0
 
 
 class Bounded:
@@ -31,6 +61,7 @@ class Bounded:
         observe: called with the events that are read one by one and their matches; of others with those of bad levels only.
         also: expressions for texts that `observe` has to be called for.
         quarantine: takes what raises, and all else goes on; without one it is raised.
+        audited: some of the blocks that columns read are also read by the reference.
     """
 
     def __init__(
@@ -40,6 +71,7 @@ class Bounded:
         observe: Observer,
         also: Iterable[str] = (),
         quarantine: Quarantine | None = None,
+        audited: bool = False,
     ) -> None:
         self._plan, self._matcher, self._quarantine = plan, matcher, quarantine
         self._observe, self._also = observe, tuple(also)
@@ -48,6 +80,8 @@ class Bounded:
         self._waiting: list[Chunk] = []
         self._bytes = 0
         self._lines = 0
+        self._audited = audited
+        self.audit: Audit | None = None  # made with the first block
 
     def go_on_with(self, other: Bounded) -> None:
         """Use what `other` has learnt of texts under the same plan; it reads nothing any more."""
@@ -59,6 +93,27 @@ class Bounded:
     def lines(self) -> int:
         """How many lines there were."""
         return self._lines + (self._reader.counts.lines if self._reader is not None else 0)
+
+    @property
+    def cost(self) -> ReadingCost:
+        """What columns decided, and what the reference read."""
+        reader = self._reader
+        if reader is None:
+            return ReadingCost(self._lines)
+        counts, classes = reader.counts, reader.classes
+        without_header = counts.by_reference - sum(counts.reasons.values())
+        reasons = {**counts.reasons, **({WITHOUT_HEADER: without_header} if without_header > 0 else {})}
+        return ReadingCost(
+            self._lines,
+            counts.lines,
+            counts.events - counts.by_reference,
+            counts.by_reference,
+            {reason: count for reason, count in sorted(reasons.items(), key=lambda item: -item[1]) if count},
+            counts.failed,
+            classes.learnt,
+            classes.bearing,
+            classes.table_bytes,
+        )
 
     @property
     def unobserved(self) -> int:
@@ -106,6 +161,11 @@ class Bounded:
                 self._plan, self._matcher, self._assembler, self._heard, self._observe, self._also, self._quarantine
             )
         yield from self._reader.read(waiting)
+        if self._audited:
+            from engine.columns.audit import Audit  # noqa: PLC0415  (imports what the reader imports)
+
+            self.audit = self.audit or Audit(self._plan)
+            self.audit.block(self._reader, waiting)
 
     def _line_by_line(self, chunk: Chunk) -> Iterator[Match | ActivitySpan]:
         for line in chunk.lines():

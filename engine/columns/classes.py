@@ -1,168 +1,197 @@
-"""classes: of every event which class it is in, all events whose texts are equal but for their digits being one.
+"""classes: the class of each event; a class is all events whose texts are equal except for digits.
 
-The one memory of the fast way: whatever the mixture of layouts, a text that was seen is not looked at again. Bounded in bytes.
+The table of classes is the only memory of the fast path: whatever the mixture of layouts, a text is looked at once. It is
+bounded in bytes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from msgspec import Struct
 
-from engine.columns.deciding import Decider, EventClass
+from engine.columns.deciding import Decider, EventClass, Undecided
 from engine.columns.events import UNDATED, Events
 from engine.columns.layouts import NONE
 from engine.columns.lines import Flags, Integers, index_of, numbers_of
 from engine.columns.stamps import to_us
 from engine.match import Matcher
 from engine.match.checks import expression
-from engine.match.screen import Screen
-from engine.model.records import Labels, LogEvent
+from engine.match.digits import widened
+from engine.model.records import Labels
 from engine.model.rules import Format, Plan
 from engine.parse.headers import header_book, level_of
 from engine.quarantine import OF_THE_HOST
 
-KNOWN_BYTES = 64 << 20  # of texts that are remembered
-QUIET, UNDECIDED = 0, 1  # bears nothing; the reference reads each event
+TABLE_BYTES = 64 << 20  # of texts in the table; then it is emptied
+UNDECIDED = 0  # the code of events that the reference reads
 # the parser changes a text that holds one of these, so that more may match in it than in its bytes
 CHANGED = (r"\\n\\tat ", r"\\nCaused by: ", r"\\n    at ")
 KEY_BYTES = 100  # that a text takes besides itself
-BAD_LEVELS = ("FATAL", "ERROR")  # of which the observer is told though no rule matches
-_SHORT = ("0", "1", "2", "3", "F", "E", "FATA", "FTL", "PANI", "PNC", "FAIL", "ERRO")  # levels that no sign is found in
+BAD_LEVELS = ("FATAL", "ERROR")  # of events that the observer is called with although no rule matches
+_TERSE_LEVELS = ("0", "1", "2", "3", "F", "E", "FATA", "FTL", "PANI", "PNC", "FAIL", "ERRO")  # that no expression searches for
+
+_DECIDED, _OUT_OF_COLUMNS, _OTHER_LAYOUT = 0, 1, 2  # numbers of reasons
+_REASONS = ("", "a line or stamp that columns do not read", "equal texts in different layouts")
 
 Codes = npt.NDArray[np.int32]
 
 
 class Classed(Struct, frozen=True):
-    """The class of each event. `doubted`: those that are in another layout than the first event of their class was."""
+    """The class of each event. `undecided`: those that the reference reads; `reasons`: how many of them, by reason."""
 
     codes: Codes
-    doubted: Flags
+    undecided: Flags
+    reasons: Mapping[str, int]
 
 
 class Classes:
-    """The classes met so far. `decided` are those that bear something, by their code.
+    """The table of classes. `decided` holds those that bear a match or an error, by code; None for the others.
 
     Args:
-        also: expressions for texts that have to be decided although no rule asks for them.
+        also: expressions for texts that are decided although no rule asks for them.
+
+    Attributes:
+        learnt: how many texts were looked at.
+        bearing: how many of them bear a match or an error.
     """
 
     def __init__(self, plan: Plan, matcher: Matcher, also: Iterable[str] = ()) -> None:
         self._book = header_book(plan.formats)
         self._decider, self._matcher = Decider(plan, matcher), matcher
-        self._screen: Screen = matcher.screen((*CHANGED, *also))
-        self._terse = [_is_terse(each) for each in self._book.formats]
-        self._forget()
+        wide = [widened(regex) or "" for regex in (*CHANGED, *also)]  # the texts that are searched have zeros for digits
+        self._also = expression("(?m)" + "|".join(f"(?:{regex})" for regex in wide))
+        self._terse = [_is_terse(layout) for layout in self._book.formats]
+        self.learnt = self.bearing = 0
+        self._reasons = list(_REASONS)
+        self._clear()
 
     def of(self, events: Events) -> Classed:
-        """Return the classes of events; of those that the reference is asked of it is UNDECIDED."""
-        if self._bytes > KNOWN_BYTES:
-            self._forget()
+        """Return the classes of events."""
+        if self._bytes > TABLE_BYTES:
+            self._clear()
         rows, heads = events.rows, events.heads
-        kinds = rows.labelled[heads] * len(rows.field_sets) + rows.fields[heads]
+        contexts = np.where(events.asked, -1, rows.labelled[heads] * len(rows.field_sets) + rows.fields[heads])
         codes = np.full(len(events), UNDECIDED, np.int32)
-        doubted = np.zeros(len(events), np.bool_)
-        kinds = np.where(events.asked, -1, kinds)
-        present = np.unique(kinds[kinds >= 0]).tolist()
-        for kind in present:
-            context = self._context(rows.labels[kind // len(rows.field_sets)], rows.field_sets[kind % len(rows.field_sets)])
-            some = np.flatnonzero(kinds == kind)
-            codes[some], doubted[some] = self._of_context(events, some, self._known.setdefault(context, {}))
-        return Classed(codes, doubted)
+        for number in np.unique(contexts[contexts >= 0]).tolist():
+            labels, fields = divmod(number, len(rows.field_sets))
+            table = self._tables.setdefault(self._context(rows.labels[labels], rows.field_sets[fields]), {})
+            own = np.flatnonzero(contexts == number)
+            codes[own] = self._of_context(events, own, table)
+        return self._classed(events, codes)
+
+    @property
+    def table_bytes(self) -> int:
+        """The size of the table, about."""
+        return self._bytes
+
+    def _classed(self, events: Events, codes: Codes) -> Classed:
+        reason_of = np.array(self._reason_of, np.int32)[codes]
+        reason_of[(reason_of == _DECIDED) & (np.array(self._layout_of, np.int32)[codes] != events.layouts)] = _OTHER_LAYOUT
+        reason_of[events.asked] = _OUT_OF_COLUMNS
+        counts = np.bincount(reason_of, minlength=len(self._reasons)).tolist()
+        reasons = {self._reasons[number]: count for number, count in enumerate(counts) if number and count}
+        return Classed(codes, reason_of != _DECIDED, reasons)
 
     def _context(self, labels: Labels, fields: Labels) -> Hashable:
-        """Return what matters to the parser and to rules besides the text: of labels and of what the wrapper says."""
-        said = tuple(each for each in fields.items() if each[0] != "thread" or "thread" in self._matcher._tested)
-        return tuple(labels), self._matcher.labels_asked(labels), said
+        """Return what matters to the parser and to rules besides the text: of labels, and of what the wrapper gives."""
+        given = tuple(field for field in fields.items() if field[0] != "thread" or "thread" in self._matcher.tested_fields)
+        return tuple(labels), self._matcher.labels_asked(labels), given
 
-    def _forget(self) -> None:
-        self._known: dict[Hashable, dict[bytes, int]] = {}
+    def _clear(self) -> None:
+        self._tables: dict[Hashable, dict[bytes, int]] = {}  # codes by text, by context
         self._bytes = 0
-        self._quiet_of: dict[int, int] = {}  # by layout
-        self.decided: list[EventClass | None] = [None, None]
-        self._layout_of = [NONE, NONE]
+        self._quiet_of: dict[int, int] = {}  # the code of texts that bear nothing, by layout
+        self._undecided_of: dict[int, int] = {}  # the code of texts that the reference reads, by reason
+        self.decided: list[EventClass | None] = []
+        self._layout_of: list[int] = []
+        self._reason_of: list[int] = []  # by code, as a number in `_reasons`
+        self._add(None, NONE, _OUT_OF_COLUMNS)
 
-    def _of_context(self, events: Events, some: Integers, known: dict[bytes, int]) -> tuple[Codes, Flags]:
-        texts = events.alike if len(some) == len(events) else events.alike.take(index_of(some))
+    def _of_context(self, events: Events, rows: Integers, table: dict[bytes, int]) -> Codes:
+        texts = events.alike if len(rows) == len(events) else events.alike.take(index_of(rows))
         encoded = texts.dictionary_encode()
         numbers = numbers_of(encoded.indices)
         keys: list[bytes] = encoded.dictionary.cast(pa.binary()).to_pylist()
-        codes = [known.get(key, -1) for key in keys]
-        fresh = [number for number, code in enumerate(codes) if code < 0]
-        if fresh:
+        codes = [table.get(key, -1) for key in keys]
+        new = [number for number, code in enumerate(codes) if code < 0]
+        if new:
             firsts = np.full(len(keys), -1, np.int64)
-            firsts[numbers[::-1]] = some[::-1]
-            for number, code in zip(fresh, self._learn([keys[n] for n in fresh], firsts[fresh], events), strict=True):
-                codes[number] = known[keys[number]] = code
-        per_key = np.array(codes, np.int32)
-        layouts = np.array(self._layout_of, np.int32)[per_key]
-        found = per_key[numbers]
-        return found, (layouts[numbers] != events.layouts[some]) & (found != UNDECIDED)
+            firsts[numbers[::-1]] = rows[::-1]
+            for number, code in zip(new, self._learn([keys[n] for n in new], firsts[new], events), strict=True):
+                codes[number] = table[keys[number]] = code
+        return np.array(codes, np.int32)[numbers]
 
     def _learn(self, keys: Sequence[bytes], firsts: Integers, events: Events) -> Iterator[int]:
-        """Yield the class of each of some texts, of which `firsts` are events."""
-        bearing = self._bearing(keys)
-        for at, (key, event) in enumerate(zip(keys, firsts.tolist(), strict=True)):
+        """Yield the code of each of some texts, of which `firsts` are events."""
+        for key, event in zip(keys, firsts.tolist(), strict=True):
+            self.learnt += 1
             self._bytes += len(key) + KEY_BYTES
             layout = int(events.layouts[event])
-            if at in bearing or ((layout >= len(self._terse) or self._terse[layout]) and self._is_bad(events, event)):
+            if self._may_bear(key) or (self._has_terse_levels(layout) and self._is_bad(events, event)):
                 yield self._decide(events, event, layout)
             else:
                 yield self._quiet(layout)
 
+    def _may_bear(self, key: bytes) -> bool:
+        """Tell whether a text may bear a match, an error, or a document."""
+        return self._matcher.may_match(key) or self._also.search(key) is not None or key.lstrip().startswith(b"{")
+
+    def _has_terse_levels(self, layout: int) -> bool:
+        return layout >= len(self._terse) or self._terse[layout]
+
     def _is_bad(self, events: Events, event: int) -> bool:
-        """Tell whether an event in a layout whose levels are short is of a level that is told of without a rule."""
+        """Tell whether an event in a layout whose levels are short is of a bad level."""
         row = int(events.heads[event])
         if events.rows.fields[row]:
             return level_of(events.rows.field_sets[int(events.rows.fields[row])].get("level", "")) in BAD_LEVELS
         header = self._book.read(events.rows.texts[row].as_py())
         return header is not None and header.level in BAD_LEVELS
 
-    def _bearing(self, keys: Sequence[bytes]) -> set[int]:
-        """Return which of some texts may bear something, by position."""
-        if not self._screen.complete:
-            return set(range(len(keys)))
-        text = b"".join(keys)
-        if not text.isascii():
-            ascii_keys = [key.decode().encode("ascii", "replace") for key in keys]
-            keys, text = ascii_keys, b"".join(ascii_keys)
-        begins = np.cumsum([0, *map(len, keys)])[:-1].tolist()
-        found = set(self._screen._borne(text, begins))
-        return found | {at for at, key in enumerate(keys) if key.lstrip().startswith(b"{")}
+    def _decide(self, events: Events, event: int, layout: int) -> int:
+        """Return the code of the class of an event that may bear something."""
+        records = [events.rows.record(row) for row in range(int(events.heads[event]), int(events.ends[event]))]
+        try:
+            event_class, example = self._decider.decide(records)
+        except OF_THE_HOST:
+            raise
+        except Undecided as undecided:
+            return self._left_to_reference(str(undecided))
+        except Exception:  # the reference puts each event into quarantine
+            return self._left_to_reference("a stage raises")
+        at_us = UNDATED if example.timestamp is None else to_us(example.timestamp)
+        if at_us != int(events.at_us[event]):
+            return self._left_to_reference("a time that columns read otherwise")
+        if event_class.bears or event_class.level in BAD_LEVELS:
+            self.bearing += 1
+            return self._add(event_class, layout)
+        return self._quiet(layout)
 
     def _quiet(self, layout: int) -> int:
         if layout not in self._quiet_of:
             self._quiet_of[layout] = self._add(None, layout)
         return self._quiet_of[layout]
 
-    def _decide(self, events: Events, event: int, layout: int) -> int:
-        records = [events.rows.record(row) for row in range(int(events.heads[event]), int(events.ends[event]))]
-        try:
-            decided = self._decider.decide(records)
-        except OF_THE_HOST:
-            raise
-        except Exception:  # the reference says of each event what is wrong with it
-            return UNDECIDED
-        if decided is None or not _is_dated_alike(decided[1], int(events.at_us[event])):
-            return UNDECIDED
-        made, _ = decided
-        return self._add(made, layout) if made.bears or made.level in BAD_LEVELS else self._quiet(layout)
+    def _left_to_reference(self, reason: str) -> int:
+        if reason not in self._reasons:
+            self._reasons.append(reason)
+        number = self._reasons.index(reason)
+        if number not in self._undecided_of:
+            self._undecided_of[number] = self._add(None, NONE, number)
+        return self._undecided_of[number]
 
-    def _add(self, decided: EventClass | None, layout: int) -> int:
-        self.decided.append(decided)
+    def _add(self, event_class: EventClass | None, layout: int, reason: int = _DECIDED) -> int:
+        self.decided.append(event_class)
         self._layout_of.append(layout)
+        self._reason_of.append(reason)
         return len(self.decided) - 1
 
 
-def _is_dated_alike(event: LogEvent, at_us: int) -> bool:
-    return at_us == (UNDATED if event.timestamp is None else to_us(event.timestamp))
-
-
 def _is_terse(layout: Format) -> bool:
-    """Tell whether a bad level may stand in a layout in a word without a sign, or in none."""
+    """Tell whether a layout may print a bad level as a word that no expression searches for, or print none."""
     level = re.search(r"\(\?P<level>((?:[^()]|\([^()]*\))*)\)", layout.header)
-    return level is None or any(expression(f"(?:{level[1]})").fullmatch(word) for word in _SHORT)
+    return level is None or any(expression(f"(?:{level[1]})").fullmatch(word) for word in _TERSE_LEVELS)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from datetime import datetime, timedelta
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
-from engine.columns.classes import UNDECIDED, Classes
+from engine.columns.classes import Classes
 from engine.columns.events import UNDATED, Events, events_of
 from engine.columns.layouts import NONE, Layouts, Recogniser
 from engine.columns.lines import Flags, Integers, lines_of
@@ -31,15 +33,29 @@ COMPONENT_LINE = "component:"  # what the rule ids of lines begin with in which 
 ENOUGH = 64  # lines, and events: with fewer, arrays cost more than they save
 
 
+OPEN = "the last event of a source in a block, which may go on"
+
+
 class ReadCounts(Struct):
-    """How many lines and events were read; how many of these `observe` was not told of, and how many matches of rules they had;
-    how many the reference was asked of because columns could not decide them."""
+    """What was read.
+
+    Attributes:
+        lines: the lines.
+        events: the events.
+        unobserved: the events that `observe` was not called for.
+        matches: the matches of rules that these had.
+        by_reference: the events that the reference read.
+        reasons: how many of these columns could not decide, by reason; the others have no header.
+        failed: the blocks that columns raised an error on, so that the reference read them.
+    """
 
     lines: int = 0
     events: int = 0
     unobserved: int = 0
     matches: int = 0
-    undecided: int = 0
+    by_reference: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    failed: int = 0
 
 
 class Reader:
@@ -63,10 +79,33 @@ class Reader:
         quarantine: Quarantine | None = None,
     ) -> None:
         self._plan, self._matcher, self._quarantine = plan, matcher, quarantine
+        self._enough = ENOUGH
         self.begin(assembler, heard, observe)
         self._recogniser = Recogniser(plan.formats)
         self._unwrapper = Unwrapper(self._recogniser)
         self._classes = Classes(plan, matcher, also)
+
+    def twin(self, observe: Observer, enough: int) -> Reader:
+        """Return a reader of other input that shares what was learnt. It raises what the stages raise.
+
+        Args:
+            enough: from how many lines and events on it reads columns.
+        """
+        twin = copy(self)
+        twin._quarantine, twin._enough = None, enough
+        twin.begin(Assembler(self._plan.formats), ActivityTracker(), observe)
+        return twin
+
+    @property
+    def classes(self) -> Classes:
+        """The table of classes."""
+        return self._classes
+
+    def end(self) -> Iterator[Match | ActivitySpan]:
+        """Yield what the open events of all sources say, and the spans."""
+        yield from self._blocks(self._assembler.flush())
+        self._observe_in_order()
+        yield from self._heard.close()
 
     def begin(self, assembler: Assembler, heard: ActivityTracker, observe: Observer) -> None:
         """Begin with other input; what was learnt of texts stays."""
@@ -88,6 +127,7 @@ class Reader:
             if self._quarantine is None:
                 raise
             columns = None
+            self.counts.failed += 1
         if columns is None:
             yield from self._line_by_line(chunks)
             self._observe_in_order()
@@ -117,18 +157,19 @@ class Reader:
         """Return the events of `chunks`, which of them the reference is asked of, and what the others say; None when there are
         too few for columns to be worth it."""
         lines = lines_of(chunks)
-        if len(lines) < ENOUGH:
+        if len(lines) < self._enough:
             return None
         rows, layouts = self._unwrapper.rows(lines, lambda line: unwrap_line(lines.raw(line), self._plan.formats))
         events = events_of(rows, self._recogniser, layouts)
-        if len(events) < ENOUGH:
+        if len(events) < self._enough:
             return None
         classed = self._classes.of(events)
-        undecided = events.asked | (classed.codes == UNDECIDED) | classed.doubted
+        undecided = classed.undecided
         source = rows.source[events.heads]
         last = np.append(source[1:] != source[:-1], True)
         asked = undecided | last | self._torn(events, np.flatnonzero(np.roll(last, 1)))
-        self.counts.undecided += int(np.count_nonzero(undecided))
+        self.counts.reasons.update(classed.reasons)
+        self.counts.reasons[OPEN] += int(np.count_nonzero(asked & ~undecided))
         decided, redact = self._classes.decided, self._matcher.redact
         return events, asked, list(matches_of(events, classed.codes, ~asked, decided, redact, self._named))
 
@@ -186,6 +227,7 @@ class Reader:
         for block in blocks:
             for event in attempt(self._quarantine, "decode", block, decode_block, block, self._plan.formats) or ():
                 self.counts.events += 1
+                self.counts.by_reference += 1
                 yield from self._heard.event(event)
                 matches = matched_of(self._matcher, event, self._quarantine)
                 self._observed(event, matches)

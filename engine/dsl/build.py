@@ -11,6 +11,7 @@ from engine.dsl.correlations import correlation_of, timespan_s
 from engine.dsl.document import Loc, TextNode
 from engine.dsl.drafts import Draft
 from engine.dsl.schema import CaseEntry, ClearEntry, EscalateEntry, ExplainsEntry, StepEntry, ToldAsEntry
+from engine.dsl.signs import signs_of_detection
 from engine.dsl.symbols import SymbolTable, entity_of
 from engine.dsl.templates import CONTEXT, EMPTY, expression, template
 from engine.model.expressions import Expression, names
@@ -50,7 +51,15 @@ def signature(draft: Draft, symbols: SymbolTable) -> Signature:
     rule = _rule(draft, symbols, DEFAULT_CLEAR_S)
     items = tuple(_anchored(item, detection.condition) for item in detection.items) if rule.speaker else detection.items
     loggers = _loggers(rule.speaker, symbols)
-    return Signature(rule, items, detection.condition, draft.file.collapse, tuple(draft.file.distinct), loggers=loggers)
+    return Signature(
+        rule,
+        items,
+        detection.condition,
+        draft.file.collapse,
+        tuple(draft.file.distinct),
+        loggers=loggers,
+        signs=signs_of_detection(items, detection.condition),
+    )
 
 
 def _anchored(item: Item, condition: Expression) -> Item:

@@ -15,6 +15,7 @@ from engine.dsl.named_items import operands
 from engine.dsl.patterns import (
     MAX_PATTERN_BYTES,
     NUMBERS,
+    Pattern,
     checked_pattern,
     compiled_by_re2,
     named_groups,
@@ -22,6 +23,7 @@ from engine.dsl.patterns import (
     with_holes,
 )
 from engine.dsl.report import Report, did_you_mean
+from engine.dsl.signs import signs_of_test
 from engine.dsl.templates import report_unknown
 from engine.dsl.units import in_units
 from engine.model.expressions import Expression, Literal
@@ -158,14 +160,19 @@ def _test(field: str, operator: str, nocase: bool, node: Node, report: Report) -
         report.add(Code.EMPTY, node, "the text to look for is empty")
         return ()
     literals = (node.value,) if operator in COMPARE_TEXT and not nocase else ()
-    return ((Test(field, operator, node.value, literals=literals, nocase=nocase),),)
+    signs = signs_of_test(operator, field, node.value)
+    return ((Test(field, operator, node.value, literals=literals, nocase=nocase, signs=signs),),)
 
 
 def _pattern_test(field: str, node: TextNode, report: Report, nocase: bool = False) -> Groups:
     pattern = checked_pattern(node, report, nocase)
-    if pattern is None:
-        return ()
-    return ((Test(field, "pattern", pattern.source, pattern.regex, pattern.literals, pattern.captures, nocase),),)
+    return () if pattern is None else ((pattern_test(field, pattern, nocase),),)
+
+
+def pattern_test(field: str, pattern: Pattern, nocase: bool = False) -> Test:
+    """Return the test that searches `field` for a pattern."""
+    signs = signs_of_test("pattern", field, pattern.source, pattern.regex)
+    return Test(field, "pattern", pattern.source, pattern.regex, pattern.literals, pattern.captures, nocase, signs)
 
 
 def _regex_test(field: str, node: TextNode, report: Report, nocase: bool) -> Groups:
@@ -177,7 +184,8 @@ def _regex_test(field: str, node: TextNode, report: Report, nocase: bool) -> Gro
         report_refused(node, refusal or "it is empty", report)
         return ()
     captures: tuple[Captured, ...] = named_groups(expression, types)
-    return ((Test(field, "re", node.value, expression, (), captures, nocase),),)
+    signs = signs_of_test("re", field, node.value, expression)
+    return ((Test(field, "re", node.value, expression, (), captures, nocase, signs),),)
 
 
 def _captures(items: tuple[Item, ...], node: MapNode, report: Report) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ import re2
 from msgspec import Struct, field
 
 from engine.dsl.codes import Code
-from engine.dsl.detection import Detection, captures_of, detection
+from engine.dsl.detection import Detection, captures_of, detection, pattern_test
 from engine.dsl.document import ListNode, Loc, MapNode, Node, RuleDocument, TextNode, plain
 from engine.dsl.patterns import checked_pattern, compiled_by_re2, report_refused
 from engine.dsl.report import Report
@@ -172,7 +172,7 @@ def _patterns(loc: Loc, hole: str, document: RuleDocument, report: Report) -> tu
 
 def _text_test(node: TextNode, report: Report) -> Test | None:
     pattern = checked_pattern(node, report)
-    return Test("text", "pattern", pattern.source, pattern.regex, pattern.literals, pattern.captures) if pattern else None
+    return pattern_test("text", pattern) if pattern else None
 
 
 def _heartbeats(file: ComponentFile, document: RuleDocument, report: Report) -> tuple[Heartbeat, ...]:

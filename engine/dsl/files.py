@@ -62,8 +62,8 @@ def fingerprint(sources: Iterable[RuleSource]) -> str:
         digest.update(f"\0{source.path}\0{source.kind}\0".encode())
         digest.update(hashlib.sha256(source.data or b"").digest())
     for folder in (Path(__file__).parent, Path(engine.__file__).parent / "model"):
-        for module in sorted(folder.glob("*.py")):
-            digest.update(module.read_bytes())
+        for file in sorted((*folder.glob("*.py"), *folder.glob("*.json"))):
+            digest.update(file.read_bytes())
     return digest.hexdigest()
 
 

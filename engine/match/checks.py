@@ -9,7 +9,7 @@ from functools import cache
 
 import re2
 
-from engine.match.fields import Fields, encoded, folded
+from engine.match.fields import Fields, casefolded, encoded
 from engine.match.values import typed
 from engine.model.matches import Value
 from engine.model.rules import Captured, Test
@@ -149,8 +149,8 @@ def _equal(hit: re2._Match, holes: Sequence[_CapturedGroup]) -> Captures | None:
 def _affix(test: Test) -> FieldCheck:
     holds, field = _AFFIX[test.op], test.field
     if test.nocase:
-        caseless = folded(encoded(test.value))
-        return lambda fields: NOTHING if any(holds(value, caseless) for value in fields.folded(field)) else None
+        caseless = casefolded(encoded(test.value))
+        return lambda fields: NOTHING if any(holds(value, caseless) for value in fields.casefolded(field)) else None
     wanted = encoded(test.value)
     return lambda fields: NOTHING if any(holds(value, wanted) for value in fields.values(field)) else None
 

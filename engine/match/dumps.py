@@ -7,8 +7,8 @@ from collections.abc import Set
 
 from engine.match.checks import Captures, FieldCheck
 from engine.match.fields import Fields
-from engine.match.signs import Signs
 from engine.model.configs import CLIENT_ID, GROUP_ID
+from engine.model.signs import folded
 
 _LINE = re.compile(r"^[ \t]*([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$", re.MULTILINE)  # a longer value is no use to a reader
 _EMPTY = ("", "null", "[hidden]")  # values that are not captured
@@ -28,7 +28,6 @@ def dump_check(kind: str, names: Set[str]) -> FieldCheck:
     return check
 
 
-def dump_signs(kind: str) -> Signs:
+def dump_signs(kind: str) -> tuple[str, ...]:
     """Return the signs of a configuration of class `kind`: its heading."""
-    heading = f"{kind} values:"
-    return Signs((re.escape(heading),), len(heading))
+    return (folded(f"{kind} values:".encode()).decode(),)

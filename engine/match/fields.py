@@ -11,7 +11,7 @@ class Fields:
     """The fields of one event by name: text, message, level, logger, thread, exception, labels, `labels.<name>`.
 
     Only two fields have several values: exception (a chain, outermost first) and `labels` (all of them, as name=value).
-    `signs`: those of the gate's signs that the text contains.
+    `signs`: those signs that the prefilter finds in the text; the matcher sets them.
     """
 
     __slots__ = ("_cache", "_event", "signs", "text")
@@ -29,9 +29,9 @@ class Fields:
             values = self._cache[field] = tuple(encoded(text) for text in self._texts(field) if text)
         return values
 
-    def folded(self, field: str) -> Values:
+    def casefolded(self, field: str) -> Values:
         """Return the values of `field` case-folded, for comparisons that ignore case."""
-        return tuple(folded(value) for value in self.values(field))
+        return tuple(casefolded(value) for value in self.values(field))
 
     def _texts(self, field: str) -> tuple[str, ...]:
         labels = self._event.labels
@@ -49,6 +49,6 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def folded(value: bytes) -> bytes:
+def casefolded(value: bytes) -> bytes:
     """Return UTF-8 text case-folded."""
     return value.decode("utf-8", "replace").casefold().encode()

@@ -184,7 +184,8 @@ class Test(Struct, frozen=True):
     """One check of one field. `op`: pattern and re search `regex` (RE2 syntax); contains, startswith, endswith compare
     `value`; gt gte lt lte compare numbers; exists holds when the field is present iff value == "true".
 
-    `literals` must all occur in the field for `regex` to match (a cheap necessary condition; may be empty).
+    `literals` must all occur in the field for `regex` to match (a cheap necessary condition; may be empty). One of `signs`
+    stands in the text of every event for which the test holds (engine/model/signs); empty: none are known.
     """
 
     __test__: ClassVar[bool] = False  # not a pytest class
@@ -196,6 +197,7 @@ class Test(Struct, frozen=True):
     literals: tuple[str, ...] = ()
     captures: tuple[Captured, ...] = ()
     nocase: bool = False
+    signs: tuple[str, ...] = ()
 
     def at_beginning(self) -> Test:
         """Return this pattern, restricted to the beginning of a message."""
@@ -214,7 +216,8 @@ class Signature(Struct, frozen=True):
     `unless` is true for the captures, is ignored: the exceptions of an installation.
 
     `collapse_s` > 0: matches of one entity within that time of the first are one occurrence. `distinct`: each tuple of these
-    captures counts once. `loggers`: packages that an event's logger, if it has one, must be in; empty: any.
+    captures counts once. `loggers`: packages that an event's logger, if it has one, must be in; empty: any. One of `signs`
+    stands in the text of every event that it matches (engine/model/signs); empty: none are known.
     """
 
     rule: Rule
@@ -225,6 +228,7 @@ class Signature(Struct, frozen=True):
     exceptions: Item | None = None
     unless: Expression | None = None
     loggers: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
 
 
 class Sooner(Struct, frozen=True):

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from engine.match import Matcher
-from engine.match.digits import ALIKE, decide
+from engine.match.digits import ALIKE
 from engine.match.redact import cut
 from engine.model.matches import ActivitySpan, Match, Value
 from engine.model.records import Labels, LogEvent, RawLine
@@ -26,6 +26,7 @@ from engine.parse.decoding import event_id, labels_of
 from engine.parse.times import zone_of
 from engine.skim.layouts import Layout
 from engine.skim.lines import Place
+from engine.skim.screen import decide, digits_matter
 
 LEARNT_AFTER = 8  # texts alike: to learn one costs about as much as to read five
 KEPT = 1024  # readings, and texts that are counted
@@ -148,7 +149,7 @@ class Alike:
         first, plain = text.partition(b"\n")[0], text.decode("ascii")
         if decide((each.header for each in self._formats), first) or self._matcher.redact.may_hold(plain):
             return True
-        return self._matcher.digits_matter(text, before, fields)
+        return digits_matter(self._matcher, text, fields)
 
     def _read(self, text: str, place: Place) -> _Read | None:
         """Read `text` as any other; None when it is not one event with a stamp, or not all of it."""

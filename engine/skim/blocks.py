@@ -15,10 +15,10 @@ from functools import lru_cache
 import numpy as np
 from msgspec import Struct
 
-from engine.match.screen import Screen
 from engine.model.matches import SEEN_GAP_S, ActivitySpan
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.skim.lines import Flags, Lines, Numbers
+from engine.skim.screen import Screen
 
 _GAP_US = int(SEEN_GAP_S * 1_000_000)
 Words = tuple[bytes, ...]  # what is said, in several places together where it is several things, and where

@@ -16,13 +16,14 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.match.digits import ALIKE, decide
+from engine.match.digits import ALIKE
 from engine.model.records import RawLine, Record
 from engine.model.rules import Format
 from engine.parse import unwrap_line
 from engine.parse.times import parse_stamp, zone_of
 from engine.skim.layouts import NO_TIME, stamped_us, to_us
 from engine.skim.lines import Flags, Lines, Numbers, searched
+from engine.skim.screen import decide
 
 LEARNT_AFTER = 3  # documents alike
 LONGEST = 2048  # bytes of a document

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from engine.match import Matcher
 from engine.match.digits import ALIKE
-from engine.match.screen import Screen
 from engine.model.records import Labels, Record
 from engine.model.rules import Format
 from engine.parse.continuation import opens_document
@@ -18,6 +17,7 @@ from engine.skim.alike import Alike, Known
 from engine.skim.documents import Kinds
 from engine.skim.layouts import Layout, example_of, layout_of
 from engine.skim.lines import searched
+from engine.skim.screen import Screen
 from engine.skim.wrappings import BARE, Wrapping, goes_on, is_certain, wrapping_of
 
 # the parser changes a text that holds one of these, so that more may match in it than in the bytes; looked for as signs are
@@ -136,4 +136,4 @@ class Sight:
 
 def sight_of(matcher: Matcher, formats: Sequence[Format], also: Iterable[str] = ()) -> Sight:
     """Return how to skim for what `matcher` looks for, and for lines that bear one of the expressions `also`."""
-    return Sight(matcher.screen((*CHANGED, *also)), matcher, formats)
+    return Sight(Screen(matcher, (*CHANGED, *also)), matcher, formats)

@@ -12,7 +12,6 @@ import numpy as np
 from msgspec import Struct
 
 from engine.correlate.bindings import SIGHTINGS
-from engine.match.screen import Screen
 from engine.model.matches import ActivitySpan
 from engine.model.records import RawLine, Record
 from engine.parse import unwrap_line
@@ -24,6 +23,7 @@ from engine.skim.bounds import out_of_bounds
 from engine.skim.layouts import Layout
 from engine.skim.lines import Flags, Numbers
 from engine.skim.plain import Text, plain_blocks
+from engine.skim.screen import Screen
 from engine.skim.sight import Sight
 from engine.skim.wrapped import record_blocks
 from engine.skim.wrappings import Peeled, peeled

@@ -66,6 +66,7 @@ CONTINUED = (
     "\tsecurity.protocol = PLAINTEXT\n"
     " (org.apache.kafka.clients.admin.AdminClientConfig)",
 )
+IN_QUIET_LINES = frozenset(("unknown member", "segments in "))  # signs of rules that stand in QUIET too
 CONTINUED_EVENTS = 0.033  # of events: some 15% of the lines are below the first of theirs
 DENIED = (
     "INFO Principal = {principal} is Denied Operation = Describe from host = 10.16.19.213 on resource = Topic:LITERAL:orders "

@@ -39,7 +39,7 @@ def measure(folder: Path) -> None:
     logs = {(name, hits): _written(folder, name, hits) for name in _INPUTS for hits in HITS}
     for rules, rule_set in plans.items():
         matcher = Matcher(rule_set, DiskCache())
-        plain, regexes = 0.0, matcher.screen().regexes
+        plain, regexes = 0.0, matcher.prefilter.signs
         for (name, hits), log in logs.items():
             first, second = _cost(rule_set, matcher, log)
             plain = plain or second

@@ -231,8 +231,8 @@ def test_a_tick_that_is_a_little_ahead_stands_still_until_the_clock_is_there(clo
 
 
 def test_matches_that_hyperscan_loses_are_said_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("engine.match.screen.AUDIT_EVERY", 1)
-    monkeypatch.setattr("engine.match.screen._hyperscan", lambda *_: lambda text: [])
+    monkeypatch.setattr("engine.match.prefilter.AUDIT_EVERY", 1)
+    monkeypatch.setattr("engine.match.prefilter._Database.search", lambda *_: ())
     line = b"[2022-10-05 17:05:%02d,%03d] ERROR Shutdown broker because all log dirs in /kafka have failed (k.l.LogManager)\n"
     lines = b"".join(line % (number // 100, number % 1000) for number in range(2000))
     monkeypatch.setattr(Counter, "partitions", lambda *_: [{}])

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from engine.cli.answer import document
 from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
+from engine.cli.how_read import audit_report, reading_cost
 from engine.cli.intake import Intake
 from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.cli.overview import render_triage
@@ -40,6 +41,7 @@ Examples:
   docker logs kafka-connect 2>&1 | tocsin scan -
   tocsin scan server.log --rules builtin --rules ./my-rules
   tocsin scan logs/ --format json | jq '.incidents[].title'
+  tocsin scan server.log --stats --audit
 
 \b
 Exit codes: 0 nothing found, 1 incidents found, 2 usage or bad rules, 3 some
@@ -48,7 +50,7 @@ input could not be read or judged. With 2 and 3 the rest is read and reported al
 
 
 @app.command(help=HELP)
-def scan(
+def scan(  # noqa: PLR0913, PLR0917  (options)
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, directories, or - for standard input.")],
     rules: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="Rules to use instead of the built-in ones.")] = None,
     roster: Annotated[str, typer.Option(metavar="1,2,3", help="Broker ids that must be heard from.")] = "",
@@ -58,6 +60,10 @@ def scan(
     config: Annotated[
         Path | None, typer.Option("-c", "--config", metavar="FILE", help="A configuration: its `redact` says what is hidden.")
     ] = None,
+    stats: Annotated[bool, typer.Option("--stats", help="Print how the input was read, on standard error.")] = False,
+    audit: Annotated[
+        bool, typer.Option("--audit", help="Read some of the input by the reference too; report differences.")
+    ] = False,
 ) -> None:
     """Triage the logs at `paths`; the help text is HELP."""
     labels = _labels(label or ()) | {"timezone": _zone(tz)}
@@ -67,8 +73,10 @@ def scan(
         plan = replace(plan, redaction=_redaction(config))
     intake = Intake(paths, labels)
     intake.notes += [f"{path}: not used; its rules have errors" for path in book.left_out]
-    answer = triage(intake.chunks(), plan, intake.notes)
+    answer = triage(intake.chunks(), plan, intake.notes, audit)
     _report_problems(book, intake, answer)
+    for sentence in (*(reading_cost(answer.cost) if stats else ()), *(audit_report(answer) if audit else ())):
+        print(f"tocsin: {visible(sentence)}", file=sys.stderr)
     if format is OutputFormat.JSON:
         print_json(document(answer))
     else:
@@ -95,7 +103,7 @@ def _exit_code(book: Rulebook, intake: Intake, answer: Triage) -> int:
     """Return the exit code: a scan that left out rules or input never ends like a clean one."""
     if book.diagnostics:
         return BAD_REQUEST
-    if intake.refused or answer.quarantined:
+    if intake.refused or answer.quarantined or answer.audit:
         return FAILURE
     return FOUND if answer.incidents else NOTHING_FOUND
 

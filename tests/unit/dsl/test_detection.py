@@ -53,7 +53,7 @@ def test_all_makes_a_list_mean_every_value() -> None:
 def test_nocase_is_a_flag_of_the_test_and_of_its_expression() -> None:
     made = compiled("seen: {message|nocase: Some Text}\ncondition: seen")
     test = made.items[0].any_of[0][0]
-    assert test == Test("message", "pattern", "Some Text", r"(?i)Some\s+Text", nocase=True)
+    assert test == Test("message", "pattern", "Some Text", r"(?i)Some\s+Text", nocase=True, signs=("some text",))
 
 
 def test_named_groups_of_a_regular_expression_are_captures() -> None:

@@ -1,17 +1,16 @@
-"""A signature matches exactly the events its detection describes, with typed captures; the gate never costs a match."""
+"""A signature matches exactly the events its detection describes, with typed captures; the prefilter never costs a match."""
 
-import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.dsl.signs import signs_of_detection
 from engine.match import Matcher
-from engine.match.signs import Signs, signs_of
 from engine.model.expressions import Binary, Literal, NameExpression, Unary
 from engine.model.rules import Captured, Item, Signature, Test
-from tests.building import broker, contains, event, pattern, plan, rule, signature
+from tests.building import broker, contains, detecting, event, pattern, plan, rule, signature
 
 
 def matches(signature: Signature, text: str, **fields: Any) -> list[Any]:
@@ -19,8 +18,7 @@ def matches(signature: Signature, text: str, **fields: Any) -> list[Any]:
 
 
 def detection(condition: Any, **items: tuple[Test, ...]) -> Signature:
-    made = tuple(Item(name, (tests,)) for name, tests in items.items())
-    return Signature(rule("r"), made, condition)
+    return detecting(rule("r"), [Item(name, (tests,)) for name, tests in items.items()], condition)
 
 
 SIZE = pattern(r"is\s+([0-9]+)\s+bytes", "size:bytes", literals=("bytes",))
@@ -143,28 +141,21 @@ CONDITIONS = st.recursive(
 
 
 @given(ITEMS, CONDITIONS, st.lists(st.sampled_from(["ab", "b.c", "c|d", "é", "(x", "zz"]), max_size=4))
-def test_the_gate_never_costs_a_match(items: dict[str, list[list[str]]], condition: Any, words: list[str]) -> None:
-    made, unseen = (
-        tuple(Item(name, tuple(tuple(map(test, group)) for group in some)) for name, some in items.items())
-        for test in (contains, _without_a_sign)
+def test_the_prefilter_never_costs_a_match(items: dict[str, list[list[str]]], condition: Any, words: list[str]) -> None:
+    with_signs, without = (
+        [Item(name, tuple(tuple(map(test, group)) for group in groups)) for name, groups in items.items()]
+        for test in (contains, _without_signs)
     )
-    assert signs_of(unseen, condition) == Signs()
-    found, naive = (
-        Matcher(plan(Signature(rule("r"), each, condition))).match_event(event(" ".join(words))) for each in (made, unseen)
+    assert signs_of_detection(without, condition) == ()
+    matches, naive = (
+        Matcher(plan(detecting(rule("r"), some, condition))).match_event(event(" ".join(words)))
+        for some in (with_signs, without)
     )
-    assert found == naive
+    assert matches == naive
 
 
-def test_words_of_a_message_are_searched_for_in_the_text_but_not_where_it_begins() -> None:
-    begins = Test("message", "re", "^bad$", regex="^bad$")
-    for test, found in ((contains("bad", "message"), ("bad",)), (begins, ("bad",)), (contains("bad", "logger"), ())):
-        assert signs_of([Item("i", ((test,),))], NameExpression("i")).regexes == found
-    assert matches(Signature(rule("r"), (Item("i", ((begins,),)),), NameExpression("i")), "[12:00] bad", message="bad")
-
-
-def _without_a_sign(word: str) -> Test:
-    """A test that holds where `contains` does, and whose expression is beyond what signs are read from."""
-    return Test("text", "re", regex="(?:" + "|".join(re.escape(word) + end for end in ("(?s:.)", r"\z")) + ")")
+def _without_signs(word: str) -> Test:
+    return Test("text", "contains", word, literals=(word,))
 
 
 def test_a_capture_is_the_first_of_the_deciding_items() -> None:
