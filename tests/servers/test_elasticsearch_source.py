@@ -266,9 +266,7 @@ def test_what_selects_nothing_is_said_before_the_run(elasticsearch: Elasticsearc
     )
     index.say("one", "two")
     index.call("POST", "_refresh")
-    assert index.source(query=nothing).look().choice.warnings == (
-        "the query selects none of the 2 documents; check `query`",
-    )
+    assert index.source(query=nothing).look().choice.warnings == ("the query selects none of the 2 documents; check `query`",)
     assert index.source().look().choice.warnings == ()
 
 
