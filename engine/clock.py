@@ -23,12 +23,12 @@ class Jump(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return a sentence for the operator."""
-        way = "forward" if self.by > timedelta(0) else "back"
+        direction = "forward" if self.by > timedelta(0) else "back"
         distance = lasting(abs(self.by))
         if self.adopted:
-            return f"the clock of this machine has stayed {distance} {way} of where it was and is believed now"
+            return f"the clock of this machine has stayed {distance} {direction} of where it was and is believed now"
         return (
-            f"the clock of this machine went {way} by {distance}: waits go on as if it had not;"
+            f"the clock of this machine went {direction} by {distance}: waits go on as if it had not;"
             f" if it stays there for {lasting(timedelta(seconds=SETTLED_S))} it is believed"
         )
 

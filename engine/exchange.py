@@ -71,10 +71,10 @@ def exchange(request: Request, silent_s: float = SILENT_S, longest_s: float = LO
             headers = {name.lower(): value for name, value in response.headers.items()}
             answer = HttpAnswer(response.status, headers, body)
     except (OSError, HTTPException, ValueError):
-        if deadline.over:
+        if deadline.has_passed:
             raise TimeoutError(f"no whole answer within {longest_s:g} s") from None
         raise
-    if deadline.over:
+    if deadline.has_passed:
         raise TimeoutError(f"no whole answer within {longest_s:g} s")
     return answer
 
@@ -95,7 +95,7 @@ class _Deadline:
     """A context that shuts down the connections made inside it when the deadline passes."""
 
     def __init__(self, longest_s: float) -> None:
-        self.over = False
+        self.has_passed = False
         self._sockets: list[socket.socket] = []
         self._lock = threading.Lock()
         self._timer = threading.Timer(longest_s, self._end)
@@ -115,13 +115,13 @@ class _Deadline:
         connection = socket.create_connection(*args, **options)
         with self._lock:
             self._sockets.append(connection.dup())  # TLS detaches the socket itself
-            if self.over:
+            if self.has_passed:
                 _cut(connection)
         return connection
 
     def _end(self) -> None:
         with self._lock:
-            self.over = True
+            self.has_passed = True
             for connection in self._sockets:
                 _cut(connection)
 

@@ -96,8 +96,8 @@ class Chunk(Struct, frozen=True):
         at, number = 0, self.number
         lines = self.data.split(b"\n")
         for line in lines if lines[-1] else lines[:-1]:
-            offset, taken = self.place(at)
-            yield RawLine(self.source_id, offset, line.rstrip(b"\r"), number, taken, self.labels, self.origin(at))
+            offset, ingested_at = self.place(at)
+            yield RawLine(self.source_id, offset, line.rstrip(b"\r"), number, ingested_at, self.labels, self.origin(at))
             at += len(line) + 1
             number += 1 if number else 0
 

@@ -107,8 +107,8 @@ def _of_kubernetes(source: SourceSettings, settings: Mapping[str, object], own: 
     return _on_disk(source, _selected(source), {"paths": paths, "excluded": own, "select": source.select, **settings})
 
 
-def _on_disk(source: SourceSettings, what: str, settings: Mapping[str, Any]) -> SourceInput:
-    spec = _spec(source, what, settings)
+def _on_disk(source: SourceSettings, name: str, settings: Mapping[str, Any]) -> SourceInput:
+    spec = _spec(source, name, settings)
     search = files.open_source(spec.settings).check()
     place = "" if source.paths else f" in {', '.join(settings['paths'])}"
     return SourceInput((spec,), f"{count(len(search.files), 'file')} now{place}", search.files, search.errors)

@@ -43,7 +43,7 @@ class UnknownEvents:
     def __init__(self, redact: Redact) -> None:
         self._redact = redact
         self._miner: Any = None
-        self._seen: dict[int, tuple[str, str]] = {}  # cluster: worst level, first text
+        self._samples: dict[int, tuple[str, str]] = {}  # cluster: worst level, first text
 
     def observe(self, event: AnyEvent, matches: Sequence[Match]) -> None:
         """Add an event if it is an error that no rule matched; a match of a line in which a component names itself does not
@@ -52,15 +52,15 @@ class UnknownEvents:
             return
         message = self._redact(event.message)
         cluster, _ = self._drain().add_log_message(message)
-        level, sample = self._seen.get(cluster.cluster_id, (event.level, ""))
+        level, sample = self._samples.get(cluster.cluster_id, (event.level, ""))
         worst = min(level, event.level, key=LEVELS.index)
-        self._seen[cluster.cluster_id] = (worst, sample or self._redact(event.text)[:SAMPLE_CHARACTERS])
+        self._samples[cluster.cluster_id] = (worst, sample or self._redact(event.text)[:SAMPLE_CHARACTERS])
 
     def groups(self) -> tuple[UnknownLines, ...]:
         """Return the largest groups, most severe level first, then most frequent."""
         if self._miner is None:
             return ()
-        groups = [UnknownLines(c.get_template(), c.size, *self._seen[c.cluster_id]) for c in self._miner.clusters]
+        groups = [UnknownLines(c.get_template(), c.size, *self._samples[c.cluster_id]) for c in self._miner.clusters]
         groups.sort(key=lambda group: (LEVELS.index(group.level), -group.count, group.template))
         return tuple(groups[:MOST_GROUPS])
 

@@ -155,7 +155,7 @@ def receiver_settings(entry: ReceiverEntry, folder: Path) -> ReceiverSettings:
 
 def default_receiver(receivers: Sequence[ReceiverSettings]) -> str:
     """Return the receiver for a configuration without a `route`: the first that keeps no record, or the first of all."""
-    others = [each.name for each in receivers if not keeps_record(each)]
+    others = [receiver.name for receiver in receivers if not keeps_record(receiver)]
     return (others or [receivers[0].name])[0]
 
 

@@ -164,14 +164,14 @@ def _check_kibana(config: ConfigFile, document: RuleDocument, report: Report) ->
     if entry is None:
         return
     if not pattern_of(entry, read) and (entry.data_view is None or entry.style == ESQL):
-        what = "`indices`" if entry.style == ESQL else "`data_view` or `indices`"
+        keys = "`indices`" if entry.style == ESQL else "`data_view` or `indices`"
         help = "data_view: the id of a saved data view; indices: those that hold the logs, such as [logs-*]"
-        report.add(Code.BAD_KIBANA, document.find(("kibana",)), f"links to the logs need {what}", help)
+        report.add(Code.BAD_KIBANA, document.find(("kibana",)), f"links to the logs need {keys}", help)
 
 
 def _indices_read(config: ConfigFile) -> list[str]:
     """Return the indices of all sources that read indices, in their order."""
-    return [name for each in config.sources if isinstance(each, ElasticsearchSourceEntry) for name in each.indices]
+    return [name for source in config.sources if isinstance(source, ElasticsearchSourceEntry) for name in source.indices]
 
 
 def _check_receivers(config: ConfigFile, document: RuleDocument, report: Report) -> None:
@@ -292,7 +292,7 @@ def _source(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry | LocalEnt
     if isinstance(entry, LocalEntry):
         root = os.path.normpath(folder / entry.root) if entry.root else ""
         patterns = {label: tuple(getattr(entry, key, ())) for key, label in SELECTING.items()}
-        select = {label: given for label, given in patterns.items() if given}
+        select = {label: of_label for label, of_label in patterns.items() if of_label}
         return SourceSettings(entry.type, labels=labels, start=entry.start, root=root, select=select)
     paths = tuple(os.path.normpath(folder / path) for path in entry.paths)
     return SourceSettings(entry.type, paths, labels, entry.start)

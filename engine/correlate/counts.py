@@ -31,7 +31,7 @@ class Counts(KeyedState):
         voices = Voices.of(rule, speakers)
         self._table = SeriesTable(rule, self._counted, measure, voices.speakers)
         self._evaluation = Evaluation(rule, self._counted, measure, voices, self._table)
-        self._seen = SeenFacts()
+        self._last_facts = SeenFacts()
         self._expiry = Expiry()
 
     def on_match(self, match: Match, facts: Facts) -> None:
@@ -49,7 +49,7 @@ class Counts(KeyedState):
 
     def on_watermark(self, facts: Facts) -> None:
         """Mark entities whose bindings have changed or whose timer is due; drop idle ones."""
-        rebound, went_back = self._seen.update(facts)
+        rebound, went_back = self._last_facts.update(facts)
         if rebound:
             self._table.rebind(facts, of_all=bool(self._evaluation.settings))
         watermark = facts.clocks.watermark()
@@ -72,7 +72,7 @@ class Counts(KeyedState):
 
     def snapshot(self) -> Mapping[str, StateCell]:
         """Return the cells of the matches, of the facts at the last evaluation, and of the expiry of idle entities."""
-        return {"table": self._table, "seen": self._seen, "expiry": self._expiry}
+        return {"table": self._table, "seen": self._last_facts, "expiry": self._expiry}
 
     def not_evaluated(self, facts: Facts) -> list[RuleNotEvaluated]:
         """Return the counted rules left out because of versions, and which entities are not kept apart."""

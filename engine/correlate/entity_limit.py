@@ -152,7 +152,7 @@ class EntityLimit:
         if len(keys) <= MOST_OF_ONE:
             return []
         crowd = self._of_one[name] = Crowd(MOST_OF_ONE)
-        return [left for taken in keys for left in crowd.take(taken, tick)]
+        return [leaving for member in keys for leaving in crowd.take(member, tick)]
 
     def _remove(self, key: GroupKey) -> None:
         keys = self._keys[key.name]

@@ -47,22 +47,22 @@ class Pairs(KeyedState):
         self._table = OpenTable(self._within)
         self._index: EntityIndex[ValuesKey] = EntityIndex()
         self._is_bound = True  # whether the index is complete; it is not after `restore`
-        self._seen = SeenFacts()
+        self._last_facts = SeenFacts()
         self._expiry = Expiry()
         self._changed: set[ValuesKey] = set()
-        self._taken = 0  # matches since the last evaluation
+        self._unevaluated = 0  # matches since the last evaluation
 
     @property
     def full(self) -> bool:
         """Whether one more match might join answers that openings have not been compared with."""
-        return self._taken >= MAX_ANSWERS
+        return self._unevaluated >= MAX_ANSWERS
 
     def on_match(self, match: Match, facts: Facts) -> None:
         """Take a match; one without a time stamp is ignored."""
         if not match.dated:
             return
         key, tick = values_key(match, self._names, facts.scope), facts.clocks.tick
-        self._bind_all(facts, again=False)
+        self._bind_all(facts, of_all=False)
         if key not in self._table:
             self._expire(tick)
             for removed in self._table.admit(key, tick):
@@ -70,7 +70,7 @@ class Pairs(KeyedState):
             if key not in self._table:
                 return
             self._index.bind(key, self._entity(key, facts))
-        self._taken += 1
+        self._unevaluated += 1
         self._changed.add(key)
         if match.rule_id in self._opens:
             self._table.open(key, occurrence(match), tick)
@@ -85,8 +85,8 @@ class Pairs(KeyedState):
 
     def on_watermark(self, facts: Facts) -> None:
         """Mark entities whose bindings have changed or whose timer is due; drop idle ones."""
-        rebound, went_back = self._seen.update(facts)
-        self._bind_all(facts, again=rebound)
+        rebound, went_back = self._last_facts.update(facts)
+        self._bind_all(facts, of_all=rebound)
         watermark = facts.clocks.watermark()
         due = self.timers.due(watermark) if watermark is not None else set()
         if rebound or went_back:
@@ -96,7 +96,7 @@ class Pairs(KeyedState):
 
     def verdicts(self, facts: Facts) -> Iterator[Verdict]:
         """Yield the verdicts of the entities that have changed, by entity."""
-        changed, self._changed, self._taken = self._changed, set(), 0
+        changed, self._changed, self._unevaluated = self._changed, set(), 0
         if not changed:
             return
         entities = {self._index.entity(key) for key in changed if key in self._index}
@@ -108,7 +108,7 @@ class Pairs(KeyedState):
     def snapshot(self) -> Mapping[str, StateCell]:
         """Return the cells of the openings and answers, of the facts at the last evaluation, and of the expiry of idle
         entities."""
-        return {"table": self._table, "seen": self._seen, "expiry": self._expiry}
+        return {"table": self._table, "seen": self._last_facts, "expiry": self._expiry}
 
     def restore(self, encoded: str, *changes: str) -> None:
         """Continue from an encoded state; the entities are found with the next match or evaluation."""
@@ -123,9 +123,9 @@ class Pairs(KeyedState):
         source_id, values = key
         return bound_entity(self._names, values, source_id, facts)
 
-    def _bind_all(self, facts: Facts, again: bool) -> None:
-        """Find the entity of every key if that was not done yet, or `again`."""
-        if again or not self._is_bound:
+    def _bind_all(self, facts: Facts, of_all: bool) -> None:
+        """Compute the entity of every key: `of_all`, or after a restore."""
+        if of_all or not self._is_bound:
             self._index, self._is_bound = EntityIndex(), True
             for key in self._table:
                 self._index.bind(key, self._entity(key, facts))
@@ -151,8 +151,8 @@ class Pairs(KeyedState):
         if last is not None and last.ending is None:
             times += [last.due] if last.due is not None else []
             times += [last.since + timedelta(seconds=self.rule.for_s)] if self.rule.for_s else []
-        seen = self._seen.watermark
-        waiting = [at for at in times if seen is None or at > seen]
+        evaluated = self._last_facts.watermark
+        waiting = [at for at in times if evaluated is None or at > evaluated]
         if waiting:
             self.timers.start(entity, min(waiting))
         else:

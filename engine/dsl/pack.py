@@ -81,12 +81,12 @@ def compile_beside(plan: Plan, tests: Tests, plan_sources: Sequence[RuleSource],
         plan_sources: the files that the plan was compiled from; `others` may use their terms.
     """
     reading = _reading([*(source for source in plan_sources if source.kind == TERMS), *others])
-    taken = {*plan.rules(), *(id_ for rule in plan.rules().values() for id_ in rule.replaces)}
+    used_ids = {*plan.rules(), *(id_ for rule in plan.rules().values() for id_ in rule.replaces)}
     ids = {*reading.drafts, *(id_ for draft in reading.drafts.values() for id_ in draft.file.replaces)}
     layouts = {*reading.components} & {finding.name for finding in plan.components} | {*reading.formats} & {
         e.name for e in plan.formats
     }
-    if ids & taken or layouts:
+    if ids & used_ids or layouts:
         return None
     own = {str(source.path) for source in others}
     reading.term_files = [document for document in reading.term_files if document.path in own]

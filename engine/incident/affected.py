@@ -87,7 +87,9 @@ class _Timeline:
 
     def __init__(self, intervals: Iterable[AlertInterval]) -> None:
         every = list(intervals)
-        self._dated = sorted((one for one in every if one.until is not None), key=lambda interval: interval.starts_at)
+        self._dated = sorted(
+            (interval for interval in every if interval.until is not None), key=lambda interval: interval.starts_at
+        )
         self._undated = [interval for interval in every if interval.until is None]
         self._starts = [interval.starts_at for interval in self._dated]
         self._latest = list(accumulate((interval.until or EVER for interval in self._dated), max))  # end of any up to here

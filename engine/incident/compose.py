@@ -49,7 +49,7 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
     severities = [*_severities(group), *([context.rules[named.rule].severity] if named else [])]
     deciding = (*main, *_lasting(group.symptoms, context))
     ended = [alert.ends_at for alert in deciding if alert.ends_at is not None]
-    over = len(ended) == len(deciding)
+    is_over = len(ended) == len(deciding)
     pending = all(alert.status == "pending" for alert in main)
     return Incident(
         id=incident_id,
@@ -58,12 +58,12 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
         rule=named.rule if named else rule.id,
         title=_title(root, render.prose(named.title if named else text.title, environment)),
         severity=max(severities, key=SEVERITIES.index),
-        status="resolved" if over else "open",
+        status="resolved" if is_over else "open",
         component=rule.component,
         labels=labels,
         first_seen=min((alert.starts_at for alert in main if alert.dated), default=None),
         last_seen=max((alert.last_seen for alert in group.alerts() if alert.dated), default=None),
-        resolved_at=max(ended) if over else None,
+        resolved_at=max(ended) if is_over else None,
         count=sum(alert.count for alert in group.firings),
         cause=_cause(text, stage_text, environment),
         impact=render.prose(stage_text.impact, environment),
@@ -81,7 +81,7 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
         pending=pending,
         alerts=group.keys(),
         opened_at=root.starts_at,
-        is_silence=any(each.absence is not None and each.rule.id == root.key[1] for each in context.plan.correlations),
+        is_silence=any(c.absence is not None and c.rule.id == root.key[1] for c in context.plan.correlations),
     )
 
 
@@ -136,10 +136,10 @@ def _symptoms(group: AlertGroup, context: IncidentContext) -> tuple[Symptom, ...
         labels = _named(alert)
         environment = _environment((alert,), context, alert.captures, _without_places({**alert.labels, **labels}, alert, rule))
         earlier = symptoms.get((rule.id, alert.key[2]))
-        seen = alert.starts_at if alert.dated else None
+        starts_at = alert.starts_at if alert.dated else None
         before = earlier.count if earlier else 0
         title = render.prose(render.words(rule, environment).title, environment)
-        first = earlier.first_seen if earlier and earlier.first_seen else seen
+        first = earlier.first_seen if earlier and earlier.first_seen else starts_at
         symptoms[rule.id, alert.key[2]] = Symptom(rule.id, title, before + count, labels, first)
     return _bounded(tuple(symptoms.values()))
 

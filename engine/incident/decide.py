@@ -38,9 +38,9 @@ def decide(
     ids, merged = _identities(groups, incidents, context)
     before = {incident.id: incident for incident in incidents}
     now = _with_evidence(groups, [compose(group, context, id_) for group, id_ in zip(groups, ids, strict=True)], evidence)
-    gone = _gone(incidents, {*ids, *merged}, context)
+    without_alerts = _without_alerts(incidents, {*ids, *merged}, context)
     folded = [replace(before[old], status="merged", merged_into=into, pending=False) for old, into in merged.items()]
-    return [*_changed((*now, *folded, *gone), before)]
+    return [*_changed((*now, *folded, *without_alerts), before)]
 
 
 def minor(alerts: Mapping[AlertKey, tuple[Alert, ...]], plan: Plan, roster: Roster, evidence: Lookup) -> list[Incident]:
@@ -82,19 +82,19 @@ def _identities(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the incident id of each group, and the incidents that are merged into another: {id: surviving id}."""
     of_key = _by_key(groups)
-    taken: dict[int, str] = {}
+    of_group: dict[int, str] = {}
     claims: list[tuple[str, int]] = []
     for incident in incidents:
         if incident.status == "merged":
             continue
         holders = _holders(incident, of_key, context)
-        free = [n for n in holders if n not in taken]
+        free = [n for n in holders if n not in of_group]
         if free:
-            taken[min(free, key=lambda n: _mismatch(groups[n], incident, n))] = incident.id
+            of_group[min(free, key=lambda n: _mismatch(groups[n], incident, n))] = incident.id
         elif holders or (holders := _holders_of_others(incident, of_key)):
             claims.append((incident.id, holders[0]))
-    used = {*taken.values(), *(folded for folded, _ in claims)}
-    ids = [taken.get(n) or _unused_id(group.root, used) for n, group in enumerate(groups)]
+    used = {*of_group.values(), *(folded for folded, _ in claims)}
+    ids = [of_group.get(n) or _unused_id(group.root, used) for n, group in enumerate(groups)]
     return ids, {folded: ids[n] for folded, n in claims}
 
 
@@ -151,7 +151,7 @@ def _span(incident: Incident) -> tuple[datetime | None, datetime | None]:
     return incident.first_seen, max((t for t in (incident.last_seen, incident.resolved_at) if t), default=None)
 
 
-def _gone(incidents: Sequence[Incident], present: set[str], context: IncidentContext) -> Iterator[Incident]:
+def _without_alerts(incidents: Sequence[Incident], present: set[str], context: IncidentContext) -> Iterator[Incident]:
     for incident in incidents:
         if incident.id in present or incident.status in ("merged", "retracted"):
             continue

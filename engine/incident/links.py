@@ -182,17 +182,17 @@ def _causes_of(
     peers: Peers,
 ) -> Iterator[Cause]:
     """Yield the alerts of one rule that may be the cause, the best first, each once: by the best of its links."""
-    seen: set[int] = set()
+    yielded: set[int] = set()
     for keys in sorted({len(link.by) for link in links}, reverse=True):
         of_length = [link for link in links if len(link.by) == keys]
         agreeing = ((link, peers.agreeing(rule_id, alerts[position], link.by)) for link in of_length)
         lists = [peers.in_reach(rule_id, positions, ends, alerts[position], link) for link, positions in agreeing]
         for root in lists[0] if len(lists) == 1 else peers.in_order({p for positions in lists for p in positions}):
-            if root in seen or root == position:
+            if root in yielded or root == position:
                 continue
             holding = [link for link in of_length if _explains(alerts[root], ends[root], alerts[position], link)]
             if holding:
-                seen.add(root)
+                yielded.add(root)
                 yield Cause(root, keys, all(link.in_earnest for link in holding))
 
 

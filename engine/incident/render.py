@@ -95,7 +95,7 @@ def _may_hold(condition: Expression, environment: Environment) -> bool:
     return any(evaluate(condition, chosen) is not False for chosen in environments)
 
 
-def step(given: Step, environment: Environment, settings: Mapping[str, str] | None = None) -> RenderedStep:
+def step(fix_step: Step, environment: Environment, settings: Mapping[str, str] | None = None) -> RenderedStep:
     """Return a step of the fix with its values filled in.
 
     Args:
@@ -103,18 +103,20 @@ def step(given: Step, environment: Environment, settings: Mapping[str, str] | No
             value.
     """
     return RenderedStep(
-        do=prose(given.do, environment) + _now(given, settings or {}),
-        where=given.where,
-        set={name: setting(value, environment) for name, value in given.set.items()},
-        also={name: setting(value, environment) for name, value in given.also.items()},
-        file={name: setting(value, environment) for name, value in given.file.items()},
-        run=command(given.run, environment),
-        changes_state=given.changes_state,
+        do=prose(fix_step.do, environment) + _now(fix_step, settings or {}),
+        where=fix_step.where,
+        set={name: setting(value, environment) for name, value in fix_step.set.items()},
+        also={name: setting(value, environment) for name, value in fix_step.also.items()},
+        file={name: setting(value, environment) for name, value in fix_step.file.items()},
+        run=command(fix_step.run, environment),
+        changes_state=fix_step.changes_state,
     )
 
 
-def _now(given: Step, settings: Mapping[str, str]) -> str:
-    printed = ((setting, settings.get(" ".join(setting))) for name in given.set for setting in printed_as(given.where, name))
+def _now(fix_step: Step, settings: Mapping[str, str]) -> str:
+    printed = (
+        (setting, settings.get(" ".join(setting))) for name in fix_step.set for setting in printed_as(fix_step.where, name)
+    )
     present = dict.fromkeys(f"{name}={value}" for (_, name), value in printed if value is not None)
     return f" (now {', '.join(present)})" if present else ""
 

@@ -120,8 +120,8 @@ class Kibana(Struct, frozen=True):
         is too long."""
         everything = narrowing.esql((), self.pattern, self.time_field) if self.style == ESQL else ""
         without = replace(view, columns=())
-        for each in (view, without, replace(without, kql="", esql=everything, title="")):
-            if address := self._bounded(self._discover(each)):
+        for shorter in (view, without, replace(without, kql="", esql=everything, title="")):
+            if address := self._bounded(self._discover(shorter)):
                 return address
         return ""
 

@@ -58,13 +58,19 @@ def kql(narrowing: Narrowing) -> str:
 
 def esql(narrowing: Narrowing, pattern: str, time_field: str) -> str:
     """Return it as a query of ES|QL over the indices of `pattern`, newest first, with index and id of each document."""
-    alternatives = [" AND ".join(f'{_field(name)} == "{_quoted(value)}"' for name, value in each) for each in narrowing]
+    alternatives = [
+        " AND ".join(f'{_field(name)} == "{_quoted(value)}"' for name, value in conditions) for conditions in narrowing
+    ]
     where = (
         [alternatives[0] if len(alternatives) == 1 else " OR ".join(f"({alternative})" for alternative in alternatives)]
         if alternatives
         else []
     )
-    parts = [f"FROM {pattern} METADATA _id, _index", *(f"WHERE {each}" for each in where), f"SORT {_field(time_field)} DESC"]
+    parts = [
+        f"FROM {pattern} METADATA _id, _index",
+        *(f"WHERE {condition}" for condition in where),
+        f"SORT {_field(time_field)} DESC",
+    ]
     return " | ".join(parts)
 
 
@@ -74,7 +80,7 @@ def _of_source(event: Evidence, fields: Mapping[str, str]) -> Conditions:
     if path := origin_path(event.origin, "elasticsearch"):
         return (("_index", path[0]),)
     names = {**LINE_FIELDS, **fields}
-    return tuple((names[what], value) for what, value in _places(event.source_id) if names[what])
+    return tuple((names[place], value) for place, value in _places(event.source_id) if names[place])
 
 
 def _places(source_id: str) -> Iterator[tuple[str, str]]:

@@ -46,17 +46,17 @@ def route(labels: Labels, tree: Route) -> tuple[Target, ...]:
 def _targets(labels: Labels, node: Route) -> Iterator[Target]:
     if not holds(node.matchers, labels):
         return
-    is_taken = False
+    is_matched = False
     for branch in node.routes:
         targets = list(_targets(labels, branch))
         yield from targets
-        is_taken = is_taken or bool(targets)
+        is_matched = is_matched or bool(targets)
         if targets and not branch.goes_on:
             break
-    if not is_taken:
+    if not is_matched:
         yield Target(node.receiver, node.timings, (node.hours,) if node.hours != Hours() else ())
 
 
-def _joined(one: tuple[Hours, ...], other: tuple[Hours, ...]) -> tuple[Hours, ...]:
+def _joined(first: tuple[Hours, ...], second: tuple[Hours, ...]) -> tuple[Hours, ...]:
     """Return the hours of both, each once; empty when either has none, as that route never mutes."""
-    return tuple(dict.fromkeys((*one, *other))) if one and other else ()
+    return tuple(dict.fromkeys((*first, *second))) if first and second else ()

@@ -58,7 +58,7 @@ def export(
 def exported_views(settings: Settings) -> ExportedViews:
     """Return the views that this configuration can show. Raises UsageError when no receiver writes incidents to
     Elasticsearch."""
-    archive = next((each for each in settings.receivers if isinstance(each, ElasticsearchSettings)), None)
+    archive = next((receiver for receiver in settings.receivers if isinstance(receiver, ElasticsearchSettings)), None)
     if archive is None:
         raise UsageError(
             "no receiver of type elasticsearch is configured, so no index holds incidents to look at; see docs/elasticsearch.md"
@@ -66,6 +66,6 @@ def exported_views(settings: Settings) -> ExportedViews:
     at = settings.links.kibana
     if at is None:
         return ExportedViews(archive.index)
-    named = {what: at.fields[what] for what in ("level", "logger") if at.fields.get(what)}
-    fields = {f"{what}_field": name for what, name in named.items()}
+    names = {role: at.fields[role] for role in ("level", "logger") if at.fields.get(role)}
+    fields = {f"{role}_field": name for role, name in names.items()}
     return ExportedViews(archive.index, at.data_view or LOGS_VIEW, at.pattern, at.time_field, **fields)

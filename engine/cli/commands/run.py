@@ -186,7 +186,7 @@ def _save_lost_store(store: Store) -> str:
         return f"what it held could not be saved ({error})"
     if saved == store.path:
         return "what it held has been put back there: start again, and the run goes on where it ended"
-    return f"what it held is kept in {saved}: to go on with that, put it in its place and start again (docs/reliability.md)"
+    return f"what it held is kept in {saved}: to go on with that, put it in its place and start again (docs/operating.md)"
 
 
 def _keep_private(settings: Settings) -> None:

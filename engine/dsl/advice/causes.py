@@ -29,5 +29,5 @@ def check(draft: Draft, pack: Pack, report: Report) -> None:
 
 def lists_causes(cause: str) -> str:
     """Return the list of alternatives in a cause: behind a colon, with commas and `or`; empty when there is none."""
-    found = _LIST.search(_ASIDE.sub("", " ".join(cause.split())))
-    return found["list"].strip() if found else ""
+    match = _LIST.search(_ASIDE.sub("", " ".join(cause.split())))
+    return match["list"].strip() if match else ""
