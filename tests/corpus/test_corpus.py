@@ -36,8 +36,8 @@ def test_the_first_incident_names_the_facts_of_the_log(rule: str) -> None:
 
 
 ENDS = re.compile(
-    r"\b(?:server|broker|node|worker|registry|process)\b[^:]{0,60} (?:does not start|cannot start|ended|crashed|stops\b|does not run"
-    r"|aborted|ran out of memory)|(?:gave up|stopped) for good|stopped working",
+    r"\b(?:server|broker|node|worker|registry|process)\b[^:]{0,60} (?:does not start|cannot start|ended|crashed|stops\b"
+    r"|does not run|aborted|ran out of memory)|(?:gave up|stopped) for good|stopped working",
     re.IGNORECASE,
 )
 LOSES = re.compile(
