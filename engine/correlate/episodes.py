@@ -14,11 +14,10 @@ from typing import Protocol
 from msgspec import Struct
 
 from engine.correlate.entries import Entry
+from engine.model.incidents import QUIET
 from engine.model.rules import Clear
 
 Signal = tuple[datetime, str]  # time and rule of a match that ends an episode
-
-QUIET = "quiet, not confirmed"
 
 
 class Opening(Protocol):

@@ -123,7 +123,9 @@ def _rule(draft: Draft, symbols: SymbolTable, clear_s: float) -> Rule:
 
 def _explains(entry: ExplainsEntry) -> Explains:
     within = entry.within
-    return Explains(tuple(entry.rules), entry.by, within.before, within.after, entry.scope_wide, entry.at_least, within.until)
+    return Explains(
+        tuple(entry.rules), entry.by, within.before, within.after, entry.scope_wide, entry.at_least, within.until, entry.lowers
+    )
 
 
 def _clear(entry: ClearEntry | None, default_s: float) -> Clear:

@@ -48,6 +48,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "scope_wide": "Write true to join on the cluster alone.",
         "at_least": "The least severity at which an alert of this rule explains them; `info` if not given. Above `info`, an "
         "alert that an `info` rule explains does not explain them.",
+        "lowers": "Write true to report them all the same, at `low`, and only while they have occurred once.",
     },
     "ContinuesEntry": {
         "rule": "The rule of the earlier stage.",

@@ -129,6 +129,7 @@ class ExplainsEntry(Strict):
     within: Within = Within()
     scope_wide: Flag = False
     at_least: Severity = SEVERITIES[0]
+    lowers: Flag = False
 
 
 class ContinuesEntry(Strict):

@@ -11,7 +11,7 @@ from engine.incident import render
 from engine.incident.alert_groups import AlertGroup
 from engine.incident.links import is_of_others
 from engine.model.expressions import HELD_ITEMS, Result, evaluate
-from engine.model.incidents import Alert, Capture, Evidence, Incident, Roster, Symptom
+from engine.model.incidents import QUIET, Alert, Capture, Evidence, Incident, Roster, Symptom
 from engine.model.matches import Value
 from engine.model.rules import SEVERITIES, Plan, Rule
 
@@ -47,7 +47,8 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
     stage_text = text if stage is rule else render.words(stage, stage_environment)
     named = next((told_as for told_as in rule.told_as if evaluate(told_as.when, environment) is True), None)
     severities = [*_severities(group), *([context.rules[named.rule].severity] if named else [])]
-    deciding = (*main, *_lasting(group.symptoms, context))
+    by_silence = any(alert.why == QUIET for alert in main)
+    deciding = (*main, *_lasting(group.symptoms, context)) if by_silence else main
     ended = [alert.ends_at for alert in deciding if alert.ends_at is not None]
     is_over = len(ended) == len(deciding)
     pending = all(alert.status == "pending" for alert in main)
@@ -86,7 +87,7 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
 
 
 def _lasting(symptoms: Iterable[Alert], context: IncidentContext) -> list[Alert]:
-    """Return the symptoms that silence does not end, such as a killed task: an incident is not over before they are."""
+    """Return the symptoms that silence does not end, such as a killed task: silence alone does not end the incident before."""
     return [alert for alert in symptoms if alert.key[1] in context.rules and context.rules[alert.key[1]].clear.lasts]
 
 

@@ -28,6 +28,7 @@ class RuleLink(Struct, frozen=True):
         is_stage: whether `second` continues `first`; else `first` explains `second`.
         at_least: the severity from which on an alert of `first` explains others.
         until: how long an explained alert may go on after that of `first` is over; None: without limit.
+        lowers: whether an explained alert is no symptom, but less severe while it has occurred once.
     """
 
     first: str
@@ -38,6 +39,7 @@ class RuleLink(Struct, frozen=True):
     is_stage: bool = False
     at_least: str = SEVERITIES[0]
     until: timedelta | None = None
+    lowers: bool = False
 
     @property
     def in_earnest(self) -> bool:
@@ -94,7 +96,7 @@ def _links(rule: Rule) -> Iterator[RuleLink]:
         by, before, after = tuple(entry.by.items()), timedelta(seconds=entry.before_s), timedelta(seconds=entry.after_s)
         until = None if entry.until_s is None else timedelta(seconds=entry.until_s)
         for symptom in entry.rules:
-            yield RuleLink(rule.id, symptom, by, before, after, at_least=entry.at_least, until=until)
+            yield RuleLink(rule.id, symptom, by, before, after, at_least=entry.at_least, until=until, lowers=entry.lowers)
     for stage in rule.continues:
         by = tuple((theirs, own) for own, theirs in stage.by.items())
         yield RuleLink(stage.rule, rule.id, by, timedelta(), timedelta(seconds=stage.within_s), is_stage=True)

@@ -9,11 +9,13 @@ from datetime import datetime, timedelta
 from itertools import accumulate, islice, pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.incident.link_table import KeyPairs, LinkTable, RuleLink, earlier, later, link_table
 from engine.model.incidents import EVER, OTHERS, Alert, AlertKey
 from engine.model.rules import SEVERITIES, Plan
 
+_LOW, *_ABOVE_LOW = SEVERITIES[1:]
 MOST_CAUSES: int | None = 2  # of one rule, for one alert: the best of them, and whether there are others
 
 
@@ -51,6 +53,7 @@ class AlertLinks(Struct, frozen=True):
 def link_alerts(alerts: Sequence[Alert], plan: Plan) -> AlertLinks:
     """Return the links between `alerts` of one scope and of rules of `plan`, whatever their order."""
     table = link_table(plan)
+    alerts = _lowered(alerts, table)
     ends = [_reach(alert, alert.key[1] in table.absences) for alert in alerts]
     peers = Peers(alerts)
     explaining = _explaining(peers, table)
@@ -65,6 +68,24 @@ def link_alerts(alerts: Sequence[Alert], plan: Plan) -> AlertLinks:
         same=[*_refirings(alerts, table), *_repetitions(alerts, peers)],
         stage=[*_stages(alerts, peers, table)],
     )
+
+
+def _lowered(alerts: Sequence[Alert], table: LinkTable) -> Sequence[Alert]:
+    """Return `alerts`, those less severe that have occurred once and that a link with `lowers` explains."""
+    lowering = [(p, link) for p, alert in enumerate(alerts) for link in table.explaining(alert.key[1]) if link.lowers]
+    if not lowering:
+        return alerts
+    by_rule: dict[str, list[Alert]] = defaultdict(list)
+    for alert in alerts:
+        by_rule[alert.key[1]].append(alert)
+    lower = {
+        position
+        for position, link in lowering
+        if alerts[position].count == 1 and alerts[position].severity in _ABOVE_LOW
+        for cause in by_rule[link.first]
+        if _explains(cause, _reach(cause, link.first in table.absences), alerts[position], link)
+    }
+    return [replace(alert, severity=_LOW) if position in lower else alert for position, alert in enumerate(alerts)]
 
 
 class Peers:
@@ -148,7 +169,7 @@ def _explaining(peers: Peers, table: LinkTable) -> Explaining:
     for rule_id in peers.by_rule:
         causes = explaining.setdefault(rule_id, {})
         for link in table.explaining(rule_id):
-            if link.first in peers.by_rule:
+            if link.first in peers.by_rule and not link.lowers:
                 causes.setdefault(link.first, []).append(link)
     return explaining
 

@@ -29,6 +29,9 @@ class Capture(Struct, frozen=True):
     sum: float | None = None
 
 
+QUIET = "quiet, not confirmed"  # why an alert ended that nothing but silence ended
+
+
 class Alert(Struct, frozen=True):
     """A rule that holds for one entity from `starts_at` to `last_seen`; it has ended when `ends_at` is set.
 

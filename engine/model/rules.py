@@ -88,7 +88,8 @@ class Explains(Struct, frozen=True):
 
     Alerts that go on for longer than `until_s` after its end are not explained; None: no limit.
     `by` maps a key of this rule to the key of the symptom. Keys are looked up in entity, captures, then labels. With
-    `at_least` an alert explains others only from that severity on, and no alert of severity info explains it.
+    `at_least` an alert explains others only from that severity on, and no alert of severity info explains it. With `lowers` the
+    alerts become no symptoms: each stays an alert of its own, of severity low while it has occurred once.
     """
 
     rules: tuple[str, ...]
@@ -98,6 +99,7 @@ class Explains(Struct, frozen=True):
     scope_wide: bool = False
     at_least: str = SEVERITIES[0]
     until_s: float | None = None
+    lowers: bool = False
 
 
 class Continues(Struct, frozen=True):

@@ -10,9 +10,9 @@ from engine.model.rules import SEVERITIES, Rule, Template
 from tests.rulepack.playing import Story, plan, play
 
 ENDED = re.compile(
-    r"\b(?:is dead|killed|(?:was|is) fenced|fenced (?:by|the broker)|for good|member was removed|(?:does|do|did|can) ?not start|not run\b"
-    r"|worker stops|stopped working|crashed|aborted|process[^:]{0,40} ended|ran out of memory|is empty|ends the program"
-    r"|has stopped|out of service)\b",
+    r"\b(?:is dead|killed|(?:was|is) fenced|fenced (?:by|the broker)|for good|member was removed|is empty|ends the program"
+    r"|(?:does|do|did|can) ?not start|not run\b|worker stops|stopped working|crashed|aborted|process[^:]{0,40} ended"
+    r"|ran out of memory|has stopped|out of service)\b",
     re.IGNORECASE,
 )
 # Rules that tell of an end in some of their cases only: in the others the client or the server goes on and tries again.
@@ -55,14 +55,35 @@ def test_what_is_excused_from_that_is_so_for_a_reason() -> None:
     assert {id_ for id_ in ENDS_IN_SOME_CASES if plan().rules()[id_].clear.lasts} == set()
 
 
-KILLED = """\
-[2023-02-03 02:05:07,328] ERROR [shop|task-0] WorkerSinkTask{id=shop-0} Task threw an uncaught and unrecoverable exception. Task is being killed and will not recover until manually restarted (org.apache.kafka.connect.runtime.WorkerTask:196)
-org.apache.kafka.connect.errors.ConnectException: x
-"""
-LATER = (
-    "[2023-02-03 09:05:07,328] INFO [other|task-0] a line of hours later (org.apache.kafka.connect.runtime.WorkerTask:196)\n"
+ONCE = (
+    "[2026-11-21 08:07:30,449] WARN [Producer clientId=p-1] Connection to node 1 (/10.0.0.1:9092) could not be established. "
+    "Node may not be available. (org.apache.kafka.clients.NetworkClient)\n",
+    "[2026-11-21 08:07:30,449] INFO [BrokerLifecycleManager id=1] Unable to send a heartbeat because the RPC got timed out "
+    "before it could be sent. (kafka.server.BrokerLifecycleManager)\n",
+    "[2026-11-21 08:07:30,449] INFO [RaftManager id=1] Election has timed out, backing off for 500ms before becoming a "
+    "candidate again (org.apache.kafka.raft.KafkaRaftClient)\n",
+    "[2026-11-21 08:07:30,449] WARN [Consumer clientId=c-1, groupId=g] Error while fetching metadata with correlation id 2 : "
+    "{orders=LEADER_NOT_AVAILABLE} (org.apache.kafka.clients.NetworkClient)\n",
 )
-STARTED = "[2023-02-03 02:15:02,285] INFO [shop|task-0] WorkerSinkTask{id=shop-0} Sink task finished initialization and start (org.apache.kafka.connect.runtime.WorkerSinkTask:323)\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ONCE)
+def test_a_single_attempt_that_is_refused_stays_low(line: str) -> None:
+    assert {incident.severity for incident in play(Story({"app.log": line}))} <= {"info", "low"}
+
+
+WORKER = " (org.apache.kafka.connect.runtime.WorkerTask:196)\n"
+KILLED = (
+    "[2023-02-03 02:05:07,328] ERROR [shop|task-0] WorkerSinkTask{id=shop-0} Task threw an uncaught and unrecoverable "
+    f"exception. Task is being killed and will not recover until manually restarted{WORKER}"
+    "org.apache.kafka.connect.errors.ConnectException: x\n"
+)
+LATER = f"[2023-02-03 09:05:07,328] INFO [other|task-0] a line of hours later{WORKER}"
+STARTED = (
+    "[2023-02-03 02:15:02,285] INFO [shop|task-0] WorkerSinkTask{id=shop-0} "
+    f"Sink task finished initialization and start{WORKER}"
+)
 OTHER = STARTED.replace("shop", "store")
 
 

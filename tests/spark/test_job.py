@@ -145,11 +145,11 @@ def test_a_printed_configuration_is_read_across_batches(spark: SparkSession, tmp
 REPLAYED = """\
 [2026-11-21 08:07:30,449] INFO [ControllerServer id=9] Starting controller (kafka.server.ControllerServer)
 [2026-11-21 08:07:31,402] INFO [MetadataLoader id=9] The loader is still catching up (o.a.k.i.M)
-[2026-11-21 08:07:31,530] INFO [QuorumController id=9] UNCLEAN partition change for orders-0 with topic ID \
-QrviwvWUQg67C3JIXyRrvA: isr: [3] -> [2], leader: 3 -> 2, leaderRecoveryState: RECOVERED -> RECOVERING, leaderEpoch: 4 (o.a.k.c.R)
+[2026-11-21 08:07:31,530] INFO [QuorumController id=9] UNCLEAN partition change for orders-0 with topic ID Qrv: \
+isr: [3] -> [2], leader: 3 -> 2, leaderRecoveryState: RECOVERED -> RECOVERING, leaderEpoch: 4 (o.a.k.c.R)
 [2026-11-21 08:07:31,752] INFO [QuorumController id=9] Becoming the active controller at epoch 3. (o.a.k.c.Q)
-[2026-11-21 08:07:32,410] INFO [QuorumController id=9] UNCLEAN partition change for clicks-4 with topic ID \
-SWRFbKh8QwKvk-eErsyC1w: isr: [1] -> [2], leader: 1 -> 2, leaderRecoveryState: RECOVERED -> RECOVERING, leaderEpoch: 8 (o.a.k.c.R)
+[2026-11-21 08:07:32,410] INFO [QuorumController id=9] UNCLEAN partition change for clicks-4 with topic ID SWR: \
+isr: [1] -> [2], leader: 1 -> 2, leaderRecoveryState: RECOVERED -> RECOVERING, leaderEpoch: 8 (o.a.k.c.R)
 """
 
 

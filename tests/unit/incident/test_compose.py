@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.incident import MemoryLedger, group
-from engine.model.incidents import Verdict
+from engine.model.incidents import QUIET, Verdict
 from engine.model.rules import Clear
 from tests.unit.incident.scene import alert, explains, plan, rule
 
@@ -22,14 +22,22 @@ def test_an_incident_about_somebody_who_says_nothing_is_known_as_such() -> None:
     assert told == {"broker-silent": True, "peer-complains": False}
 
 
-@pytest.mark.parametrize(("over", "status"), [(False, "open"), (True, "resolved")])
-@pytest.mark.parametrize("in_s", [0.0, 3600.0], ids=["lasts", "passes"])
-def test_an_incident_is_not_over_before_a_symptom_that_lasts(over: bool, status: str, in_s: float) -> None:
+@pytest.mark.parametrize(
+    ("why", "in_s", "symptom_over", "status"),
+    [
+        pytest.param(QUIET, 0.0, False, "open", id="it lasts"),
+        pytest.param(QUIET, 0.0, True, "resolved", id="it lasted"),
+        pytest.param(QUIET, 3600.0, False, "resolved", id="it passes by itself"),
+        pytest.param("broker-started seen", 0.0, False, "resolved", id="its cause is seen to be over"),
+    ],
+)
+def test_silence_does_not_end_an_incident_before_a_symptom_that_lasts(
+    why: str, in_s: float, symptom_over: bool, status: str
+) -> None:
     cause = rule("record-unreadable", explains=[explains("task-killed")])
     rules = plan(cause, replace(rule("task-killed"), clear=Clear(in_s=in_s)))
-    alerts = [alert("record-unreadable", 0, over=True), alert("task-killed", 1, 5, over=over)]
+    alerts = [replace(alert("record-unreadable", 0, over=True), why=why), alert("task-killed", 1, 5, over=symptom_over)]
     verdicts = [Verdict(each.key, (each,)) for each in alerts]
     (incident,) = {each.id: each for each in group(verdicts, rules, MemoryLedger())}.values()
-    assert incident.rule == "record-unreadable"
-    assert incident.status == ("resolved" if in_s else status)
-    assert incident.resolved_at == {"open": None, "resolved": alerts[int(not in_s)].ends_at}[incident.status]
+    assert (incident.rule, incident.status) == ("record-unreadable", status)
+    assert incident.resolved_at == {"open": None, "resolved": alerts[int(symptom_over)].ends_at}[status]
