@@ -165,3 +165,10 @@ def test_lines_without_a_place_stay_as_they_come() -> None:
 )
 def test_stamps_are_read(stamp: str, at: datetime | None) -> None:
     assert moment(stamp) == at
+
+
+@pytest.mark.parametrize("dataset", ["tocsin.incidents", "tocsin.incident_changes"])
+@pytest.mark.parametrize("shape", ['{"event": {"dataset": "%s"}}', '{"event.dataset": "%s", "message": ["a", "b"]}'])
+def test_an_incident_is_no_line(dataset: str, shape: str) -> None:
+    own, other = ((shape % name).encode() for name in (dataset, "kafka.log"))
+    assert [line.data for line in read(own, other, own)] == [other + b"\n"]
