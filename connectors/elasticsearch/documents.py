@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from connectors.elasticsearch.answers import DocumentHit
 from connectors.elasticsearch.incidents.documents import CHANGES, INCIDENTS
@@ -71,7 +72,7 @@ class DocumentReader:
         self._carrier, self._labels = carrier, labels
         self._fields = fields_asked(labels)
         self._by_index = asks_for(labels, "index")
-        self._source_fields = msgspec.json.Decoder(document_type((*HOST, *FILE, *self._fields)))
+        self._source_fields = msgspec.json.Decoder(document_type((*HOST, *FILE, *self._fields), plain=("log",)))
         self._order = msgspec.json.Decoder(_OrderPart)
         self._cached_source = lru_cache(CACHED_SOURCES)(
             lambda index, document: self._source(index, msgspec.to_builtins(document))
@@ -91,7 +92,10 @@ class DocumentReader:
             part = self._order.decode(data)
             if isinstance(part.event, _EventPart) and part.event.dataset in OWN_DATASETS:
                 return None
-            source, order = self._cached_source(index, self._source_fields.decode(data)), _ordered(part)
+            fields = self._source_fields.decode(data)
+            if isinstance(fields.log, str) and "log" not in self._fields:
+                fields = replace(fields, log=UNSET)  # the line itself (Fluent Bit, Docker), which names no source
+            source, order = self._cached_source(index, fields), _ordered(part)
         except (ValueError, RecursionError, TypeError):  # a list or another kind of value instead of a name
             document = _document(data)
             if value_at(document, "event.dataset") in OWN_DATASETS:
