@@ -58,30 +58,46 @@ class SearchPage(Struct, frozen=True):
 
 class _SequenceNumbers(Struct, frozen=True):
     global_checkpoint: int = -1
+    max_seq_no: int | None = None
 
 
 class _Routing(Struct, frozen=True):
     primary: bool = False
+    state: str = "STARTED"
 
 
-class _ShardCopy(Struct, frozen=True):
+class _UserData(Struct, frozen=True):
+    history_uuid: str = ""
+
+
+class _Commit(Struct, frozen=True):
+    user_data: _UserData = field(default_factory=_UserData)
+
+
+class ShardCopy(Struct, frozen=True):
+    """What a copy of a shard says of its operations; `seq_no` None: it says nothing."""
+
     routing: _Routing = field(default_factory=_Routing)
     seq_no: _SequenceNumbers | None = None
+    commit: _Commit = field(default_factory=_Commit)
+
+
+_RECOVERING = "INITIALIZING"  # what such a copy says is not yet what it will have
 
 
 class _IndexStats(Struct, frozen=True):
     uuid: str = ""
-    shards: dict[str, list[_ShardCopy]] = field(default_factory=dict)
+    shards: dict[str, list[ShardCopy]] = field(default_factory=dict)
 
-    def checkpoints(self, count: int) -> tuple[int | None, ...]:
-        """Return the global checkpoint of each of `count` primary shards, in order; None for a primary that no node has now."""
+    def primaries(self, count: int) -> list[ShardCopy | None]:
+        """Return each of `count` primary shards, in order; None for a primary that no node has now."""
         primaries = {
-            int(number): copy.seq_no.global_checkpoint
+            int(number): copy
             for number, copies in self.shards.items()
             for copy in copies
-            if copy.routing.primary and copy.seq_no is not None
+            if copy.routing.primary and copy.routing.state != _RECOVERING and copy.seq_no is not None
         }
-        return tuple(primaries.get(number) for number in range(count))
+        return [primaries.get(number) for number in range(count)]
 
 
 class StatsAnswer(Struct, frozen=True):

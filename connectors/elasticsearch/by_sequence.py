@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
 
 from connectors.elasticsearch.chunks import Chunking
-from connectors.elasticsearch.cluster import SearchCluster
+from connectors.elasticsearch.cluster import SearchCluster, batched
 from connectors.elasticsearch.documents import DocumentReader, IndexedLine
 from connectors.elasticsearch.facts import IndexFacts
 from connectors.elasticsearch.merging import merged
 from connectors.elasticsearch.offsets import (
+    REWOUND,
     Checkpoints,
     LostOperations,
     SequenceOffset,
@@ -29,13 +30,13 @@ from connectors.elasticsearch.offsets import (
 )
 from connectors.elasticsearch.repeats import Repeats
 from connectors.elasticsearch.sequence import CheckpointWatch, ShardReader
+from connectors.elasticsearch.timed import MISSING
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceAway, SourceDenied, SourceError, SourceMissing
 from engine.model.records import Progress
 from engine.ports import Chunk, Offset
 
 MOST_MOVED = 5_000  # operations by which the end of a batch in a shard may be moved
-_BY_TIME = {"@timestamp": {"order": "asc", "unmapped_type": "date", "format": "epoch_millis", "missing": "_last"}}
 REPLACED = "the index was deleted and created again before all of it was read"
 
 
@@ -58,8 +59,24 @@ class SequenceReading:
             return plain(at_beginning(now))  # type: ignore[no-any-return]
         if start == "latest":
             return plain(at_end(now))  # type: ignore[no-any-return]
-        at_ms = int(datetime.fromisoformat(start).timestamp() * 1000)
-        return plain(since(now, lambda entry, shard: self._first_after(entry, shard, at_ms)))  # type: ignore[no-any-return]
+        return plain(self._since(now, int(datetime.fromisoformat(start).timestamp() * 1000), "@timestamp"))  # type: ignore[no-any-return]
+
+    def taken_over(self, at_ms: int, field: str, place: int) -> Offset:
+        """Return the offset that continues reading by the time in `field`: at the first document of each shard whose time is
+        not before `at_ms`. `place` is the position in the stream."""
+        return plain(replace(self._since(self._look(wait=True), at_ms, field), place=place))  # type: ignore[no-any-return]
+
+    def unread_from(self, start: Offset, field: str) -> int | None:
+        """Return the earliest time in `field`, in milliseconds since 1970, of the documents that are unread at `start`; None
+        when no unread document has one."""
+        end = made(self.latest(start, None), SequenceOffset)
+        firsts = [self._first(entry, [], [_by_time(field)]) for entry in ranges(made(start, SequenceOffset), end)]
+        return min((first[0] for first in firsts if first and first[0] not in (None, MISSING)), default=None)
+
+    def losing(self, start: Offset) -> Offset | None:
+        """Return the end of a batch that reads nothing and reports lost operations; None when there are none."""
+        end = self.latest(start, 0)
+        return end if lost_operations(made(start, SequenceOffset), made(end, SequenceOffset)) else None
 
     def latest(self, start: Offset, most: int | None) -> Offset:
         """Return the end of the next batch, about `most` operations after `start` (None: no limit)."""
@@ -92,11 +109,7 @@ class SequenceReading:
         with repeats.slice(slice_["place"]):
             for lines in merged(pages) if pages else ():
                 yield from chunking.chunks(lines)
-        still = self._unchanged(present)
-        open_ids = {(entry.index, entry.shard) for entry in lost}
-        lost += [
-            _replaced(entry) for entry in present if entry.index not in still and (entry.index, entry.shard) not in open_ids
-        ]
+        lost += self._changed(present, facts_by_name, {(entry.index, entry.shard) for entry in lost})
         if not lost:
             yield from chunking.reached(slice_["end"])
         if lost := made(slice_["lost"], list[LostOperations]) + lost:
@@ -126,10 +139,13 @@ class SequenceReading:
             self._bounds = now
         return now
 
-    def _first_after(self, entry: Checkpoints, shard: int, at_ms: int) -> int | None:
-        """Return the sequence number of the first document of a shard whose `@timestamp` is not before `at_ms`; None without
+    def _since(self, now: Sequence[Checkpoints], at_ms: int, field: str) -> SequenceOffset:
+        return since(now, lambda entry, shard: self._first_after(entry, shard, at_ms, field))
+
+    def _first_after(self, entry: Checkpoints, shard: int, at_ms: int, field: str) -> int | None:
+        """Return the sequence number of the first document of a shard whose time in `field` is not before `at_ms`; None without
         one."""
-        late = {"range": {"@timestamp": {"gte": at_ms, "format": "epoch_millis"}}}
+        late = {"range": {field: {"gte": at_ms, "format": "epoch_millis"}}}
         body = {"size": 1, "sort": ["_seq_no"], "track_total_hits": False, "source": False, "query": late}
         hits = self._cluster.shard_page(entry.name, shard, body).hits
         return hits[0].sort[0] if hits else None
@@ -140,10 +156,10 @@ class SequenceReading:
         or when it would move an end by MOST_MOVED or more."""
         left = [replace(entry, after=number) for entry, number in zip(unread, planned, strict=True)]
         try:
-            times = self._first(max(left, key=lambda entry: entry.to - entry.after), [], ["_seq_no", _BY_TIME])
-            if times is None or times[1] is None:
+            times = self._first(max(left, key=lambda entry: entry.to - entry.after), [], ["_seq_no", _by_time("@timestamp")])
+            if times is None or times[1] in (None, MISSING):
                 return None
-            later = {"range": {"@timestamp": {"gt": int(times[1]), "format": "epoch_millis"}}}
+            later = {"range": {"@timestamp": {"gt": times[1], "format": "epoch_millis"}}}
             firsts = [self._first(entry, [later], ["_seq_no"]) for entry in unread]
         except SourceMissing:
             return None
@@ -169,6 +185,29 @@ class SequenceReading:
                 raise SourceAway(index.name, f"{index.name} is closed or frozen, and cannot be read now")
         return {index.name: index for index in facts}
 
+    def _changed(
+        self, wanted: Sequence[SequenceRange], facts_by_name: Mapping[str, IndexFacts], known: Set[tuple[str, int]]
+    ) -> list[LostOperations]:
+        """Return the ranges that changed while a batch read them: their index was deleted or created again, or their shard was
+        rewound. Shards in `known` (index, shard) are left out."""
+        now = self._checkpoints_now(facts_by_name)
+        others = {entry.index for entry in wanted if entry.index not in now or short(now[entry.index].uuid) != entry.id}
+        if others:  # deleted, created again, or closed; a closed one raises
+            others -= self._unchanged([entry for entry in wanted if entry.index in others]).keys()
+        lost = [_replaced(entry) for entry in wanted if entry.index in others]
+        lost += [
+            _rewound(entry) for entry in wanted if entry.index in now.keys() - others and not entry.is_of(now[entry.index])
+        ]
+        return [entry for entry in lost if (entry.index, entry.shard) not in known]
+
+    def _checkpoints_now(self, facts_by_name: Mapping[str, IndexFacts]) -> Mapping[str, Checkpoints]:
+        def facts_of(name: str, uuid: str) -> IndexFacts:
+            facts = facts_by_name.get(name)
+            return facts if facts is not None and facts.uuid == uuid else IndexFacts(name, uuid)
+
+        names = batched(sorted(facts_by_name))
+        return {entry.name: entry for some in names for entry in self._cluster.checkpoints(",".join(some), facts_of)}
+
     def _line_pages(
         self,
         wanted: SequenceRange,
@@ -187,6 +226,10 @@ class SequenceReading:
         return DataLoss(f"{lost.index}[{lost.shard}]", lost.after + 1, lost.to + 1, lost.why)
 
 
+def _by_time(field: str) -> Mapping[str, Any]:
+    return {field: {"order": "asc", "unmapped_type": "date", "numeric_type": "date"}}  # OpenSearch has no `format`
+
+
 def _obstacle(index: IndexFacts, lags: bool) -> SourceError | None:
     if index.readable and not index.numbered:
         return SourceError(f"{index.name}: its sequence numbers are disabled; read it by time with `read_by: ingested`")
@@ -197,6 +240,10 @@ def _obstacle(index: IndexFacts, lags: bool) -> SourceError | None:
 
 def _replaced(entry: SequenceRange) -> LostOperations:
     return LostOperations(entry.index, entry.shard, entry.after, entry.to, REPLACED)
+
+
+def _rewound(entry: SequenceRange) -> LostOperations:
+    return LostOperations(entry.index, entry.shard, entry.after, entry.to, REWOUND)
 
 
 def _nothing(pattern: str, cluster: SearchCluster) -> str:

@@ -55,6 +55,18 @@ class TimeReading:
             begin = now if start == "latest" else int(datetime.fromisoformat(start).timestamp() * 1000)
         return plain(TimeOffset(begin, begin, begin))  # type: ignore[no-any-return]
 
+    def taken_over(self, at_ms: int | None, place: int) -> Offset:
+        """Return the offset that continues reading by another strategy: at `at_ms`, the earliest time of an unread document
+        (None: all are read). Late documents are searched for from an overlap before it. `place`: the position in the stream."""
+        latest = self._latest_ms()
+        begin = latest if at_ms is None else min(at_ms, latest)
+        return plain(TimeOffset(begin, begin, begin - self._overlap_ms, place=place))  # type: ignore[no-any-return]
+
+    def read_from(self, end: Offset) -> int:
+        """Return the earliest time, in milliseconds since 1970, of the documents that are still searched for at `end`."""
+        offset = made(end, TimeOffset)
+        return max(offset.floor, offset.to - self._overlap_ms)
+
     def latest(self, start: Offset, most: int | None) -> Offset:
         """Return the end of the next batch, with about `most` documents (None: no limit); `start` when there is none to
         read."""

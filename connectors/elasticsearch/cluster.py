@@ -23,6 +23,7 @@ from connectors.elasticsearch.answers import (
     RootAnswer,
     SearchPage,
     SettingsAnswer,
+    ShardCopy,
     StatsAnswer,
 )
 from connectors.elasticsearch.connection import (
@@ -42,7 +43,14 @@ AWAY_ANSWER_S = 1.0
 REST_S = 3.0
 PIT_KEEP_ALIVE = "2m"
 NAMES_AT_ONCE = 50  # names of indices in one address, whose length is bounded
-_STATS = "indices.*.uuid,indices.*.shards.*.seq_no.global_checkpoint,indices.*.shards.*.routing.primary"
+_OF_SHARDS = (
+    "seq_no.global_checkpoint",
+    "seq_no.max_seq_no",
+    "routing.primary",
+    "routing.state",
+    "commit.user_data.history_uuid",
+)
+_STATS = ",".join(("indices.*.uuid", *(f"indices.*.shards.*.{name}" for name in _OF_SHARDS)))
 _SERVERLESS = "serverless"
 # errors of an index and of a search after which a later request may succeed
 _PASSING = frozenset(("index_closed_exception", "task_cancelled_exception"))
@@ -116,7 +124,7 @@ class SearchCluster:
 
     def named(self, names: Sequence[str]) -> list[IndexFacts]:
         """Return the existing ones of these concrete indices."""
-        return [index for batch in _batched(names) for index in self.indices(",".join(batch))]
+        return [index for batch in batched(names) for index in self.indices(",".join(batch))]
 
     def checkpoints(self, pattern: str, facts_of: Callable[[str, str], IndexFacts]) -> list[Checkpoints]:
         """Return the global checkpoints of the primaries of every open index.
@@ -130,14 +138,11 @@ class SearchCluster:
             StatsAnswer, lambda client: client.perform_request("GET", path, params=parameters, headers=_PLAIN)
         )
         facts_and_stats = [(facts_of(name, stats.uuid), stats) for name, stats in answer.indices.items()]
-        return [
-            Checkpoints(index.name, index.uuid, stats.checkpoints(index.shards), index.created_ms, index.is_copy)
-            for index, stats in facts_and_stats
-        ]
+        return [_checkpoints(index, stats.primaries(index.shards)) for index, stats in facts_and_stats]
 
     def refresh(self, names: Sequence[str]) -> None:
         """Refresh these indices, so that all their documents can be searched. Raises SourceAway when a copy fails."""
-        for batch in _batched(names):
+        for batch in batched(names):
             self._refresh(batch)
 
     def _refresh(self, names: Sequence[str]) -> None:
@@ -233,6 +238,19 @@ class SearchCluster:
         return refusal
 
 
+def _checkpoints(index: IndexFacts, primaries: Sequence[ShardCopy | None]) -> Checkpoints:
+    numbers = [None if copy is None else copy.seq_no for copy in primaries]
+    return Checkpoints(
+        index.name,
+        index.uuid,
+        tuple(None if number is None else number.global_checkpoint for number in numbers),
+        index.created_ms,
+        index.is_copy,
+        tuple(None if number is None else number.max_seq_no for number in numbers),
+        tuple("" if copy is None else copy.commit.user_data.history_uuid for copy in primaries),
+    )
+
+
 def _types(body: Mapping[str, Any]) -> frozenset[str]:
     """Return the types of an error and of its root causes."""
     error = body.get("error")
@@ -250,7 +268,8 @@ def _by_type(types: frozenset[str], refusal: SourceError, place: str) -> SourceE
     return refusal
 
 
-def _batched(names: Sequence[str]) -> Sequence[Sequence[str]]:
+def batched(names: Sequence[str]) -> Sequence[Sequence[str]]:
+    """Divide names into parts that fit into one address."""
     return [names[at : at + NAMES_AT_ONCE] for at in range(0, len(names), NAMES_AT_ONCE)]
 
 

@@ -13,9 +13,11 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from connectors.elasticsearch.answers import DocumentHit
+from connectors.elasticsearch.incidents.documents import CHANGES, INCIDENTS
 from engine.codec import foreign
 from engine.labelling import asks_for, fields_asked, filled
 from engine.model.records import Labels
@@ -23,6 +25,7 @@ from engine.shipping import FILE, HOST, MESSAGE, document_type, first_text, name
 
 CACHED_SOURCES = 4096  # documents whose source is cached
 NO_TIME = float("-inf")
+OWN_DATASETS = (INCIDENTS, CHANGES)
 _ORDER = ("@timestamp", "event.ingested", "log.offset", "log.file.inode", "log.file.fingerprint", *MESSAGE)
 
 
@@ -69,25 +72,34 @@ class DocumentReader:
         self._carrier, self._labels = carrier, labels
         self._fields = fields_asked(labels)
         self._by_index = asks_for(labels, "index")
-        self._source_fields = msgspec.json.Decoder(document_type((*HOST, *FILE, *self._fields)))
+        self._source_fields = msgspec.json.Decoder(document_type((*HOST, *FILE, *self._fields), plain=("log",)))
         self._order = msgspec.json.Decoder(_OrderPart)
         self._cached_source = lru_cache(CACHED_SOURCES)(
             lambda index, document: self._source(index, msgspec.to_builtins(document))
         )
 
     def lines(self, hits: Iterable[DocumentHit]) -> Iterator[IndexedLine]:
-        """Yield the line of each hit, in order; a hit without a stored document has none."""
+        """Yield the line of each hit, in order. A hit without a stored document has none, nor has a document that tocsin wrote:
+        an incident would become evidence of another one."""
         for hit in hits:
             data = bytes(hit.source)
-            if data:
-                yield self._line(hit, data)
+            if data and (line := self._line(hit, data)) is not None:
+                yield line
 
-    def _line(self, hit: DocumentHit, data: bytes) -> IndexedLine:
+    def _line(self, hit: DocumentHit, data: bytes) -> IndexedLine | None:
         index = hit.index if self._by_index else ""
         try:
-            source, order = self._cached_source(index, self._source_fields.decode(data)), _ordered(self._order.decode(data))
+            part = self._order.decode(data)
+            if isinstance(part.event, _EventPart) and part.event.dataset in OWN_DATASETS:
+                return None
+            fields = self._source_fields.decode(data)
+            if isinstance(fields.log, str) and "log" not in self._fields:
+                fields = replace(fields, log=UNSET)  # the line itself (Fluent Bit, Docker), which names no source
+            source, order = self._cached_source(index, fields), _ordered(part)
         except (ValueError, RecursionError, TypeError):  # a list or another kind of value instead of a name
             document = _document(data)
+            if value_at(document, "event.dataset") in OWN_DATASETS:
+                return None
             source, order = self._source(index, document), _ordered_slowly(document)
         if b"\n" in data or b"\r" in data:  # the document was written over several lines; its texts contain no line ends
             data = data.replace(b"\n", b" ").replace(b"\r", b" ")
@@ -163,6 +175,7 @@ class _LogPart(Struct, frozen=True, gc=False):
 
 class _EventPart(Struct, frozen=True, gc=False):
     ingested: str | int | float | None = None
+    dataset: str | int | float | bool | None = None
 
 
 class _OrderPart(Struct, frozen=True, gc=False, rename={"timestamp": "@timestamp"}):

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 MINUTE_S = 60.0
 OVERLAP_S = {"ingested": 5 * MINUTE_S, "timestamp": 15 * MINUTE_S}
@@ -118,6 +119,35 @@ def choose(facts: ClusterFacts, wanted: str = "", overlap_s: float | None = None
     else:
         strategy, reason = Strategy.TIMESTAMP, f"{obstacle}, and there are documents without event.ingested"
     return StrategyChoice(strategy, reason, _misses(strategy, overlap_s), tuple(_warnings(facts, strategy)))
+
+
+def continued(
+    choice: StrategyChoice, facts: ClusterFacts, before: Strategy, wanted: str = "", overlap_s: float | None = None
+) -> StrategyChoice:
+    """Return the choice for a source that earlier runs read by the strategy `before`: that one, unless another is `wanted`."""
+    if choice.strategy is before:
+        return choice
+    if wanted:
+        return replace(choice, warnings=(*choice.warnings, _changeover(facts, before, choice.strategy, overlap_s)))
+    obstacle = _obstacle(facts)
+    reason = f"as in earlier runs, although {obstacle}" if before is Strategy.SEQUENCE else "as in earlier runs"
+    change = f"write `read_by: {choice.strategy}` to change to {choice.strategy.field}; unread documents are not missed by that"
+    return StrategyChoice(before, reason, _misses(before, overlap_s), (*_warnings(facts, before), change))
+
+
+def _changeover(facts: ClusterFacts, before: Strategy, after: Strategy, overlap_s: float | None) -> str:
+    """Return the sentence about a source that changes its strategy."""
+    if before is not Strategy.SEQUENCE:
+        minutes = f"{overlap_of(before, overlap_s) / MINUTE_S:g} min"
+        place = f"from {minutes} before its last time on"
+    elif facts.is_refused("monitor"):
+        return (
+            f"earlier runs read it by {before.field}; the unread documents cannot be determined without the privilege"
+            " `monitor`, so it begins again at `start`"
+        )
+    else:
+        place = "from the oldest unread document on"
+    return f"earlier runs read it by {before.field}; it changes to {after.field}, {place}; what is read twice counts once"
 
 
 def _obstacle(facts: ClusterFacts) -> str:

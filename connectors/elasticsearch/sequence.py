@@ -48,7 +48,7 @@ class CheckpointWatch:
         self._clock, self._sleep = clock, sleep
         self._indices: dict[str, IndexFacts] = {}  # by uuid
         self._looked_at = float("-inf")
-        self._visible: dict[str, tuple[int | None, ...]] = {}  # by uuid: the checkpoints at the last refresh
+        self._visible: dict[str, Checkpoints] = {}  # by uuid: the checkpoints at the last refresh
         self._history: deque[tuple[float, Sequence[Checkpoints]]] = deque()
         self.lags = False
 
@@ -95,14 +95,16 @@ class CheckpointWatch:
         return self._indices.get(uuid) or IndexFacts(name, uuid)
 
     def _make_visible(self, checkpoints: Sequence[Checkpoints]) -> None:
-        names = [
-            index.name
-            for index in checkpoints
-            if self._visible.get(index.uuid, ()) != index.at and any(at != -1 for at in index.at)
-        ]
+        names = [index.name for index in checkpoints if not self._is_visible(index) and any(at != -1 for at in index.at)]
         if names:
             self._cluster.refresh(names)
-        self._visible = {index.uuid: index.at for index in checkpoints}
+        self._visible = {index.uuid: index for index in checkpoints}
+
+    def _is_visible(self, index: Checkpoints) -> bool:
+        """Return whether the index did not change since the last refresh. The same numbers of another history are other
+        operations."""
+        before = self._visible.get(index.uuid)
+        return before is not None and (before.at, before.histories) == (index.at, index.histories)
 
     def _lagging(self, checkpoints: Sequence[Checkpoints], wait: bool) -> list[Checkpoints]:
         """Return the newest checkpoints that are old enough; an empty list when none are."""

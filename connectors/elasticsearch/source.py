@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
@@ -21,8 +22,8 @@ from msgspec.structs import replace
 from connectors.elasticsearch.by_sequence import SequenceReading
 from connectors.elasticsearch.by_time import TimeReading
 from connectors.elasticsearch.cluster import SearchCluster
-from connectors.elasticsearch.documents import DocumentReader
-from connectors.elasticsearch.facts import ClusterFacts, Strategy, StrategyChoice, choose
+from connectors.elasticsearch.documents import OWN_DATASETS, DocumentReader
+from connectors.elasticsearch.facts import ClusterFacts, Strategy, StrategyChoice, choose, continued
 from connectors.elasticsearch.probing import probe
 from connectors.elasticsearch.repeats import Repeats
 from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
@@ -64,7 +65,8 @@ class ElasticsearchSource:
             beginning.
         final: the input ends where it ends at the first look.
         query: selects documents, in Elasticsearch's query DSL; None: all.
-        read_by: a Strategy; empty: the safest that is possible.
+        read_by: a Strategy; if earlier runs used another one, it continues where that one ended. Empty: the strategy of earlier
+            runs, and in a first run the safest that is possible.
         overlap_s: for how long strategies by time search for late documents; None: the default of the strategy.
 
     Every method raises SourceError (SourceMissing, SourceDenied, SourceAway), with a sentence for the user, when a request
@@ -89,13 +91,18 @@ class ElasticsearchSource:
             return {**self._reading(self._by).initial(self.start), BY: self._by}
 
     def latest(self, start: Offset, max_lines: int | None = None) -> Offset:
-        """Return the offset up to which can be read now, at most about `max_lines` operations after `start`."""
+        """Return the offset up to which can be read now, at most about `max_lines` operations after `start`. A batch that
+        changes the strategy reads nothing."""
         self._by = start[BY]
         with self._awaited():
+            if self.read_by and self.read_by != self._by:
+                return self._changed_over(start)
             return {**self._reading(self._by).latest(_own(start), max_lines), BY: self._by}
 
     def partitions(self, start: Offset, end: Offset, parallelism: int = 1) -> Sequence[Mapping[str, Any]]:
         """Return one slice, whatever the parallelism; none when there is nothing to read."""
+        if start[BY] != end[BY]:
+            return []
         slice_ = self._reading(end[BY]).slice(_own(start), _own(end))
         return [{**slice_, BY: end[BY]}] if slice_ is not None else []
 
@@ -115,15 +122,32 @@ class ElasticsearchSource:
         """Return, by name, the error of each index that is skipped."""
         return self._reading(self._by).unreadable() if self._by else {}
 
-    def look(self) -> IndicesFound:
-        """Return the present indices, and the strategy that reads them."""
+    def look(self, before: Offset | None = None, written: Sequence[str] = ()) -> IndicesFound:
+        """Return the present indices, and the strategy that reads them.
+
+        Args:
+            before: the offset of earlier runs; None for a first run.
+            written: the indices that tocsin writes incidents to.
+        """
         facts = probe(self._cluster, self.indices)
         choice = choose(facts, self.read_by, self.overlap_s)
-        documents = self._cluster.count(self.indices, self.query or _ALL)
+        if before is not None:
+            choice = continued(choice, facts, Strategy(before[BY]), self.read_by, self.overlap_s)
+        documents, own = self._cluster.count(self.indices, self.query or _ALL), self._own_documents(written)
         if self.query and not documents and (others := self._cluster.count(self.indices, _ALL)):
             warning = f"the query selects none of the {others} documents; check `query`"
             choice = replace(choice, warnings=(*choice.warnings, warning))
+        if own:
+            choice = replace(choice, warnings=(*choice.warnings, f"{own} are skipped: they are not logs"))
         return IndicesFound(facts, choice, documents)
+
+    def _own_documents(self, written: Sequence[str]) -> str:
+        """Return a phrase for the documents that tocsin wrote; empty when there are none."""
+        covered = [name for name in written if fnmatchcase(name, self.indices)]
+        if covered:
+            return f"the incidents that tocsin writes to {' and '.join(covered)}"
+        count = self._cluster.count(self.indices, {"terms": {"event.dataset": list(OWN_DATASETS)}})
+        return f"{count} incidents that a tocsin wrote" if count else ""
 
     @contextmanager
     def _awaited(self) -> Iterator[None]:
@@ -152,6 +176,24 @@ class ElasticsearchSource:
         if strategy is Strategy.SEQUENCE:
             return SequenceReading(self._cluster, self.indices, self._stream, self.query, self.final)
         return TimeReading(self._cluster, self.indices, self._stream, strategy, self.query, self.overlap_s, self.final)
+
+    def _changed_over(self, start: Offset) -> Offset:
+        """Return the offset at which the strategy `read_by` continues after another strategy has read up to `start`. Losses of
+        the other strategy are reported first, in a batch of its own."""
+        before, after = self._reading(start[BY]), self._reading(self.read_by)
+        place = start.get("place", 0)
+        if isinstance(after, SequenceReading):
+            assert isinstance(before, TimeReading)
+            return {**after.taken_over(before.read_from(_own(start)), Strategy(start[BY]).field, place), BY: self.read_by}
+        if isinstance(before, TimeReading):
+            return {**after.taken_over(before.read_from(_own(start)), place), BY: self.read_by}
+        try:
+            if (losing := before.losing(_own(start))) is not None:
+                return {**losing, BY: start[BY]}
+            at_ms = before.unread_from(_own(start), Strategy(self.read_by).field)
+        except SourceDenied:  # the unread documents cannot be determined
+            return {**after.initial(self.start), "place": place, BY: self.read_by}
+        return {**after.taken_over(at_ms, place), BY: self.read_by}
 
     def _memory(self, by: str) -> _Memory:
         settings = [dict(self.connection), self.indices, dict(self.labels), self.query, by]

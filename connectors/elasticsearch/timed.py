@@ -10,7 +10,6 @@ time APIs; OpenSearch, point in time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,8 @@ TRIES = 3
 SWEEPS = 5  # in each overlap
 SHORTEST_MS = 1
 PLACES_MS = 1000  # positions in a millisecond
+NANOS_IN_MS = 1_000_000
+MISSING = (1 << 63) - 1  # the sort value of a document without a time
 
 
 class TimeOffset(Struct, frozen=True):
@@ -104,7 +105,7 @@ class TimeReader:
         """Return the time of the oldest document in milliseconds since 1970; None when there is none."""
         body = {"size": 1, "sort": [self._by_time()], "track_total_hits": False, "_source": False, **self._selected([])}
         hits = self._cluster.page(_keywords(body), self._pattern).hits
-        return _ms(hits[0].sort[0]) if hits and hits[0].sort[0] is not None else None
+        return hits[0].sort[0] // NANOS_IN_MS if hits and hits[0].sort[0] not in (None, MISSING) else None
 
     def count(self, within: TimeRange) -> int:
         """Return the number of documents of these times."""
@@ -154,8 +155,7 @@ class TimeReader:
         return {"query": {"bool": {"filter": wanted}} if wanted else {"match_all": {}}}
 
     def _by_time(self) -> Mapping[str, Any]:
-        order = {"order": "asc", "format": "strict_date_optional_time_nanos", "numeric_type": "date_nanos"}
-        return {self._field: {**order, "unmapped_type": "date"}}
+        return {self._field: {"order": "asc", "numeric_type": "date_nanos", "unmapped_type": "date"}}  # OpenSearch: no `format`
 
 
 def _tiebreak(server: ServerVersion) -> Sequence[Any]:
@@ -169,8 +169,3 @@ def _tiebreak(server: ServerVersion) -> Sequence[Any]:
 def _keywords(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a body with the names of the client's keywords."""
     return {name.removeprefix("_"): value for name, value in body.items()}
-
-
-def _ms(stamp: Any) -> int:
-    at = datetime.fromisoformat(str(stamp))
-    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)

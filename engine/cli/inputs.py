@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from connectors import elasticsearch, files, journald, kafka
 from engine.cli.output import count
-from engine.config import Checks, Settings, SourceSettings
+from engine.cli.resuming import offsets_in
+from engine.config import Checks, ElasticsearchSettings, Settings, SourceSettings
 from engine.dsl.quantities import duration_s
 from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
+from engine.ports import Offset
 from engine.spark.sources import SourceSpec
 
 _PASSING = (SourceAway, SourceMissing, SourceDenied)  # an unbounded run waits for what may be read later
@@ -48,23 +50,37 @@ class SourceInput(Struct, frozen=True):
     reading: tuple[str, ...] = ()
 
 
-def open_input(source: SourceSettings, once: bool, own: Sequence[str] = ()) -> SourceInput:
+class RunSurroundings(Struct, frozen=True):
+    """What surrounds the sources of a run. `own_paths` and `own_indices` are written by tocsin itself and are not input;
+    `offsets` are those of earlier runs, by the name of the spec."""
+
+    own_paths: tuple[str, ...] = ()
+    own_indices: tuple[str, ...] = ()
+    offsets: Mapping[str, Offset] = {}
+
+
+NO_SURROUNDINGS = RunSurroundings()
+
+
+def open_input(source: SourceSettings, once: bool, around: RunSurroundings = NO_SURROUNDINGS) -> SourceInput:
     """Open `source` and look at its present input. Raises RuntimeMissing when a package that it needs is not installed.
 
     Args:
         once: the input is bounded: a source without `start` is read from its beginning.
-        own: the files and folders that tocsin writes, which are excluded.
     """
     start = _start(source.start or ("earliest" if once else LIVE_START))
     labels = {**source.labels, "cluster": source.scope}
-    return _INPUTS[source.type](source, {"labels": labels, "start": start, "final": once}, own)
+    return _INPUTS[source.type](source, {"labels": labels, "start": start, "final": once}, around)
 
 
-def own_paths(settings: Settings) -> tuple[str, ...]:
-    """Return the files and folders that tocsin writes: the store, unless it is on a server, and the checkpoint, which contains
-    Spark's log."""
+def surroundings(settings: Settings) -> RunSurroundings:
+    """Return what tocsin writes with `settings`, and the offsets of earlier runs. The paths are the store, unless it is on a
+    server, and the checkpoint, which contains Spark's log."""
     _, _, store = settings.store.partition("sqlite:///")
-    return tuple(os.path.abspath(path) for path in (store, settings.checkpoint) if path)  # noqa: PTH100  (links stay)
+    paths = tuple(os.path.abspath(path) for path in (store, settings.checkpoint) if path)  # noqa: PTH100  (links stay)
+    archives = [receiver for receiver in settings.receivers if isinstance(receiver, ElasticsearchSettings)]
+    indices = {name for archive in archives for name in (archive.index, archive.changes) if name}
+    return RunSurroundings(paths, tuple(sorted(indices)), offsets_in(settings.checkpoint))
 
 
 def checks() -> Checks:
@@ -93,18 +109,22 @@ def unreadable(inputs: Sequence[SourceInput], once: bool, dry_run: bool = False)
     return errors
 
 
-def _of_files(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
-    return _on_disk(source, " ".join(source.paths), {"paths": source.paths, "excluded": own, **settings})
+def _of_files(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
+    return _on_disk(source, " ".join(source.paths), {"paths": source.paths, "excluded": around.own_paths, **settings})
 
 
-def _of_docker(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
+def _of_docker(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
     paths = files.docker_roots(source.root)
-    return _on_disk(source, _selected(source), {"paths": paths, "excluded": own, "select": source.select, **settings})
+    return _on_disk(
+        source, _selected(source), {"paths": paths, "excluded": around.own_paths, "select": source.select, **settings}
+    )
 
 
-def _of_kubernetes(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
+def _of_kubernetes(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
     paths = (source.root or files.POD_LOGS,)
-    return _on_disk(source, _selected(source), {"paths": paths, "excluded": own, "select": source.select, **settings})
+    return _on_disk(
+        source, _selected(source), {"paths": paths, "excluded": around.own_paths, "select": source.select, **settings}
+    )
 
 
 def _on_disk(source: SourceSettings, name: str, settings: Mapping[str, Any]) -> SourceInput:
@@ -114,7 +134,7 @@ def _on_disk(source: SourceSettings, name: str, settings: Mapping[str, Any]) -> 
     return SourceInput((spec,), f"{count(len(search.files), 'file')} now{place}", search.files, search.errors)
 
 
-def _of_journald(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
+def _of_journald(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
     spec = _spec(source, _selected(source), {"root": source.root, "select": source.select, **settings})
     try:
         newest = journald.open_source(spec.settings).check()
@@ -129,7 +149,7 @@ def _selected(source: SourceSettings) -> str:
     return " ".join((source.root or "default", *patterns))
 
 
-def _of_kafka(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
+def _of_kafka(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
     address = {"bootstrap_servers": source.bootstrap_servers, "options": source.options}
     specs, topics, errors, records = list[SourceSpec](), list[str](), list[SourceError](), 0
     for topic in source.topics:
@@ -149,14 +169,14 @@ def _of_kafka(source: SourceSettings, settings: Mapping[str, object], own: Seque
     return SourceInput(tuple(specs), summary, tuple(topics), tuple(errors))
 
 
-def _of_elasticsearch(source: SourceSettings, settings: Mapping[str, object], own: Sequence[str]) -> SourceInput:
+def _of_elasticsearch(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
     options = {"connection": source.connection, "query": source.query, "read_by": source.read_by, "overlap_s": source.overlap_s}
     place = ", ".join(source.connection["urls"])
     specs, patterns, errors, reading, documents = list[SourceSpec](), list[str](), list[SourceError](), list[str](), 0
     for indices in source.indices:
         spec = _spec(source, f"{place} {indices}", {**options, "indices": indices, **settings})
         try:
-            input = elasticsearch.open_source(spec.settings).look()
+            input = elasticsearch.open_source(spec.settings).look(around.offsets.get(spec.name), around.own_indices)
         except SourceError as error:
             errors.append(error)
             specs += [spec] if isinstance(error, _PASSING) and not settings["final"] else []
@@ -170,7 +190,7 @@ def _of_elasticsearch(source: SourceSettings, settings: Mapping[str, object], ow
     return SourceInput(tuple(specs), summary, tuple(patterns), tuple(errors), tuple(reading))
 
 
-_INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], Sequence[str]], SourceInput]] = {
+_INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], RunSurroundings], SourceInput]] = {
     "elasticsearch": _of_elasticsearch,
     "files": _of_files,
     "docker": _of_docker,

@@ -12,7 +12,7 @@ import pytest
 from tests.servers.broker import Broker, brokers
 from tests.servers.elasticsearch import ElasticsearchNode, elasticsearch_node
 from tests.servers.jars import NoJars, kafka_jars
-from tests.servers.search_home import OLD, search_home
+from tests.servers.search_home import OLD, SearchVersion, search_home
 from tests.servers.topics import Topics
 
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def topics(broker: Broker, request: pytest.FixtureRequest) -> Iterator[Topics]:
 @pytest.fixture(scope="session")
 def elasticsearch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ElasticsearchNode]:
     """The newest Elasticsearch that this machine's Java runs. Tests share it, so they name what they make after themselves."""
-    yield from _node("", tmp_path_factory)
+    yield from _node(None, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +59,7 @@ def old_elasticsearch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elas
     yield from _node(OLD, tmp_path_factory)
 
 
-def _node(version: str, folders: pytest.TempPathFactory) -> Iterator[ElasticsearchNode]:
+def _node(version: SearchVersion | None, folders: pytest.TempPathFactory) -> Iterator[ElasticsearchNode]:
     try:
         home = search_home(version)
     except NoJars as missing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import subprocess
 import time
 import urllib.request
@@ -13,7 +14,7 @@ from typing import Any
 
 from tests.servers.broker import free_ports
 from tests.servers.ending import Process, end, kill
-from tests.servers.search_home import SearchHome
+from tests.servers.search_home import NEW, SearchHome
 
 _HEAP = ("-Xms512m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
 _NATIVE = ("-Dorg.elasticsearch.nativeaccess.enableVectorLibrary=false",)
@@ -40,13 +41,15 @@ class ElasticsearchNode:
         (self.port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{self.port}"
         self.settings = dict(settings or {})
+        self.headers: dict[str, str] = {}
+        self.context: ssl.SSLContext | None = None
         self._process: Process | None = None
         (folder / "tmp").mkdir(parents=True, exist_ok=True)
 
     @property
     def version(self) -> str:
-        """The version of Elasticsearch: `9.5.3`."""
-        return self.home.version
+        """The number of its version: `9.5.3`."""
+        return self.home.version.number
 
     @property
     def pid(self) -> int | None:
@@ -86,8 +89,9 @@ class ElasticsearchNode:
         lines = "".join(f"{json.dumps(value)}\n" for value in body) if isinstance(body, list) else json.dumps(body)
         kind = "application/x-ndjson" if isinstance(body, list) else "application/json"
         data = None if body is None else lines.encode()
-        request = urllib.request.Request(f"{self.url}{path}", data, {"Content-Type": kind}, method=method)
-        with urllib.request.urlopen(request, timeout=60) as response:
+        headers = {"Content-Type": kind, **self.headers}
+        request = urllib.request.Request(f"{self.url}{path}", data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=60, context=self.context) as response:
             return json.loads(response.read() or b"null")
 
     def _forget_replicas(self) -> None:
@@ -98,13 +102,14 @@ class ElasticsearchNode:
 
     def _command(self) -> list[str]:
         home = self.home.folder
-        paths = {"path.data": str(self.folder / "data"), "path.logs": str(self.folder / "logs"), "http.port": str(self.port)}
-        settings = [f"{key}={value}" for key, value in {**_SETTINGS, **paths, **self.settings}.items()]
+        paths = {f"path.{name}": str(self.folder / name) for name in ("data", "logs", "repo")}
+        own = {**_SETTINGS, **paths, "http.port": str(self.port), **self.settings}
+        settings = [f"{key}={value}" for key, value in own.items()]
         java = [str(self.home.java), *_HEAP, *_NATIVE, f"-Djava.io.tmpdir={self.folder / 'tmp'}"]
         native = [f"-Des.nativelibs.path={home / 'native'}"]
-        if self.home.version.startswith("9."):
+        if self.home.version is NEW:
             native.append("--enable-native-access=ALL-UNNAMED")
-        return [*java, *native, "-cp", f"{home / 'classes'}:{home / 'cp'}/*", "Launch", str(home), *settings]
+        return [*java, *native, "-cp", f"{home / 'classes'}:{home / 'cp'}/*", self.home.version.main, str(home), *settings]
 
 
 @contextmanager

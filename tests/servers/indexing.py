@@ -151,5 +151,16 @@ class Index:
         """Return the concrete indices, oldest first."""
         return sorted(self.node.call("GET", f"/{self.name}*/_settings"))
 
+    def snapshot(self) -> None:
+        """Take a snapshot of it."""
+        where = {"type": "fs", "settings": {"location": self.name}}
+        self.node.call("PUT", f"/_snapshot/{self.name}", where)
+        self.node.call("PUT", f"/_snapshot/{self.name}/one?wait_for_completion=true", {"indices": self.name})
+
+    def restore(self) -> None:
+        """Put the snapshot over it."""
+        self.call("POST", "_close")
+        self.node.call("POST", f"/_snapshot/{self.name}/one/_restore?wait_for_completion=true", {"indices": self.name})
+
     def call(self, method: str, path: str, body: Any = None, index: str = "") -> Any:
         return self.node.call(method, f"/{index or self.name}/{path}".rstrip("/"), body)

@@ -24,7 +24,8 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>broker</artifactId><version>1</version>
 <dependencies>{dependencies}</dependencies></project>"""
 _DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{more}</dependency>"
-_ALONE = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+_EXCLUSION = "<exclusion><groupId>{}</groupId><artifactId>{}</artifactId></exclusion>"
+_ALONE = f"<exclusions>{_EXCLUSION.format('*', '*')}</exclusions>"
 
 
 class NoJars(RuntimeError):
@@ -43,24 +44,38 @@ def all_jars(version: str = KAFKA[2]) -> Path:
     return jars(f"kafka-tools-{version}", [(KAFKA[0], name, version) for name in names], binding)
 
 
-def jars(name: str, artifacts: Sequence[Artifact], alone: Sequence[Artifact] = ()) -> Path:
+def jars(
+    name: str, artifacts: Sequence[Artifact], alone: Sequence[Artifact] = (), without: Sequence[tuple[str, str]] = ()
+) -> Path:
     """Return the folder `name` of the cache with `artifacts` and all they need, and those of `alone` without what they need.
 
     What is there is not fetched again. Raises NoJars.
+
+    Args:
+        without: group and name of what `artifacts` need and nobody has; `*` for all of a group. Takes Maven.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tocsin" / "servers"
     folder = cache / name
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as fresh:
-            (_by_maven if shutil.which("mvn") else _by_ivy)(Path(fresh), artifacts, alone)
+            if shutil.which("mvn"):
+                _by_maven(Path(fresh), artifacts, alone, without)
+            elif without:
+                raise NoJars(f"there is no Maven, which {name} takes")
+            else:
+                _by_ivy(Path(fresh), artifacts, alone)
             if not folder.exists():
                 (Path(fresh) / "libs").rename(folder)  # all of them or none
     return folder
 
 
-def _by_maven(folder: Path, artifacts: Sequence[Artifact], alone: Sequence[Artifact]) -> None:
-    wanted = [_DEPENDENCY.format(*artifact, more="") for artifact in artifacts]
+def _by_maven(
+    folder: Path, artifacts: Sequence[Artifact], alone: Sequence[Artifact], without: Sequence[tuple[str, str]]
+) -> None:
+    excluded = "".join(_EXCLUSION.format(*names) for names in without)
+    more = f"<exclusions>{excluded}</exclusions>" if excluded else ""
+    wanted = [_DEPENDENCY.format(*artifact, more=more) for artifact in artifacts]
     wanted += [_DEPENDENCY.format(*artifact, more=_ALONE) for artifact in alone]
     (folder / "pom.xml").write_text(_POM.format(dependencies="".join(wanted)))
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder / 'libs'}"]

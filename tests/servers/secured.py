@@ -13,7 +13,7 @@ from tests.servers.broker import Broker, Doors, brokers, free_ports
 
 USER, PASSWORD = "tocsin", "correct-horse-9f2"
 _KINDS = ("SASL_PLAINTEXT", "SSL", "SASL_SSL")
-_STORE_PASSWORD = "of-the-test"
+STORE_PASSWORD = "of-the-test"
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _SETTINGS = """
@@ -49,14 +49,14 @@ def secured_doors(store: Path) -> Doors:
     """Return a door of each kind, on free ports, for the user of the tests and with the key of `store`."""
     ports = dict(zip(_KINDS, free_ports(len(_KINDS)), strict=True))
     said = {"plain": _PLAIN, "scram": _SCRAM, "user": USER, "password": PASSWORD}
-    settings = _SETTINGS.format(**said, store=store, store_password=_STORE_PASSWORD)
+    settings = _SETTINGS.format(**said, store=store, store_password=STORE_PASSWORD)
     return Doors(ports, settings, (f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]",))
 
 
 def made_certificate(folder: Path) -> tuple[Path, Path]:
     """Make a key with a certificate of its own for 127.0.0.1; return the key store and the certificate as PEM."""
     store, certificate = folder / "broker.p12", folder / "ca.pem"
-    access = ["-keystore", str(store), "-storetype", "PKCS12", "-storepass", _STORE_PASSWORD, "-alias", "broker"]
+    access = ["-keystore", str(store), "-storetype", "PKCS12", "-storepass", STORE_PASSWORD, "-alias", "broker"]
     pair = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=127.0.0.1", "-ext", "SAN=ip:127.0.0.1", "-validity", "30"]
     for command in (["keytool", *pair, *access], ["keytool", "-exportcert", "-rfc", "-file", str(certificate), *access]):
         subprocess.run(command, check=True, capture_output=True, timeout=60)

@@ -37,7 +37,7 @@ def test_an_older_major_version_is_spoken_to_and_what_it_holds_outlives_it(tmp_p
             raise
         pytest.skip(str(missing))
     with elasticsearch_node(home, tmp_path) as node:
-        assert write_and_read(node, "tests-connection") == OLD
+        assert write_and_read(node, "tests-connection") == OLD.number
         node.kill()
         client = open_client(ElasticsearchConnection((node.url,)))
         with pytest.raises(TransportError) as raised:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.model.incidents import Incident
+from engine.model.notifications import Attempt
 from engine.store import Store
 from engine.store.store import BatchId
 from tests.servers.elasticsearch import ElasticsearchNode, elasticsearch_node
@@ -54,9 +55,13 @@ def revisions() -> list[list[Incident]]:
     ]
 
 
-def attempts(store: Store) -> int:
+def attempts_of(store: Store) -> list[Attempt]:
     outbox = store.outbox()
-    return sum(len(outbox.attempts(id_)) for id_ in store.ids())
+    return [attempt for id_ in store.ids() for attempt in outbox.attempts(id_)]
+
+
+def attempts(store: Store) -> int:
+    return len(attempts_of(store))
 
 
 def is_done(store: Store) -> bool:
@@ -96,7 +101,9 @@ def test_a_notifier_that_is_killed_again_and_again_writes_every_incident_and_eve
 
 
 @pytest.mark.slow
-def test_a_cluster_that_is_away_gets_everything_when_it_is_back(elasticsearch: ElasticsearchNode, tmp_path: Path) -> None:
+def test_a_cluster_that_is_away_and_then_has_too_much_to_do_gets_everything_in_the_end(
+    elasticsearch: ElasticsearchNode, tmp_path: Path
+) -> None:
     url, told = f"sqlite:///{tmp_path}/state.db", revisions()
     with elasticsearch_node(elasticsearch.home, tmp_path / "node") as node, closing(Store.open(url)) as store:
         with store.batch(BatchId("query", 0)) as ledger:
@@ -107,6 +114,11 @@ def test_a_cluster_that_is_away_gets_everything_when_it_is_back(elasticsearch: E
             for batch in range(1, REVISIONS):
                 with store.batch(BatchId("query", batch)) as ledger:
                     ledger.put_incidents([each[batch] for each in told])
+            node.settings["indexing_pressure.memory.limit"] = "10b"  # it has too much to do at once
+            node.start()
+            wait_until(lambda: any("status 429" in attempt.why for attempt in attempts_of(store)), process)
+            node.kill()
+            del node.settings["indexing_pressure.memory.limit"]
             node.start()
             wait_until(lambda: is_done(store), process)
         assert documents(node, "tests-away") == {each[0].id: REVISIONS for each in told}

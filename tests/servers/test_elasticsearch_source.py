@@ -11,10 +11,14 @@ import pytest
 from connectors.elasticsearch import by_time, cluster, paging, sequence, timed
 from connectors.elasticsearch import source as source_module
 from connectors.elasticsearch.cluster import SearchCluster
+from connectors.elasticsearch.connection import ElasticsearchConnection
+from connectors.elasticsearch.incidents.receiver import open_receiver
 from engine.errors import SourceAway, SourceMissing
+from engine.model.notifications import DeliveryState, IncidentChange, Notification, Reason
 from tests.servers.batches import Reader
 from tests.servers.elasticsearch import ElasticsearchNode
 from tests.servers.indexing import Index, Line, filebeat
+from tests.unit.cli.incidents import incident
 
 
 def texts(reader: Reader) -> list[str]:
@@ -143,6 +147,34 @@ def test_an_index_that_is_made_anew_while_a_batch_is_read_is_another_one(
     assert [text for text in dict.fromkeys(texts(reader)) if text.startswith("new")] == [f"new {n}" for n in range(30)]
 
 
+@pytest.mark.parametrize("node", ["elasticsearch", "old_elasticsearch"])
+def test_a_snapshot_that_is_restored_over_an_index_is_read_anew(node: str, request: pytest.FixtureRequest) -> None:
+    index = Index(request.getfixturevalue(node), shards=2)
+    index.say(*(f"old {n}" for n in range(20)))
+    index.snapshot()
+    index.say(*(f"gone {n}" for n in range(20)))
+    reader = Reader(index.source()).drain()
+    index.say(*(f"unread {n}" for n in range(10)))
+    reader.max_lines = 4
+    assert reader.batch(), "so that it is known that there is more"
+    uuid = index.call("GET", "_settings")[index.name]["settings"]["index"]["uuid"]
+    index.restore()
+    assert index.call("GET", "_settings")[index.name]["settings"]["index"]["uuid"] == uuid
+    index.say(*(f"new {n}" for n in range(25)))
+    reader.max_lines = None
+    reader.drain()
+    assert {f"new {n}" for n in range(25)} <= set(texts(reader)), "their numbers were read before, of other documents"
+    assert {loss.source_id for loss in reader.lost} <= {f"{index.name}[0]", f"{index.name}[1]"}
+    assert all("rewound" in loss.why for loss in reader.lost)
+    unread = [text for text in texts(reader) if text.startswith("unread")]
+    lost = sum(loss.lost_to - loss.lost_from for loss in reader.lost)
+    assert lost <= 10 - len(unread), "what was read is not lost"
+    source_module._MEMORIES.clear()
+    assert sorted(texts(Reader(index.source()).drain())) == sorted(
+        [f"old {n}" for n in range(20)] + [f"new {n}" for n in range(25)]
+    )
+
+
 def _after_pages(monkeypatch: pytest.MonkeyPatch, count: int, act: Any) -> None:
     """Let something happen once so many pages were read."""
     pages, whole = iter(range(count)), SearchCluster.shard_page
@@ -231,24 +263,6 @@ def test_a_first_run_starts_where_it_is_told_to(
     assert sorted(texts(reader), key=lambda text: int(text.split()[1])) == [f"line {n}" for n in range(first, 30)]
 
 
-@pytest.mark.parametrize("first", ["2099-01-01T00:00:00Z", None])
-def test_a_first_document_of_the_future_or_of_no_time_holds_nothing_up(
-    elasticsearch: ElasticsearchNode, first: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(by_time, "DELAY_S", 0.0)
-    index = Index(elasticsearch)
-    index.write([{"message": "odd", **({"@timestamp": first} if first else {})}])
-    index.call("POST", "_refresh")
-    clock = [1_767_225_600.0]  # 2026-01-01T00:00:00Z
-    source = index.source(read_by="timestamp")
-    source._reading("timestamp")._clock = lambda: clock[0]  # type: ignore[union-attr]
-    reader = Reader(source)
-    index.write([{"message": "one", "@timestamp": "2026-01-01T00:00:30Z"}])
-    index.call("POST", "_refresh")
-    clock[0] += 60
-    assert texts(reader.drain()) == ["one"]
-
-
 def test_a_query_selects_and_its_holes_are_not_waited_for(elasticsearch: ElasticsearchNode) -> None:
     index = Index(elasticsearch, shards=2)
     index.say(*(f"{'kafka' if n % 10 == 0 else 'other'} {n}" for n in range(100)))
@@ -304,79 +318,6 @@ def test_logsdb_is_read_as_any_other(elasticsearch: ElasticsearchNode) -> None:
     assert sorted(texts(reader)) == sorted(f"line {n}" for n in range(60))
 
 
-def test_without_sequence_numbers_documents_are_read_by_ingest_time(
-    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if elasticsearch.version.startswith("8."):
-        pytest.skip("Elasticsearch 8 always has sequence numbers")
-    monkeypatch.setattr(by_time, "DELAY_S", 0.0)
-    index = Index(elasticsearch, shards=2, disable_sequence_numbers=True)
-    index.say("one", "two", event={"ingested": "2026-01-01T00:00:01.000000001Z"})
-    index.call("POST", "_refresh")
-    choice = index.source().look().choice
-    assert choice.sentence.startswith(f"read by event.ingested ({index.name} has sequence numbers disabled); documents that")
-    reader = Reader(index.source()).drain()
-    assert reader.at["by"] == "ingested"
-    assert sorted(texts(reader)) == ["one", "two"]
-
-
-def test_ten_thousand_documents_of_one_nanosecond_are_read_once(
-    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(timed, "PAGE", 2000)
-    index = Index(elasticsearch, shards=3)
-    ingested = {"@timestamp": "2026-01-01T00:00:00Z", "event": {"ingested": "2026-01-01T00:00:00.123456789Z"}}
-    mapping = {"mappings": {"properties": {"event": {"properties": {"ingested": {"type": "date_nanos"}}}}}}
-    index.call("PUT", "", mapping)
-    index.write({**ingested, "message": f"line {n}"} for n in range(10_001))
-    index.call("POST", "_refresh")
-    reader = Reader(index.source(read_by="ingested"), 500).drain()
-    assert sorted(texts(reader)) == sorted(f"line {n}" for n in range(10_001))
-
-
-def test_a_view_that_is_lost_between_two_pages_begins_anew(
-    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index = Index(elasticsearch)
-    index.write(map(filebeat, numbered(30)))
-    index.call("POST", "_refresh")
-    pages, whole = iter(range(3)), SearchCluster.page
-
-    def page(self: SearchCluster, body: Any, *more: Any) -> Any:
-        if "pit" in body and next(pages, None) == 2:
-            elasticsearch.call("DELETE", "/_pit", {"id": body["pit"]["id"]})
-        return whole(self, body, *more)
-
-    monkeypatch.setattr(SearchCluster, "page", page)
-    reader = Reader(index.source(read_by="timestamp")).drain()
-    assert next(pages, None) is None
-    assert sorted(set(texts(reader)), key=texts(reader).index) == [f"line {n}" for n in range(30)]
-
-
-def test_documents_that_become_visible_late_are_found_when_it_is_looked_again(
-    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(by_time, "DELAY_S", 0.0)
-    index = Index(elasticsearch)
-    clock = [1_767_225_700.0]  # 2026-01-01T00:01:40Z
-    source = index.source(read_by="timestamp", overlap_s=60.0, start="2026-01-01T00:01:00Z")
-    source._reading("timestamp")._clock = lambda: clock[0]  # type: ignore[union-attr]
-    reader = Reader(source)
-    for late, at in ((5, 80), (30, 95), (15, 130)):
-        index.write(
-            [
-                {
-                    "message": f"from {at - late} at {at}",
-                    "@timestamp": f"2026-01-01T00:{(at - late) // 60:02}:{(at - late) % 60:02}Z",
-                }
-            ]
-        )
-        index.call("POST", "_refresh")
-        clock[0] = 1_767_225_600.0 + at
-        reader.drain()
-    assert texts(reader) == ["from 75 at 80", "from 65 at 95", "from 115 at 130"]
-
-
 def test_without_the_privilege_to_refresh_it_lags_and_misses_nothing(
     elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,6 +346,29 @@ def test_without_the_privilege_to_refresh_it_lags_and_misses_nothing(
     elasticsearch.call("POST", f"/{index.name}/_refresh")
     now[0] = 104.5
     assert texts(reader.drain()) == ["one", "two"]
+
+
+def test_incidents_that_lie_beside_the_logs_are_passed_over_and_that_is_said(
+    elasticsearch: ElasticsearchNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_time, "DELAY_S", 0.0)
+    index = Index(elasticsearch)
+    index.say("one", event={"dataset": "kafka.log"})
+    archive, changes = f"{index.name}-tocsin-incidents", f"{index.name}-tocsin-changes"
+    receiver = open_receiver(ElasticsearchConnection((elasticsearch.url,)), archive, changes)
+    told = incident(id="inc-1")
+    notification = Notification(told, Reason.OPENED, changes=(IncidentChange(told, Reason.OPENED),))
+    assert receiver.deliver(notification).state is DeliveryState.DELIVERED
+    for name in (index.name, archive, changes):
+        index.call("POST", "_refresh", index=name)
+    assert index.source().look().choice.warnings == ("2 incidents that a tocsin wrote are skipped: they are not logs",)
+    assert index.source().look(written=(archive, "elsewhere")).choice.warnings == (
+        f"the incidents that tocsin writes to {archive} are skipped: they are not logs",
+    )
+    for by in ("sequence", "timestamp"):
+        reader = Reader(index.source(read_by=by)).drain()
+        assert texts(reader) == ["one"]
+        assert reader.contiguous()
 
 
 def test_a_pattern_that_leads_nowhere_is_waited_for_or_missing(elasticsearch: ElasticsearchNode) -> None:

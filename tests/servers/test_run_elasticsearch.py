@@ -106,6 +106,24 @@ def test_a_run_that_is_killed_between_reading_and_its_checkpoint_finds_the_same(
     assert differences(incidents_in(tmp_path), sources) == []
 
 
+def test_a_run_that_reads_otherwise_than_the_one_before_says_so_and_goes_on(
+    elasticsearch: ElasticsearchNode, tmp_path: Path
+) -> None:
+    story = next(story for story in STORIES if story.name.startswith("2-"))
+    index, documents = Index(elasticsearch), [filebeat(line) for line in in_turn(story)]
+    about = {"type": "elasticsearch", "url": elasticsearch.url, "indices": [index.name], "start": "earliest"}
+    source = {**about, "labels": {"cluster": "default"}, "timezone": "Asia/Seoul"}
+    half = len(documents) // 2
+    for part, settings in ((documents[:half], {}), (documents[half:], {"read_by": "timestamp", "overlap": "1s"})):
+        index.write(part)
+        index.call("POST", "_refresh")
+        done = tocsin("-c", written(tmp_path, {}, [{**source, **settings}]), "--once")
+    assert "read by @timestamp (as configured)" in done.stderr
+    assert "earlier runs read it by _seq_no; it changes to @timestamp" in done.stderr
+    assert "`start` applies to a first run only; these continue where they ended: 'elasticsearch default" in done.stderr
+    assert unlike(incidents_in(tmp_path), story) == []
+
+
 def test_the_same_documents_through_kafka_and_through_elasticsearch_give_the_same_incidents(
     elasticsearch: ElasticsearchNode, topics: Topics, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from engine.model.notifications import IncidentChange
 from engine.model.rules import SEVERITIES
 
 ECS_VERSION = "8.17.0"
+INCIDENTS, CHANGES = "tocsin.incidents", "tocsin.incident_changes"  # `event.dataset` of the documents
 MOST_SYMPTOMS = 200  # in a document; `symptom_count` has the number of all
 # label -> its field
 FIELDS = {
@@ -66,7 +67,7 @@ def change_document(change: IncidentChange, links: Iterable[Link], now: datetime
     document = _common(incident, links, now)
     document["@timestamp"] = _instant(_turned_at(incident) or now)
     document["message"] = f"{incident.title}: {change.news}" if change.news else incident.title
-    document["event"] |= {"action": change.reason.value, "dataset": "tocsin.incident_changes"}
+    document["event"] |= {"action": change.reason.value, "dataset": CHANGES}
     return document
 
 
@@ -89,7 +90,7 @@ def _common(incident: Incident, links: Iterable[Link], now: datetime) -> dict[st
             "kind": "alert",
             "provider": "tocsin",
             "module": "tocsin",
-            "dataset": "tocsin.incidents",
+            "dataset": INCIDENTS,
             "action": incident.status,
             "type": ["end"] if incident.status in _ENDED else ["start"],
             "severity": SEVERITIES.index(incident.severity) + 1 if incident.severity in SEVERITIES else 0,

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
-from engine.cli.inputs import SourceInput, checks, open_input, own_paths, unreadable
+from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
 from engine.cli.notifying import build, drain, explained_rules, running_notifier
 from engine.cli.output import count
 from engine.cli.receiving import open_receivers
 from engine.cli.report import render_incident
+from engine.cli.resuming import ConfiguredSource, resumed
 from engine.cli.rule_reloading import RuleReloader
 from engine.cli.rulebook import not_empty, with_layouts, with_speakers
 from engine.cli.signals import Signals, handle_signals
@@ -77,13 +78,15 @@ def run(
     """Run the job of `config`; the help text is HELP."""
     settings = load(config, checks())
     plan = _plan(settings)
-    sources = [open_input(source, once, own_paths(settings)) for source in settings.sources]
+    around = surroundings(settings)
+    sources = [open_input(source, once, around) for source in settings.sources]
+    resumed_sources = resumed(_configured(settings, sources), around.offsets)
     errors = _check(sources, once, dry_run)
     check_runtime()
     if dry_run:
-        _announce(settings, plan, sources)
+        _announce(settings, plan, sources, resumed_sources)
         raise typer.Exit(FAILURE if errors else NOTHING_FOUND)
-    for sentence in _reading(sources):
+    for sentence in (*_reading(sources), *resumed_sources):
         _say(sentence)
     with handle_signals(_say) as signals:
         notified = _run(settings, plan, sources, once, signals)
@@ -229,7 +232,12 @@ def _check(sources: Sequence[SourceInput], once: bool, dry_run: bool) -> list[So
     return errors
 
 
-def _announce(settings: Settings, plan: Plan, sources: Sequence[SourceInput]) -> None:
+def _configured(settings: Settings, sources: Sequence[SourceInput]) -> list[ConfiguredSource]:
+    pairs = zip(settings.sources, sources, strict=True)
+    return [ConfiguredSource(spec.name, setting.start is not None) for setting, source in pairs for spec in source.specs]
+
+
+def _announce(settings: Settings, plan: Plan, sources: Sequence[SourceInput], resumed_sources: Sequence[str]) -> None:
     """Print what a run would read, write and notify."""
     print(f"rules     {len(plan.signatures)} signatures, {len(plan.correlations)} correlations")
     for setting, source in zip(settings.sources, sources, strict=True):
@@ -238,6 +246,8 @@ def _announce(settings: Settings, plan: Plan, sources: Sequence[SourceInput]) ->
             print(f"          {line}")
     print(f"store     {settings.store}")
     print(f"offsets   {settings.checkpoint}")
+    for sentence in resumed_sources:
+        print(f"          {sentence}")
     print(f"receivers {', '.join(receiver.name for receiver in settings.receivers)}")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.inputs import checks, open_input, own_paths, unreadable
+from engine.cli.inputs import checks, open_input, surroundings, unreadable
 from engine.config import load
 from tests.containers import make_docker_log, make_pod_log
 from tests.standins.journal import Journal
@@ -22,7 +22,7 @@ def test_a_source_that_is_the_folder_of_everything_does_not_follow_store_and_che
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("a line\n")
     settings = load(config, checks())
-    source = open_input(settings.sources[0], once, own_paths(settings))
+    source = open_input(settings.sources[0], once, surroundings(settings))
     assert source.contents == (str(tmp_path / "app.log"),)
     files = source.specs[0].open()
     assert [Path(name).name for name in files.latest(files.initial())["streams"]] == ["app.log"]

@@ -1,5 +1,6 @@
 """What ElasticsearchSource relies on of a cluster, in memory, with what real ones do between two requests: an operation has its
-number before it is done, a shard shows what it showed at its last refresh, a primary that fails takes back what only it had.
+number before it is done, a shard shows what it showed at its last refresh, a primary that fails takes back what only it had, a
+snapshot that is restored over an index takes back what came since, and some searches are answered in part only.
 
 Answers are those of SearchCluster's questions; tests/servers has the real one.
 """
@@ -18,6 +19,7 @@ from connectors.elasticsearch.answers import DocumentHit, SearchPage, _Hits
 from connectors.elasticsearch.cluster import IndexGone
 from connectors.elasticsearch.facts import IndexFacts, ServerVersion
 from connectors.elasticsearch.offsets import Checkpoints
+from engine.errors import SourceAway
 
 
 @dataclass
@@ -29,6 +31,7 @@ class ModelShard:
     shown: frozenset[int] = frozenset()
     behind: int = 0  # by how much the checkpoint that it tells is lower than it is, just after a failure
     highest: int = -1
+    history: str = "aaaa"
 
     def put(self, id_: str, message: str | None, done: bool) -> int:
         self.highest += 1
@@ -53,6 +56,11 @@ class ModelShard:
         self.highest = max(self.operations, default=-1)
         self.behind = min(3, self.highest + 1)
         return said
+
+    def rewound(self, history: str) -> ModelShard:
+        """Return it as it is once what it holds now was restored over what it will hold: all that is done is there."""
+        done = {number: said for number, said in self.operations.items() if number not in self.under_way}
+        return ModelShard(done, set(), frozenset(done), 0, max(done, default=-1), history)
 
     def documents(self) -> list[tuple[int, str, str]]:
         """Return what a search finds: the last shown operation of each document, by number."""
@@ -79,6 +87,8 @@ class SearchModel:
         self._count = shards
         self.all: dict[str, ModelIndex] = {}
         self.made = 0
+        self.partial_answers = 0  # to the next searches
+        self.snapshots: dict[str, list[ModelShard]] = {}  # by uuid of their index
         self.rollover()
 
     @property
@@ -99,6 +109,19 @@ class SearchModel:
         shards = [ModelShard() for _ in range(self._count)]
         self.all[name] = ModelIndex(name, f"{self.made:06}uuid", self.made, shards)
 
+    def snapshot(self) -> None:
+        """Keep what the index holds that is written to."""
+        self.made += 1
+        self.snapshots[self.written.uuid] = [shard.rewound(f"h{self.made:03}") for shard in self.written.shards]
+
+    def restore(self, same_history: bool = False) -> list[ModelShard]:
+        """Put what was kept of the index that is written to over it; return its shards, none when nothing was kept."""
+        shards = self.snapshots.pop(self.written.uuid, [])
+        for number, shard in enumerate(shards):
+            shard.history = self.written.shards[number].history if same_history else shard.history
+        self.written.shards[: len(shards)] = shards
+        return shards
+
     # --- questions -------------------------------------------------------------------------------------------------------
 
     def server(self) -> ServerVersion:
@@ -115,11 +138,14 @@ class SearchModel:
     def checkpoints(self, pattern: str, known: Callable[[str, str], IndexFacts]) -> list[Checkpoints]:
         found = []
         for each in self.all.values():
+            if not any(fnmatchcase(each.name, one) for one in pattern.split(",")):
+                continue
             known(each.name, each.uuid)
             at = tuple(shard.checkpoint - shard.behind for shard in each.shards)
             for shard in each.shards:
                 shard.behind = 0
-            found.append(Checkpoints(each.name, each.uuid, at, each.created_ms))
+            highest, histories = zip(*((shard.highest, shard.history) for shard in each.shards), strict=True)
+            found.append(Checkpoints(each.name, each.uuid, at, each.created_ms, False, highest, histories))
         return found
 
     def refresh(self, names: Sequence[str]) -> None:
@@ -129,6 +155,9 @@ class SearchModel:
                     shard.refresh()
 
     def shard_page(self, index: str, shard: int, body: Mapping[str, Any]) -> SearchPage:
+        if self.partial_answers:
+            self.partial_answers -= 1
+            raise SourceAway(self.place, "answered in part only")
         if index not in self.all:
             raise IndexGone(f"no such index [{index}]")
         query = body["query"]

@@ -165,3 +165,20 @@ def test_lines_without_a_place_stay_as_they_come() -> None:
 )
 def test_stamps_are_read(stamp: str, at: datetime | None) -> None:
     assert moment(stamp) == at
+
+
+@pytest.mark.parametrize("dataset", ["tocsin.incidents", "tocsin.incident_changes"])
+@pytest.mark.parametrize("shape", ['{"event": {"dataset": "%s"}}', '{"event.dataset": "%s", "message": ["a", "b"]}'])
+def test_an_incident_is_no_line(dataset: str, shape: str) -> None:
+    own, other = ((shape % name).encode() for name in (dataset, "kafka.log"))
+    assert [line.data for line in read(own, other, own)] == [other + b"\n"]
+
+
+def test_the_source_of_a_container_is_looked_up_once_whatever_its_lines_say() -> None:
+    documents = [{"log": f"line {n}", "kubernetes": {"pod_name": "kafka-0", "container_name": "kafka"}} for n in range(9)]
+    reader = DocumentReader("logs-*", {})
+    lines = list(reader.lines(hit(document, n) for n, document in enumerate(documents)))
+    assert {line.source.source_id for line in lines} == {"logs-*/kafka-0:kafka"}
+    assert [line.message for line in lines] == [f"line {n}" for n in range(9)]
+    assert reader._cached_source.cache_info().misses == 1
+    assert [line.source.labels["text"] for line in read(*documents, text="{field:log}")] == [f"line {n}" for n in range(9)]

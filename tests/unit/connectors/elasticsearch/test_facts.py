@@ -2,7 +2,16 @@
 
 import pytest
 
-from connectors.elasticsearch.facts import ClusterFacts, IndexFacts, ServerVersion, Strategy, choose, index_facts, lag_s
+from connectors.elasticsearch.facts import (
+    ClusterFacts,
+    IndexFacts,
+    ServerVersion,
+    Strategy,
+    choose,
+    continued,
+    index_facts,
+    lag_s,
+)
 
 ES9 = ServerVersion((9, 5, 3))
 PLAIN = IndexFacts("logs-1", "u1")
@@ -112,3 +121,50 @@ def test_the_lag_is_longer_than_the_slowest_refresh() -> None:
 )
 def test_settings_are_read(settings: dict[str, str], field: str, value: object) -> None:
     assert getattr(index_facts("logs", {"index.uuid": "u", **settings}), field) == value
+
+
+@pytest.mark.parametrize(
+    ("facts", "before", "wanted", "sentence", "warning"),
+    [
+        (cluster(), "sequence", "", "read by _seq_no (no late document is missed)", ""),
+        (cluster(), "timestamp", "timestamp", "read by @timestamp (as configured); LINES", ""),
+        (
+            cluster(),
+            "timestamp",
+            "",
+            "read by @timestamp (as in earlier runs); LINES",
+            "write `read_by: sequence` to change to _seq_no",
+        ),
+        (
+            cluster(refused=(NO_MONITOR,)),
+            "sequence",
+            "",
+            "read by _seq_no (as in earlier runs, although the privilege `monitor` is missing (status 403))",
+            "write `read_by: timestamp` to change to @timestamp; unread documents are not missed by that",
+        ),
+        (
+            cluster(),
+            "sequence",
+            "timestamp",
+            "read by @timestamp (as configured); LINES",
+            "earlier runs read it by _seq_no; it changes to @timestamp, from the oldest unread document on; what is read twice"
+            " counts once",
+        ),
+        (cluster(refused=(NO_MONITOR,)), "sequence", "timestamp", "read by @timestamp (as", "it begins again at `start`"),
+        (
+            cluster(),
+            "ingested",
+            "sequence",
+            "read by _seq_no (as configured)",
+            "from 5 min before its last time on",
+        ),
+    ],
+)
+def test_what_was_read_before_goes_on_as_it_was_or_goes_over_and_either_is_said(
+    facts: ClusterFacts, before: str, wanted: str, sentence: str, warning: str
+) -> None:
+    choice = continued(choose(facts, wanted), facts, Strategy(before), wanted)
+    assert choice.sentence.startswith(sentence)
+    assert warning in "; ".join(choice.warnings)
+    assert bool(warning) == bool(choice.warnings)
+    assert choice.strategy == (wanted or before)

@@ -60,6 +60,49 @@ def test_an_index_made_anew_is_another_one_and_the_rest_of_the_old_one_is_lost()
     assert end.place == start.place + 6 + 4
 
 
+def shard(at: int, highest: int | None = None, history: str = "first-uuid") -> Checkpoints:
+    return points("a", at, uuid="uuid-of-a", highest=(at if highest is None else highest,), histories=(history,))
+
+
+def test_a_shard_with_another_history_begins_anew_and_what_is_not_there_any_more_is_lost() -> None:
+    start = advanced(at_beginning([shard(20)]), [shard(20)], ids(shard(20)), 10)
+    restored = shard(14, history="second-uuid")
+    end = advanced(start, [restored], ids(restored))
+    assert [(each.after, each.to) for each in ranges(start, end)] == [(-1, 14)]
+    assert [(each.after, each.to) for each in lost_operations(start, end)] == [(14, 20)]
+    assert end.place == start.place + 15 + 6
+    assert advanced(end, [restored], ids(restored)) == end
+
+
+def test_a_shard_with_another_history_that_has_grown_beyond_what_was_read_begins_anew_in_parts() -> None:
+    start = at_end([shard(9)])
+    restored = shard(30, history="second-uuid")
+    one = advanced(start, [restored], ids(restored), 10)
+    two = advanced(one, [restored], ids(restored), 100)
+    assert [(each.after, each.to) for each in (*ranges(start, one), *ranges(one, two))] == [(-1, 9), (9, 30)]
+    assert lost_operations(start, one) == lost_operations(one, two) == []
+
+
+def test_a_shard_whose_highest_number_was_read_already_and_is_higher_begins_anew() -> None:
+    """A disk was set back to what it held: the history has its name still."""
+    start, back = at_end([shard(9)]), shard(4)
+    end = advanced(start, [back], ids(back))
+    assert [(each.after, each.to) for each in ranges(start, end)] == [(-1, 4)]
+    empty = advanced(start, [shard(-1)], ids(shard(-1)))
+    assert (ranges(start, empty), empty.indices[short("uuid-of-a")].at) == ([], (-1,))
+
+
+def test_a_history_that_is_not_told_is_no_other_one() -> None:
+    """Of an offset of an earlier version, and of a primary that does not say it now."""
+    told, untold = shard(9), points("a", 9, uuid="uuid-of-a")
+    for start in (at_end([untold]), made(plain({"indices": {short("uuid-of-a"): [[9]]}}), SequenceOffset)):
+        end = advanced(start, [told], ids(told))
+        assert (ranges(start, end), lost_operations(start, end), end.place) == ([], [], 0)
+        away = advanced(end, [points("a", None, uuid="uuid-of-a")], ids(told))
+        assert away == end
+        assert ranges(end, advanced(away, [shard(9, history="second-uuid")], ids(told)))
+
+
 def test_of_an_index_that_was_read_whole_nothing_is_lost() -> None:
     start = at_end([points("a", 10)])
     end = advanced(start, [], frozenset())
@@ -79,9 +122,10 @@ def test_a_first_run_may_start_in_the_middle() -> None:
 
 
 def test_an_offset_holds_little_of_what_is_read_to_its_end() -> None:
-    now = [points(f".ds-logs-kafka.log-default-2026.11.26-{n:06}", 10**9, uuid=f"{n:022}") for n in range(3000)]
+    name = ".ds-logs-kafka.log-default-2026.11.26-{:06}"
+    now = [points(name.format(n), 10**9, uuid=f"{n:022}", histories=(f"{n:022}"[::-1],)) for n in range(3000)]
     end = advanced(at_end(now), now, ids(*now))
-    assert len(json.dumps(plain(end), separators=(",", ":"))) < 3000 * 36
+    assert len(json.dumps(plain(end), separators=(",", ":"))) < 3000 * 41
 
 
 histories = st.lists(
