@@ -51,7 +51,7 @@ class AuditDifference(Struct, frozen=True):
         return redact("\n".join(parts))
 
 
-class Outcome:
+class ReadFacts:
     """What was read, in a form that can be compared."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Outcome:
         if event.level in BAD_LEVELS and all(each.rule_id.startswith(COMPONENT_LINE) for each in matches):
             self.unknown[event.level, event.message, event.text] += 1
 
-    def take(self, items: Iterable[object]) -> Outcome:
+    def take(self, items: Iterable[object]) -> ReadFacts:
         """Add matches and activity spans."""
         for item in items:
             if isinstance(item, ActivitySpan):
@@ -149,22 +149,22 @@ class Audit:
 
 def by_columns(reader: Reader, chunks: Sequence[Chunk]) -> Counter[str]:
     """Return what columns make of `chunks`, with what `reader` has learnt; an error is part of it."""
-    outcome = Outcome()
-    twin = reader.twin(outcome.observe, enough=2)
+    facts = ReadFacts()
+    twin = reader.twin(facts.observe, enough=2)
     try:
-        outcome.take(twin.read(chunks)).take(twin.end())
+        facts.take(twin.read(chunks)).take(twin.end())
     except OF_THE_HOST:
         raise
     except Exception as error:
         return Counter({f"error {error!r}": 1})
-    return outcome.facts()
+    return facts.facts()
 
 
 def by_stages(plan: Plan, lines: Iterable[RawLine]) -> Counter[str]:
     """Return what the stages of engine/pipeline make of `lines`."""
-    outcome = Outcome()
+    facts = ReadFacts()
     events = decode(assemble(unwrap(lines, plan.formats), plan.formats), plan.formats)
-    return outcome.take(match(events, plan, outcome.observe)).facts()
+    return facts.take(match(events, plan, facts.observe)).facts()
 
 
 def _chunks(lines: Sequence[RawLine]) -> Iterator[Chunk]:

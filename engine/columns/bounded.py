@@ -101,13 +101,13 @@ class Bounded:
         if reader is None:
             return ReadingCost(self._lines)
         counts, classes = reader.counts, reader.classes
-        without_header = counts.by_reference - sum(counts.reasons.values())
-        reasons = {**counts.reasons, **({WITHOUT_HEADER: without_header} if without_header > 0 else {})}
+        by_reference = max(counts.by_reference, counts.reasons.total())  # the last open event is read at the end
+        reasons = {**counts.reasons, WITHOUT_HEADER: by_reference - counts.reasons.total()}
         return ReadingCost(
             self._lines,
             counts.lines,
             counts.events - counts.by_reference,
-            counts.by_reference,
+            by_reference,
             {reason: count for reason, count in sorted(reasons.items(), key=lambda item: -item[1]) if count},
             counts.failed,
             classes.learnt,

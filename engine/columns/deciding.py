@@ -30,7 +30,7 @@ from engine.parse.times import has_millis
 _FIELDS = ("message", "logger", "thread")
 _PRINTED = re2.compile(r"(?m)^[ \t]*([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$")  # a setting, as in engine/match/dumps
 
-_Spans = Mapping[str, tuple[int, int]]  # where the groups of a header stand in a text, by name
+_GroupSpans = Mapping[str, tuple[int, int]]  # where the groups of a header stand in a text, by name
 
 
 class Place(NamedTuple):
@@ -180,7 +180,7 @@ class Decider:
             raise Undecided("a stamp out of bounds")
         return events[0], text
 
-    def _header_spans(self, header: Header | None, record: Record, text: bytes) -> _Spans:
+    def _header_spans(self, header: Header | None, record: Record, text: bytes) -> _GroupSpans:
         """Return where the groups of the header stand in a text, or the whole message where a wrapper gives the fields."""
         if record.fields:
             return {"message": (0, len(text.partition(b"\n")[0]))} if header is None else {}
@@ -189,7 +189,7 @@ class Decider:
         match = expression(header.format.header).match(text.partition(b"\n")[0])
         return {} if match is None else {name: match.span(number) for name, number in match.re.groupindex.items()}
 
-    def _fields(self, event: LogEvent, record: Record, text: bytes, spans: _Spans) -> ClassValues:
+    def _fields(self, event: LogEvent, record: Record, text: bytes, spans: _GroupSpans) -> ClassValues:
         given = record.fields.keys() | ({"logger", "thread"} if record.fields else set())
         same: dict[str, Value] = {name: getattr(event, name) for name in _FIELDS}
         places = (_place(name, getattr(event, name), text, spans) for name in _FIELDS if name not in given)
@@ -210,7 +210,7 @@ class Decider:
         return shapes, open_rules
 
 
-def _labels(event: LogEvent, given: Labels, text: bytes, spans: _Spans) -> ClassValues:
+def _labels(event: LogEvent, given: Labels, text: bytes, spans: _GroupSpans) -> ClassValues:
     """Return the labels that the header gives."""
     same: dict[str, Value] = {
         name: value for name, value in event.labels.items() if name != "source" and given.get(name) != value
@@ -219,7 +219,7 @@ def _labels(event: LogEvent, given: Labels, text: bytes, spans: _Spans) -> Class
     return ClassValues(same, tuple(place for place in places if place is not None))
 
 
-def _place(name: str, value: str, text: bytes, spans: _Spans) -> Place | None:
+def _place(name: str, value: str, text: bytes, spans: _GroupSpans) -> Place | None:
     """Return where a value of a header stands; None when it is the same in the whole class. Raises Undecided."""
     start, end = spans.get(name, (-1, -1))
     if 0 <= start < end and text[start:end] == encoded(value):

@@ -43,12 +43,12 @@ class _Branches(Struct, frozen=True):
     branches: tuple[_Atoms, ...]
 
 
-class _Gap(Struct, frozen=True):
+class _AnyText(Struct, frozen=True):
     """Anything, of any length: what stands before and after it are different texts."""
 
 
-_GAP = _Gap()
-_Atoms = tuple[str | _Branches | _Gap, ...]  # fixed characters, one each, and the rest
+_ANY_TEXT = _AnyText()
+_Atoms = tuple[str | _Branches | _AnyText, ...]  # fixed characters, one each, and the rest
 
 
 class _Unreadable(Exception):
@@ -114,7 +114,7 @@ def _counts() -> Mapping[str, int]:
 def certain_texts(regex: str) -> Sequence[tuple[str, ...]]:
     """Return sets of folded texts: wherever `regex` matches, one of each set occurs."""
     try:
-        return _sets(_Reader(regex).whole())
+        return _sets(_RegexReader(regex).whole())
     except _Unreadable:
         return ()
 
@@ -122,7 +122,7 @@ def certain_texts(regex: str) -> Sequence[tuple[str, ...]]:
 def _sets(atoms: _Atoms) -> list[tuple[str, ...]]:
     sets: list[tuple[str, ...]] = []
     text = ""
-    for atom in (*atoms, _GAP):
+    for atom in (*atoms, _ANY_TEXT):
         if isinstance(atom, str):
             text += atom
             continue
@@ -137,7 +137,7 @@ def _sign(text: str) -> str:
     return folded(text.encode("utf-8", "replace")).decode()
 
 
-class _Reader:
+class _RegexReader:
     """Reads an expression from left to right."""
 
     def __init__(self, regex: str) -> None:
@@ -158,7 +158,7 @@ class _Reader:
         return branches[0] if len(branches) == 1 else (_Branches(tuple(branches)),)
 
     def _sequence(self) -> _Atoms:
-        atoms: list[str | _Branches | _Gap] = []
+        atoms: list[str | _Branches | _AnyText] = []
         while self._peek() not in ("", "|", ")"):
             atom = self._atom()
             repeat = _REPEAT.match(self._regex, self._at)
@@ -168,9 +168,9 @@ class _Reader:
             self._at = repeat.end()
             if repeat["mark"] == "+" or int(repeat["least"] or 0) > 0:
                 blank = atom == (" ",)  # a stretch of blanks is one blank
-                atoms += atom if blank else (*atom, _GAP, *atom)
+                atoms += atom if blank else (*atom, _ANY_TEXT, *atom)
             else:
-                atoms.append(_GAP)
+                atoms.append(_ANY_TEXT)
         return tuple(atoms)
 
     def _atom(self) -> _Atoms:
@@ -185,7 +185,7 @@ class _Reader:
             self._at += 1
             return atoms
         if match["other"]:
-            return (_GAP,)
+            return (_ANY_TEXT,)
         if match["digit"] or match["blank"]:
             return ("0" if match["digit"] else " ",)
         return () if match["empty"] else (match["escaped"] or match["char"],)

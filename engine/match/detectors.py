@@ -17,12 +17,8 @@ from engine.model.expressions import evaluate, names
 from engine.model.matches import state_sign
 from engine.model.rules import Component, Heartbeat, Item, Plan, Signature, Test
 
-CONFIGURATION, NAMES, VERSION, HEARTBEAT = (
-    "config:",
-    "/names",
-    "/version",
-    "/heartbeat",
-)  # in the rule ids of lines that are no signature's
+# in the rule ids of lines that are no signature's
+CONFIGURATION, NAMES, VERSION, HEARTBEAT = "config:", "/names", "/version", "/heartbeat"
 
 Group = Sequence[Test]  # tests that must all hold
 Signs = frozenset[str]  # all that the prefilter searches for

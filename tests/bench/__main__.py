@@ -21,13 +21,12 @@ from tests.servers.jars import kafka_jars
 ALONE = {
     "scan": scan.measure,
     "wrapped": scan.measure_wrapped,
-    "matrix": matrix.measure,
     "memory": scan.measure_memory,
     "state": state.measure,
     "elasticsearch": indexed.measure,
     "hostile": lambda folder: hostile.measure(),
 }
-ON_KAFKA = {"job": job.measure, "shipped": shipped.measure, "latency": latency.measure} | {
+ON_KAFKA = {"matrix": matrix.measure, "job": job.measure, "shipped": shipped.measure, "latency": latency.measure} | {
     f"latency-{rate}": partial(latency.measure, rate=rate) for rate in latency.RATES[1:]
 }
 USUAL = ("scan", "job", "latency")

@@ -1,119 +1,117 @@
-"""What a line costs, whatever the log is like: inputs by shares of hits by numbers of rules, each beside the plain quiet one.
+"""What a line costs, whatever the log is like: inputs by shares of hits by rules, beside the plain quiet cell and ripgrep.
 
-The logs are made of real ones (samples/goodlog, tests/captured), not written for this: their events drawn at random, with times
-that go on and numbers of their own; behind wrappers as tests/wrapping puts them. What is not in one of these has no cell.
+The logs are made of real ones (tests/bench/real_logs). `rg` searches the quiet ones for the expressions of the same rules.
+A cell is what a line costs when the texts of a log are known, as in a long log; the cost of the first reading stands beside it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 
 from engine.cache import DiskCache
 from engine.match import Matcher
 from engine.model.rules import Plan
+from engine.spark.slices import stages
+from tests.bench.job import bare
 from tests.bench.machine import say
-from tests.bench.rulesets import plan_of
+from tests.bench.producing import FILE, Producing
+from tests.bench.real_logs import LAYOUTS, mixed_layouts, of_layouts, services
+from tests.bench.rulesets import expressions, plan_of
 from tests.bench.scan import read_once
-from tests.bench.tools import tools
-from tests.rulepack.playing import SAMPLES, plan
-from tests.wrapping import mingled, wrapped
+from tests.bench.tools import head, tools
+from tests.rulepack.playing import plan
+from tests.servers.shipping import SHIPPERS, document
+from tests.wrapping import wrapped
 
-CAPTURED = Path(__file__).parents[1] / "captured"
-LINES = 100_000
-HITS = (0.0, 0.01, 0.3, 1.0)  # shares of events drawn from logs of trouble
-WRAPPERS = ("compose", "cri", "docker json", "journal", "ecs", "logstash", "shipper")
-_STAMP = re.compile(r"(20\d\d-\d\d-\d\d)([ T])(\d\d:\d\d:\d\d)")
-_NUMBER = re.compile(r"(?<![\w.:-])\d{3,9}(?![\w.:-])")
-_BROKER = re.compile(r"\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]")
-START = datetime(2026, 1, 1)
+LINES = 50_000
+DOCUMENTS = 30_000
+HITS = (0.0, 0.01, 0.3, 1.0)  # shares of events that a rule matches
+HOSTS = (1, 5, 100)
+WRAPPERS = ("cri", "docker json", "journal", "ecs", "logstash")
+PLAIN = "plain broker"
+Log = Callable[[float], Iterator[str]]
 
-
-def measure(folder: Path) -> None:
-    """Measure every cell and print."""
-    plans = {"shipped": plan(), "20": plan_of(20, folder), "1,000": plan_of(1000, folder)}
-    logs = {(name, hits): _written(folder, name, hits) for name in _INPUTS for hits in HITS}
-    for rules, rule_set in plans.items():
-        matcher = Matcher(rule_set, DiskCache())
-        plain, regexes = 0.0, matcher.prefilter.signs
-        for (name, hits), log in logs.items():
-            first, second = _cost(rule_set, matcher, log)
-            plain = plain or second
-            beside = _beside(log, regexes, folder) if hits == 0.0 else ""
-            say("result", f"{rules} rules, {name}, {hits:.0%}: {second:.2f} us a line ({first:.2f} at first), "
-                f"{second / plain:.1f} times plain{beside}")  # fmt: skip
-
-
-def _cost(rules: Plan, matcher: Matcher, log: Path) -> tuple[float, float]:
-    """Return the CPU microseconds a line when nothing is known of a log, and when its texts are."""
-    reader, first = read_once(rules, matcher, log, None)
-    again = []
-    for _ in range(2):
-        reader, cost = read_once(rules, matcher, log, reader)
-        again.append(cost)
-    return first, min(again)
-
-
-def _beside(log: Path, regexes: Sequence[str], folder: Path) -> str:
-    ripgrep = tools().get("rg -j1")
-    if ripgrep is None:
-        return ""
-    return f"; rg -j1 {ripgrep(log, regexes, folder) / LINES * 1e6:.2f}"
-
-
-def _written(folder: Path, name: str, hits: float) -> Path:
-    path = folder / f"{name.replace(' ', '-')}-{hits}.log"
-    path.write_text("\n".join(islice(_INPUTS[name](hits), LINES)) + "\n", encoding="utf-8")
-    return path
-
-
-def _brokers(hits: float) -> Iterator[str]:
-    return _lines(_events(SAMPLES / "goodlog", _BROKER), _events(CAPTURED, _BROKER), hits)
-
-
-def _mixed(hits: float) -> Iterator[str]:
-    return _lines(_events(SAMPLES / "goodlog"), _events(CAPTURED), hits)
-
-
-def _services(hits: float) -> Iterator[str]:
-    histories = [wrapped(_brokers(hits) if n % 2 else _mixed(hits), ("compose",), Random(n)) for n in range(6)]
-    return mingled([_renamed(history, f"service-{n}") for n, history in enumerate(histories)], Random(1))
-
-
-def _renamed(rows: Iterator[str], name: str) -> Iterator[str]:
-    return (re.sub(r"^\S+", name, row, count=1) for row in rows)
-
-
-def _lines(good: Sequence[str], bad: Sequence[str], hits: float, seed: int = 1) -> Iterator[str]:
-    """Yield the lines of events drawn at random, with times that go on."""
-    random, at = Random(seed), START
-    while True:
-        at += timedelta(milliseconds=random.randrange(1, 300))
-        event = random.choice(bad if random.random() < hits else good)
-        event = _STAMP.sub(lambda found, at=at: f"{at:%Y-%m-%d}{found[2]}{at:%H:%M:%S}", event, count=1)
-        yield from _NUMBER.sub(lambda found: "".join(random.choices("0123456789", k=len(found[0]))), event).split("\n")
-
-
-def _events(folder: Path, layout: re.Pattern[str] = _STAMP) -> Sequence[str]:
-    """Return the events of all logs below a folder that begin in a layout."""
-    events: list[str] = []
-    for path in sorted(folder.rglob("*.log")):
-        begun = False
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            if layout.match(line) if layout is not _STAMP else layout.search(line[:40]):
-                events.append(line)
-                begun = True
-            elif begun and not _STAMP.search(line[:40]):
-                events[-1] += f"\n{line}"
-            else:
-                begun = False
-    return events
-
-
-_INPUTS = {"plain": _brokers, "mixed layouts": _mixed, "six services under compose": _services} | {
-    name: lambda hits, name=name: wrapped(_brokers(hits), (name,), Random(1)) for name in WRAPPERS
+INPUTS: Mapping[str, Log] = {
+    **{name: lambda hits, formats=formats: of_layouts(formats, hits) for name, formats in LAYOUTS.items()},
+    "eleven layouts mixed": mixed_layouts,
+    "six services under Compose": services,
+    **{
+        f"{name} around plain": lambda hits, name=name: wrapped(of_layouts(LAYOUTS[PLAIN], hits), (name,), Random(1))
+        for name in WRAPPERS
+    },
 }
+
+
+def measure(folder: Path, address: str) -> None:
+    """Measure every cell and print."""
+    plans = {"shipped rules": plan(), "20 rules": plan_of(20, folder), "1,000 rules": plan_of(1000, folder)}
+    logs = dict(_logs(folder))
+    plain = {name: _files(name, rules, logs, folder) for name, rules in plans.items()}
+    _shipped(plans, plain, address)
+
+
+def _logs(folder: Path) -> Iterator[tuple[tuple[str, float], Path]]:
+    """Write and yield the log of each input and share of hits."""
+    for name, log in INPUTS.items():
+        for hits in HITS:
+            path = folder / f"{name.replace(' ', '-')}-{hits:g}.log"
+            try:
+                path.write_text("\n".join(islice(log(hits), LINES)) + "\n", encoding="utf-8")
+            except LookupError as error:
+                say("no cell", f"{name}, {hits:.0%} hits: {error}")
+                continue
+            yield (name, hits), path
+
+
+def _files(rules: str, rule_set: Plan, logs: Mapping[tuple[str, float], Path], folder: Path) -> float:
+    """Measure the cells of files with one set of rules; return the cost of the plain quiet one."""
+    matcher, regexes = Matcher(rule_set, DiskCache()), expressions(rule_set)
+    first_line = head(next(iter(logs.values())), 1, folder)
+    start, plain = _ripgrep(first_line, regexes, folder), 0.0
+    for (name, hits), log in logs.items():
+        reader, first = read_once(rule_set, matcher, log, None)
+        again = []
+        for _ in range(2):
+            reader, cost = read_once(rule_set, matcher, log, reader)
+            again.append(cost)
+        plain = plain or min(again)
+        beside = ""
+        if hits == 0.0:
+            spent = _ripgrep(log, regexes, folder)
+            beside = f"; rg -j1 {max(spent - start, 0.0) / LINES * 1e6:.2f}" if spent else "; rg: not installed"
+        _say(rules, f"{name}, {hits:.0%} hits", min(again), plain, f" ({first:.1f} at first){beside}")
+    return plain
+
+
+def _ripgrep(log: Path, regexes: Sequence[str], folder: Path) -> float:
+    """Return the CPU seconds that ripgrep takes with its start; 0 where it is not installed."""
+    ripgrep = tools().get("rg -j1")
+    return ripgrep(log, regexes, folder) if ripgrep is not None else 0.0
+
+
+def _shipped(plans: Mapping[str, Plan], plain: Mapping[str, float], address: str) -> None:
+    """Measure the cells of documents that are read from a real broker."""
+    topics = {}
+    for shipper in SHIPPERS:
+        for hosts in HOSTS:
+            for hits in HITS:
+                with Producing(address, f"{shipper.replace(' ', '-')}-{hosts}-{hits:g}") as topic:
+                    topic.send_records(_documents(shipper, hosts, hits))
+                topics[f"{shipper} of {hosts} hosts, {hits:.0%} hits"] = topic
+    for rules, rule_set in plans.items():
+        worker = stages(rule_set)
+        for name, topic in topics.items():
+            _say(rules, name, bare(topic, worker), plain[rules])
+
+
+def _documents(shipper: str, hosts: int, hits: float) -> Iterator[bytes]:
+    logs = [(f"kafka-{number}", of_layouts(LAYOUTS[PLAIN], hits, number)) for number in range(hosts)]
+    for number, (host, log) in enumerate(islice(cycle(logs), DOCUMENTS)):
+        yield document(shipper, host, FILE, next(log), number)
+
+
+def _say(rules: str, cell: str, cost: float, plain: float, more: str = "") -> None:
+    say("result", f"{rules}; {cell}: {cost:.2f} us a line, {cost / plain:.1f} times the plain quiet cell{more}")

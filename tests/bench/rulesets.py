@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -10,6 +12,7 @@ from msgspec.structs import replace
 from engine.dsl import builtin_rules, load, load_cached
 from engine.model.rules import Plan
 
+_SHORTEST = 4  # characters of an expression that other tools search for
 _SUBJECTS = (
     "Replica fetcher",
     "Log cleaner",
@@ -56,3 +59,13 @@ def _pattern(number: int) -> str:
     random = Random(number)
     subject, verb, thing, cause = (random.choice(words) for words in (_SUBJECTS, _VERBS, _OBJECTS, _CAUSES))
     return f"{subject} {number} could not {verb} {thing} because {cause}"
+
+
+def expressions(rules: Plan) -> Sequence[str]:
+    """Return for each group of tests of a signature the expression of its longest test, without what only RE2 knows."""
+    regexes: dict[str, None] = {}
+    for signature in rules.signatures:
+        for group in (group for item in signature.items for group in item.any_of):
+            of_group = [test.regex or re.escape(test.value) for test in group if test.signs]
+            regexes |= {regex: None for regex in [max(of_group, key=len, default="")] if len(regex) >= _SHORTEST}
+    return list(regexes)

@@ -20,7 +20,7 @@ from engine.match import Matcher
 from engine.model.rules import Plan
 from tests.bench.corpus import COMMON_RATE, QUIET_RATE, STORM_RATE
 from tests.bench.machine import corpus, say
-from tests.bench.rulesets import plan_of
+from tests.bench.rulesets import expressions, plan_of
 from tests.bench.tools import head, tools
 from tests.wrapping import wrapped
 
@@ -115,7 +115,7 @@ def _wrapped(log: Path, chain: Sequence[str], folder: Path) -> Path:
 def _compare(folder: Path, log: Path, plan: Plan, count: int, ours: float) -> None:
     """Print what a scan costs with `plan`, and what other tools do."""
     say("measured", f"{count:>5} rules: tocsin {ours:.2f} s of CPU per million lines")
-    regexes = Matcher(plan).screen().regexes
+    regexes = expressions(plan)
     for name, cpu_of in tools().items():
         lines, runs = SLOW.get(name, LINES), 1 if name in SLOW else RUNS
         start, whole = (min(cpu_of(head(log, some, folder), regexes, folder) for _ in range(runs)) for some in (1, lines))

@@ -289,3 +289,30 @@ def test_stamps_out_of_bounds_are_counted_and_said(tmp_path: Path, capsys: pytes
     assert document["incidents"][0]["first_seen"] is None
     (note,) = document["notes"]
     assert note.startswith(f"'{tmp_path / 'go.log'}': 2 stamps are out of bounds")
+
+
+def test_how_the_input_was_read_is_told_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "connect.log"
+    log.write_bytes(QUIET * 200 + TROUBLE)
+    _, _, err = answer(capsys, log, "--stats", "--audit")
+    assert "202 lines read one by one" in err
+    assert "nothing was audited" in err
+    monkeypatch.setattr(bounded, "COLUMNS_FROM_BYTES", 0)
+    code, document, err = answer(capsys, log, "--stats", "--audit")
+    assert (code, rules_of(document)) == (1, [RULE])
+    assert "202 lines read in columns: 200 events decided by them, 1 (0.50%) by the reference" in err
+    assert "1 block also read by the reference: no difference" in err
+
+
+def test_a_difference_that_the_audit_finds_is_no_clean_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "connect.log"
+    log.write_bytes((QUIET + TROUBLE) * 50)
+    monkeypatch.setattr(bounded, "COLUMNS_FROM_BYTES", 0)
+    monkeypatch.setattr("engine.columns.classes.Classes._may_bear", lambda *_: False)
+    code, _, err = answer(capsys, log, "--audit")
+    assert code == 3
+    assert "columns and the reference differ" in err
