@@ -31,7 +31,7 @@ def test_a_start_that_counts_no_more_is_said() -> None:
 
 def test_a_source_that_may_have_changed_its_address_is_said() -> None:
     (sentence,) = resumed(sources(ES2, FILES), {ES1: {}, FILES: {}})
-    assert sentence.startswith(f"new, and read from `start`: '{ES2}'; not configured any more: '{ES1}'. If only an address or path has changed")
+    assert sentence.startswith(f"new, and read from `start`: '{ES2}'; not configured any more: '{ES1}'. If only an address")
 
 
 def test_offsets_are_those_of_the_batch_that_was_planned_last(tmp_path: Path) -> None:
