@@ -44,8 +44,8 @@ def resumed(sources: Sequence[ConfiguredSource], offsets: Mapping[str, Offset]) 
         sentences.append(f"`start` applies to a first run only; these continue where they ended: {_listed(started)}")
     if gone and added:
         sentences.append(
-            f"new, and read from `start`: {_listed(added)}; not configured any more: {_listed(gone)}. If only an address has"
-            " changed, write the old one again, or set `start` so that no lines are missed"
+            f"new, and read from `start`: {_listed(added)}; not configured any more: {_listed(gone)}. If only an address or"
+            " path has changed, write the old one again, or set `start` so that no lines are missed"
         )
     return sentences
 

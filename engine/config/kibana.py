@@ -53,6 +53,7 @@ class KibanaEntry(Strict):
     style: LinkStyle = AUTO
     space: str = ""
     tenant: str = ""
+    saved_search: Text | None = None
     time_field: Text = "@timestamp"
     columns: list[Text] = Field(default=["message"])
     fields: Mapping[str, str] = {}
@@ -62,6 +63,8 @@ class KibanaEntry(Strict):
         version, style = _parse_version(self.version), self.style
         if self.data_view is None and (style in (DISCOVER, OPENSEARCH) or (style == AUTO and version < (7, 14))):
             raise finding_error(Code.BAD_KIBANA, "links of this form need `data_view`", "the id of a saved data view")
+        if self.saved_search is not None and (style in (ESQL, OPENSEARCH) or version < (7, 9)):
+            raise finding_error(Code.BAD_KIBANA, "links of this form cannot open a saved search", "leave saved_search out")
         if style == ESQL and version < (8, 15):
             raise finding_error(Code.BAD_KIBANA, "there is no ES|QL before Kibana 8.15", "leave style out")
         if style == LOCATOR and version < (7, 14):
@@ -90,4 +93,5 @@ def kibana_of(entry: KibanaEntry | None, read: Iterable[str]) -> Kibana | None:
         entry.time_field,
         tuple(entry.columns),
         entry.tenant,
+        entry.saved_search or "",
     )

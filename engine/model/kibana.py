@@ -31,7 +31,8 @@ MajorMinor = tuple[int, int]
 class LogView(Struct, frozen=True):
     """Logs as Discover shows them: from when to when, narrowed by a query (`kql`, or `esql` where that is the language).
 
-    `data_view` is the id of a saved data view; without one `pattern` names the indices. `title` names the tab.
+    `data_view` is the id of a saved data view; without one `pattern` names the indices. `saved_search` is the id of a saved
+    search, which has a data view, columns and an order of its own; empty without one. `title` names the tab.
     """
 
     start: datetime
@@ -43,6 +44,7 @@ class LogView(Struct, frozen=True):
     time_field: str = "@timestamp"
     columns: tuple[str, ...] = ()
     title: str = ""
+    saved_search: str = ""
 
 
 def legacy_discover(view: LogView) -> str:
@@ -52,12 +54,12 @@ def legacy_discover(view: LogView) -> str:
 
 def index_discover(view: LogView) -> str:
     """Return Discover of 7.9 to 8.14, and of OpenSearch Dashboards until 2.10."""
-    return f"/app/discover#/?{_state(view, {'index': view.data_view})}"
+    return f"{_route(view)}?{_state(view, {'index': view.data_view})}"
 
 
 def data_view_discover(view: LogView) -> str:
     """Return Discover of 8.15 and later."""
-    return f"/app/discover#/?{_state(view, {'dataSource': {'dataViewId': view.data_view, 'type': 'dataView'}})}"
+    return f"{_route(view)}?{_state(view, {'dataSource': {'dataViewId': view.data_view, 'type': 'dataView'}})}"
 
 
 def tab_discover(view: LogView) -> str:
@@ -82,7 +84,7 @@ def locator(view: LogView, version: MajorMinor) -> str:
     }
     if view.kql:
         params["query"] = {"language": "kuery", "query": view.kql}
-    if view.columns:
+    if view.columns and not view.saved_search:
         params["columns"] = list(view.columns)
     if version >= (9, 2):
         params["tab"] = {"id": "new", "label": view.title}
@@ -126,6 +128,10 @@ def opensearch_discover(view: LogView, tenant: str) -> str:
     )
 
 
+def _route(view: LogView) -> str:
+    return f"/app/discover#/view/{quote(view.saved_search, '')}" if view.saved_search else "/app/discover#/"
+
+
 def _state(view: LogView, source: Mapping[str, Rison]) -> str:
     state: dict[str, Rison] = {
         "columns": list(view.columns),
@@ -137,6 +143,8 @@ def _state(view: LogView, source: Mapping[str, Rison]) -> str:
     }
     if not view.columns:
         del state["columns"]
+    if view.saved_search:
+        state = {name: state[name] for name in ("filters", "query")}
     return f"_g={_encoded(rison(_globals(view)))}&_a={_encoded(rison(state))}"
 
 
@@ -149,6 +157,8 @@ def _globals(view: LogView) -> dict[str, Rison]:
 
 
 def _data_view(view: LogView) -> Mapping[str, Any]:
+    if view.saved_search:
+        return {"savedSearchId": view.saved_search}
     return {"dataViewId": view.data_view} if view.data_view else {"dataViewSpec": _spec(view)}
 
 

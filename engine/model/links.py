@@ -53,7 +53,7 @@ class Kibana(Struct, frozen=True):
     field for a label, or for a part of a source's name (engine/model/narrowing).
 
     The logs are named by `data_view`, the id of a saved data view, or by `pattern`, the indices. `style` is one of STYLES;
-    `tenant` is one of OpenSearch.
+    `tenant` is one of OpenSearch; `saved_search` is the id of a saved search in which the logs of an incident are shown.
     """
 
     url: str
@@ -66,6 +66,7 @@ class Kibana(Struct, frozen=True):
     time_field: str = "@timestamp"
     columns: tuple[str, ...] = ("message",)
     tenant: str = ""
+    saved_search: str = ""
 
     def address(self, incident: Incident) -> str:
         """Return the address of Discover around the incident's time, filtered by the incident's query; empty when its lines
@@ -113,6 +114,7 @@ class Kibana(Struct, frozen=True):
             self.time_field,
             self.columns,
             title,
+            self.saved_search,
         )
 
     def _fitting(self, view: LogView) -> str:

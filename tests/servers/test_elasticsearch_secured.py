@@ -91,14 +91,14 @@ def test_a_key_with_the_privileges_of_the_documentation_and_a_password_read_at_o
 def test_a_wrong_password_and_a_wrong_key_are_said(index: Index, door: Door, final: bool) -> None:
     for connection in (door.by_password("wrong"), door.by_key("wrong:key")):
         with pytest.raises(
-            SourceDenied if final else SourceAway, match=r"does not know who asks \(status 401\).*check api_key"
+            SourceDenied if final else SourceAway, match=r"does not accept the credentials \(status 401\).*check api_key"
         ):
             source(connection, index, final=final).initial()
 
 
 def test_an_authority_that_nobody_named_is_said(index: Index, door: Door) -> None:
     connection = {**door.by_password(PASSWORD), "ca": ""}
-    with pytest.raises(SourceError, match=r"not signed by anybody known here; name the authority's with ca: file:PATH"):
+    with pytest.raises(SourceError, match=r"not signed by a trusted authority; name the authority's with ca: file:PATH"):
         source(connection, index).look()
 
 

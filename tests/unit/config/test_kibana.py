@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from engine.config import load
+from engine.errors import ConfigError
 
 
 def test_the_logs_in_kibana_are_those_that_sources_read_unless_it_says_otherwise(tmp_path: Path) -> None:
@@ -14,3 +17,24 @@ def test_the_logs_in_kibana_are_those_that_sources_read_unless_it_says_otherwise
         (path := tmp_path / "tocsin.yml").write_text(text % more)
         kibana = load(path).links.kibana
         assert kibana is not None and (kibana.pattern, kibana.data_view) == (pattern, "")
+
+
+@pytest.mark.parametrize(
+    ("more", "is_right"),
+    [
+        ("", True),
+        (", version: '7.9', data_view: v", True),
+        (", version: '7.8', data_view: v", False),
+        (", style: esql", False),
+        (", style: opensearch, version: '2.19', data_view: v", False),
+    ],
+)
+def test_a_saved_search_is_opened_by_the_forms_that_can(tmp_path: Path, more: str, is_right: bool) -> None:
+    text = "sources: [{type: files, paths: [a.log]}]\nkibana: {url: https://k, indices: [logs-*], saved_search: s1%s}\n"
+    (path := tmp_path / "tocsin.yml").write_text(text % more)
+    if is_right:
+        kibana = load(path).links.kibana
+        assert kibana is not None and kibana.saved_search == "s1"
+    else:
+        with pytest.raises(ConfigError, match="cannot open a saved search"):
+            load(path)

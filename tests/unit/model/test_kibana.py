@@ -45,6 +45,16 @@ def test_discover_from_9_2_has_a_tab_of_its_own() -> None:
     assert kibana.tab_discover(VIEW) == f"/app/discover#/?{G}&{SOURCE.join(A)}&_tab=(tabId:new,tabLabel:'inc-1')"
 
 
+def test_a_saved_search_brings_its_data_view_and_its_columns() -> None:
+    view = replace(VIEW, saved_search="my search/1")
+    address = f"/app/discover#/view/my%20search%2F1?{G}&_a=(filters:!(),{QUERY})"
+    assert kibana.index_discover(view) == kibana.data_view_discover(view) == address
+    assert kibana.tab_discover(view) == f"{address}&_tab=(tabId:new,tabLabel:'inc-1')"
+    told = params(kibana.locator(view, (9, 1)))
+    assert told["savedSearchId"] == "my search/1"
+    assert not {"dataViewId", "dataViewSpec", "columns"} & told.keys()
+
+
 def test_esql_names_its_indices_itself() -> None:
     view = replace(VIEW, esql='FROM logs-* | WHERE a == "1"')
     query = "FROM%20logs-*%20%7C%20WHERE%20a%20%3D%3D%20%221%22"
