@@ -8,7 +8,7 @@ is tried on each event. What is certain of neither leaves the class undecided: t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import re2
@@ -199,10 +199,8 @@ class Decider:
         """Return the rules that match every event of the class, and those that have to be tried."""
         fields, shapes, open_rules = example.fields, list[MatchShape](), list[OpenRule]()
         for detector in self._matcher.possible(fields):
-            if not detector.rule_id.startswith(CONFIGURATION) and any(
-                _may_differ(test, example) for test in detector.digit_tests
-            ):
-                open_rules.append(OpenRule(detector.rule_id, _check_of_class(detector, example), detector.held_items))
+            if _is_open(detector, example):
+                open_rules.append(_open_rule(detector, example))
                 continue
             captures = detector.check(fields)
             if captures is not None:
@@ -241,25 +239,47 @@ def _may_differ(test: Test, example: _Example) -> bool:
     return may_differ(test, example.alike) if test.field == "text" else test.field in example.moving
 
 
-def _check_of_class(detector: Detector, example: _Example) -> FieldCheck:
-    """Return the check of a detector for events of a class, with the answers of most tests taken from the example."""
+def _is_open(detector: Detector, example: _Example) -> bool:
+    """Tell whether a detector may answer otherwise for other events of the class. The values of a printed configuration have
+    their places, whatever their digits."""
+    signs = example.fields.signs
+    tests = () if detector.rule_id.startswith(CONFIGURATION) else detector.digit_tests
+    return any(_may_differ(test, example) for test in tests if not detector.is_absent(test, signs))
+
+
+def _open_rule(detector: Detector, example: _Example) -> OpenRule:
+    """Return the rule of a detector for events of a class, with the answers of most tests taken from the example."""
     signature, signs = detector.signature, example.fields.signs
-    if signature is None or "logger" in example.moving or signature.exceptions is not None:
-        check = detector.check
-    else:
-        items = {item.name: _any_group(item.any_of, example) for item in in_order(signature)}
-        check = signature_check(signature, {name: item for name, item in items.items() if item is not None}, None)
+    check, held = detector.check, detector.held_items
+    if signature is not None and signature.exceptions is None:
+        items = _checks([(item.name, item.any_of) for item in in_order(signature)], detector, example)
+        asked = _checks([(item.name, item.any_of) for item in detector.asked], detector, example)
+        check, held = signature_check(signature, items, None), partial(_held, asked)
 
     def with_signs(fields: Fields) -> Captures | None:
         fields.signs = signs
         return check(fields)
 
-    return with_signs
+    return OpenRule(detector.rule_id, with_signs, held)
 
 
-def _any_group(groups: Sequence[Sequence[Test]], example: _Example) -> FieldCheck | None:
+def _held(asked: Mapping[str, FieldCheck], fields: Fields) -> tuple[str, ...]:
+    return tuple(name for name, check in asked.items() if check(fields) is not None)
+
+
+def _checks(
+    items: Sequence[tuple[str, Sequence[Sequence[Test]]]], detector: Detector, example: _Example
+) -> Mapping[str, FieldCheck]:
+    """Return the check of each item for events of the class, without the items that hold of none."""
+    checks = ((name, _any_group(groups, detector, example)) for name, groups in items)
+    return {name: check for name, check in checks if check is not None}
+
+
+def _any_group(groups: Sequence[Sequence[Test]], detector: Detector, example: _Example) -> FieldCheck | None:
     """Return the check of several groups of tests, without those that hold of no event of the class; None when none is left."""
-    answers = [[_answered(test, example) for test in tests] for tests in groups]
+    signs = example.fields.signs
+    present = [tests for tests in groups if not any(detector.is_absent(test, signs) for test in tests)]
+    answers = [[_answered(test, example) for test in tests] for tests in present]
     checks = [all_of([check for check in group if check is not None]) for group in answers if None not in group]
     return any_of(checks) if checks else None
 
@@ -299,6 +319,8 @@ def _holding_tests(detector: Detector, fields: Fields) -> Iterator[Test]:
     """Yield the tests that hold, in the order in which their captures count."""
     for groups in detector.items:
         for tests in groups:
+            if any(detector.is_absent(test, fields.signs) for test in tests):
+                continue
             if all(_check(test)(fields) is not None for test in tests):
                 yield from tests
                 break

@@ -33,13 +33,14 @@ class Detector:
 
     Args:
         compile_check: returns the check, given the signs that are searched for.
-        asked: the items whose truth a match carries, sorted by name.
 
     Attributes:
         rule_id: the rule id of its matches.
         signs: one of them stands in the text of every event that it matches; empty: it is tried on each event.
         items: the groups of tests that may hold, item by item, in the order in which their captures count.
+        asked: the items whose truth a match carries, sorted by name.
         signature: the signature that it is of; None for component lines and configurations.
+        searched: all signs that the prefilter searches for.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Detector:
     ) -> None:
         self.rule_id, self.signs, self.items, self.signature = rule_id, signs, items, signature
         self.searched: Signs = frozenset()
-        self._compile_check, self._asked = compile_check, asked
+        self._compile_check, self.asked = compile_check, asked
 
     @cached_property
     def check(self) -> FieldCheck:
@@ -66,7 +67,11 @@ class Detector:
 
     @cached_property
     def _held(self) -> Sequence[tuple[str, FieldCheck]]:
-        return [(item.name, _any_group(item.any_of, self.searched)) for item in self._asked]
+        return [(item.name, _any_group(item.any_of, self.searched)) for item in self.asked]
+
+    def is_absent(self, test: Test, signs: Signs) -> bool:
+        """Tell whether `test` cannot hold in an event with these `signs`, by the prefilter alone."""
+        return bool(test.signs) and signs.isdisjoint(test.signs) and self.searched.issuperset(test.signs)
 
     @cached_property
     def digit_tests(self) -> Sequence[Test]:

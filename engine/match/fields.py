@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.model.records import LogEvent
+from engine.model.signs import folded
 
 Values = tuple[bytes, ...]
 
@@ -14,13 +17,21 @@ class Fields:
     `signs`: those signs that the prefilter finds in the text; the matcher sets them.
     """
 
-    __slots__ = ("_cache", "_event", "signs", "text")
+    __slots__ = ("_cache", "_event", "_folded", "signs", "text")
 
     def __init__(self, event: LogEvent) -> None:
         self._event = event
         self.signs: frozenset[str] = frozenset()
         self.text = encoded(event.text)
+        self._folded: bytes | None = None
         self._cache: dict[str, Values] = {"text": (self.text,)}
+
+    def has_any(self, signs: Sequence[bytes]) -> bool:
+        """Tell whether one of `signs` (engine/model/signs) stands in the text."""
+        folded_text = self._folded
+        if folded_text is None:
+            folded_text = self._folded = folded(self.text)
+        return any(sign in folded_text for sign in signs)
 
     def values(self, field: str) -> Values:
         """Return the values of `field`; empty ones are left out."""

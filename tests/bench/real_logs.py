@@ -92,12 +92,14 @@ def of_layouts(formats: Sequence[str], hits: float, seed: int = 1) -> Iterator[s
 
 
 def _moved(event: str, at: datetime, random: Random) -> str:
-    for stamp, form in _STAMPS:
-        match = stamp.search(event[:60])
-        if match is not None:
-            event = f"{event[: match.start()]}{at.strftime(form.format(match[1]))}{event[match.end() :]}"
-            break
-    return _NUMBER.sub(lambda number: "".join(random.choices("0123456789", k=len(number[0]))), event)
+    """Return an event with another stamp, and with other numbers around it."""
+    matches = ((stamp.search(event[:60]), form) for stamp, form in _STAMPS)
+    match, form = next((match, form) for match, form in matches if match is not None)
+    before, behind = (
+        _NUMBER.sub(lambda number: "".join(random.choices("0123456789", k=len(number[0]))), text)
+        for text in (event[: match.start()], event[match.end() :])
+    )
+    return f"{before}{at.strftime(form.format(match[1]))}{behind}"
 
 
 def mixed_layouts(hits: float) -> Iterator[str]:
