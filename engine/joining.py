@@ -80,14 +80,16 @@ class RecordJoining:
         self, sources: Sequence[LineSource], values: Sequence[bytes], positions: Sequence[int], times_us: Sequence[int]
     ) -> Iterator[Chunk]:
         """Add records of several sources, in the order in which they stand in the stream. Yields as `add` does."""
-        for source, value, position, time_us in zip(sources, values, positions, times_us, strict=True):
-            if self._is_other(source):
-                yield from self.rest()
-            pending = self._of(source)
-            pending.values.append(value)
-            pending.positions.append(position)
-            pending.times_us.append(time_us)
-            self._bytes += len(value)
+        numbers: dict[LineSource, list[int]] = {}
+        for number, source in enumerate(sources):
+            numbers.setdefault(source, []).append(number)
+        if len({source.source_id for source in numbers}) < len(numbers):  # a source changes its labels: it must stay in order
+            for source, value, position, time_us in zip(sources, values, positions, times_us, strict=True):
+                yield from self.add(source, (value,), (position,), (time_us,))
+            return
+        for source, own in numbers.items():
+            times = [times_us[number] for number in own]
+            yield from self.add(source, [values[number] for number in own], [positions[number] for number in own], times)
 
     def reached(self, end: int) -> Iterator[Chunk]:
         """Note that the stream is read up to the position `end`. Yield the pending records if they have JOINED_BYTES."""

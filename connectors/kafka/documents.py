@@ -7,25 +7,25 @@ at by which its lines find their source and labels (engine/shipping for the name
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Struct
-from msgspec.structs import force_setattr
+from msgspec import Struct
 
 from engine.codec import foreign
-from engine.shipping import FILE, HOST, MESSAGE, document_type, first_text, named, source_name
+from engine.shipping import FILE, HOST, document_type, first_text, named, source_name
 
 _MOST = 4096  # authors and documents that are remembered
-_LONGEST = 4096  # bytes of a document that is remembered
+_LONGEST = 4096  # bytes of a document of which anything is remembered
 
 
 class RecordAuthor(Struct, frozen=True, eq=False):
     """The host and file that a record names, and its values of the fields that labels ask for.
 
-    The same object for the same values, as long as it is remembered. `host` and `file` are "" where the record names none;
-    what is no document with a message names neither.
+    The same object for the same values, as long as it is remembered. `host` and `file` are "" where the record names none; what
+    is no document names neither.
     """
 
     host: str
@@ -48,48 +48,33 @@ class RecordReader:
     def __init__(self, fields: Sequence[str] = ()) -> None:
         self._fields = fields
         self._nobody = _author("", "", (None,) * len(fields))
-        self._decoder = msgspec.json.Decoder(document_type((*MESSAGE, *HOST, *FILE, *fields), MESSAGE))
-        self._asks_for_message = any(name in fields for name in MESSAGE)
+        self._decoder = msgspec.json.Decoder(document_type((*HOST, *FILE, *fields)))
         self._remembered = lru_cache(_MOST)(lambda document: self._author_of(msgspec.to_builtins(document)))
 
     def read(self, values: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[RecordAuthor]]:
-        """Return the lines of each record and its author. A document with a message is one line. Never fails: what is no
-        document is lines of nobody."""
-        if b"{" not in [value[:1] for value in values]:
+        """Return the lines of each record and its author. A document is one line. Never fails: what is no document is lines of
+        nobody."""
+        begins = {value[:1] for value in values}
+        if b"{" not in begins:
             return values, [self._nobody] * len(values)
+        if begins == {b"{"} and max(map(len, values)) <= _LONGEST and b"\n" not in b"".join(values):
+            with suppress(ValueError, RecursionError):  # not all are documents, or one has other types of values than most
+                return values, list(map(self._remembered, map(self._decoder.decode, values)))
         pairs = [self._one(value) if value.startswith(b"{") else (value, self._nobody) for value in values]
         return [value for value, _ in pairs], [author for _, author in pairs]
 
     def _one(self, value: bytes) -> tuple[bytes, RecordAuthor]:
-        try:
-            document = self._decoder.decode(value)
-        except (ValueError, RecursionError):
-            return self._odd(value)
-        if self._asks_for_message:
-            return self._odd(value)
-        has_message = False
-        for name in MESSAGE:
-            message = getattr(document, name)
-            if isinstance(message, msgspec.Raw | str):
-                has_message |= isinstance(message, str) or bytes(message).startswith(b'"')
-                force_setattr(document, name, UNSET)  # it is no part of what is remembered
-        if not has_message:
-            return self._odd(value)
-        author = self._remembered(document) if len(value) <= _LONGEST else self._author_of(msgspec.to_builtins(document))
-        return _in_one_line(value), author
-
-    def _odd(self, value: bytes) -> tuple[bytes, RecordAuthor]:
-        """Return the lines and the author of a record that is no document, or holds other types of values than most."""
+        """Return the lines and the author of a record that may be no document, or holds other types of values than most."""
+        if len(value) <= _LONGEST:
+            with suppress(ValueError, RecursionError):
+                return _in_one_line(value), self._remembered(self._decoder.decode(value))
         try:
             document = foreign(value.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             return value, self._nobody
         if not isinstance(document, dict):
             return value, self._nobody
-        author = self._author_of(document)
-        if first_text(document, MESSAGE) is None:
-            return value, _author("", "", author.fields)
-        return _in_one_line(value), author
+        return _in_one_line(value), self._author_of(document)
 
     def _author_of(self, document: Mapping[str, Any]) -> RecordAuthor:
         fields = tuple(first_text(document, (name,)) for name in self._fields)

@@ -11,7 +11,7 @@ spans a range that is lost, so that nothing is joined across it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
@@ -156,7 +156,7 @@ class KafkaSource:
     def _added(
         self, values: Sequence[bytes], messages: Sequence[Message], partition: int, joining: RecordJoining
     ) -> Iterator[Chunk]:
-        positions, times_us = _places(messages), [_time_us(*message.timestamp()) for message in messages]
+        positions, times_us = _places(messages), _times_us(map(Message.timestamp, messages))
         lines, authors = self._reader.read(values)
         unique = dict.fromkeys(authors)
         if self._by_key or not all(author.is_named for author in unique):
@@ -250,9 +250,9 @@ def place(offset: int) -> int:
     return offset * RECORD_POSITIONS
 
 
-def _time_us(kind: int, at_ms: int) -> int:
-    """Return the time of a record as RecordPositions has it."""
-    return NO_INGEST_TIME if kind == TIMESTAMP_NOT_AVAILABLE else ingest_us(at_ms * 1000)
+def _times_us(timestamps: Iterable[tuple[int, int]]) -> Sequence[int]:
+    """Return the times of records as RecordPositions has them."""
+    return [NO_INGEST_TIME if kind == TIMESTAMP_NOT_AVAILABLE else ingest_us(at_ms * 1000) for kind, at_ms in timestamps]
 
 
 def _places(messages: Sequence[Message]) -> Sequence[int]:

@@ -45,6 +45,7 @@ def name_of(value: bytes, key: str = "k") -> str:
         (b"\xff\xfe", "logs/k"),
         (b"{not json", "logs/k"),
         (b'{"message": "no host, no file"}', "logs/k"),
+        (b'{"hostname": "h", "msg": "of pino"}', "logs/h"),
         (b'{"host": "h", "file": "/a.log", "message": "\\tat a.b"}', "logs/h:/a.log"),
         (b'{"host": "h", "source": "/a#1.log", "message": "x\\ny"}', "logs/h:/a%231.log"),
         (b'{"file": "/a.log", "message": ""}', "logs//a.log"),
@@ -127,8 +128,6 @@ def by_reading_all(value: bytes, fields: Sequence[str]) -> tuple[bytes, str, str
     """The lines of a record, its host, its file, and its values of these fields, by the words of docs/kafka.md."""
     document = by_python(value.decode("utf-8", "replace")) if value.startswith(b"{") else None
     asked = tuple(_said(document, [field]) for field in fields)
-    if _said(document, ["message", "log"]) is None:
-        return value, "", "", asked
     host = _said(document, ["host.name", "host.hostname", "host", "hostname", "agent.hostname", *_PODS])
     file = _said(document, ["file", "log.file.path", "file.path", "filename", "path", *CONTAINERS, "source"])
     return value, host or "", file or "", asked
