@@ -55,15 +55,18 @@ def source_name(carrier: str, host: str, file: str, otherwise: str) -> str:
     return name.replace("#", "%23")
 
 
-def document_type(names: Iterable[str]) -> Any:
-    """Return a msgspec type of documents that has the fields which these dotted names may mean, and no others; `to_builtins`
-    gives a mapping under the names that are in the JSON."""
+def document_type(names: Iterable[str], plain: Iterable[str] = ()) -> Any:
+    """Return a msgspec type of documents that has the fields which these dotted names may mean, and no others.
+
+    The attributes of `plain` names are called like them; `to_builtins` gives a mapping under the names that are in the JSON.
+    """
     inner: dict[str, list[str]] = {}
     for name in names:
         head, _, rest = name.partition(".")
         inner.setdefault(head, []).extend([rest] if rest else [])
         inner.setdefault(name, [])
-    keys = {f"at_{number}": key for number, key in enumerate(inner)}
+    as_named = frozenset(plain)
+    keys = {key if key in as_named else f"at_{number}": key for number, key in enumerate(inner)}
     fields = [
         (name, document_type(inner[key]) | str | int | float | bool | UnsetType | None, UNSET) for name, key in keys.items()
     ]

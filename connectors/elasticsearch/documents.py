@@ -21,7 +21,6 @@ from connectors.elasticsearch.incidents.documents import CHANGES, INCIDENTS
 from engine.codec import foreign
 from engine.joining import LineSource
 from engine.labelling import asks_for, fields_asked, filled
-from engine.model.records import Labels
 from engine.shipping import FILE, HOST, MESSAGE, document_type, first_text, named, source_name, value_at
 
 CACHED_SOURCES = 4096  # documents whose source is cached

@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
+from msgspec.structs import force_setattr
 
 from engine.codec import foreign
 from engine.shipping import FILE, HOST, document_type, first_text, named, source_name
@@ -48,7 +49,7 @@ class RecordReader:
     def __init__(self, fields: Sequence[str] = ()) -> None:
         self._fields = fields
         self._nobody = _author("", "", (None,) * len(fields))
-        self._decoder = msgspec.json.Decoder(document_type((*HOST, *FILE, *fields)))
+        self._decoder = msgspec.json.Decoder(document_type((*HOST, *FILE, *fields), plain=("log",)))
         self._remembered = lru_cache(_MOST)(lambda document: self._author_of(msgspec.to_builtins(document)))
 
     def read(self, values: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[RecordAuthor]]:
@@ -59,7 +60,7 @@ class RecordReader:
             return values, [self._nobody] * len(values)
         if begins == {b"{"} and max(map(len, values)) <= _LONGEST and b"\n" not in b"".join(values):
             with suppress(ValueError, RecursionError):  # not all are documents, or one has other types of values than most
-                return values, list(map(self._remembered, map(self._decoder.decode, values)))
+                return values, list(map(self._known_author, map(self._decoder.decode, values)))
         pairs = [self._one(value) if value.startswith(b"{") else (value, self._nobody) for value in values]
         return [value for value, _ in pairs], [author for _, author in pairs]
 
@@ -67,7 +68,7 @@ class RecordReader:
         """Return the lines and the author of a record that may be no document, or holds other types of values than most."""
         if len(value) <= _LONGEST:
             with suppress(ValueError, RecursionError):
-                return _in_one_line(value), self._remembered(self._decoder.decode(value))
+                return _in_one_line(value), self._known_author(self._decoder.decode(value))
         try:
             document = foreign(value.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
@@ -75,6 +76,11 @@ class RecordReader:
         if not isinstance(document, dict):
             return value, self._nobody
         return _in_one_line(value), self._author_of(document)
+
+    def _known_author(self, document: Any) -> RecordAuthor:
+        if isinstance(document.log, str) and "log" not in self._fields:
+            force_setattr(document, "log", UNSET)  # the line itself (Fluent Bit, Docker), which names no source
+        return self._remembered(document)
 
     def _author_of(self, document: Mapping[str, Any]) -> RecordAuthor:
         fields = tuple(first_text(document, (name,)) for name in self._fields)

@@ -36,7 +36,7 @@ from tests.wrapping import DOCUMENTS, ROWS, mingled, wrapped
 CAPTURED = Path(__file__).parents[2] / "captured"
 LOGS = sorted([*SAMPLES.rglob("*.log*"), *CAPTURED.rglob("*.log")])
 TAKEN = datetime(2027, 1, 1, tzinfo=UTC)
-TAKEN_US, DAY_US = to_us(TAKEN), 86_400_000_000
+TAKEN_US, WRITTEN_US, DAY_US = to_us(TAKEN), to_us(datetime(2022, 10, 5, tzinfo=UTC)), 86_400_000_000
 BAD = ("FATAL", "ERROR")
 
 HEADS = (
