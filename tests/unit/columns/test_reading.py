@@ -245,7 +245,10 @@ def test_sources_that_interleave_are_read_together(seed: int, wrappers: list[str
         lines, rows[source_id] = rows[source_id][:7], rows[source_id][7:]
         values = [line.encode("utf-8", "replace") + b"\n" for line in lines]
         begins = [sum(map(len, values[:n])) for n in range(len(values))]
-        taken = [random.choice([NO_INGEST_TIME, TAKEN_US, TAKEN_US - random.randrange(400 * DAY_US)]) for _ in values]
+        taken = [
+            random.choice([NO_INGEST_TIME, TAKEN_US, WRITTEN_US + random.randrange(DAY_US), random.randrange(TAKEN_US)])
+            for _ in values
+        ]  # some before the stamp of their line, which is out of bounds then
         positions = range(position, position + len(values))
         records = RecordPositions(begins, positions, taken, [f"documents:i/{at}" for at in positions])
         labels = {"cluster": "x", "host": source_id}
