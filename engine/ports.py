@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from operator import itemgetter
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from msgspec import Struct, field
@@ -19,21 +18,45 @@ from engine.model.records import Labels, Progress, RawLine
 Say = Callable[[str], None]  # prints a sentence for the operator
 Offset = Mapping[str, Any]  # JSON: what a source needs to resume reading
 
+NO_INGEST_TIME = -1  # in RecordPositions.times_us
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
-class RecordPositions(Protocol):
-    """Positions and times of the records that lines came in. Called for few lines only."""
+
+class RecordPositions(Struct, frozen=True):
+    """Where and when the records were taken that were joined into the data of a chunk: columns of equal length.
+
+    Attributes:
+        begins: the index of the first byte of each record in `Chunk.data`, ascending from 0.
+        positions: the position of each record in the stream.
+        times_us: when each record was ingested, in microseconds since 1970 (see ingest_us); NO_INGEST_TIME where that is
+            unknown.
+        origins: the origin of each record (engine/model/origins); empty when none has one.
+    """
+
+    begins: Sequence[int]
+    positions: Sequence[int]
+    times_us: Sequence[int]
+    origins: Sequence[str] = ()
 
     def place(self, at: int) -> tuple[int, datetime | None]:
-        """Return the position of the record with byte `at` of the lines, and its time; None where that is unknown."""
-
-    def earliest(self) -> datetime | None:
-        """Return the earliest time of all records; None when none has a time."""
+        """Return the position in the stream of byte `at` of the data, and its ingest time; None where that is unknown."""
+        number = self._number(at)
+        time_us = self.times_us[number]
+        taken = None if time_us == NO_INGEST_TIME else _EPOCH + timedelta(microseconds=time_us)
+        return self.positions[number] + at - self.begins[number], taken
 
     def origin(self, at: int) -> str:
-        """Return the origin of the line that holds byte `at` (engine/model/origins); empty when it has none."""
+        """Return the origin of the record that holds byte `at` of the data; empty when it has none."""
+        return self.origins[self._number(at)] if self.origins else ""
+
+    def _number(self, at: int) -> int:
+        return bisect_right(self.begins, at) - 1
 
 
-ChunkPart = tuple[int, RecordPositions]  # the index of their first byte in `Chunk.data`, and the records
+def ingest_us(time_us: int) -> int:
+    """Return a time in microseconds since 1970, or NO_INGEST_TIME where no calendar has it: producers set any number."""
+    return time_us if 0 <= time_us <= _LAST_US else NO_INGEST_TIME
 
 
 class Chunk(Struct, frozen=True):
@@ -44,8 +67,9 @@ class Chunk(Struct, frozen=True):
     empty. Chunks of one stream are contiguous: each begins where the previous one ended. Its end is `end` when positions do not
     count bytes. Chunks of one source are in order. `data` may be empty: there are no lines between `offset` and `end`.
 
-    `records` is set when positions do not count bytes: the records that were joined into `data`, in order. Records of other
-    sources may lie between them in the stream; then the chunks of all these sources except the last have `end` == `offset`.
+    `records` is set when positions do not count bytes: those of the records that were joined into `data`, in order. Records of
+    other sources may lie between them in the stream; then the chunks of all these sources except the last have `end` ==
+    `offset`.
     """
 
     source_id: str
@@ -56,7 +80,7 @@ class Chunk(Struct, frozen=True):
     labels: Labels = field(default_factory=dict)
     stream: str = ""
     end: int | None = None
-    records: Sequence[ChunkPart] = ()
+    records: RecordPositions | None = None
 
     @property
     def parent_id(self) -> str:
@@ -70,26 +94,11 @@ class Chunk(Struct, frozen=True):
 
     def place(self, at: int) -> tuple[int, datetime | None]:
         """Return the position in the stream of byte `at` of `data`, and its ingest time; None where that is unknown."""
-        if not self.records:
-            return self.offset + at, self.ingested_at
-        begin, records = self._part(at)
-        return records.place(at - begin)
+        return (self.offset + at, self.ingested_at) if self.records is None else self.records.place(at)
 
     def origin(self, at: int) -> str:
         """Return the origin of the line that holds byte `at` of `data`; empty when it has none."""
-        if not self.records:
-            return ""
-        begin, records = self._part(at)
-        return records.origin(at - begin)
-
-    def _part(self, at: int) -> ChunkPart:
-        return self.records[bisect_right(self.records, at, key=itemgetter(0)) - 1]
-
-    def earliest(self) -> datetime | None:
-        """Return the earliest ingest time of its lines; None when no line has one."""
-        if not self.records:
-            return self.ingested_at
-        return min((at for _, records in self.records if (at := records.earliest()) is not None), default=None)
+        return "" if self.records is None else self.records.origin(at)
 
     def lines(self) -> Iterator[RawLine]:
         """Yield its lines in order, without line ends."""

@@ -1,7 +1,7 @@
 """Every file of tests/unit is named after the module that it tests, or is a scenario: so the name of a file finds a test.
 
 The tests of `engine/correlate/counts.py` are `tests/unit/correlate/test_counts.py`, those of `connectors/files/source.py`
-`tests/unit/connectors/files/test_source.py`, those of a package (`engine/skim/__init__.py`) `tests/unit/skim/test_skim.py`.
+`tests/unit/connectors/files/test_source.py`, those of a package (`engine/match/__init__.py`) `tests/unit/match/test_match.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCENARIOS = {  # files of tests about what several modules do together
     "parse/test_pasted.py": "what people paste, through the whole stage",
     "parse/test_slices.py": "a stream cut anywhere and joined again, through the whole stage",
     "parse/test_wrapped.py": "one broker line in every wrapper, through the whole stage",
-    "skim/test_origins.py": "the origin of a line, through every fast path",
+    "columns/test_origins.py": "the origin of a line, through every fast path",
     "test_secrets_stay_in.py": "planted secrets, from the log to every output",
 }
 

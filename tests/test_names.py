@@ -10,14 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # what the columns of one fast path take the place of
 GOING = (
-    "engine/skim",
     "engine/match/gate.py",
     "engine/match/certain.py",
     "engine/match/screen.py",
     "engine/match/signs.py",
     "engine/match/digits.py",
-    "connectors/kafka/shapes.py",
-    "connectors/kafka/documents.py",
 )
 
 

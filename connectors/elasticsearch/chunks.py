@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from datetime import datetime
-from functools import cached_property
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
+from typing import overload
 
-from msgspec import Struct
-
-from connectors.elasticsearch.documents import IndexedLine, LineSource, in_order, moment
+from connectors.elasticsearch.documents import IndexedLine, in_order, moment
+from engine.joining import LineSource
 from engine.model.origins import origin_of
-from engine.ports import Chunk
+from engine.ports import NO_INGEST_TIME, Chunk, RecordPositions, ingest_us
 
 SYSTEM = "elasticsearch"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class DocumentRun(Struct, frozen=True, dict=True):
-    """Lines of one source, in order, one for each document. They have consecutive positions from `place_of_first` on."""
+class DocumentOrigins(Sequence[str]):
+    """The origins of the lines of documents, made on access: few are needed."""
 
-    lines: Sequence[IndexedLine]
-    place_of_first: int
+    def __init__(self, lines: Sequence[IndexedLine]) -> None:
+        self._lines = lines
 
-    def place(self, at: int) -> tuple[int, datetime | None]:
-        """Return the position of the line at byte `at`, and its `event.ingested`; None without one."""
-        number = self._number(at)
-        return self.place_of_first + number, moment(self.lines[number].ingested)
+    def __len__(self) -> int:
+        return len(self._lines)
 
-    def earliest(self) -> datetime | None:
-        """Return the earliest `event.ingested` of the lines; None when none has it."""
-        return min((at for line in self.lines if (at := moment(line.ingested)) is not None), default=None)
+    @overload
+    def __getitem__(self, at: int) -> str: ...
 
-    def origin(self, at: int) -> str:
-        """Return the origin of the line at byte `at`: its document."""
-        line = self.lines[self._number(at)]
-        return origin_of(SYSTEM, line.index, line.id)
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[str]: ...
 
-    def _number(self, at: int) -> int:
-        return bisect_right(self._begins, at) - 1
-
-    @cached_property
-    def _begins(self) -> Sequence[int]:
-        return list(accumulate((len(line.data) for line in self.lines[:-1]), initial=0))
+    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
+        if isinstance(at, slice):
+            return DocumentOrigins(self._lines[at])
+        return origin_of(SYSTEM, self._lines[at].index, self._lines[at].id)
 
 
 class Chunking:
@@ -69,5 +61,12 @@ class Chunking:
 
     def _chunk(self, source: LineSource, lines: Sequence[IndexedLine], first: int, end: int) -> Chunk:
         data = b"".join([line.data for line in lines])
-        records = [(0, DocumentRun(lines, first))]
+        begins = list(accumulate((len(line.data) for line in lines[:-1]), initial=0))
+        times_us = [_time_us(line.ingested) for line in lines]
+        records = RecordPositions(begins, range(first, first + len(lines)), times_us, DocumentOrigins(lines))
         return Chunk(source.source_id, self._place, data, 0, None, source.labels, self._stream, end, records)
+
+
+def _time_us(stamp: str) -> int:
+    at = moment(stamp) if stamp else None
+    return NO_INGEST_TIME if at is None else ingest_us((at - _EPOCH) // timedelta(microseconds=1))

@@ -19,21 +19,14 @@ from msgspec.structs import replace
 from connectors.elasticsearch.answers import DocumentHit
 from connectors.elasticsearch.incidents.documents import CHANGES, INCIDENTS
 from engine.codec import foreign
+from engine.joining import LineSource
 from engine.labelling import asks_for, fields_asked, filled
-from engine.model.records import Labels
 from engine.shipping import FILE, HOST, MESSAGE, document_type, first_text, named, source_name, value_at
 
 CACHED_SOURCES = 4096  # documents whose source is cached
 NO_TIME = float("-inf")
 OWN_DATASETS = (INCIDENTS, CHANGES)
 _ORDER = ("@timestamp", "event.ingested", "log.offset", "log.file.inode", "log.file.fingerprint", *MESSAGE)
-
-
-class LineSource(Struct, frozen=True, eq=False):
-    """A source and its labels, compared by identity."""
-
-    source_id: str
-    labels: Labels
 
 
 class IndexedLine(Struct, frozen=True, gc=False):
@@ -226,7 +219,7 @@ def _number(value: Any) -> int:
     if isinstance(value, bool):
         return -1
     if isinstance(value, int | float):
-        return int(value) if value >= 0 else -1
+        return int(value) if 0 <= value < float("inf") else -1
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else -1
 
 

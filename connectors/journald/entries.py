@@ -16,6 +16,7 @@ from msgspec import Raw, Struct, field
 
 from engine.model.patterns import fits
 from engine.model.records import Labels
+from engine.ports import NO_INGEST_TIME, ingest_us
 
 KERNEL = "kernel"  # used as the unit of the kernel's entries, which have none
 # a repeated field is a list of its values, one that is not UTF-8 a list of its bytes
@@ -63,6 +64,14 @@ class JournalEntry(Struct, frozen=True):
             return datetime.fromtimestamp(int(self.realtime) / 1_000_000, UTC)
         except (ValueError, OverflowError, OSError):
             return None
+
+    @property
+    def time_us(self) -> int:
+        """When the journal received it, in microseconds since 1970; NO_INGEST_TIME when that is no time."""
+        try:
+            return ingest_us(int(self.realtime))
+        except ValueError:
+            return NO_INGEST_TIME
 
     @property
     def source_id(self) -> str:

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from connectors.journald.chunks import EntryJoining
 from connectors.journald.entries import JournalEntry, entry_of, place_of
 from connectors.journald.program import JOURNAL, Follower, hidden, newest, printed
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceAway, SourceDenied, SourceError
+from engine.joining import LineSource, RecordJoining
 from engine.model.records import Labels, Progress
 from engine.ports import Chunk, Offset
 
@@ -121,7 +121,7 @@ class JournaldSource:
         """Yield the lines of a slice. Raises DataLoss for removed entries, after it has yielded all that remain."""
         range_ = made(slice_, JournalRange)
         position, loss = range_.start.at, None
-        joining = EntryJoining(STREAM, position)
+        joining, sources = RecordJoining(STREAM, position), dict[str, LineSource]()
         with printed(self.root, *_beginning(range_.start)) as rows:
             for number, (entry, row) in enumerate(_entries(rows)):
                 if number == 0 and range_.start.cursor:
@@ -129,13 +129,14 @@ class JournaldSource:
                         continue
                     loss = _lost_before(entry, range_)
                     position = loss.lost_to if loss else position
-                    joining = EntryJoining(STREAM, position)
+                    joining = RecordJoining(STREAM, position)
                 if _is_behind(entry, range_.end.cursor):
                     break
                 if entry.has_text and entry.is_selected(self.select):
-                    yield from joining.add(entry, row, {**entry.labels, **self.labels})
+                    source = self._line_source(entry, sources)
+                    yield from joining.add(source, (row,), (position,), (entry.time_us,))
                 position = min(position + 1, range_.end.at)
-                joining.reached(position)
+                yield from joining.reached(position)
                 if entry.cursor == range_.end.cursor:
                     break
         missing = range_.end.at - position
@@ -143,7 +144,7 @@ class JournaldSource:
             why = f"{missing} entries were removed from the journal before they were read"
             loss = DataLoss(STREAM, position, range_.end.at, why)
         else:
-            joining.reached(range_.end.at)
+            yield from joining.reached(range_.end.at)
         yield from joining.rest()
         if loss:
             raise loss
@@ -160,6 +161,13 @@ class JournaldSource:
     def close(self) -> None:
         """End the program that follows the journal. The next call of `latest` starts it again."""
         self._drop()
+
+    def _line_source(self, entry: JournalEntry, sources: dict[str, LineSource]) -> LineSource:
+        """Return the source of an entry: the same object as long as its labels stay, which `sources` remembers."""
+        source_id, labels = entry.source_id, {**entry.labels, **self.labels}
+        if source_id not in sources or sources[source_id].labels != labels:
+            sources[source_id] = LineSource(source_id, labels)
+        return sources[source_id]
 
     def _followed(self, position: JournalPosition) -> Follower:
         """Return the follower whose next entry is the one after `position`: the present one, or a new one."""

@@ -1,15 +1,13 @@
-"""What records hold: lines as they are, or shippers' JSON documents around them. Pure.
+"""Finds out who wrote a record: the host and the file that a shipper's JSON document names. Pure.
 
-What shippers call things is in engine/shipping. A document that also names a level or a logger was written by the program
-itself: it says more than its message, so it stays as it is, for engine/parse to read.
-
-Records are read hundreds at a time. What several hosts write lies mixed in a partition, and Filebeat writes the fields of every
-document in another order: its encoder walks a Go map (go-structform, gotype/fold_map).
+A document stays one line: engine/parse/wrappers reads it as it reads it from anywhere else. Here only those fields are looked
+at by which its lines find their source and labels (engine/shipping for the names).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -17,132 +15,88 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import force_setattr
 
-from connectors.kafka.shapes import Lines, Shapes
 from engine.codec import foreign
-from engine.shipping import FILE, HOST, MESSAGE, document_type, first_text, named, source_name, value_at
+from engine.shipping import FILE, HOST, document_type, first_text, named, source_name
 
-_PROGRAM = ("level", "log.level", "logger", "log.logger", "logger_name", "stack_trace", "error.stack_trace")
-_MOST = 4096  # of whom it is remembered what documents said
-_LONGEST = 4096  # bytes of a document that is remembered
+_MOST = 4096  # authors and documents that are remembered
+_LONGEST = 4096  # bytes of a document of which anything is remembered
 
 
-class Whose(Struct, frozen=True, eq=False):
-    """Whose the lines of a record are; the same object for the same, as long as it is remembered.
+class RecordAuthor(Struct, frozen=True, eq=False):
+    """The host and file that a record names, and its values of the fields that labels ask for.
 
-    `host` and `file` are "" where it names none; what is no document with a message names neither. `asked` is what it says in
-    the fields that were asked for.
+    The same object for the same values, as long as it is remembered. `host` and `file` are "" where the record names none; what
+    is no document names neither.
     """
 
     host: str
     file: str
-    by_program: bool
-    asked: tuple[str | None, ...]
+    fields: tuple[str | None, ...]
 
     @property
-    def named(self) -> bool:
+    def is_named(self) -> bool:
         """Whether the record names its source."""
         return bool(self.host or self.file)
 
 
-class Documents:
+class RecordReader:
     """Reads records, hundreds at a time.
 
     Args:
-        fields: names of what is asked of each besides; a dotted name is also looked for step by step.
+        fields: the names of the fields that labels ask for; a dotted name is also looked for step by step.
     """
 
     def __init__(self, fields: Sequence[str] = ()) -> None:
         self._fields = fields
-        self._nobody = _known("", "", False, (None,) * len(fields))
-        self._decoder = msgspec.json.Decoder(document_type((*MESSAGE, *HOST, *FILE, *_PROGRAM, *fields), MESSAGE))
-        self._alone = any(name in fields for name in MESSAGE)  # they are taken out before anything is asked
-        self._remembered = lru_cache(_MOST)(lambda document: self._whose_of(msgspec.to_builtins(document)))
-        self._shapes: Shapes[Whose] = Shapes()
+        self._nobody = _author("", "", (None,) * len(fields))
+        self._decoder = msgspec.json.Decoder(document_type((*HOST, *FILE, *fields), plain=("log",)))
+        self._remembered = lru_cache(_MOST)(lambda document: self._author_of(msgspec.to_builtins(document)))
 
-    def cut(self, values: Sequence[bytes]) -> tuple[Lines, Whose] | None:
-        """Return what `told` would tell of records, if these are documents of a shape that was told before."""
-        return self._shapes.cut(values) if values[0].startswith(b"{") else None
-
-    def told(self, values: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[Whose]]:
-        """Return what each record holds, as it is or without what is around it, and whose it is. Never fails: what is no
-        shipper's document is lines."""
-        if b"{" not in [value[:1] for value in values]:
+    def read(self, values: Sequence[bytes]) -> tuple[Sequence[bytes], Sequence[RecordAuthor]]:
+        """Return the lines of each record and its author. A document is one line. Never fails: what is no document is lines of
+        nobody."""
+        begins = {value[:1] for value in values}
+        if b"{" not in begins:
             return values, [self._nobody] * len(values)
-        try:
-            documents = self._decoded(values)
-        except (ValueError, RecursionError):
-            return _unpaired(map(self._told_alone, values))
-        messages = list(map(_taken_out, documents))
-        short = max(map(len, values)) <= _LONGEST  # nearly always
-        whose = list(map(self._remembered, documents) if short else map(self._whose, documents, map(len, values)))
-        if None in messages or any(who.by_program or not who.named for who in set(whose)):
-            return _unpaired(map(_held, values, messages, whose))
-        if whose.count(whose[0]) == len(whose):
-            self._shapes.learn(values, whose[0])
-        return [message.encode() for message in messages if message is not None], whose
+        if begins == {b"{"} and max(map(len, values)) <= _LONGEST and b"\n" not in b"".join(values):
+            with suppress(ValueError, RecursionError):  # not all are documents, or one has other types of values than most
+                return values, list(map(self._known_author, map(self._decoder.decode, values)))
+        pairs = [self._one(value) if value.startswith(b"{") else (value, self._nobody) for value in values]
+        return [value for value, _ in pairs], [author for _, author in pairs]
 
-    def _told_alone(self, value: bytes) -> tuple[bytes, Whose]:
-        """Return what is told of a record that may be no document, or hold what is seldom there."""
-        if not value.startswith(b"{"):
+    def _one(self, value: bytes) -> tuple[bytes, RecordAuthor]:
+        """Return the lines and the author of a record that may be no document, or holds other types of values than most."""
+        if len(value) <= _LONGEST:
+            with suppress(ValueError, RecursionError):
+                return _in_one_line(value), self._known_author(self._decoder.decode(value))
+        try:
+            document = foreign(value.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
             return value, self._nobody
-        try:
-            (document,) = self._decoded([value])
-        except (ValueError, RecursionError):
-            whole = _document(value)
-            return (value, self._nobody) if whole is None else _held(value, first_text(whole, MESSAGE), self._whose_of(whole))
-        return _held(value, _taken_out(document), self._whose(document, len(value)))
+        if not isinstance(document, dict):
+            return value, self._nobody
+        return _in_one_line(value), self._author_of(document)
 
-    def _decoded(self, values: Sequence[bytes]) -> Sequence[Any]:
-        """Return what documents hold of what may matter. Raises ValueError or RecursionError where one is none, or holds there
-        what is seldom there."""
-        if self._alone:
-            raise ValueError("a message that was asked for cannot be taken out")
-        b"".join(values).decode()  # what the decoder skips may be no UTF-8
-        return list(map(self._decoder.decode, values))
+    def _known_author(self, document: Any) -> RecordAuthor:
+        if isinstance(document.log, str) and "log" not in self._fields:
+            force_setattr(document, "log", UNSET)  # the line itself (Fluent Bit, Docker), which names no source
+        return self._remembered(document)
 
-    def _whose(self, document: Any, size: int) -> Whose:
-        return self._remembered(document) if size <= _LONGEST else self._whose_of(msgspec.to_builtins(document))
-
-    def _whose_of(self, document: Mapping[str, Any]) -> Whose:
-        host, file = named(document, HOST), named(document, FILE)
-        by_program = any(isinstance(value := value_at(document, name), str) and value for name in _PROGRAM)
-        asked = tuple(first_text(document, (name,)) for name in self._fields)
-        return _known(host, file, by_program, asked)
+    def _author_of(self, document: Mapping[str, Any]) -> RecordAuthor:
+        fields = tuple(first_text(document, (name,)) for name in self._fields)
+        return _author(named(document, HOST), named(document, FILE), fields)
 
 
-_known = lru_cache(_MOST)(Whose)
+_author = lru_cache(_MOST)(RecordAuthor)
 
 
-def stream_name(topic: str, partition: int, key: str, whose: Whose) -> str:
+def stream_name(topic: str, partition: int, key: str, author: RecordAuthor) -> str:
     """Return the source_id of a record's lines; `#` is escaped because it names containers inside a stream (model/records)."""
-    return source_name(topic, whose.host, whose.file, f"{topic}/{key}" if key else f"{topic}-{partition}")
+    return source_name(topic, author.host, author.file, f"{topic}/{key}" if key else f"{topic}-{partition}")
 
 
-def _held(value: bytes, message: str | None, whose: Whose) -> tuple[bytes, Whose]:
-    """Return what a document holds, and whose it is."""
-    if message is None or not whose.named:
-        return value, _known("", "", False, whose.asked)
-    return value.replace(b"\n", b" ") if whose.by_program else message.encode(), whose
-
-
-def _unpaired(told: Iterable[tuple[bytes, Whose]]) -> tuple[list[bytes], list[Whose]]:
-    held, whose = zip(*told, strict=True)
-    return list(held), list(whose)
-
-
-def _taken_out(document: Any) -> str | None:
-    """Return the message of a document, which is then without it; None where there is none."""
-    for name in MESSAGE:
-        message = getattr(document, name)
-        if isinstance(message, str):
-            force_setattr(document, name, UNSET)
-            return message
-    return None
-
-
-def _document(value: bytes) -> Mapping[str, Any] | None:
-    try:
-        loaded = foreign(value)
-    except (ValueError, RecursionError):
-        return None
-    return loaded if isinstance(loaded, dict) else None
+def _in_one_line(value: bytes) -> bytes:
+    """Return a document in one line: line ends stand between its tokens only."""
+    if b"\n" in value or b"\r" in value:
+        return value.replace(b"\n", b" ").replace(b"\r", b" ")
+    return value

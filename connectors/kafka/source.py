@@ -11,18 +11,17 @@ spans a range that is lost, so that nothing is joined across it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from confluent_kafka import Message
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 from msgspec.structs import replace
 
 from connectors.kafka.cluster import Cluster, Log
-from connectors.kafka.documents import Documents, Whose, stream_name
-from connectors.kafka.joining import JOINED_BYTES, Joining, RecordOrigin, RecordRun
+from connectors.kafka.documents import RecordAuthor, RecordReader, stream_name
 from connectors.kafka.offsets import (
     RECORD_POSITIONS,
     LostOffsets,
@@ -36,20 +35,21 @@ from connectors.kafka.offsets import (
 from connectors.kafka.reading import LIVE_PATIENCE_S, PATIENCE_S, reading
 from engine.codec import made, plain
 from engine.errors import DataLoss, SourceAway, SourceError, SourceMissing
+from engine.joining import JOINED_BYTES, LineSource, RecordJoining
 from engine.labelling import fields_asked, filled
 from engine.model.records import Labels, Progress
-from engine.ports import Chunk, Offset
+from engine.ports import NO_INGEST_TIME, Chunk, Offset, ingest_us
 
-ORIGINS = 10_000  # most origins in the cache
+SOURCES = 10_000  # most sources of lines in the cache
 
-_documents = lru_cache(16)(Documents)  # one for a process, since a source lives only for one batch in a worker
+_record_reader = lru_cache(16)(RecordReader)  # one for a process, since a source lives only for one batch in a worker
 
 
 @dataclass
 class KafkaSource:
     """Reads the committed records of `topic` as lines.
 
-    A record is one or more lines, or a shipper's JSON document around one (see documents.py). Its lines belong to the source
+    A record is one or more lines, or a JSON document, which is one line (see documents.py). Its lines belong to the source
     `<topic>/<host>:<file>` if it names a host or file, else to `<topic>/<key>` if it has a key, else to `<topic>-<partition>`.
     The record's time is the ingest time of its lines. A host that the record names is the label `host`.
 
@@ -72,7 +72,7 @@ class KafkaSource:
     final: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     _bounds: Mapping[int, int] | None = field(default=None, repr=False)
-    _origins: dict[object, RecordOrigin] = field(default_factory=dict, repr=False)
+    _sources: dict[object, LineSource] = field(default_factory=dict, repr=False)
 
     def initial(self) -> Offset:
         """Return the offset at which a first run starts. A topic that does not exist yet will be read from its beginning."""
@@ -136,10 +136,10 @@ class KafkaSource:
         if lost:
             raise ExceptionGroup("lines are gone", [self._loss(offsets) for offsets in lost])
 
-    def _joining(self, partition: int, start: int) -> Joining:
-        return Joining(self._stream(partition), place(start))
+    def _joining(self, partition: int, start: int) -> RecordJoining:
+        return RecordJoining(self._stream(partition), place(start))
 
-    def _joined(self, messages: Sequence[Message], partition: int, joining: Joining) -> Iterator[Chunk]:
+    def _joined(self, messages: Sequence[Message], partition: int, joining: RecordJoining) -> Iterator[Chunk]:
         """Add `messages`, all of one partition, to `joining`; yield the chunks that are full then."""
         end = place(messages[-1].offset() + 1)
         values = list(map(Message.value, messages))
@@ -153,22 +153,23 @@ class KafkaSource:
             yield from self._added(values, messages, partition, joining)
         yield from joining.reached(end)
 
-    def _added(self, values: Sequence[bytes], messages: Sequence[Message], partition: int, joining: Joining) -> Iterator[Chunk]:
-        starts, times, keys = _places(messages), list(map(Message.timestamp, messages)), list(map(Message.key, messages))
-        cut = None if self._by_key and keys.count(keys[0]) < len(keys) else self._documents.cut(values)
-        if cut is not None:
-            (data, sizes), who = cut
-            yield from joining.add(self._origin(partition, who, keys[0]), RecordRun(data, sizes, starts, times))
-            return
-        parts, whose = self._documents.told(values)
-        if not self._by_key and all(who.named for who in set(whose)):
-            keys = [None] * len(keys)  # neither source nor labels depend on them
-        speakers = list(zip(whose, keys, strict=True))
-        origins = {speaker: self._origin(partition, *speaker) for speaker in dict.fromkeys(speakers)}
-        if len(origins) == 1:
-            yield from joining.add(origins[speakers[0]], RecordRun.of(parts, starts, times))
+    def _added(
+        self, values: Sequence[bytes], messages: Sequence[Message], partition: int, joining: RecordJoining
+    ) -> Iterator[Chunk]:
+        positions, times_us = _places(messages), _times_us(map(Message.timestamp, messages))
+        lines, authors = self._reader.read(values)
+        unique = dict.fromkeys(authors)
+        if self._by_key or not all(author.is_named for author in unique):
+            writers = list(zip(authors, map(Message.key, messages), strict=True))
+            by_writer = {writer: self._line_source(partition, *writer) for writer in dict.fromkeys(writers)}
+            sources = [by_writer[writer] for writer in writers]
+        else:  # neither source nor labels depend on the key
+            by_author = {author: self._line_source(partition, author, None) for author in unique}
+            sources = [by_author[author] for author in authors]
+        if sources.count(sources[0]) == len(sources):
+            yield from joining.add(sources[0], lines, positions, times_us)
         else:
-            yield from joining.add_each([origins[speaker] for speaker in speakers], parts, starts, times)
+            yield from joining.add_each(sources, lines, positions, times_us)
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return, for every partition at `end`, how far it is read and where it ended when `end` was decided."""
@@ -210,32 +211,32 @@ class KafkaSource:
     # --- lines -----------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _documents(self) -> Documents:
-        return _documents(fields_asked(self.labels))
+    def _reader(self) -> RecordReader:
+        return _record_reader(fields_asked(self.labels))
 
     @cached_property
     def _by_key(self) -> bool:
         return any("{key" in label for label in self.labels.values())
 
-    def _origin(self, partition: int, whose: Whose, key: bytes | str | None) -> RecordOrigin:
-        """Return the origin of the lines of a record: the same object for the same source and labels, as long as the cache has
+    def _line_source(self, partition: int, author: RecordAuthor, key: bytes | str | None) -> LineSource:
+        """Return the source of the lines of a record: the same object for the same source and labels, as long as the cache has
         room."""
-        cache_key = partition, whose.host, whose.file, whose.asked, None if whose.named and not self._by_key else key
-        origin = self._origins.get(cache_key)
-        if origin is None:
+        cache_key = partition, author.host, author.file, author.fields, None if author.is_named and not self._by_key else key
+        source = self._sources.get(cache_key)
+        if source is None:
             text = key.decode("utf-8", "replace") if isinstance(key, bytes) else key or ""
-            labels = filled(self.labels, partial(self._ask, text, whose))
-            if whose.host:
-                labels = {"host": whose.host, **labels}
-            origin = RecordOrigin(stream_name(self.topic, partition, text, whose), labels)
-            if len(self._origins) < ORIGINS:
-                self._origins[cache_key] = origin
-        return origin
+            labels = filled(self.labels, partial(self._ask, text, author))
+            if author.host:
+                labels = {"host": author.host, **labels}
+            source = LineSource(stream_name(self.topic, partition, text, author), labels)
+            if len(self._sources) < SOURCES:
+                self._sources[cache_key] = source
+        return source
 
-    def _ask(self, key: str, whose: Whose, name: str, argument: str) -> str | None:
+    def _ask(self, key: str, author: RecordAuthor, name: str, argument: str) -> str | None:
         if name == "field":
-            return dict(zip(fields_asked(self.labels), whose.asked, strict=True))[argument]
-        return {"topic": self.topic, "key": key, "host": whose.host, "file": whose.file}[name] or None
+            return dict(zip(fields_asked(self.labels), author.fields, strict=True))[argument]
+        return {"topic": self.topic, "key": key, "host": author.host, "file": author.file}[name] or None
 
     def _stream(self, partition: int) -> str:
         return f"{self.topic}-{partition}"
@@ -247,6 +248,11 @@ class KafkaSource:
 def place(offset: int) -> int:
     """Return the position in its partition of the first byte of the record at `offset`."""
     return offset * RECORD_POSITIONS
+
+
+def _times_us(timestamps: Iterable[tuple[int, int]]) -> Sequence[int]:
+    """Return the times of records as RecordPositions has them."""
+    return [NO_INGEST_TIME if kind == TIMESTAMP_NOT_AVAILABLE else ingest_us(at_ms * 1000) for kind, at_ms in timestamps]
 
 
 def _places(messages: Sequence[Message]) -> Sequence[int]:

@@ -12,7 +12,8 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-from engine.columns.reading import COMPONENT_LINE, Reader
+from engine.columns.by_line import COMPONENT_LINE
+from engine.columns.reading import Reader
 from engine.correlate.bindings import SIGHTINGS
 from engine.correlate.spans import Spans
 from engine.match import match

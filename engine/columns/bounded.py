@@ -1,6 +1,6 @@
-"""Bounded input, source after source: what the stages of engine/pipeline.replay say of it, up to correlation.
+"""Reads bounded input, source after source, as the stages of engine/pipeline.replay do up to correlation.
 
-Little of it goes through those stages line by line, before what columns need is loaded; more of it goes through columns.
+The first COLUMNS_FROM_BYTES are read line by line, so that a small scan does not load pyarrow; the rest is read in columns.
 """
 
 from __future__ import annotations
@@ -10,23 +10,22 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from engine.match import Matcher, Observer, matched_of
+from engine.columns.by_line import LineStages
+from engine.match import Matcher, Observer
 from engine.match.activity import ActivityTracker
 from engine.model.matches import ActivitySpan, Match
 from engine.model.records import Block, Progress
 from engine.model.rules import Plan
-from engine.parse import Assembler, decode_block, unwrap_line
+from engine.parse import Assembler
 from engine.ports import Chunk
-from engine.quarantine import Quarantine, attempt
+from engine.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from engine.columns.audit import Audit
-    from engine.columns.reading import Reader
+    from engine.columns.reading import LearntTexts, Reader
 
-COLUMNS_FROM_BYTES = 512 * 1024  # of input: less is read line by line
+COLUMNS_FROM_BYTES = 512 * 1024  # of input; less is read line by line
 BLOCK_BYTES = 8 << 20  # that are read together
-
-
 WITHOUT_HEADER = "lines below no header"
 
 
@@ -58,10 +57,11 @@ class Bounded:
     """Reads bounded input.
 
     Args:
-        observe: called with the events that are read one by one and their matches; of others with those of bad levels only.
-        also: expressions for texts that `observe` has to be called for.
-        quarantine: takes what raises, and all else goes on; without one it is raised.
-        audited: some of the blocks that columns read are also read by the reference.
+        observe: called with the events that are read one by one and with their matches; of the others only with those of the
+            levels ERROR and FATAL.
+        also: expressions; `observe` is also called for events whose text one of them matches.
+        quarantine: takes the input that a stage raises on; without one the error is raised.
+        audited: whether some of the blocks that columns read are also read by the reference.
     """
 
     def __init__(
@@ -73,39 +73,37 @@ class Bounded:
         quarantine: Quarantine | None = None,
         audited: bool = False,
     ) -> None:
-        self._plan, self._matcher, self._quarantine = plan, matcher, quarantine
-        self._observe, self._also = observe, tuple(also)
-        self._assembler, self._heard = Assembler(plan.formats), ActivityTracker()
+        self._stages = LineStages(plan, matcher, Assembler(plan.formats), ActivityTracker(), observe, quarantine)
+        self._also = tuple(also)
+        self._learnt: LearntTexts | None = None
         self._reader: Reader | None = None
-        self._waiting: list[Chunk] = []
+        self._pending: list[Chunk] = []  # of one source
         self._bytes = 0
-        self._lines = 0
+        self._lines_one_by_one = self._events_one_by_one = 0
         self._audited = audited
         self.audit: Audit | None = None  # made with the first block
 
     def go_on_with(self, other: Bounded) -> None:
-        """Use what `other` has learnt of texts under the same plan; it reads nothing any more."""
-        self._reader = other._reader
-        if self._reader is not None:
-            self._reader.begin(self._assembler, self._heard, self._observe)
+        """Use the texts that `other` has learnt under the same plan; `other` must not read any more."""
+        self._learnt = other._learnt
 
     @property
     def lines(self) -> int:
-        """How many lines there were."""
-        return self._lines + (self._reader.counts.lines if self._reader is not None else 0)
+        """The number of lines."""
+        return self._stages.counts.lines
 
     @property
     def cost(self) -> ReadingCost:
         """What columns decided, and what the reference read."""
-        reader = self._reader
-        if reader is None:
-            return ReadingCost(self._lines)
-        counts, classes = reader.counts, reader.classes
-        by_reference = max(counts.by_reference, counts.reasons.total())  # the last open event is read at the end
-        reasons = {**counts.reasons, WITHOUT_HEADER: by_reference - counts.reasons.total()}
+        if self._reader is None or self._learnt is None:
+            return ReadingCost(self.lines)
+        counts, classes = self._stages.counts, self._learnt.classes
+        undecided = counts.reasons.total()
+        by_reference = max(counts.by_reference - self._events_one_by_one, undecided)  # the last open event is read at the end
+        reasons = {**counts.reasons, WITHOUT_HEADER: by_reference - undecided}
         return ReadingCost(
-            self._lines,
-            counts.lines,
+            self._lines_one_by_one,
+            counts.lines - self._lines_one_by_one,
             counts.events - counts.by_reference,
             by_reference,
             {reason: count for reason, count in sorted(reasons.items(), key=lambda item: -item[1]) if count},
@@ -117,67 +115,57 @@ class Bounded:
 
     @property
     def unobserved(self) -> int:
-        """How many events `observe` was not called for."""
-        return self._reader.counts.unobserved if self._reader is not None else 0
+        """The number of events that `observe` was not called for."""
+        return self._stages.counts.unobserved
 
     @property
     def unobserved_matches(self) -> int:
-        """How many matches of rules these had, without lines in which a component names itself."""
-        return self._reader.counts.matches if self._reader is not None else 0
+        """The number of matches of rules in these, without lines in which a component names itself."""
+        return self._stages.counts.matches
 
-    def read(self, items: Iterable[Chunk | Progress]) -> Iterator[Match | ActivitySpan | Progress]:
-        """Yield what `items` say; each source is whole before the next one begins."""
-        for item in items:
+    def read(self, input: Iterable[Chunk | Progress]) -> Iterator[Match | ActivitySpan | Progress]:
+        """Yield the matches, spans and progress of `input`, in which each source ends before the next one begins."""
+        for item in input:
             if isinstance(item, Chunk):
                 yield from self._chunk(item)
                 continue
             yield from self._block()
-            yield from self._events(self._assembler.flush(item.source_id) if item.closed else ())
-            yield from self._heard.close()
+            yield from self._ended(self._stages.assembler.flush(item.source_id) if item.closed else ())
             yield item
         yield from self._block()
-        yield from self._events(self._assembler.flush())
-        yield from self._heard.close()
+        yield from self._ended(self._stages.assembler.flush())
 
     def _chunk(self, chunk: Chunk) -> Iterator[Match | ActivitySpan]:
         self._bytes += len(chunk.data)
         if self._bytes < COLUMNS_FROM_BYTES:
-            yield from self._line_by_line(chunk)
+            for line in chunk.lines():
+                yield from self._stages.line(line)
+            self._stages.report()
             return
-        if self._waiting and self._waiting[0].source_id != chunk.source_id:
+        if self._pending and self._pending[0].source_id != chunk.source_id:
             yield from self._block()
-        self._waiting.append(chunk)
-        if sum(len(each.data) for each in self._waiting) >= BLOCK_BYTES:
+        self._pending.append(chunk)
+        if sum(len(pending.data) for pending in self._pending) >= BLOCK_BYTES:
             yield from self._block()
 
     def _block(self) -> Iterator[Match | ActivitySpan]:
-        waiting, self._waiting = self._waiting, []
-        if not waiting:
-            return
-        if self._reader is None:
-            from engine.columns.reading import Reader  # noqa: PLC0415  (pyarrow, which a small scan does without)
+        chunks, self._pending = self._pending, []
+        if chunks:
+            from engine.columns.reading import LearntTexts, Reader  # noqa: PLC0415  (pyarrow, which a small scan does without)
 
-            self._reader = Reader(
-                self._plan, self._matcher, self._assembler, self._heard, self._observe, self._also, self._quarantine
-            )
-        yield from self._reader.read(waiting)
-        if self._audited:
-            from engine.columns.audit import Audit  # noqa: PLC0415  (imports what the reader imports)
+            if self._reader is None:
+                counts = self._stages.counts
+                self._lines_one_by_one, self._events_one_by_one = counts.lines, counts.by_reference
+                self._learnt = self._learnt or LearntTexts(self._stages.plan, self._stages.matcher, self._also)
+                self._reader = Reader(self._learnt, self._stages)
+            yield from self._reader.read(chunks)
+            if self._audited:
+                from engine.columns.audit import Audit  # noqa: PLC0415  (imports what the reader imports)
 
-            self.audit = self.audit or Audit(self._plan)
-            self.audit.block(self._reader, waiting)
+                self.audit = self.audit or Audit(self._stages.plan)
+                self.audit.block(self._reader, chunks)
 
-    def _line_by_line(self, chunk: Chunk) -> Iterator[Match | ActivitySpan]:
-        for line in chunk.lines():
-            self._lines += 1
-            record = attempt(self._quarantine, "unwrap", line, unwrap_line, line, self._plan.formats)
-            if record is not None:
-                yield from self._events(attempt(self._quarantine, "assemble", record, self._assembler.push, record) or ())
-
-    def _events(self, blocks: Iterable[Block]) -> Iterator[Match | ActivitySpan]:
-        for block in blocks:
-            for event in attempt(self._quarantine, "decode", block, decode_block, block, self._plan.formats) or ():
-                yield from self._heard.event(event)
-                matches = matched_of(self._matcher, event, self._quarantine)
-                attempt(self._quarantine, "observe", event, self._observe, event, matches)
-                yield from matches
+    def _ended(self, blocks: Iterable[Block]) -> Iterator[Match | ActivitySpan]:
+        yield from self._stages.blocks(blocks)
+        self._stages.report()
+        yield from self._stages.activity.close()

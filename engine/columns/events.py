@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,13 +9,10 @@ from msgspec import Struct
 
 from engine.columns.layouts import NONE, Layouts, Recogniser
 from engine.columns.lines import Flags, Integers, index_of, numbers_of, strings
-from engine.columns.records import RecordRows, read_by, read_stamps
-from engine.columns.stamps import NO_TIME, masked, to_datetime
-from engine.model.records import Labels
+from engine.columns.records import RecordRows, read_stamps
+from engine.columns.stamps import NO_TIME, masked
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 
-YEARLESS = ("month_day", "twelve_hour")
-_DAY_US = 86_400_000_000
 UNDATED = NO_TIME + 1  # it bears no stamp
 
 
@@ -39,6 +34,10 @@ class Events(Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.heads)
+
+    def source_id(self, event: int) -> str:
+        """Return the source of an event."""
+        return self.rows.sources[int(self.rows.source[int(self.heads[event])])]
 
 
 def events_of(rows: RecordRows, recogniser: Recogniser, layouts: Layouts) -> Events:
@@ -103,26 +102,7 @@ def _read(rows: RecordRows, heads: Integers, stamps: pa.StringArray, layout: str
     for label in np.unique(labelled).tolist():
         own = np.flatnonzero(labelled == label)
         part = stamps if len(own) == len(heads) else stamps.take(index_of(own))
-        at_us[own] = _of_labels(rows, heads[own], rows.labels[label], part, layout)
+        own_heads = heads[own]
+        at_us[own] = read_stamps(rows.lines, rows.line[own_heads], rows.labels[label], part, layout, rows.at_us[own_heads])
     at_us[numbers_of(pc.binary_length(stamps)) == 0] = UNDATED
     return at_us
-
-
-def _of_labels(rows: RecordRows, heads: Integers, labels: Labels, stamps: pa.StringArray, layout: str) -> Integers:
-    wrapped = rows.at_us[heads]
-    if layout not in YEARLESS or (wrapped == NO_TIME).all():
-        return read_stamps(rows.lines, rows.line[heads], labels, stamps, layout)
-    at_us = np.full(len(heads), NO_TIME, np.int64)  # the stamp of the wrapper tells the year
-    days = wrapped // _DAY_US
-    for day in np.unique(days[wrapped != NO_TIME]).tolist():
-        own = np.flatnonzero((days == day) & (wrapped != NO_TIME))
-        ends = [
-            read_by(rows.lines, rows.line[heads[own]], labels, stamps.take(index_of(own)), layout, taken)
-            for taken in _ends(day)
-        ]
-        at_us[own] = np.where(ends[0] == ends[1], ends[0], NO_TIME)
-    return at_us
-
-
-def _ends(day: int) -> tuple[datetime, datetime]:
-    return to_datetime(day * _DAY_US), to_datetime((day + 1) * _DAY_US - 1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
-from functools import cache
+from datetime import UTC, datetime, timedelta
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -17,21 +17,31 @@ from msgspec import Struct
 
 from engine.model.records import RawLine
 from engine.parse.lines import LINE_BYTES, decode_line, plain
+from engine.parse.stamps import EARLIEST, LATEST
 from engine.ports import Chunk
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Octets = npt.NDArray[np.uint8]
 
+NO_TIME = -(2**63)  # in place of a time that is unknown
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
 # what engine/parse/lines changes in a line: controls, marks of bold and of colours; a byte order mark; bytes that are no UTF-8
 _UNCLEAN = r"[\x00-\x08\x0b-\x1f\x7f]|\*\*|</|<pre|\xef\xbb\xbf|\xc2[\x80-\x9f]"
 _BELOW_BLANK = 32
 
 
-class Lines(Struct, frozen=True):
-    """The lines of chunks of one source. `data` holds them clean, each with its line end; line i is at `starts[i]`.
+class Lines(Struct, frozen=True, dict=True):
+    """The lines of chunks, all of one source together and in order.
 
-    `original` are their bytes as they came, `placed` where each begins there.
+    Attributes:
+        chunks: the chunks, those of one source together.
+        data: the clean text of all lines as UTF-8, each with its line end; line i begins at `starts[i]`.
+        original: the bytes of the chunks; line i begins at `placed[i]`.
+        firsts: the first byte of each chunk in `original`.
+        numbers: the first line of each chunk, and the number of all lines.
     """
 
     chunks: Sequence[Chunk]
@@ -39,37 +49,50 @@ class Lines(Struct, frozen=True):
     starts: Integers
     original: bytes
     placed: Integers
-    firsts: Integers  # the first byte of each chunk in `original`
-    numbers: Integers  # the first line of each chunk
+    firsts: Integers
+    numbers: Integers
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def chunk_of(self, line: int) -> int:
-        """Return which chunk a line is in."""
-        return int(np.searchsorted(self.firsts, self.placed[line], side="right")) - 1
+    @cached_property
+    def per_chunk(self) -> Integers:
+        """The number of lines of each chunk."""
+        counts: Integers = np.diff(self.numbers)
+        return counts
+
+    @cached_property
+    def taken_us(self) -> Integers:
+        """When each line was ingested, in microseconds since 1970; NO_TIME where that is unknown or no honest time."""
+        taken = np.concatenate([self._taken_us(number) for number in range(len(self.chunks))])
+        taken[(taken < to_us(EARLIEST)) | (taken >= to_us(LATEST))] = NO_TIME
+        return taken
 
     def raw(self, line: int) -> RawLine:
-        """Return a line as it came."""
-        at = self.chunk_of(line)
+        """Return a line as it arrived."""
+        at = int(np.searchsorted(self.firsts, self.placed[line], side="right")) - 1
         chunk, begin = self.chunks[at], int(self.placed[line])
-        offset, taken = chunk.place(begin - int(self.firsts[at]))
+        within = begin - int(self.firsts[at])
+        offset, taken = chunk.place(within)
         value = self.original[begin : int(self.placed[line + 1])].rstrip(b"\n").rstrip(b"\r")
-        return RawLine(chunk.source_id, offset, value, self.number(line, at), taken, chunk.labels)
+        number = chunk.number + line - int(self.numbers[at]) if chunk.number else 0
+        return RawLine(chunk.source_id, offset, value, number, taken, chunk.labels, chunk.origin(within))
 
-    def number(self, line: int, at: int) -> int:
-        """Return the number of a line of chunk `at` in its source, 0 where that is unknown."""
-        number = self.chunks[at].number
-        return number + line - int(self.numbers[at]) if number else 0
-
-    def taken(self, line: int) -> datetime | None:
-        """Return when a line was taken, if that is known."""
-        at = self.chunk_of(line)
-        return self.chunks[at].place(int(self.placed[line]) - int(self.firsts[at]))[1]
+    def _taken_us(self, number: int) -> Integers:
+        """Return when the lines of a chunk were ingested."""
+        chunk, count = self.chunks[number], int(self.per_chunk[number])
+        if chunk.records is None:
+            return np.full(count, NO_TIME if chunk.ingested_at is None else to_us(chunk.ingested_at), np.int64)
+        first = int(self.numbers[number])
+        within = self.placed[first : first + count] - self.firsts[number]
+        of_line = np.searchsorted(np.array(chunk.records.begins, np.int64), within, side="right") - 1
+        taken: Integers = np.array(chunk.records.times_us, np.int64)[of_line]
+        return taken
 
 
 def lines_of(chunks: Sequence[Chunk]) -> Lines:
-    """Return the lines of `chunks`, which are of one source and in order."""
+    """Return the lines of `chunks`; those of one source are in order."""
+    chunks = _by_source(chunks)
     pieces = [chunk.data if chunk.data.endswith(b"\n") or not chunk.data else chunk.data + b"\n" for chunk in chunks]
     original = b"".join(pieces)
     placed = line_starts(original)
@@ -78,6 +101,23 @@ def lines_of(chunks: Sequence[Chunk]) -> Lines:
     data = cleaned(original, placed)
     starts = placed if data is original else line_starts(data)
     return Lines(chunks, data, starts, original, placed, firsts[:-1], numbers)
+
+
+def _by_source(chunks: Sequence[Chunk]) -> Sequence[Chunk]:
+    by_source: dict[str, list[Chunk]] = {}
+    for chunk in chunks:
+        by_source.setdefault(chunk.source_id, []).append(chunk)
+    return [chunk for of_source in by_source.values() for chunk in of_source]
+
+
+def to_us(at: datetime) -> int:
+    """Return a time in microseconds since 1970."""
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def to_datetime(at_us: int) -> datetime:
+    """Return the time of so many microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=at_us)
 
 
 def line_starts(data: bytes) -> Integers:

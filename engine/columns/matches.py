@@ -216,12 +216,12 @@ class _OfClass:
                 self._whose[key] = rows.sources[key[0]], labels, self._redact.labels(labels), given
             source_id, labels, clean, given = self._whose[key]
             chunk = lines.chunks[chunk_at]
-            offset = chunk.place(inside)[0] if chunk.records else chunk.offset + inside
+            offset, taken = chunk.place(inside)
             number = chunk.number + lines_in if chunk.number else 0
             time = to_datetime(at_us) if at_us > UNDATED else None
             exact = made.exact if made.dated else at_us % _SECOND_US != 0
             first = rows.data[begin : begin + made.line].decode()
-            identity = identity_of(source_id, time, first, None if exact and time is not None else offset)
-            at = time or bounds_of(given).ingest_time(chunk.place(inside)[1]) or UNKNOWN_TIME
-            origin = chunk.origin(inside) if chunk.records else ""
+            origin = chunk.origin(inside)
+            identity = identity_of(source_id, time, first, None if exact and time is not None else origin or offset)
+            at = time or bounds_of(given).ingest_time(taken) or UNKNOWN_TIME
             yield _Placed(identity, source_id, offset, number, time, at, origin), (labels, clean)

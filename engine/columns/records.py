@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 
@@ -15,7 +14,7 @@ from msgspec import Struct
 from engine.columns.documents import UNSTAMPED, DocumentColumns, Documents
 from engine.columns.layouts import Layouts, Recogniser, matching
 from engine.columns.lines import Flags, Integers, Lines, index_of, mask_of, numbers_of, strings, texts_of, with_behind
-from engine.columns.stamps import NO_TIME, StampReader, offsets_of, to_us
+from engine.columns.stamps import NO_TIME, YEARLESS, StampReader, offsets_of, to_datetime, to_us
 from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, sign
 from engine.model.records import NO_LABELS, TIMEZONE_LABEL, Labels, Record
 from engine.parse import wrappers
@@ -28,6 +27,7 @@ from engine.parse.wrappers import by_first_character
 PROBED = 16  # documents of a block that the parser reads too
 DOCUMENT = r'^\{"'
 _ASCII = r"^[\x00-\x7f]*$"
+_DAY_US = 86_400_000_000
 
 
 class RecordRows(Struct, frozen=True, dict=True):
@@ -90,7 +90,7 @@ class Unwrapper:
         else:
             peeling.go_on(numbers, texts)
         if not peeling.left:
-            return _plain(lines, read), peeling.layouts()
+            return peeling.unchanged(), peeling.layouts()
         rows, layouts = peeling.rows()
         self._met |= peeling.met
         return rows, layouts
@@ -138,11 +138,12 @@ class _Peeling:
     def __init__(self, lines: Lines, read: Callable[[int], Record], recogniser: Recogniser, documents: DocumentColumns) -> None:
         count = len(lines)
         self._lines, self._read, self._recogniser, self._documents = lines, read, recogniser, documents
-        self._sources = {lines.chunks[0].source_id: 0}
-        self._labels: list[Labels] = [lines.chunks[0].labels]
-        self._label_codes: dict[tuple[tuple[str, str], ...], int] = {tuple(self._labels[0].items()): 0}
-        self._source = np.zeros(count, np.int64)
-        self._labelled = np.zeros(count, np.int64)
+        self._sources: dict[str, int] = {}
+        self._labels: list[Labels] = []
+        self._label_codes: dict[tuple[tuple[str, str], ...], int] = {}
+        codes = [self._codes(chunk.source_id, chunk.labels) for chunk in lines.chunks]
+        self._source, self._labelled = np.repeat(np.array(codes, np.int64).reshape(-1, 2), lines.per_chunk, axis=0).T.copy()
+        self._outer = len(self._sources)  # sources with a lower code than this are of chunks, others of containers
         self._at_us = np.full(count, NO_TIME, np.int64)
         self._odd = np.zeros(count, np.bool_)
         self._fields = np.zeros(count, np.int64)
@@ -159,6 +160,10 @@ class _Peeling:
     def layouts(self) -> Layouts:
         """Return the layouts of lines that all went on as they are."""
         return self._done[0].layouts
+
+    def unchanged(self) -> RecordRows:
+        """Return lines that all went on as they are."""
+        return self._rows(self._lines.data, self._lines.starts, np.arange(len(self._lines)), self._odd)
 
     def add(self, rows: Integers, texts: pa.StringArray) -> None:
         """Take lines that bear another wrapper."""
@@ -178,7 +183,7 @@ class _Peeling:
         """Take lines of which some may bear another wrapper: a line in a layout of its own bears none."""
         layouts = self._recogniser.layouts(texts)
         more = (layouts < 0) | (layouts >= self._recogniser.generic)
-        outer = self._source[rows] == 0
+        outer = self._source[rows] < self._outer
         for some, inside in ((np.flatnonzero(more & outer), False), (np.flatnonzero(more & ~outer), True)):
             if len(some):
                 more[some] = may_bear(texts.take(index_of(some)), inside)
@@ -200,7 +205,7 @@ class _Peeling:
                 break
             fits = matching(self._texts, prefix.fits)
             if prefix.name in OUTERMOST:
-                fits &= self._source[self._live] == 0
+                fits &= self._source[self._live] < self._outer
             if not fits.any():
                 continue
             rows, texts = self._live[fits], self._texts.filter(mask_of(fits))
@@ -329,15 +334,16 @@ class _Peeling:
             outer = Record(names[int(self._source[row])], 0, texts[at].as_py(), labels=self._labels[int(self._labelled[row])])
             inner = unwrap(outer)
             sure = inner is not None and inner.text == rests[at].as_py() and not (inner.fields or inner.starts)
-            made.append((*(self._codes(inner) if sure else (0, 0)), not sure or inner.partial))
+            codes = self._codes(inner.source_id, inner.labels) if inner is not None and sure else (0, 0)
+            made.append((*codes, not sure or (inner is not None and inner.partial)))
             certain[which == len(made) - 1] = sure
-        codes = np.array(made, np.int64).reshape(-1, 3)[which]
-        self._source[rows], self._labelled[rows] = codes[:, 0], codes[:, 1]
-        self._odd[rows] |= codes[:, 2] != 0
+        columns = np.array(made, np.int64).reshape(-1, 3)[which]
+        self._source[rows], self._labelled[rows] = columns[:, 0], columns[:, 1]
+        self._odd[rows] |= columns[:, 2] != 0
         return certain
 
-    def _codes(self, record: Record) -> tuple[int, int]:
-        return self._sources.setdefault(record.source_id, len(self._sources)), self._label_code(record.labels)
+    def _codes(self, source_id: str, labels: Labels) -> tuple[int, int]:
+        return self._sources.setdefault(source_id, len(self._sources)), self._label_code(labels)
 
     def _label_code(self, labels: Labels) -> int:
         kind = tuple(labels.items())
@@ -369,7 +375,7 @@ class _Peeling:
         texts = texts_of([record.text for record in records])
         layouts = self._recogniser.layouts(texts)
         for row, record, layout in zip(rows.tolist(), records, layouts.tolist(), strict=True):
-            self._source[row], self._labelled[row] = self._codes(record)
+            self._source[row], self._labelled[row] = self._codes(record.source_id, record.labels)
             self._at_us[row] = NO_TIME if record.at is None else to_us(record.at)
             whole = layout < 0 and is_whole(record) and not self._recogniser.begins(record.text.partition("\n")[0])
             self._odd[row] = not (whole or is_line(record))
@@ -386,7 +392,10 @@ class _Peeling:
         starts, data = offsets_of(ended)
         odd = self._odd[line]
         odd[1:] |= odd[:-1] & (self._source[line][1:] == self._source[line][:-1])  # a part of a line goes on in the next row
-        made = RecordRows(
+        return self._rows(data, starts, line, odd), layouts[order]
+
+    def _rows(self, data: bytes, starts: Integers, line: Integers, odd: Flags) -> RecordRows:
+        return RecordRows(
             lines=self._lines,
             data=data,
             starts=starts,
@@ -401,7 +410,6 @@ class _Peeling:
             field_sets=self._field_sets,
             read=self._read,
         )
-        return made, layouts[order]
 
 
 def _outermost_off(record: Record) -> Record | None:
@@ -421,40 +429,28 @@ def is_whole(record: Record) -> bool:
     return record.starts and bool(record.fields) and not strange
 
 
-def read_stamps(lines: Lines, rows: Integers, labels: Labels, stamps: pa.StringArray, layout: str) -> Integers:
-    """Return the times of stamps of some lines, which bear the same labels; NO_TIME where the parser has to be asked."""
-    return read_by(lines, rows, labels, stamps, layout, None)
-
-
-def read_by(
-    lines: Lines, rows: Integers, labels: Labels, stamps: pa.StringArray, layout: str, known: datetime | None
+def read_stamps(
+    lines: Lines, rows: Integers, labels: Labels, stamps: pa.StringArray, layout: str, wrapped_us: Integers | None = None
 ) -> Integers:
-    """Return the times of stamps; the year of those that have none is told by when the lines were `known` to be taken."""
+    """Return the times of the stamps of some lines, which have the same labels; NO_TIME where the parser has to judge a line.
+
+    Args:
+        rows: the lines, by number.
+        wrapped_us: the time of the wrapper of each, NO_TIME without one: it gives the year to a stamp without one. Where there
+            is none the ingest time does.
+    """
+    zone, bounds, taken = zone_of(labels.get(TIMEZONE_LABEL, "")), bounds_of(labels), lines.taken_us[rows]
+    if layout not in YEARLESS:
+        return StampReader(layout, zone, bounds).read(stamps, taken)
     at_us = np.full(len(rows), NO_TIME, np.int64)
-    chunks = np.searchsorted(lines.firsts, lines.placed[rows], side="right") - 1
-    taken = [chunk.ingested_at for chunk in lines.chunks]
-    for when in dict.fromkeys(taken[chunk] for chunk in np.unique(chunks).tolist()):
-        own = np.flatnonzero(np.isin(chunks, [n for n, each in enumerate(taken) if each == when]))
-        reader = StampReader(layout, zone_of(labels.get(TIMEZONE_LABEL, "")), bounds_of(labels), when, known)
-        at_us[own] = reader.read(stamps if len(own) == len(rows) else stamps.take(index_of(own)))
+    references = taken if wrapped_us is None else np.where(wrapped_us != NO_TIME, wrapped_us, taken)
+    days = references // _DAY_US
+    for day in np.unique(days[references != NO_TIME]).tolist():
+        own = np.flatnonzero((days == day) & (references != NO_TIME))
+        part = stamps if len(own) == len(rows) else stamps.take(index_of(own))
+        first, last = (
+            StampReader(layout, zone, bounds, to_datetime(reference)).read(part, taken[own])
+            for reference in (int(references[own].min()), int(references[own].max()))
+        )
+        at_us[own] = np.where(first == last, first, NO_TIME)
     return at_us
-
-
-def _plain(lines: Lines, read: Callable[[int], Record]) -> RecordRows:
-    """Return lines that bear no wrapper."""
-    nothing = np.zeros(len(lines), np.int64)
-    return RecordRows(
-        lines=lines,
-        data=lines.data,
-        starts=lines.starts,
-        line=np.arange(len(lines)),
-        source=nothing,
-        sources=[lines.chunks[0].source_id],
-        labelled=nothing,
-        labels=[lines.chunks[0].labels],
-        at_us=np.full(len(lines), NO_TIME),
-        odd=np.zeros(len(lines), np.bool_),
-        fields=nothing,
-        field_sets=[NO_LABELS],
-        read=read,
-    )

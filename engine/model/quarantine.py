@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class DeadLetter(Struct, frozen=True):
-    """Input on which `stage` (unwrap, skim, assemble, decode, match, observe, correlate, group, send) raised `error`.
+    """Input on which `stage` (unwrap, assemble, decode, match, observe, correlate, group, send) raised `error`.
 
     It has `lines` lines of `source_id`, the first at `offset` with the line number `number` (0: unknown), and `events` events.
     Both are 0 for a match, whose line was processed, and for the alerts of an entity, which have no source. `rule_id` is the

@@ -16,25 +16,25 @@ from msgspec.structs import replace
 
 from engine.cache import DiskCache
 from engine.codec import loads
+from engine.columns.bounded import BLOCK_BYTES
+from engine.columns.by_line import LineStages
+from engine.columns.reading import LearntTexts, Reader
 from engine.correlate import StateCache
 from engine.gc_tuning import freeze_survivors
 from engine.match import Matcher, matched_of
 from engine.match.activity import ActivityTracker
 from engine.model.matches import ActivitySpan, Match
 from engine.model.quarantine import DeadLetter, Misdated
-from engine.model.records import Block, Record
+from engine.model.records import Block
 from engine.model.rules import OWN, Format, Plan
 from engine.parse import Assembler, decode_block
 from engine.parse.assembling import Snapshot
 from engine.parse.headers import header_book
 from engine.ports import Chunk
 from engine.quarantine import Quarantine, attempt
-from engine.skim.sight import Sight, sight_of
-from engine.skim.skimmer import Skimmer
 from engine.spark.redacting import redact_block
 
-SKIM_BYTES = 1 << 20  # of one source that are skimmed together
-MAX_WAITING_BYTES = 16 << 20  # of all sources of a slice that wait to be skimmed
+MAX_WAITING_BYTES = 16 << 20  # of all streams of a slice that wait to be read
 
 
 class EarlyMatches(Struct, frozen=True):
@@ -95,14 +95,14 @@ class WorkerStages(CompiledRules, frozen=True, dict=True):
     state_cache: StateCache = field(default_factory=StateCache)
 
     @cached_property
-    def sight(self) -> Sight:
-        """How raw lines are skimmed; built on first use."""
-        return sight_of(self.matcher, self.formats)
+    def learnt(self) -> LearntTexts:
+        """What is remembered of texts."""
+        return LearntTexts(self.plan, self.matcher)
 
     @property
     def lost_matches(self) -> int:
-        """The number of events in which Hyperscan lost a match (see Screen)."""
-        return self.sight.screen.lost if "sight" in self.__dict__ else 0
+        """The number of texts with a sign that Hyperscan did not find (see Prefilter)."""
+        return self.matcher.prefilter.lost
 
     @property
     def formats(self) -> tuple[Format, ...]:
@@ -155,13 +155,6 @@ def scan(
     yield from quarantine.taken()
 
 
-class _PendingChunks(Struct):
-    """The chunks of one source that wait to be skimmed."""
-
-    chunks: list[Chunk] = field(default_factory=list)
-    bytes: int = 0
-
-
 class _Stream:
     """One stream's part of a slice on its way through the stages."""
 
@@ -173,11 +166,15 @@ class _Stream:
         self._mid_stream = first.offset > 0
         self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
         self._activity = ActivityTracker(first.parent_id)
+        self._line_stages = LineStages(
+            stages.plan, stages.matcher, self._assembler, self._activity, quarantine=quarantine, held=self._held
+        )
+        self._reader = Reader(stages.learnt, self._line_stages)
         self._heads: list[Block] = []
         self._moved_on: set[str] = set()
-        self._skimmers: dict[str, Skimmer] = {}
-        self._pending: dict[str, _PendingChunks] = {}
         self._labelled: set[str] = set()  # sources with a line in this slice that carries labels
+        self._pending: list[Chunk] = []
+        self._pending_bytes = 0
 
     def continues_at(self, chunk: Chunk) -> bool:
         return chunk.offset == self._end
@@ -185,45 +182,31 @@ class _Stream:
     def take(self, chunk: Chunk) -> Iterator[Match | ActivitySpan]:
         self._end = chunk.next_offset
         self._bytes += len(chunk.data)
-        pending = self._pending.setdefault(chunk.source_id, _PendingChunks())
-        pending.chunks.append(chunk)
-        pending.bytes += len(chunk.data)
-        if pending.bytes >= SKIM_BYTES:
-            yield from self._read(chunk.source_id)
+        self._pending.append(chunk)
+        self._pending_bytes += len(chunk.data)
+        if self._pending_bytes >= BLOCK_BYTES:
+            yield from self.read()
 
     def read(self) -> Iterator[Match | ActivitySpan]:
-        """Read the pending chunks, source by source: sources do not depend on each other."""
-        for source_id in list(self._pending):
-            yield from self._read(source_id)
+        """Read the pending chunks."""
+        chunks, self._pending, self._pending_bytes = self._pending, [], 0
+        if chunks:
+            yield from self._reader.read(chunks)
 
     def finish(self) -> Iterator[Match | ActivitySpan | SliceFragments | Scanned]:
         yield from self.read()
         yield from self._activity.close()
         yield self._fragments()
-        yield Scanned(self._parent_id, sum(skimmer.lines for skimmer in self._skimmers.values()), self._bytes)
+        yield Scanned(self._parent_id, self._line_stages.counts.lines, self._bytes)
 
-    def _read(self, source_id: str) -> Iterator[Match | ActivitySpan]:
-        pending = self._pending.pop(source_id)
-        for item in self._skimmers.setdefault(source_id, Skimmer(self._stages.sight, self._quarantine)).read(pending.chunks):
-            if isinstance(item, ActivitySpan):
-                self._activity.joined(item)
-            elif isinstance(item, Record):
-                yield from self._blocks(attempt(self._quarantine, "assemble", item, self._assembler.push, item) or ())
-            else:
-                yield from self._blocks(self._assembler.close(item.source_id))
-                if item.left_out is not None:
-                    self._activity.joined(item.left_out)
-                self._moved_on.add(item.source_id)
-                yield from self._activity.event(item)
-                yield from item.matches
-
-    def _blocks(self, blocks: Iterable[Block]) -> Iterator[Match | ActivitySpan]:
-        for block in blocks:
-            self._moved_on.add(source_of(block))
-            if block.unsettled or self._may_lack_labels(block):
-                self._heads.append(block)
-            else:
-                yield from matched(block, self._stages, self._activity, self._quarantine)
+    def _held(self, block: Block) -> bool:
+        """Keep a finished block as a head of the slice if it cannot be decoded without the slice before; return whether it
+        was kept. Every event of a source but its last one ends with a call or is decided by columns."""
+        self._moved_on.add(source_of(block))
+        is_head = block.unsettled or self._may_lack_labels(block)
+        if is_head:
+            self._heads.append(block)
+        return is_head
 
     def _may_lack_labels(self, block: Block) -> bool:
         """Return whether a line before this slice may have carried labels for `block`."""

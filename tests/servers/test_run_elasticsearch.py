@@ -127,29 +127,28 @@ def test_a_run_that_reads_otherwise_than_the_one_before_says_so_and_goes_on(
 def test_the_same_documents_through_kafka_and_through_elasticsearch_give_the_same_incidents(
     elasticsearch: ElasticsearchNode, topics: Topics, tmp_path: Path
 ) -> None:
-    story = next(story for story in STORIES if story.name.startswith("2-"))
-    documents = [filebeat(line) for line in in_turn(story)]
-    index, topic = Index(elasticsearch), topics.make()
-    index.write(documents)
-    topics.write(topic, (json.dumps(document, ensure_ascii=False) for document in documents), key="worker")
+    sources: list[Mapping[str, Any]] = []
+    carriers: list[str] = []
     about = {"timezone": "Asia/Seoul", "start": "earliest"}
-    sources = [
-        {"type": "kafka", "bootstrap_servers": topics.address, "topics": [topic], "labels": {"cluster": "by-kafka"}, **about},
-        {
-            "type": "elasticsearch",
-            "url": elasticsearch.url,
-            "indices": [index.name],
-            "labels": {"cluster": "by-index"},
-            **about,
-        },
-    ]
+    for story in STORIES:
+        documents = [filebeat(line) for line in in_turn(story)]
+        index, topic = Index(elasticsearch), topics.make()
+        index.write(documents)
+        topics.write(topic, (json.dumps(document, ensure_ascii=False) for document in documents), key="worker")
+        carriers += (topic, index.name)
+        kafka = {"type": "kafka", "bootstrap_servers": topics.address, "topics": [topic], **about}
+        indices = {"type": "elasticsearch", "url": elasticsearch.url, "indices": [index.name], **about}
+        sources.append({**kafka, "labels": {"cluster": f"{story.name}-by-kafka"}})
+        sources.append({**indices, "labels": {"cluster": f"{story.name}-by-index"}})
     done = tocsin("-c", written(tmp_path, {}, sources), "--once")
     assert done.returncode == 1, done.stderr
-    texts: dict[str, list[str]] = {"by-kafka": [], "by-index": []}
+    texts: dict[str, list[str]] = {source["labels"]["cluster"]: [] for source in sources}
     for incident in incidents_in(tmp_path):
-        texts[incident.labels["cluster"]].append(_bare(incident, topic, index.name))
-    assert sorted(texts["by-kafka"]) == sorted(texts["by-index"])
-    assert len(texts["by-kafka"]) == 3
+        texts[incident.labels["cluster"]].append(_bare(incident, *carriers))
+    for story in STORIES:
+        by_kafka, by_index = (sorted(texts[f"{story.name}-{way}"]) for way in ("by-kafka", "by-index"))
+        assert by_kafka == by_index
+        assert by_kafka
 
 
 def _bare(incident: Incident, *carriers: str) -> str:

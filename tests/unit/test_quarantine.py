@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.codec import dumps, loads
+from engine.columns import reading
 from engine.incident import MemoryLedger, group
 from engine.match import Redactor, redact
 from engine.model.incidents import Evidence, Incident, NotEvaluated, Roster, Verdict
@@ -19,7 +20,6 @@ from engine.model.rules import Plan
 from engine.pipeline import replay
 from engine.ports import Chunk
 from engine.quarantine import MOST, WITHHELD, Quarantine
-from engine.skim import skimmer
 from engine.spark.combining import combine
 from engine.spark.rows import BatchRow, Scanned, received, sent
 from engine.spark.scope import ScopeState
@@ -228,11 +228,11 @@ def _failing(*_: object) -> list[Any]:
     raise ArithmeticError(MARK)
 
 
-def test_what_cannot_be_skimmed_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_columns_fail_on_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"{HEAD.format(minute=n % 60)} broken {n}" for n in range(200)]
     plainly, damaged = Job(), Job()
     plainly.batch(*chunks(texts, 1000))
-    monkeypatch.setattr(skimmer, "plain_blocks", _failing)
+    monkeypatch.setattr(reading, "events_of", _failing)
     damaged.batch(*chunks(texts, 1000))
     for each in (plainly, damaged):
         each.end("a.log")

@@ -9,8 +9,9 @@ import pytest
 from engine.cache import DiskCache
 from engine.columns import reading
 from engine.columns.audit import Audit
+from engine.columns.by_line import LineStages
 from engine.columns.matches import Said
-from engine.columns.reading import Reader
+from engine.columns.reading import LearntTexts, Reader
 from engine.match import Matcher
 from engine.match.activity import ActivityTracker
 from engine.match.prefilter import Prefilter
@@ -35,7 +36,8 @@ def log(events: int = 200) -> Chunk:
 
 def reader() -> Reader:
     matcher = Matcher(plan(), DiskCache())
-    return Reader(plan(), matcher, Assembler(plan().formats), ActivityTracker(), lambda event, matches: None)
+    stages = LineStages(plan(), matcher, Assembler(plan().formats), ActivityTracker())
+    return Reader(LearntTexts(plan(), matcher), stages)
 
 
 def audited(reader: Reader, every: int = 1, blocks: int = 1) -> Audit:

@@ -131,7 +131,7 @@ def test_any_log_shows_the_same_in_columns(seed: int, layout: str, pause: int, o
         Chunk("a.log", 0, data[:at], 1, None, labels),
         Chunk("a.log", at, data[at:], data[:at].count(b"\n") + 1, None, labels),
     ]
-    items = [*chunks, Progress("a.log", len(data), len(data), caught_up=True)]
+    items: list[Chunk | Progress] = [*chunks, Progress("a.log", len(data), len(data), caught_up=True)]
     assert told(triage(items, rules(), [])) == naive(items)
 
 
@@ -169,7 +169,10 @@ def test_a_large_file_is_read_in_chunks_that_leave_no_line_out(tmp_path: Path) -
 def same(lines: list[str], labels: dict[str, str]) -> tuple[object, ...]:
     """Return what is told of a log, which is the same when it is read in columns."""
     data = "".join(f"{line}\n" for line in lines).encode()
-    items = [Chunk("a.log", 0, data, 1, None, labels), Progress("a.log", len(data), len(data), caught_up=True)]
+    items: list[Chunk | Progress] = [
+        Chunk("a.log", 0, data, 1, None, labels),
+        Progress("a.log", len(data), len(data), caught_up=True),
+    ]
     found = told(triage(items, rules(), []))
     assert found == naive(items)
     return found

@@ -17,16 +17,18 @@ from hypothesis import strategies as st
 from engine.cache import DiskCache
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN
 from engine.columns import reading
-from engine.columns.bounded import Bounded
-from engine.columns.reading import Reader
+from engine.columns.by_line import LineStages
+from engine.columns.lines import to_us
+from engine.columns.reading import LearntTexts, Reader
 from engine.correlate.bindings import SIGHTINGS
 from engine.correlate.spans import Spans
-from engine.match import Matcher, match
+from engine.match import Matcher, match, redact
 from engine.match.activity import ActivityTracker
 from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
 from engine.model.records import Labels, LogEvent
 from engine.parse import Assembler, assemble, decode, unwrap
-from engine.ports import Chunk
+from engine.ports import NO_INGEST_TIME, Chunk, RecordPositions
+from engine.quarantine import Quarantine
 from tests.hostile import HOSTILE
 from tests.rulepack.playing import SAMPLES, plan
 from tests.wrapping import DOCUMENTS, ROWS, mingled, wrapped
@@ -34,6 +36,7 @@ from tests.wrapping import DOCUMENTS, ROWS, mingled, wrapped
 CAPTURED = Path(__file__).parents[2] / "captured"
 LOGS = sorted([*SAMPLES.rglob("*.log*"), *CAPTURED.rglob("*.log")])
 TAKEN = datetime(2027, 1, 1, tzinfo=UTC)
+TAKEN_US, WRITTEN_US, DAY_US = to_us(TAKEN), to_us(datetime(2022, 10, 5, tzinfo=UTC)), 86_400_000_000
 BAD = ("FATAL", "ERROR")
 
 HEADS = (
@@ -130,26 +133,39 @@ def _matcher() -> Matcher:
 
 
 @cache
-def _reader() -> Reader:
+def _learnt() -> LearntTexts:
     """One for all: what it has learnt must not matter."""
-    return Reader(plan(), _matcher(), Assembler(plan().formats), ActivityTracker(), lambda event, matches: None, (ERROR_SIGN,))
+    return LearntTexts(plan(), _matcher(), (ERROR_SIGN,))
+
+
+def _stages(said: Said) -> LineStages:
+    return LineStages(plan(), _matcher(), Assembler(plan().formats), ActivityTracker(), said.observe)
 
 
 def by_columns(data: bytes, steps: Sequence[int] = (1 << 30,), labels: Labels = {"cluster": "x"}) -> Said:  # noqa: B006
+    return _read([[chunk] for chunk in chunks_of(data, steps, labels)])
+
+
+def _read(blocks: Iterable[Sequence[Chunk]]) -> Said:
+    """Return the results of columns for these blocks."""
     said = Said()
-    bounded = Bounded(plan(), _matcher(), said.observe, (ERROR_SIGN,))
-    reader = _reader()
-    reader.begin(bounded._assembler, bounded._heard, said.observe)
-    bounded._reader, bounded._bytes = reader, 1 << 30
-    for chunk in chunks_of(data, steps, labels):
-        said.take(reader.read([chunk]))
-    return said.take(bounded.read(()))
+    stages = _stages(said)
+    reader = Reader(_learnt(), stages)
+    for chunks in blocks:
+        said.take(reader.read(chunks))
+    said.take(stages.blocks(stages.assembler.flush()))
+    stages.report()
+    return said.take(stages.activity.close())
 
 
 def by_stages(data: bytes, labels: Labels = {"cluster": "x"}) -> Said:  # noqa: B006
-    said = Said()
-    lines = (line for chunk in chunks_of(data, (1 << 30,), labels) for line in chunk.lines())
-    formats = plan().formats
+    return _staged(chunks_of(data, (1 << 30,), labels))
+
+
+def _staged(chunks: Iterable[Chunk]) -> Said:
+    """Return the results of the stages of the pipeline."""
+    said, formats = Said(), plan().formats
+    lines = (line for chunk in chunks for line in chunk.lines())
     return said.take(match(decode(assemble(unwrap(lines, formats), formats), formats), plan(), said.observe))
 
 
@@ -211,13 +227,46 @@ def test_a_part_of_a_line_goes_on_in_the_next_block() -> None:
     assert by_columns(data, (100,)) == by_stages(data)
 
 
-def test_what_fails_is_read_by_the_stages() -> None:
-    reader = _reader()
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from([*ROWS, *DOCUMENTS]), max_size=2),
+    st.sampled_from([0.0, 0.03]),
+    st.integers(20, 150),
+)
+def test_sources_that_interleave_are_read_together(seed: int, wrappers: list[str], odd: float, step: int) -> None:
+    """Records of a partition: of each source some in turn, each with an ingest time and an origin of its own."""
+    random = Random(seed)
+    rows = {f"t/{name}": list(islice(wrapped(mixture(random, odd), wrappers, random, odd), 60)) for name in "abc"}
+    chunks, position = [], 0
+    while any(rows.values()):
+        source_id = random.choice([name for name, left in rows.items() if left])
+        lines, rows[source_id] = rows[source_id][:7], rows[source_id][7:]
+        values = [line.encode("utf-8", "replace") + b"\n" for line in lines]
+        begins = [sum(map(len, values[:n])) for n in range(len(values))]
+        taken = [
+            random.choice([NO_INGEST_TIME, TAKEN_US, WRITTEN_US + random.randrange(DAY_US), random.randrange(TAKEN_US)])
+            for _ in values
+        ]  # some before the stamp of their line, which is out of bounds then
+        positions = range(position, position + len(values))
+        records = RecordPositions(begins, positions, taken, [f"documents:i/{at}" for at in positions])
+        labels = {"cluster": "x", "host": source_id}
+        chunks.append(Chunk(source_id, position, b"".join(values), 0, None, labels, "t-0", position + len(values), records))
+        position += len(values)
+    assert _read([chunks[at : at + step] for at in range(0, len(chunks), step)]) == _staged(chunks)
+
+
+def test_what_columns_fail_on_is_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages = LineStages(plan(), _matcher(), Assembler(plan().formats), ActivityTracker(), quarantine=Quarantine(redact))
+    reader = Reader(LearntTexts(plan(), _matcher()), stages)
+    monkeypatch.setattr(reading, "events_of", lambda *_: 1 / 0)
+    chunk = next(chunks_of((HEADS[2].format(iso="2022-10-05 17:05:00", ms="001", n=1, s="00") + "\n").encode() * 9, (9,), {}))
+    assert [item for item in reader.read([chunk]) if isinstance(item, Match)]
+    assert stages.counts.lines == 9
+    stages.quarantine = None
     with pytest.raises(ZeroDivisionError):
-        raising = Reader(plan(), _matcher(), Assembler(plan().formats), ActivityTracker(), lambda event, matches: None)
-        raising._unwrapper.rows = lambda lines, read: 1 / 0  # type: ignore[method-assign,assignment,return-value]
-        list(raising.read([Chunk("a", 0, b"x\n" * 100, 1)]))
-    assert reader.counts.lines >= 0
+        list(reader.read([chunk]))
 
 
 def test_the_items_that_are_asked_for_come_with_the_matches() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +35,8 @@ def test_every_layout_is_read_as_the_parser_reads_it(layout: str, times: list[da
     labels = {"timezone": zone} if zone else {}
     stamps = [at.strftime(shape).format(ms=f"{at.microsecond // 1000:03d}") for at in times for shape in SHAPES[layout]]
     stamps += [f"{stamp[:-2]}61" for stamp in stamps[:3]]
-    read = StampReader(layout, zone_of(zone), bounds_of(labels), TAKEN).read(texts_of(stamps)).tolist()
+    taken_us = np.full(len(stamps), to_us(TAKEN))
+    read = StampReader(layout, zone_of(zone), bounds_of(labels), TAKEN).read(texts_of(stamps), taken_us).tolist()
     record = Record("a", 0, "", ingested_at=TAKEN, labels=labels)
     for stamp, at_us in zip(stamps, read, strict=True):
         at, _ = stamp_of(record, stamp, layout)

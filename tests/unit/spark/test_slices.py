@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from connectors.files import find, read_path
 from engine.codec import dumps, loads
+from engine.columns import reading
 from engine.correlate.bindings import SIGHTINGS
 from engine.match.activity import ActivityTracker
 from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
 from engine.model.records import Block, Progress, RawLine
 from engine.parse import assemble, unwrap
 from engine.ports import Chunk
-from engine.skim import alike, skimmer
 from engine.spark import slices
 from engine.spark.scope import carried_progress
 from engine.spark.slices import EarlyMatches, Scanned, SliceFragments, WorkerStages, matched, scan, stages
@@ -112,7 +112,8 @@ def _hear(said: list[Match | ActivitySpan], told: Match | ActivitySpan | Retract
 
 def matches(items: Iterable[Match | ActivitySpan]) -> list[Match]:
     return sorted(
-        (item for item in items if isinstance(item, Match)), key=lambda m: (m.source_id, m.number, m.rule_id, m.event_id)
+        (item for item in items if isinstance(item, Match)),
+        key=lambda m: (m.source_id, m.number, m.rule_id, m.event_id, repr(m.captures)),
     )
 
 
@@ -165,16 +166,13 @@ def test_every_sample_says_the_same_in_slices_of_seven_lines(path: str) -> None:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(places, st.randoms(use_true_random=False))
-def test_slices_of_a_storm_say_the_same_when_most_of_it_is_told_from_texts_alike(
+def test_slices_of_a_storm_say_the_same_in_columns(
     monkeypatch: pytest.MonkeyPatch, where: list[int], chance: random.Random
 ) -> None:
-    monkeypatch.setattr(skimmer, "ENOUGH_LINES", 2)
-    monkeypatch.setattr(alike, "LEARNT_AFTER", 2)
+    monkeypatch.setattr(reading, "ENOUGH", 2)
     storm = [line.replace("a-0", f"a-{chance.randrange(9)}") for _ in range(12) for line in (ERROR, *LINES[2:5], QUIET)]
     data = text(storm)
     assert_same(data, joined([[chunk] for chunk in cut(data, [3 * place for place in where])]))
-    alike_texts = next(iter(shipped().sight._alike.values()))
-    assert any(alike_texts._readings.values())  # from some slice on
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -186,7 +184,7 @@ def test_slices_of_a_storm_say_the_same_when_most_of_it_is_told_from_texts_alike
     st.lists(st.integers(0, 100), max_size=6),
     st.booleans(),
 )
-def test_slices_of_wrapped_logs_say_the_same_when_they_are_skimmed(
+def test_slices_of_wrapped_logs_say_the_same_in_columns(
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
     behind: list[tuple[str, ...]],
@@ -199,9 +197,9 @@ def test_slices_of_wrapped_logs_say_the_same_when_they_are_skimmed(
     histories = [wrapped(history(chance, pause), chain, chance, odd) for chain in behind]
     data = "".join(f"{row}\n" for row in islice(mingled(histories, chance), 80)).encode()
     slices = [[chunk] for chunk in cut(data, where)]
-    monkeypatch.setattr(skimmer, "ENOUGH_LINES", len(data))
-    expected = joined(slices, settle)  # read whole: a border within the parts of one line may hide where it ends
-    monkeypatch.setattr(skimmer, "ENOUGH_LINES", 2)
+    monkeypatch.setattr(reading, "ENOUGH", len(data))
+    expected = joined(slices, settle)  # line by line: a border within the parts of one line may hide where it ends
+    monkeypatch.setattr(reading, "ENOUGH", 2)
     found = joined(slices, settle)
     assert [match for match in matches(found) if not names(match)] == [match for match in matches(expected) if not names(match)]
     assert spans(found) == spans(expected)
@@ -285,7 +283,7 @@ def test_sources_mixed_in_one_part_of_a_stream_are_one_slice_of_it() -> None:
     mixed = [Chunk(each, 0, b"x\ny\n", 0, INGESTED, stream="t-0", end=end) for each, end in (("t/a", 0), ("t/b", 40))]
     items = list(scan([*mixed, Chunk("t/a", 40, b"z\n", 0, INGESTED, stream="t-0", end=50)], shipped()))
     (edge,) = edges(iter(items))
-    assert (edge.start, edge.end, edge.tail.open[0].records[0].source_id) == (0, 50, "t/a")
+    assert (edge.start, edge.end, {block.records[0].source_id for block in edge.tail.open}) == (0, 50, {"t/a", "t/b"})
     assert [item for item in items if isinstance(item, Scanned)] == [Scanned("t-0", 5, 10)]
 
 

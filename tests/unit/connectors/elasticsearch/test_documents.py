@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -85,6 +85,7 @@ odd_documents = st.dictionaries(
 
 
 @given(odd_documents)
+@example({"log.offset": float("inf")})
 def test_no_document_is_too_odd_to_be_a_line(document: dict[str, Any]) -> None:
     (line,) = read(document)
     assert json.loads(line.data) == document

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.elasticsearch import merging
-from connectors.elasticsearch.documents import NO_TIME, IndexedLine, LineSource
+from connectors.elasticsearch.documents import NO_TIME, IndexedLine
 from connectors.elasticsearch.merging import merged
+from engine.joining import LineSource
 
 SOURCE = LineSource("a", {})
 times = st.lists(st.lists(st.lists(st.integers(0, 30) | st.just(NO_TIME), max_size=6), max_size=4), min_size=1, max_size=4)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.kafka import check_label, check_option
-from connectors.kafka.documents import Documents, Whose, stream_name
+from connectors.kafka.documents import RecordAuthor, RecordReader, stream_name
 from connectors.kafka.options import resolved
 from connectors.kafka.reading import runs
 from engine.errors import SourceError
@@ -25,48 +25,50 @@ FILEBEAT = {
 }
 
 
-def told(value: bytes, *fields: str) -> tuple[bytes, Whose]:
-    """Return what a record alone holds, and whose it is."""
-    (held,), (whose,) = Documents(fields).told([value])
-    return held, whose
+def read(value: bytes, *fields: str) -> tuple[bytes, RecordAuthor]:
+    """Return the lines of a record alone, and its author."""
+    (lines,), (author,) = RecordReader(fields).read([value])
+    return lines, author
 
 
 def name_of(value: bytes, key: str = "k") -> str:
     """Return the source_id of a record's lines."""
-    return stream_name("logs", 3, key, told(value)[1])
+    return stream_name("logs", 3, key, read(value)[1])
 
 
 @pytest.mark.parametrize(
-    ("value", "name", "held"),
+    ("value", "name"),
     [
-        (b"a line", "logs/k", b"a line"),
-        (b"two\nlines\n", "logs/k", b"two\nlines\n"),
-        (b"", "logs/k", b""),
-        (b"\xff\xfe", "logs/k", b"\xff\xfe"),
-        (b"{not json", "logs/k", b"{not json"),
-        (b'{"message": "no host, no file"}', "logs/k", b'{"message": "no host, no file"}'),
-        (b'{"host": "h", "file": "/a.log", "message": "\\tat a.b"}', "logs/h:/a.log", b"\tat a.b"),
-        (b'{"host": "h", "source": "/a#1.log", "message": "x\\ny"}', "logs/h:/a%231.log", b"x\ny"),
-        (b'{"file": "/a.log", "message": ""}', "logs//a.log", b""),
-        (b'{"kubernetes": {"pod_name": "p-0"}, "log": "x"}', "logs/p-0", b"x"),
-        (b'{"kubernetes": {"pod_name": "p-0", "container_name": "kafka"}, "log": "x\\n"}', "logs/p-0:kafka", b"x\n"),
-        (b'{"container_id": "6d1e", "container_name": "/kafka-1", "source": "stdout", "log": "x"}', "logs//kafka-1", b"x"),
-        (b'{"host": "h", "container_name": "kafka", "message": "x", "source_type": "docker_logs"}', "logs/h:kafka", b"x"),
-        (b'{"host": "h", "_SYSTEMD_UNIT": "kafka.service", "message": "x"}', "logs/h:kafka.service", b"x"),
-        (json.dumps(FILEBEAT).encode(), "logs/kafka-1:/var/log/kafka/server.log", LINE.encode()),
+        (b"a line", "logs/k"),
+        (b"two\nlines\n", "logs/k"),
+        (b"", "logs/k"),
+        (b"\xff\xfe", "logs/k"),
+        (b"{not json", "logs/k"),
+        (b'{"message": "no host, no file"}', "logs/k"),
+        (b'{"hostname": "h", "msg": "of pino"}', "logs/h"),
+        (b'{"host": "h", "file": "/a.log", "message": "\\tat a.b"}', "logs/h:/a.log"),
+        (b'{"host": "h", "source": "/a#1.log", "message": "x\\ny"}', "logs/h:/a%231.log"),
+        (b'{"file": "/a.log", "message": ""}', "logs//a.log"),
+        (b'{"kubernetes": {"pod_name": "p-0"}, "log": "x"}', "logs/p-0"),
+        (b'{"kubernetes": {"pod_name": "p-0", "container_name": "kafka"}, "log": "x\\n"}', "logs/p-0:kafka"),
+        (b'{"container_id": "6d1e", "container_name": "/kafka-1", "source": "stdout", "log": "x"}', "logs//kafka-1"),
+        (b'{"host": "h", "container_name": "kafka", "message": "x", "source_type": "docker_logs"}', "logs/h:kafka"),
+        (b'{"host": "h", "_SYSTEMD_UNIT": "kafka.service", "message": "x"}', "logs/h:kafka.service"),
+        (json.dumps(FILEBEAT).encode(), "logs/kafka-1:/var/log/kafka/server.log"),
     ],
 )
-def test_a_record_is_lines_or_a_document_around_one(value: bytes, name: str, held: bytes) -> None:
-    assert (name_of(value), told(value)[0]) == (name, held)
+def test_a_record_stays_as_it_is_and_belongs_to_the_file_that_it_names(value: bytes, name: str) -> None:
+    assert (name_of(value), read(value)[0]) == (name, value)
 
 
 def test_a_record_without_key_or_document_belongs_to_its_partition() -> None:
     assert name_of(b"x", key="") == "logs-3"
 
 
-def test_a_document_that_the_program_wrote_itself_stays_whole() -> None:
-    value = b'{"host": "h", "file": "/a.json",\n "level": "ERROR", "message": "m", "stack_trace": "t"}'
-    held, _ = told(value)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_document_over_several_lines_is_one_line(end: bytes) -> None:
+    value = b'{"host": "h", "file": "/a.json",%b "level": "ERROR", "message": "m", "stack_trace": "t"}' % end
+    held, _ = read(value)
     assert json.loads(held) == json.loads(value)
     assert b"\n" not in held
     assert name_of(value) == "logs/h:/a.json"
@@ -123,16 +125,12 @@ FIELDS = st.lists(st.sampled_from(["app", "app.name", "kubernetes.pod.name", "ho
 
 
 def by_reading_all(value: bytes, fields: Sequence[str]) -> tuple[bytes, str, str, tuple[str | None, ...]]:
-    """What a record holds, its host, its file, and what it says in these fields, by the words of docs/kafka.md."""
-    document = by_python(value) if value.startswith(b"{") else None
+    """The lines of a record, its host, its file, and its values of these fields, by the words of docs/kafka.md."""
+    document = by_python(value.decode("utf-8", "replace")) if value.startswith(b"{") else None
     asked = tuple(_said(document, [field]) for field in fields)
-    message = _said(document, ["message", "log"])
     host = _said(document, ["host.name", "host.hostname", "host", "hostname", "agent.hostname", *_PODS])
     file = _said(document, ["file", "log.file.path", "file.path", "filename", "path", *CONTAINERS, "source"])
-    if message is None or not (host or file):
-        return value, "", "", asked
-    program = [_said(document, [name]) for name in ("level", "log.level", "logger", "log.logger", "stack_trace")]
-    return value.replace(b"\n", b" ") if any(program) else message.encode(), host or "", file or "", asked
+    return value, host or "", file or "", asked
 
 
 def _said(document: object, names: Sequence[str]) -> str | None:
@@ -147,29 +145,29 @@ def _said(document: object, names: Sequence[str]) -> str | None:
 
 
 @given(SHIPPED | st.lists(st.sampled_from(RAW), min_size=1), FIELDS)
-def test_records_read_together_say_what_each_says(values: list[bytes], fields: list[str]) -> None:
-    documents = Documents(fields)
-    held, whose = documents.told(values)
-    found = [(each, who.host, who.file, who.asked) for each, who in zip(held, whose, strict=True)]
-    assert found == [by_reading_all(value, fields) for value in values]
-    assert documents.told(values[:1]) == ([held[0]], [whose[0]])
+def test_records_read_together_are_read_as_each_alone(values: list[bytes], fields: list[str]) -> None:
+    reader = RecordReader(fields)
+    lines, authors = reader.read(values)
+    records = [(line, author.host, author.file, author.fields) for line, author in zip(lines, authors, strict=True)]
+    assert records == [by_reading_all(value, fields) for value in values]
+    again = reader.read(values[:1])
+    assert (list(again[0]), list(again[1])) == ([lines[0]], [authors[0]])
 
 
 @pytest.mark.parametrize("shuffled", [sorted(FILEBEAT), sorted(FILEBEAT, reverse=True)])
-def test_the_order_of_the_fields_of_a_document_says_nothing(shuffled: list[str]) -> None:
+def test_the_order_of_the_fields_of_a_document_does_not_matter(shuffled: list[str]) -> None:
     values = [json.dumps(FILEBEAT).encode(), json.dumps({key: FILEBEAT[key] for key in shuffled}).encode()]
-    held, whose = Documents().told(values)
-    assert (held, whose[0] is whose[1]) == ([LINE.encode()] * 2, True)
+    _, authors = RecordReader().read(values)
+    assert authors[0] is authors[1]
 
 
-def test_large_documents_are_told_as_small_ones_are_and_not_remembered() -> None:
-    documents = Documents()
+def test_large_documents_are_read_as_small_ones_are_and_not_remembered() -> None:
+    reader = RecordReader()
     small = {"host": "h", "file": "/a", "message": "m", "level": "ERROR"}
-    large = [json.dumps({**small, "stack_trace": f"{number}" * 5000}).encode() for number in range(3)]
-    held, whose = documents.told([json.dumps(small).encode(), *large])
-    assert list(held[1:]) == large
-    assert len(set(whose)) == 1
-    assert documents._remembered.cache_info().currsize == 1
+    large = [json.dumps({**small, "app": f"{number}" * 5000}).encode() for number in range(3)]
+    _, authors = reader.read([json.dumps(small).encode(), *large])
+    assert len(set(authors)) == 1
+    assert reader._remembered.cache_info().currsize == 1
 
 
 def test_what_is_too_long_for_a_name_is_none() -> None:
@@ -180,7 +178,7 @@ def test_what_is_too_long_for_a_name_is_none() -> None:
 def test_half_a_surrogate_pair_in_a_name_leaves_it_text() -> None:
     value = b'{"message": "m", "host": "h\\ud800", "file": "/a\\udfff", "app": "\\ud800"}'
     assert name_of(value) == "logs/h?:/a?"
-    assert told(value, "app")[1].asked == ("?",)
+    assert read(value, "app")[1].fields == ("?",)
 
 
 def test_labels_are_fixed_text_or_parts_of_what_the_record_says() -> None:
@@ -237,7 +235,7 @@ def test_secrets_are_looked_up_and_a_missing_one_is_told(tmp_path: Path, monkeyp
         resolved({"sasl.password": f"file:{tmp_path}/none"})
 
 
-def by_python(value: bytes) -> object:
+def by_python(value: str) -> object:
     """What Python's own reader says a record's document is; None for none."""
     try:
         document = json.loads(value)
@@ -251,20 +249,8 @@ def by_python(value: bytes) -> object:
         st.none() | st.integers(-(2**63), 2**63) | st.floats() | st.text(st.characters(exclude_categories=())), st.lists
     ).map(lambda value: json.dumps({"host": "h", "message": "m", "more": value}))
 )
-def test_what_is_besides_in_a_document_does_not_matter(text: str) -> None:
-    held, whose = told(text.encode())
-    assert (held, whose.host) == (b"m", "h")
-
-
-@pytest.mark.parametrize("host", ["", "app-1"])
-def test_what_a_program_writes_is_read_together_whatever_its_levels(host: str) -> None:
-    where = {"host": {"name": host}} if host else {}
-    values = [
-        json.dumps({"log.level": level, "message": f"line {number}", "log.logger": f"a.B{number}", **where}).encode()
-        for number, level in enumerate(["INFO", "WARN", "INFO"])
-    ]
-    held, whose = Documents().told(values)
-    assert (held, {who.host for who in whose}) == (values, {host})
+def test_what_else_is_in_a_document_does_not_matter(text: str) -> None:
+    assert read(text.encode())[1].host == "h"
 
 
 def test_messages_are_told_apart_by_partition_and_errors() -> None:

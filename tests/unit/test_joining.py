@@ -1,20 +1,14 @@
-"""Records of a partition become chunks, one of each source."""
+"""Records of a stream become chunks, one of each source."""
 
 from collections.abc import Sequence
 
 import pytest
-from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, TIMESTAMP_NOT_AVAILABLE
 
-from connectors.kafka.joining import JOINED_BYTES, Joining, RecordOrigin, RecordRun, Time
+from engine.joining import JOINED_BYTES, LineSource, RecordJoining
 from engine.model.records import RawLine
-from engine.ports import Chunk
+from engine.ports import NO_INGEST_TIME, Chunk, RecordPositions, ingest_us
 
-NO_TIME = TIMESTAMP_NOT_AVAILABLE, 0
-
-
-def at_ms(time: int) -> Time:
-    """Return the time of a record as the client gives it."""
-    return TIMESTAMP_LOG_APPEND_TIME, time
+S = 1_000_000
 
 
 def _lines(chunk: Chunk) -> list[tuple[int, bytes, float | None]]:
@@ -29,15 +23,15 @@ def _spans(chunks: Sequence[Chunk]) -> list[tuple[str, int, int, bytes]]:
     return [(chunk.source_id, chunk.offset, chunk.next_offset, chunk.data) for chunk in chunks]
 
 
-ONE, OTHER = RecordOrigin("t/a", {}), RecordOrigin("t/b", {})
+ONE, OTHER = LineSource("t/a", {}), LineSource("t/b", {})
 
 
 def test_what_was_read_is_one_chunk_of_each_source() -> None:
-    joining = Joining("t-0", 0)
+    joining = RecordJoining("t-0", 0)
     chunks = [
-        *joining.add(ONE, RecordRun.of([b"x", b"y\nz"], [0, 10], [at_ms(1000), NO_TIME])),
-        *joining.add_each([OTHER, ONE, OTHER], [b"b", b"v\n", b"c"], [20, 30, 50], [at_ms(2000), at_ms(3000), at_ms(2001)]),
-        *joining.add(ONE, RecordRun(b"w\n", None, [60], [NO_TIME])),
+        *joining.add(ONE, [b"x", b"y\nz"], [0, 10], [S, NO_INGEST_TIME]),
+        *joining.add_each([OTHER, ONE, OTHER], [b"b", b"v\n", b"c"], [20, 30, 50], [2 * S, 3 * S, 2_001_000]),
+        *joining.add(ONE, [b"w"], range(60, 61), [NO_INGEST_TIME]),
         *joining.reached(70),
         *joining.rest(),
         *joining.rest(),
@@ -48,12 +42,12 @@ def test_what_was_read_is_one_chunk_of_each_source() -> None:
 
 
 def test_lines_of_a_source_stay_in_order_when_its_labels_change() -> None:
-    later = RecordOrigin("t/a", {"x": "1"})
-    joining = Joining("t-0", 0)
+    later = LineSource("t/a", {"x": "1"})
+    joining = RecordJoining("t-0", 0)
     chunks = [
-        *joining.add_each([ONE, OTHER, later, ONE], [b"a", b"b", b"c", b"d"], [0, 10, 20, 30], [NO_TIME] * 4),
+        *joining.add_each([ONE, OTHER, later, ONE], [b"a", b"b", b"c", b"d"], [0, 10, 20, 30], [NO_INGEST_TIME] * 4),
         *joining.reached(40),
-        *joining.add_each([later, OTHER], [b"e", b"f"], [40, 50], [NO_TIME] * 2),
+        *joining.add_each([later, OTHER], [b"e", b"f"], [40, 50], [NO_INGEST_TIME] * 2),
         *joining.reached(60),
         *joining.rest(),
     ]
@@ -69,31 +63,25 @@ def test_lines_of_a_source_stay_in_order_when_its_labels_change() -> None:
 
 
 def test_where_nothing_is_a_chunk_of_nothing_reaches_on() -> None:
-    joining = Joining("t-0", 10)
+    joining = RecordJoining("t-0", 10)
     assert list(joining.rest()) == []
     assert _spans([*joining.reached(30), *joining.rest()]) == [("t-0", 10, 30, b"")]
 
 
-@pytest.mark.parametrize(
-    "time",
-    [
-        (TIMESTAMP_NOT_AVAILABLE, 0),
-        (TIMESTAMP_CREATE_TIME, -1),
-        (TIMESTAMP_CREATE_TIME, 1_700_000_000_000_000),
-        (TIMESTAMP_CREATE_TIME, 2**63 - 1),
-    ],
-)
-def test_a_record_whose_time_is_none_is_read_without(time: Time) -> None:
-    assert RecordRun(b"x\n", [2], [7], [time]).place(1) == (8, None)
+@pytest.mark.parametrize("time_us", [-1, -(2**63), 1_700_000_000_000_000_000, 2**63 - 1, 2**70])
+def test_a_record_whose_time_is_none_is_read_without(time_us: int) -> None:
+    assert RecordPositions([0], [7], [ingest_us(time_us)]).place(1) == (8, None)
 
 
-@pytest.mark.parametrize("origins", [[ONE], [ONE, OTHER]])
-def test_what_is_held_does_not_grow_without_end(origins: list[RecordOrigin]) -> None:
-    joining = Joining("t-0", 0)
+@pytest.mark.parametrize("sources", [[ONE], [ONE, OTHER]])
+def test_what_is_held_does_not_grow_without_end(sources: list[LineSource]) -> None:
+    joining = RecordJoining("t-0", 0)
     line = b"x" * (JOINED_BYTES // 3)
     chunks: list[Chunk] = []
-    for at in range(0, 9, len(origins)):
-        chunks += joining.add_each(origins, [line] * len(origins), range(at, at + len(origins)), [NO_TIME] * len(origins))
-        chunks += joining.reached(at + len(origins))
+    for at in range(0, 9, len(sources)):
+        chunks += joining.add_each(
+            sources, [line] * len(sources), range(at, at + len(sources)), [NO_INGEST_TIME] * len(sources)
+        )
+        chunks += joining.reached(at + len(sources))
     assert sum(len(chunk.data) for chunk in chunks) > 5 * len(line)
     assert max(len(chunk.data) for chunk in chunks) < 2 * JOINED_BYTES

@@ -1,6 +1,5 @@
-"""Evidence names the document that its first line is in, whether the lines are read one by one or skimmed."""
+"""Evidence names the document that its first line is in, whether lines are read one by one or in columns."""
 
-from datetime import datetime
 from functools import cache
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from engine.model.incidents import Evidence
 from engine.model.matches import Match
 from engine.pipeline import replay
-from engine.ports import Chunk
+from engine.ports import NO_INGEST_TIME, Chunk, RecordPositions
 from engine.spark.combining import MatchBatch, combine, expand
 from engine.spark.slices import WorkerStages, scan, stages
 from tests.rulepack.playing import plan
@@ -25,30 +24,18 @@ LOUD = (
 )
 
 
-class _Documents:
-    """A document for each line; its id is the line's number."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def place(self, at: int) -> tuple[int, datetime | None]:
-        return at, None
-
-    def earliest(self) -> datetime | None:
-        return None
-
-    def origin(self, at: int) -> str:
-        return f"documents:i/{self._data[:at].count(10)}"
-
-
 @cache
 def compiled() -> WorkerStages:
     return stages(plan())
 
 
 def chunk(text: str) -> Chunk:
-    data = text.encode()
-    return Chunk("logs/b1", 0, data, stream="logs", end=len(data), records=[(0, _Documents(data))])
+    """Return a chunk with a document for each line; the id of a document is the line's number."""
+    lines = text.splitlines(keepends=True)
+    begins = [sum(map(len, lines[:number])) for number in range(len(lines))]
+    origins = [f"documents:i/{number}" for number in range(len(lines))]
+    records = RecordPositions(begins, begins, [NO_INGEST_TIME] * len(lines), origins)
+    return Chunk("logs/b1", 0, text.encode(), stream="logs", end=len(text), records=records)
 
 
 def named(text: str, evidence: str) -> str:
