@@ -110,13 +110,11 @@ def test_a_run_that_reads_otherwise_than_the_one_before_says_so_and_goes_on(
     elasticsearch: ElasticsearchNode, tmp_path: Path
 ) -> None:
     story = next(story for story in STORIES if story.name.startswith("2-"))
-    index, documents = Index(elasticsearch), [filebeat(line) for line in in_turn(story)]
+    index = Index(elasticsearch)
+    index_story(index, story, "Filebeat")
     about = {"type": "elasticsearch", "url": elasticsearch.url, "indices": [index.name], "start": "earliest"}
     source = {**about, "labels": {"cluster": "default"}, "timezone": "Asia/Seoul"}
-    half = len(documents) // 2
-    for part, settings in ((documents[:half], {}), (documents[half:], {"read_by": "timestamp", "overlap": "1s"})):
-        index.write(part)
-        index.call("POST", "_refresh")
+    for settings in ({}, {"read_by": "timestamp", "overlap": "1s"}):
         done = tocsin("-c", written(tmp_path, {}, [{**source, **settings}]), "--once")
     assert "read by @timestamp (as configured)" in done.stderr
     assert "earlier runs read it by _seq_no; it changes to @timestamp" in done.stderr
