@@ -42,7 +42,8 @@ runbook: {{cause: none, impact: none}}
 
 def plan_of(count: int, folder: Path) -> Plan:
     """Return a plan of `count` rules, the shipped ones first; component lines and formats are always those that are shipped."""
-    plan = load([builtin_rules(), made_rules(count, folder)])
+    made = made_rules(count, folder)
+    plan = load([builtin_rules(), *([made] if any(made.iterdir()) else [])])
     return replace(plan, signatures=plan.signatures[:count], correlations=())
 
 
