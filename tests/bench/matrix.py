@@ -1,6 +1,6 @@
 """What a line costs, whatever the log is like: inputs by shares of hits by rules, beside the plain quiet cell and ripgrep.
 
-The logs are made of real ones (tests/bench/real_logs). `rg` searches the quiet ones for the expressions of the same rules.
+The logs are made of real ones (tests/bench/real_logs). `rg` searches the quiet ones for the signs of the same rules.
 A cell is what a line costs when the texts of a log are known, as in a long log; the cost of the first reading stands beside it.
 """
 
