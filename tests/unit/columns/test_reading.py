@@ -177,7 +177,7 @@ def test_a_real_log_says_the_same(path: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from([*ROWS, *DOCUMENTS]), max_size=2),
@@ -228,7 +228,7 @@ def test_a_part_of_a_line_goes_on_in_the_next_block() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from([*ROWS, *DOCUMENTS]), max_size=2),
