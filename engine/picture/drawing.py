@@ -167,16 +167,16 @@ class _Drawing:
         per = _BOLD if mark.kind == ROOT else _CHARACTER
         most = _MOST_LABEL if not self._stacked else 40
         wanted = _cut(mark.label, most)
-        right, left = self._width - end - 18, begin - 16 - self._left
+        right, left = self._right - end - 10, begin - 18 - self._left
         room = max(right, left)
         if room < min(len(wanted), 24) * per:
             label = _cut(mark.label, int((self._right - self._left) / per))
             return _PlacedMark(mark, 0, label, -1, False), (min(begin - 10, self._left), self._right)
         if right >= len(wanted) * per or right >= left:
             label = _cut(wanted, int(right / per))
-            return _PlacedMark(mark, 0, label, end + 12, False), (begin - 10, end + 20 + len(label) * per)
+            return _PlacedMark(mark, 0, label, end + 14, False), (begin - 12, end + 22 + len(label) * per)
         label = _cut(wanted, int(left / per))
-        return _PlacedMark(mark, 0, label, begin - 12, True), (begin - 20 - len(label) * per, end + 10)
+        return _PlacedMark(mark, 0, label, begin - 14, True), (begin - 22 - len(label) * per, end + 10)
 
     def _place(self, mark: Mark) -> tuple[float, float]:
         return self._scale.x(mark.begin), self._right if mark.end is None else self._scale.x(mark.end)
@@ -249,10 +249,11 @@ class _Drawing:
             )
         if mark.is_storm:
             return bar + _dot((begin + end) / 2, y, mark.count, mark.severity, colour)
-        if mark.kind == ROOT and mark.count == 1:
-            return bar + _diamond(begin, y, colour)
-        dots = [_dot(x, y, number, mark.severity, colour) for x, number in self._dots(mark)]
-        return bar + "".join(dots)
+        dots = self._dots(mark)
+        if mark.kind == ROOT:
+            (x, number), *dots = dots
+            bar += _diamond(x, y, colour, number)
+        return bar + "".join(_dot(x, y, number, mark.severity, colour) for x, number in dots)
 
     def _dots(self, mark: Mark) -> list[tuple[float, int]]:
         """Return where dots stand, and how many events each is: those that would touch are one."""
@@ -290,10 +291,19 @@ def _dot(x: float, y: float, count: int, severity: str, colour: str) -> str:
     )
 
 
-def _diamond(x: float, y: float, colour: str) -> str:
+def _diamond(x: float, y: float, colour: str, count: int = 1) -> str:
+    """Return the mark of a root, with how many events it is where there are several."""
+    half = 10 if count < 2 else 12
+    drawn = (
+        f'<path class="rootmark" d="M{_n(x)} {_n(y - half)}l{half} {half}-{half} {half}-{half}-{half}z" fill="{colour}"'
+        ' stroke="#ffffff" stroke-width="1.5"/>'
+    )
+    if count < 2:
+        return drawn
+    text = str(count) if count < 100 else "99+"
     return (
-        f'<path class="rootmark" d="M{_n(x)} {_n(y - 10)}l9.5 10-9.5 10-9.5-10z" fill="{colour}" stroke="#ffffff"'
-        ' stroke-width="1.5"/>'
+        f'{drawn}<text class="count" x="{_n(x)}" y="{_n(y + 3.5)}" text-anchor="middle" font-size="{9 if count < 100 else 7}"'
+        f' font-weight="600" fill="#ffffff">{text}</text>'
     )
 
 

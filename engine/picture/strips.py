@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from xml.sax.saxutils import quoteattr
 
-from engine.model.incidents import AlertCourse, Incident, extent
+from engine.model.incidents import AlertCourse, Incident
 from engine.model.phrases import moment
 from engine.model.rules import SEVERITIES
 from engine.picture.description import MAX_EVENTS
@@ -54,10 +54,14 @@ def sparkline(incident: Incident) -> str:
     )
 
 
-def day_strip(incidents: Iterable[Incident], now: datetime) -> str:
-    """Return the last 24 hours as a strip: for each hour how many incidents were going on, by severity, with their text."""
+def day_strip(incidents: Sequence[tuple[str, datetime, datetime]], now: datetime) -> str:
+    """Return the last 24 hours as a strip: for each hour how many incidents were going on, by severity, with their text.
+
+    Args:
+        incidents: severity, first and last time of each.
+    """
     begin = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=_HOURS - 1)
-    hours = [_going_on(incidents_of_hour, begin, n) for incidents_of_hour in [tuple(incidents)] for n in range(_HOURS)]
+    hours = [_going_on(incidents, begin, n) for n in range(_HOURS)]
     most = max((sum(hour.values()) for hour in hours), default=0)
     columns = "".join(_column(n, hour, most, begin) for n, hour in enumerate(hours) if hour)
     total = sum(1 for hour in hours if hour)
@@ -83,13 +87,12 @@ def _times(course: AlertCourse) -> Iterable[datetime]:
     return [*known, *(known[half - 1] + step * (unknown + 1) / (parts + 1) * (n + 1) for n in range(parts))]
 
 
-def _going_on(incidents: Sequence[Incident], begin: datetime, hour: int) -> dict[str, int]:
+def _going_on(incidents: Sequence[tuple[str, datetime, datetime]], begin: datetime, hour: int) -> dict[str, int]:
     start = begin + timedelta(hours=hour)
     end, counts = start + timedelta(hours=1), dict[str, int]()
-    for incident in incidents:
-        when = extent(incident)
-        if when is not None and when[0] < end and when[1] >= start:
-            counts[incident.severity] = counts.get(incident.severity, 0) + 1
+    for severity, first, last in incidents:
+        if first < end and last >= start:
+            counts[severity] = counts.get(severity, 0) + 1
     return counts
 
 
