@@ -68,11 +68,11 @@ def _marks_of(course: AlertCourse, incident: Incident) -> list[Mark]:
     when = f"{times} within {lasting(span)}" if span >= timedelta(seconds=1) else times
     among = f" ({course.alerts:,} of this kind)" if course.alerts > 1 else ""
     word = {ROOT: "root cause", SYMPTOM: "symptom"}.get(course.role, "next stage")
-    sentence = f"{word}, {course.severity}: {course.title}{among}; {when}, first at {moment(course.first)}"
+    sentence = f"{word}, {course.severity}: {course.title}{among}; {when}"
     last = max(course.last, *events) if events else course.last
     marks = [Mark(course.role, course.first, last, course.title, sentence, course.severity, count, events, course.event_id)]
     if course.ended_at is not None and course.role == ROOT:
-        over = f"over: {course.title}, at {moment(course.ended_at)}"
+        over = f"over: {course.title}"
         marks.append(Mark(RESOLVED, course.ended_at, course.ended_at, "over", over))
     return marks
 
@@ -80,11 +80,11 @@ def _marks_of(course: AlertCourse, incident: Incident) -> list[Mark]:
 def _silence(course: AlertCourse) -> list[Mark]:
     """Return the silence of a root, and the signs of life after it. Its diamond is the last sign of life."""
     end = course.ended_at
-    how_long = f"for {lasting(end - course.first)}" if end else "and has not been heard since"
-    sentence = f"root cause, {course.severity}: {course.title}; last sign of life at {moment(course.first)}, silent {how_long}"
+    how_long = f"silent for {lasting(end - course.first)}" if end else "not heard from since"
+    sentence = f"root cause, {course.severity}: {course.title}; last sign of life, {how_long}"
     marks = [Mark(SILENCE, course.first, end, course.title, sentence, course.severity, 1, (), course.event_id)]
     if end is not None:
-        marks.append(Mark(BACK, end, end, "back", f"signs of life again at {moment(end)}"))
+        marks.append(Mark(BACK, end, end, "back", "signs of life again"))
     return marks
 
 
@@ -93,7 +93,7 @@ def _beats(run: HeartbeatRun) -> Mark:
     number = round((run.last - run.first) / every)
     step = (run.last - run.first) / max(number, 1)
     times = (*(run.first + n * step for n in range(number)), run.last)
-    shown = f"heartbeat about every {lasting(every)} from {moment(run.first)} to {moment(run.last)}"
+    shown = f"heartbeat about every {lasting(every)}, until {moment(run.last)}"
     return Mark(BEATS, run.first, run.last, "heartbeat", shown, "", len(times), times)
 
 
@@ -140,7 +140,7 @@ def _first_of(marks: Iterable[Mark]) -> tuple[bool, datetime]:
 def _done(deeds: Sequence[Deed], begin: datetime, end: datetime) -> tuple[list[Mark], list[Mark]]:
     """Return what was done while it lasted, and what was done later than twice the time that it took (at least an hour)."""
     limit = end + max(end - begin, timedelta(hours=1))
-    marks = [Mark(deed.kind, deed.at, deed.at, deed.sentence, f"{deed.sentence}, at {moment(deed.at)}") for deed in deeds]
+    marks = [Mark(deed.kind, deed.at, deed.at, deed.sentence, deed.sentence) for deed in deeds]
     return [mark for mark in marks if mark.begin <= limit], [mark for mark in marks if mark.begin > limit]
 
 

@@ -19,8 +19,8 @@ class Mark(Struct, frozen=True):
     """Something that happened from `begin` to `end` (None: it lasts).
 
     kind: one of the constants above. `times` are single events in it, in order, `count` how many there were in all (more than
-    `times` when these are not all known). `label` is a few words for the picture, `sentence` says it in full. `event_id` is the
-    line of evidence that proves it; empty when the incident holds none.
+    `times` when these are not all known). `label` is a few words for the picture, `sentence` says it in full, without its
+    time. `event_id` is the line of evidence that proves it; empty when the incident holds none.
     """
 
     kind: str

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.model.phrases import lasting
+from engine.model.phrases import lasting, moment
 from engine.model.visible import visible
 from engine.picture.description import BACK, BEATS, RESOLVED, ROOT, SILENCE, STAGE, SYMPTOM, Lane, Mark, Picture
 from engine.picture.scale import Scale
@@ -98,7 +98,7 @@ class _Drawing:
             weight = ' font-weight="600"' if at == root else ""
             parts.append(
                 f'<line class="grid" x1="{_n(x)}" y1="20" x2="{_n(x)}" y2="{_n(bottom)}" stroke="{_LINE}"/>'
-                f'<text class="quiet" x="{_n(x)}" y="13" text-anchor="{anchor}" font-size="11"{weight}'
+                f'<text class="stamp" x="{_n(x)}" y="13" text-anchor="{anchor}" font-size="11"{weight}'
                 f' fill="{_QUIET}">{text}</text>\n'
             )
         return "".join(parts)
@@ -198,11 +198,12 @@ class _Drawing:
 
     def _linked(self, mark: Mark, drawn: str) -> str:
         """Return shapes with the sentence of their mark; as a link where it leads to something."""
-        address, title = self._target(mark), f"<title>{_text(mark.sentence)}</title>"
+        address, words = self._target(mark), f"{moment(mark.begin)}: {mark.sentence}"
+        title = f"<title>{_text(words)}</title>"
         if not address:
             return f'<g class="mark {mark.kind} {mark.severity}">{title}{drawn}</g>\n'
         return (
-            f'<a class="mark {mark.kind} {mark.severity}" href={_attribute(address)} aria-label={_attribute(mark.sentence)}>'
+            f'<a class="mark {mark.kind} {mark.severity}" href={_attribute(address)} aria-label={_attribute(words)}>'
             f"{title}{drawn}</a>\n"
         )
 
@@ -271,7 +272,7 @@ class _Drawing:
     def _later(self, y: float) -> str:
         count = len(self._picture.later)
         first = self._picture.later[0]
-        words = f"{count} later: " + "; ".join(mark.sentence for mark in self._picture.later)
+        words = f"{count} later: " + "; ".join(f"{moment(mark.begin)}: {mark.sentence}" for mark in self._picture.later)
         at = f"{count} later, first {_day(first.begin)} \u00bb"
         return (
             f'<g class="mark later"><title>{_text(words)}</title><text class="quiet" x="{_n(self._right)}" y="{_n(y + 4)}"'

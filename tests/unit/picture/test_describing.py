@@ -52,7 +52,7 @@ def test_a_silence_that_lasts_has_no_end() -> None:
     picture = describe(silent)
     assert picture is not None
     gap = next(mark for mark in picture.lanes[0].marks if mark.kind == SILENCE)
-    assert gap.end is None and "has not been heard since" in gap.sentence
+    assert gap.end is None and "not heard from since" in gap.sentence
 
 
 def test_there_is_no_picture_without_times() -> None:
