@@ -24,6 +24,7 @@ BREAKS = {
     "connectors": ("connectors/files/__init__.py", "import engine.match"),
     "apart": ("connectors/files/__init__.py", "import connectors.memory"),
     "wiring": ("engine/incident/__init__.py", "import connectors"),
+    "picture": ("engine/picture/strips.py", "import engine.store"),
     "web": ("engine/web/pages.py", "import engine.dsl"),
     "pages": ("engine/match/__init__.py", "import engine.web"),
 }

@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"(\d+)")
 
 def render_triage(triage: Triage, width: int = 80) -> Text:
     """Return the report of a scan, ending in a line end; print it like that of `render_incident`."""
-    page = Text().append(f"{_verdict(triage)} {_read(triage.stats)}\n", "bold")
+    page = Text().append(f"{headline(triage)}\n", "bold")
     in_full = triage.minor[:MOST_MINOR] if _only_minor(triage) else ()
     minor = triage.minor[len(in_full) :]
     incidents, alike = _separate_alike(triage.incidents)
@@ -46,6 +46,23 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     _items(page, "Aside", [letter.sentence for letter in triage.quarantined], width)
     _items(page, "Note", list(triage.notes), width)
     return page
+
+
+def headline(triage: Triage) -> str:
+    """Return what a scan found, and how much it read, in two sentences."""
+    return f"{_verdict(triage)} {_read(triage.stats)}"
+
+
+def remarks(triage: Triage) -> list[tuple[str, list[str]]]:
+    """Return what a scan found besides incidents, as lists of sentences with their headings; also empty ones."""
+    return [
+        ("Not yet confirmed", [_pending(i) for i in triage.pending]),
+        ("Minor", [_minor(i) for i in triage.minor]),
+        ("Errors that no rule knows", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown]),
+        ("What cannot be judged", [f"{b.what}: {b.why}" for b in triage.blind]),
+        ("Input that was set aside", [letter.sentence for letter in triage.quarantined]),
+        ("Notes", list(triage.notes)),
+    ]
 
 
 def _separate_alike(incidents: Sequence[Incident]) -> tuple[Sequence[Incident], Sequence[Incident]]:

@@ -14,6 +14,8 @@ from engine.model.expressions import HELD_ITEMS, evaluate
 from engine.model.incidents import Alert, AlertKey, Capture
 from engine.model.rules import SEVERITIES, Rule
 
+_SECOND = timedelta(seconds=1)
+
 
 def alert_of(key: AlertKey, rule: Rule, episode: Episode, watermark: datetime | None, dated: bool) -> Alert | None:
     """Return the alert of an episode; None when the episode was over before it had lasted for the rule's `for`."""
@@ -49,6 +51,7 @@ def described(alert: Alert, summed: Aggregate) -> Alert:
         evidence=summed.evidence(),
         sources=tuple(summed.sources),
         items=tuple(summed.items),
+        offsets_s=tuple((at - alert.starts_at) // _SECOND for at, _ in summed.outer) if alert.dated else (),
     )
 
 

@@ -64,6 +64,23 @@ class Heartbeats:
                     armed.append(ArmedHeartbeat(every, last))
         return min(armed, key=lambda beat: beat.every, default=None)
 
+    def runs_of(self, sources: Sequence[str], begin: datetime, end: datetime) -> Iterator[tuple[timedelta, datetime, datetime]]:
+        """Yield the interval, the first and the last beat of the steady runs of `sources` from `begin` to `end`, by kind.
+
+        A run that exceeds these times is cut; the cut end is then a beat that its interval makes likely.
+        """
+        for number, heartbeat in enumerate(self._component.heartbeats):
+            every = timedelta(seconds=heartbeat.every_s)
+            beats: Runs[Evidence] = Runs(self._steady(number))
+            for source_id in sources:
+                if (source_id, number) in self.runs:
+                    beats.merge(self.runs[source_id, number])
+            for first, last in beats:
+                newest = first.at + (end - first.at) // every * every if last.at > end else last.at
+                oldest = newest - (newest - begin) // every * every if first.at < begin else first.at
+                if last.at - first.at >= self._steady(number) and begin <= oldest <= newest <= end:
+                    yield every, oldest, newest
+
     def evidence(self, alerts: Sequence[Alert]) -> Iterator[Evidence]:
         """Yield the heartbeats that prove `alerts`."""
         wanted = {event_id for alert in alerts for event_id in alert.evidence}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.correlate.aggregate import MAX_SOURCES, EventTime
 from engine.correlate.clocks import GAP
@@ -17,10 +18,12 @@ from engine.correlate.silence import WITNESSES, Pause, SilenceVerdict, judge
 from engine.correlate.spans import Gap, Spans
 from engine.correlate.statements import Statements
 from engine.correlate.tables import ValueCell
-from engine.model.incidents import Alert, AlertKey, Evidence, Verdict
+from engine.model.incidents import Alert, AlertKey, Evidence, HeartbeatRun, Verdict
 from engine.model.matches import Match
 from engine.model.rules import Absence, Component, Rule
 
+RHYTHM_BEFORE = timedelta(hours=1)
+MOST_RHYTHMS = 12  # members
 NEVER_HEARD = "declared, but nothing was ever read from it"
 
 OpenSilence = tuple[str, datetime]  # member, since when
@@ -113,7 +116,8 @@ class MemberSilence(KeyedState):
         for gap in member.spans.gaps():
             silence = judge(self._pause(gap, member, peers, statements, facts), self._absence, self.rule.severity)
             if silence is not None:
-                alerts.append(self._alert(member, gap, silence, statements["complaint"], facts))
+                alert = self._alert(member, gap, silence, statements["complaint"], facts)
+                alerts.append(replace(alert, heartbeats=self._rhythms(members, alert)))
         return tuple(alerts)
 
     def _pause(
@@ -174,6 +178,22 @@ class MemberSilence(KeyedState):
             why=silence.why,
             sources=member.sources[:MAX_SOURCES],
         )
+
+    def _rhythms(self, members: Sequence[_Member], alert: Alert) -> tuple[HeartbeatRun, ...]:
+        """Return the heartbeats of all members from RHYTHM_BEFORE the silence until it was certain or over, its own first."""
+        begin, end = alert.starts_at - RHYTHM_BEFORE, alert.last_seen
+        silent = alert.labels.get(self._component.label)
+        shown = sorted(members, key=lambda member: (member.name != silent, member.name))[:MOST_RHYTHMS]
+        runs = (
+            HeartbeatRun({self._component.label: member.name}, every.total_seconds(), first, last)
+            for member in shown
+            for every, first, last in self._heartbeats.runs_of(member.sources, begin, end)
+        )
+        distinct: list[HeartbeatRun] = []
+        for run in runs:
+            if run not in distinct:  # a line may be a heartbeat of two kinds
+                distinct.append(run)
+        return tuple(distinct)
 
     def _never_heard(self, members: Sequence[_Member], facts: Facts) -> Iterator[tuple[str, Alert]]:
         """Yield an alert for each declared member that nothing was read from while enough others were active for long."""

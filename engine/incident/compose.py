@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from engine.incident import render
 from engine.incident.alert_groups import AlertGroup
+from engine.incident.course import courses, rhythms
 from engine.incident.links import is_of_others
 from engine.model.expressions import HELD_ITEMS, Result, evaluate
 from engine.model.incidents import QUIET, Alert, Capture, Evidence, Incident, Roster, Symptom
@@ -83,7 +84,19 @@ def compose(group: AlertGroup, context: IncidentContext, incident_id: str) -> In
         alerts=group.keys(),
         opened_at=root.starts_at,
         is_silence=any(c.absence is not None and c.rule.id == root.key[1] for c in context.plan.correlations),
+        course=courses(group, lambda alert: _title_of(alert, context), evidence_ids(group)),
+        heartbeats=rhythms(group),
     )
+
+
+def _title_of(alert: Alert, context: IncidentContext) -> str:
+    """Return the title of an alert by itself; the id of its rule when the rules have it no more."""
+    rule = context.rules.get(alert.key[1])
+    if rule is None:
+        return alert.key[1]
+    labels = _without_places({**alert.labels, **_named(alert)}, alert, rule)
+    environment = _environment((alert,), context, alert.captures, labels)
+    return render.prose(render.words(rule, environment).title, environment)
 
 
 def _lasting(symptoms: Iterable[Alert], context: IncidentContext) -> list[Alert]:
@@ -134,14 +147,12 @@ def _symptoms(group: AlertGroup, context: IncidentContext) -> tuple[Symptom, ...
         rule = context.rules.get(alert.key[1])
         if count <= 0 or rule is None:
             continue
-        labels = _named(alert)
-        environment = _environment((alert,), context, alert.captures, _without_places({**alert.labels, **labels}, alert, rule))
         earlier = symptoms.get((rule.id, alert.key[2]))
         starts_at = alert.starts_at if alert.dated else None
         before = earlier.count if earlier else 0
-        title = render.prose(render.words(rule, environment).title, environment)
+        title = _title_of(alert, context)
         first = earlier.first_seen if earlier and earlier.first_seen else starts_at
-        symptoms[rule.id, alert.key[2]] = Symptom(rule.id, title, before + count, labels, first)
+        symptoms[rule.id, alert.key[2]] = Symptom(rule.id, title, before + count, _named(alert), first)
     return _bounded(tuple(symptoms.values()))
 
 

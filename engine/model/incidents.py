@@ -32,6 +32,18 @@ class Capture(Struct, frozen=True):
 QUIET = "quiet, not confirmed"  # why an alert ended that nothing but silence ended
 
 
+class HeartbeatRun(Struct, frozen=True, array_like=True):
+    """Heartbeats of one member without a miss, about every `every_s` seconds from `first` to `last`; only these two are exact.
+
+    `labels` name the member, e.g. {"broker": "1"}.
+    """
+
+    labels: Labels
+    every_s: float
+    first: datetime
+    last: datetime
+
+
 class Alert(Struct, frozen=True):
     """A rule that holds for one entity from `starts_at` to `last_seen`; it has ended when `ends_at` is set.
 
@@ -40,6 +52,8 @@ class Alert(Struct, frozen=True):
     evidence. Labels hold the entity and the labels of the process that wrote the events. `settings` is the configuration of the
     affected process as it printed it (engine/model/configs), by class and name: {"ProducerConfig max.request.size": "1048576"}.
     `items` are the detection items that held in any of its matches, sorted: those alone that an expression of the rule names.
+    `offsets_s` are the times of `events`, in whole seconds after `starts_at`; `heartbeats`, for a silence, are those of all
+    members around its beginning.
     """
 
     key: AlertKey
@@ -59,7 +73,11 @@ class Alert(Struct, frozen=True):
     settings: Mapping[str, str] = field(default_factory=dict)
     hearsay: bool = False  # no source that may speak for the entity wrote it: it explains only alerts of its own sources
     items: tuple[str, ...] = ()
+    offsets_s: tuple[int, ...] = ()
+    heartbeats: tuple[HeartbeatRun, ...] = ()
 
+
+STATES = ("open", "acknowledged", "pending", "resolved", "merged", "retracted")  # of incidents, in the order of lists
 
 DAWN, EVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
@@ -165,6 +183,29 @@ class Symptom(Struct, frozen=True):
     first_seen: datetime | None = None
 
 
+class AlertCourse(Struct, frozen=True, array_like=True):
+    """The course of one dated alert of an incident, or of `alerts` alerts of one rule beyond those that are kept apart.
+
+    role: root (with its refirings) | stage | symptom. `labels` name who wrote the lines and who they are about; `sources` are
+    the first three. `event_id` is the evidence that proves it, empty when the incident does not hold it. `ended_at` is None for
+    symptoms. `offsets_s` are the times of its first and last 25 events, in seconds after `first`.
+    """
+
+    role: str
+    rule: str
+    title: str
+    severity: str
+    first: datetime
+    last: datetime
+    ended_at: datetime | None
+    count: int
+    labels: Labels
+    sources: tuple[str, ...] = ()
+    event_id: str = ""
+    offsets_s: tuple[int, ...] = ()
+    alerts: int = 1
+
+
 class Incident(Struct, frozen=True):
     """Alerts with one root cause, as they are reported and stored. `id` is fixed at opening; `revision` grows with each change.
 
@@ -201,6 +242,8 @@ class Incident(Struct, frozen=True):
     alerts: tuple[AlertKey, ...] = ()  # the keys of its alerts: root first
     opened_at: datetime | None = None  # event time of the first alert when it was opened
     is_silence: bool = False  # its root is an absence: who it is about says nothing
+    course: tuple[AlertCourse, ...] = ()  # root and refirings, stages, symptoms; empty when its lines have no stamps
+    heartbeats: tuple[HeartbeatRun, ...] = ()
 
 
 def extent(incident: Incident) -> tuple[datetime, datetime] | None:

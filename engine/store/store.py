@@ -24,13 +24,14 @@ from engine.codec import dumps, loads
 from engine.errors import DataLoss, StoreAway, StoreError, StoreLost
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.quarantine import DeadLetter
+from engine.model.searches import Search
 from engine.store import schema
 from engine.store.file import StoreFile, create, open_connection
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date
 from engine.store.outbox import Outbox
 from engine.store.retention import prune
-from engine.store.search import Search, count_by_state, find
+from engine.store.search import count_by_state, find, going_on, values_by_facet
 
 BUSY_S = 30.0
 PRUNED_AT_ONCE = 100
@@ -177,6 +178,17 @@ class Store:
         table = schema.incidents
         with self._reading() as connection:
             return [loads(body, Incident) for body in connection.scalars(select(table.c.body).order_by(table.c.number))]
+
+    def facets(self) -> Mapping[str, Sequence[str]]:
+        """Return the values by which the list can be narrowed: of `component`, `cluster`, `rule` and `receiver`, sorted."""
+        with self._reading() as connection:
+            return values_by_facet(connection)
+
+    def going_on(self, since: datetime) -> Sequence[tuple[str, datetime, datetime]]:
+        """Return severity, first and last time of the incidents that went on at `since` or later, pending ones included; not
+        those that were merged or retracted."""
+        with self._reading() as connection:
+            return going_on(connection, since)
 
     def search(self, search: Search, limit: int, offset: int = 0) -> tuple[Sequence[Incident], Mapping[str, int]]:
         """Return one page of the incidents that match (see search.find) and how many match by state, as of one moment."""

@@ -13,10 +13,12 @@ class Addresses(Struct, frozen=True):
     Attributes:
         files: the pages are files of a folder, and the links are relative.
         root: the relative path from the page to that folder, empty or ending with a slash.
+        single: there is only one page, a file.
     """
 
     files: bool = False
     root: str = ""
+    single: bool = False
 
     @property
     def home(self) -> str:

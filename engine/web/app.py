@@ -1,6 +1,7 @@
 """The application: the routes, and what each reads from the store. No route changes anything.
 
-/                     the list; status, severity and label (more than once) narrow it, page turns it
+/                     the list; q, status, severity, component, cluster, rule, receiver and label (more than once)
+                      narrow it, page turns it
 /incidents/<id>       one incident
 /incidents/<id>.json  the same as in `tocsin scan --format json`, with links, deliveries and history
 /healthz              200 when the store can be read, else 503
@@ -54,7 +55,7 @@ def application(store: Store, hosts: frozenset[str], clock: Callable[[], datetim
     """
 
     def incidents(request: Request) -> Response:
-        listing = list_incidents(store, parse_query(request.query_params.multi_items()))
+        listing = list_incidents(store, parse_query(request.query_params.multi_items()), clock())
         return HTMLResponse(list_page(listing, store.blinds(), store.losses(), clock(), reading=store.input_notes()))
 
     def incident(request: Request) -> Response:

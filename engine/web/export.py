@@ -28,7 +28,7 @@ def write_pages(store: Store, folder: Path, now: datetime, links: LinkTargets) -
     (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
     for old_file in (folder / _FOLDER).glob("inc-*.*"):
         old_file.unlink()
-    listing = list_incidents(store, Query(), UNPAGED)
+    listing = list_incidents(store, Query(), now, UNPAGED)
     page = list_page(listing, store.blinds(), store.losses(), now, Addresses(files=True), store.input_notes())
     _write(folder / "index.html", page)
     for id_ in store.ids():

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from engine.model.incidents import Incident
 from engine.model.links import LineLinks, Link, LinkTargets
 from engine.model.notifications import ReceiverStatus
-from engine.store import Store
 from engine.web.timeline import Change, timeline
+
+if TYPE_CHECKING:  # a report of a scan has no store
+    from engine.store import Store
 
 
 class History(Struct, frozen=True):

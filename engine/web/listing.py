@@ -3,31 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from itertools import islice
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from engine.errors import UsageError
-from engine.model.incidents import Incident
+from engine.model.incidents import STATES, Incident
 from engine.model.rules import SEVERITIES
-from engine.store import STATES, Search, Store
+from engine.model.searches import Search
+
+if TYPE_CHECKING:  # a report of a scan has no store
+    from engine.store import Store
 
 FINDINGS = ("open", "acknowledged", "resolved")  # shown without a state in the query
+FACETS = ("component", "cluster", "rule", "receiver")
 PAGE_SIZE = 100
 MAX_PARAMETERS = 30
 MAX_CHARACTERS = 1000  # of a parameter
+MAX_WORDS = 8
 UNPAGED = 2**31  # a page size that puts all incidents on one page
+DAY = timedelta(hours=24)
+
+GoingOn = tuple[str, datetime, datetime]  # severity, first and last time of an incident
 
 
 class Query(Struct, frozen=True):
-    """The query of a list. An empty `state` selects FINDINGS; a label with an empty value matches any value."""
+    """The query of a list. An empty `state` selects FINDINGS; a label with an empty value matches any value; `q` is the text
+    that is searched for. Other empty parts select everything."""
 
     state: str = ""
     severity: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     page: int = 1
+    q: str = ""
+    component: str = ""
+    cluster: str = ""
+    rule: str = ""
+    receiver: str = ""
 
     def address(self, state: str | None = None, page: int = 1) -> str:
         """Return the address of a page of this query's list.
@@ -35,11 +51,30 @@ class Query(Struct, frozen=True):
         Args:
             state: replaces the state of the query; "" for no state, None to keep it.
         """
-        parts = [("status", self.state if state is None else state), ("severity", self.severity)]
+        parts = [("q", self.q), ("status", self.state if state is None else state), ("severity", self.severity)]
+        parts += [(name, getattr(self, name)) for name in FACETS]
         parts += [("label", label_text(name, value)) for name, value in self.labels]
         parts += [("page", str(page) if page > 1 else "")]
         parameters = [(name, value) for name, value in parts if value]
         return f"/?{urlencode(parameters)}" if parameters else "/"
+
+    @property
+    def narrows(self) -> bool:
+        """Whether anything besides the state narrows the list."""
+        return replace(self, state="", page=1) != Query()
+
+    def search(self) -> Search:
+        """Return the search of the store for this query."""
+        return Search(
+            states=(self.state,) if self.state else FINDINGS,
+            severity=self.severity,
+            labels=self.labels,
+            words=tuple(self.q.split()[:MAX_WORDS]),
+            component=self.component,
+            cluster=self.cluster,
+            rule=self.rule,
+            receiver=self.receiver,
+        )
 
 
 class Listing(Struct, frozen=True):
@@ -50,6 +85,8 @@ class Listing(Struct, frozen=True):
         total: how many incidents match the query, on all pages.
         counts: how many incidents match by state, without regard to the state of the query.
         size: how many incidents a page shows at most.
+        facets: the values by which the list can be narrowed, by name.
+        going_on: the incidents of the last day, whatever the query.
     """
 
     query: Query
@@ -57,6 +94,8 @@ class Listing(Struct, frozen=True):
     total: int
     counts: Mapping[str, int]
     size: int = PAGE_SIZE
+    facets: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    going_on: tuple[GoingOn, ...] = ()
 
     @property
     def pages(self) -> int:
@@ -83,6 +122,8 @@ def parse_query(parameters: Iterable[tuple[str, str]]) -> Query:
             query = replace(query, state=_one_of(name, value, STATES))
         elif name == "severity":
             query = replace(query, severity=_one_of(name, value, SEVERITIES))
+        elif name in ("q", *FACETS):
+            query = replace(query, **{name: value})
         elif name == "label":
             label, _, label_value = value.partition("=")
             query = replace(query, labels=(*query.labels, (label.strip(), label_value.strip())))
@@ -91,11 +132,12 @@ def parse_query(parameters: Iterable[tuple[str, str]]) -> Query:
     return query
 
 
-def list_incidents(store: Store, query: Query, size: int = PAGE_SIZE) -> Listing:
+def list_incidents(store: Store, query: Query, now: datetime, size: int = PAGE_SIZE) -> Listing:
     """Return the page of `query`, ordered by state (open ones first), most severe first, last seen first. Raises StoreError."""
-    states = (query.state,) if query.state else FINDINGS
-    shown, counts = store.search(Search(states, query.severity, query.labels), size, (query.page - 1) * size)
-    return Listing(query, tuple(shown), sum(counts[state] for state in states), counts, size)
+    search = query.search()
+    shown, counts = store.search(search, size, (query.page - 1) * size)
+    total = sum(counts[state] for state in search.states)
+    return Listing(query, tuple(shown), total, counts, size, store.facets(), tuple(store.going_on(now - DAY)))
 
 
 def state(incident: Incident) -> str:

@@ -7,29 +7,83 @@ several lines goes through `lines`, which does the same line by line.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from msgspec import Struct
 
 from engine.errors import DataLoss
 from engine.model.answers import iso
-from engine.model.incidents import Incident, NotEvaluated
+from engine.model.incidents import STATES, Evidence, Incident, NotEvaluated
+from engine.model.links import Link
 from engine.model.matches import Value
 from engine.model.phrases import lasting, moment, named
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
-from engine.store import STATES
+from engine.picture import NARROW, WIDE, Mark, Picture, day_strip, describe, draw, sparkline
 from engine.web.addresses import SERVED, Addresses
 from engine.web.history import History
-from engine.web.listing import Listing, Query, label_text, state
+from engine.web.listing import FACETS, Listing, Query, label_text, state
+from engine.web.timeline import deeds
 
 STATIC = Path(__file__).parent / "static"
 EVENTS_SHOWN = 3
 LINES_SHOWN = 12  # of an event; the rest, mostly a stack trace, is folded
+
+
+class IncidentView(Struct, frozen=True):
+    """An incident as a template shows it.
+
+    Attributes:
+        picture: its picture; None when its lines have no times.
+        prefix: the beginning of all ids in it, so that several may be on one page.
+    """
+
+    history: History
+    picture: Picture | None
+    prefix: str = ""
+
+    @property
+    def incident(self) -> Incident:
+        """The last revision of the incident."""
+        return self.history.incident
+
+    @property
+    def logs(self) -> Sequence[Link]:
+        """The links to its logs."""
+        return [link for link in self.history.links if link.kind == "kibana"]
+
+    def moments(self) -> Sequence[tuple[str, str, Mark]]:
+        """Return the marks of the picture in order of time, each with its id on the page and the name of its lane."""
+        marks = self.picture.in_order() if self.picture is not None else []
+        return [(f"{self.prefix}moment-{n}", lane, mark) for n, (lane, mark) in enumerate(marks, 1)]
+
+    def line(self, event_id: str) -> str:
+        """Return the id of a line of evidence on the page; empty when the incident has no such line."""
+        ids = [event.event_id for event in self.incident.evidence]
+        return f"{self.prefix}line-{ids.index(event_id) + 1}" if event_id in ids else ""
+
+    def drawings(self) -> Markup:
+        """Return the picture twice, for wide and for narrow windows; the style sheet shows one of them."""
+        if self.picture is None:
+            return Markup("")
+        moments = {id(mark): name for name, _, mark in self.moments()}
+
+        def target(mark: Mark) -> str:
+            return f"#{self.line(mark.event_id) or moments[id(mark)]}"
+
+        drawn = (draw(self.picture, width, target, f"{self.prefix}w{width}") for width in (WIDE, NARROW))
+        wide, narrow = (Markup(svg) for svg in drawn)  # noqa: S704 - it escapes every text
+        return Markup('<div class="wide">{}</div><div class="narrow">{}</div>').format(wide, narrow)
+
+
+def view_of(history: History, prefix: str = "") -> IncidentView:
+    """Return the view of an incident's history."""
+    return IncidentView(history, describe(history.incident, deeds(history.changes)), prefix)
 
 
 def list_page(
@@ -42,13 +96,25 @@ def list_page(
 ) -> str:
     """Return the page with the list of incidents. `reading`: how the sources are read, a sentence each."""
     values = {"listing": listing, "query": listing.query, "blinds": blinds, "losses": losses, "reading": reading, "now": now}
+    values["day"] = Markup(day_strip(listing.going_on, now)) if listing.going_on else ""  # noqa: S704 - it escapes every text
     return _page("incidents.html", site, **values)
 
 
 def incident_page(history: History, now: datetime, site: Addresses = SERVED) -> str:
     """Return the page of one incident."""
-    logs = [link for link in history.links if link.kind == "kibana"]
-    return _page("incident.html", site, incident=history.incident, history=history, logs=logs, now=now)
+    return _page("incident.html", site, view=view_of(history), incident=history.incident, now=now)
+
+
+def report_page(histories: Iterable[History], headline: str, rest: Sequence[tuple[str, Sequence[str]]], now: datetime) -> str:
+    """Return one page with all incidents, complete in itself: no script, style or image from elsewhere.
+
+    Args:
+        headline: what was found, in one sentence.
+        rest: lists of what is no incident, each with its heading; empty ones are left out.
+    """
+    views = [view_of(history, f"i{n}-") for n, history in enumerate(histories, 1)]
+    site = Addresses(files=True, single=True)
+    return _page("report.html", site, views=views, headline=headline, rest=[part for part in rest if part[1]], now=now)
 
 
 def problem_page(title: str, sentence: str) -> str:
@@ -96,6 +162,22 @@ def folded(text: str) -> tuple[str, str, int]:
     return "\n".join(split[:LINES_SHOWN]), "\n".join(split[LINES_SHOWN:]), max(0, len(split) - LINES_SHOWN)
 
 
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text; all of it when it has one."""
+    head, end, _ = text.partition(". ")
+    return head + end.strip()
+
+
+def spark(incident: Incident) -> Markup:
+    """Return the occurrences of an incident as a small drawing; empty without times."""
+    return Markup(sparkline(incident))  # noqa: S704 - it escapes every text
+
+
+def place(event: Evidence) -> str:
+    """Return the source of a line, with its number where it has one."""
+    return f"{event.source_id}:{event.number}" if event.number else event.source_id
+
+
 def words(name: str) -> str:
     """Return a name of the model as words: `retry_later` becomes `retry later`."""
     return name.replace("_", " ")
@@ -135,6 +217,10 @@ def _environment() -> Environment:
         "asset": _asset,
         "assigned": assigned,
         "events_shown": EVENTS_SHOWN,
+        "first_sentence": first_sentence,
+        "spark": spark,
+        "place": place,
+        "facets": FACETS,
     }
     templates.globals |= {
         "only_label": only_label,

@@ -13,17 +13,21 @@ from msgspec import Struct
 
 from engine.model.incidents import Incident
 from engine.model.notifications import Attempt, DeliveryState
+from engine.picture import Deed
+from engine.picture.description import PERSON, STATE, TOLD
 
 BY_LOGS, BY_NOTIFIER = "logs", "notifier"
 
 
 class Change(Struct, frozen=True):
-    """An entry of the timeline: one sentence, from the logs or from the notifier. `at` is None when the lines have no time."""
+    """An entry of the timeline: one sentence, from the logs, from the notifier, or else `by` a person. `at` is None when the
+    lines have no time. `turns`: it changes the state or the severity of the incident."""
 
     at: datetime | None
     revision: int
     sentence: str
     by: str = BY_LOGS
+    turns: bool = False
 
 
 def timeline(revisions: Sequence[Incident], attempts: Sequence[Attempt] = ()) -> tuple[Change, ...]:
@@ -37,6 +41,16 @@ def timeline(revisions: Sequence[Incident], attempts: Sequence[Attempt] = ()) ->
         positions = (n for n, change in enumerate(changes) if change.at is not None and change.at > attempt.at)
         changes.insert(next(positions, len(changes)), _attempt_change(attempt))
     return tuple(changes)
+
+
+def deeds(changes: Sequence[Change]) -> tuple[Deed, ...]:
+    """Return what the picture shows of the changes: notifications, what people did, and turns of the state and the severity."""
+    kinds = {BY_NOTIFIER: TOLD, BY_LOGS: STATE}
+    return tuple(
+        Deed(change.at, kinds.get(change.by, PERSON), change.sentence)
+        for change in changes
+        if change.at is not None and (change.turns or change.by != BY_LOGS)
+    )
 
 
 def _attempt_change(attempt: Attempt) -> Change:
@@ -57,8 +71,9 @@ def _changes(revisions: Sequence[Incident]) -> Iterator[Change]:
         notable.append(revisions[-1])
     yield Change(first.opened_at or first.first_seen, first.revision, _opening(first))
     yield from (
-        Change(_time_of(now), now.revision, sentence)
+        Change(_time_of(now), now.revision, sentence, turns=sentence in turns)
         for before, now in pairwise(notable)
+        for turns in (set(_turns(before, now)),)
         for sentence in _differences(before, now)
     )
 
@@ -81,16 +96,20 @@ def _notable_differences(before: Incident, now: Incident) -> Iterator[str]:
         yield f"confirmed and opened with severity {now.severity}"
     if now.rule != before.rule:
         yield f"the root cause is {now.title} [{now.rule}], it was [{before.rule}]"
-    if now.severity != before.severity:
-        yield f"severity {now.severity}, {before.severity} before"
     if now.stage != before.stage and now.stage:
         yield f"the next stage of the trouble is reached [{now.stage}]"
-    if now.status != before.status:
-        yield _status(now)
+    yield from _turns(before, now)
     explained_before = {(symptom.rule, tuple(symptom.labels.items())) for symptom in before.symptoms}
     for symptom in now.symptoms:
         if (symptom.rule, tuple(symptom.labels.items())) not in explained_before:
             yield f"explains {symptom.title or symptom.rule} [{symptom.rule}]"
+
+
+def _turns(before: Incident, now: Incident) -> Iterator[str]:
+    if now.severity != before.severity:
+        yield f"severity {now.severity}, {before.severity} before"
+    if now.status != before.status:
+        yield _status(now)
 
 
 def _status(now: Incident) -> str:

@@ -30,7 +30,7 @@ from engine.pipeline import replay
 from engine.ports import Chunk
 from engine.store import Store
 from engine.store.store import BatchId
-from engine.web import write_pages
+from engine.web.export import write_pages
 from tests.rulepack.playing import plan
 from tests.unit.match.secret_grammar import PLACED, telling
 

@@ -12,7 +12,7 @@ from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.config import load
 from engine.errors import UsageError
 from engine.store import Store
-from engine.web import write_pages
+from engine.web.export import write_pages
 
 app = typer.Typer()
 

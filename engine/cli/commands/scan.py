@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -15,8 +17,8 @@ from engine.cli.answer import document
 from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.how_read import audit_report, reading_cost
 from engine.cli.intake import Intake
-from engine.cli.output import FormatOption, OutputFormat, print_json
-from engine.cli.overview import render_triage
+from engine.cli.output import print_json
+from engine.cli.overview import headline, remarks, render_triage
 from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
 from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage
@@ -25,6 +27,15 @@ from engine.model.redaction import Redaction
 from engine.model.visible import visible
 
 app = typer.Typer()
+
+
+class ScanFormat(str, Enum):
+    """The format of the report of a scan."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
 
 HELP = """\
 Read log files with the rules and tell what broke, since when, why, what proves it, and what to do.
@@ -41,6 +52,8 @@ Examples:
   docker logs kafka-connect 2>&1 | tocsin scan -
   tocsin scan server.log --rules builtin --rules ./my-rules
   tocsin scan logs/ --format json | jq '.incidents[].title'
+  tocsin scan logs/ --html report.html
+  tocsin scan logs/ --format markdown > incident.md
   tocsin scan server.log --stats --audit
 
 \b
@@ -55,7 +68,12 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     rules: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="Rules to use instead of the built-in ones.")] = None,
     roster: Annotated[str, typer.Option(metavar="1,2,3", help="Broker ids that must be heard from.")] = "",
     tz: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of stamps that name none.")] = "UTC",
-    format: FormatOption = OutputFormat.TEXT,
+    format: Annotated[
+        ScanFormat, typer.Option("--format", help="Text to read, JSON, or Markdown for a ticket.")
+    ] = ScanFormat.TEXT,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the report, with its timelines, as one HTML page too.")
+    ] = None,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label for every line.")] = None,
     config: Annotated[
         Path | None, typer.Option("-c", "--config", metavar="FILE", help="A configuration: its `redact` says what is hidden.")
@@ -77,11 +95,32 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     _report_problems(book, intake, answer)
     for sentence in (*(reading_cost(answer.cost) if stats else ()), *(audit_report(answer) if audit else ())):
         print(f"tocsin: {visible(sentence)}", file=sys.stderr)
-    if format is OutputFormat.JSON:
+    if html is not None:
+        _write_html(html, answer)
+    if format is ScanFormat.JSON:
         print_json(document(answer))
+    elif format is ScanFormat.MARKDOWN:
+        from engine.cli.markdown import render_markdown  # noqa: PLC0415  (other formats do not need it)
+
+        print(render_markdown(answer), end="")
     else:
         show(lambda width: render_triage(answer, width))
     raise typer.Exit(_exit_code(book, intake, answer))
+
+
+def _write_html(path: Path, answer: Triage) -> None:
+    """Write the report as one page that needs nothing else. Raises UsageError when the file cannot be written."""
+    from engine.web.history import History  # noqa: PLC0415  (only where a page is wanted)
+    from engine.web.pages import report_page  # noqa: PLC0415
+    from engine.web.timeline import timeline  # noqa: PLC0415
+
+    incidents = answer.incidents or answer.minor
+    histories = [History(incident, timeline([incident])) for incident in incidents]
+    page = report_page(histories, headline(answer), remarks(answer), datetime.now(UTC))
+    try:
+        path.write_bytes(page.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise UsageError(f"{path}: the report cannot be written there ({error.strerror})") from None
 
 
 def _redaction(config: Path) -> Redaction:

@@ -11,7 +11,8 @@ from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.config import listen_address, load
 from engine.errors import UsageError
 from engine.store import Store
-from engine.web import application, listen_on, serve
+from engine.web.app import application
+from engine.web.server import listen_on, serve
 
 app = typer.Typer()
 

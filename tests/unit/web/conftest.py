@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from engine.model.incidents import Incident
 from engine.store import Store
 from engine.store.store import BatchId
-from engine.web import application
+from engine.web.app import application
 from tests.unit.cli.incidents import AT
 
 HOST = "127.0.0.1:8320"

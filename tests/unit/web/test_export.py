@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.cli.main import main
 from engine.model.links import NO_LINKS
 from engine.store import Store
-from engine.web import write_pages
+from engine.web.export import write_pages
 from tests.unit.cli.incidents import TOO_LARGE, incident
 from tests.unit.web.conftest import NOW, Fill
 from tests.unit.web.test_pages import Tags

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from engine.errors import StoreError
 from engine.store import Store
-from engine.web import application
+from engine.web.app import application
 from tests.unit.cli.incidents import TOO_LARGE
 from tests.unit.web.conftest import HOST, NOW, Fill
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import ListenError, UsageError
-from engine.web import listen_on
+from engine.web.server import listen_on
 
 
 def test_a_free_port_is_chosen_and_named() -> None:

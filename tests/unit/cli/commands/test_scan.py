@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -316,3 +319,53 @@ def test_a_difference_that_the_audit_finds_is_no_clean_end(
     code, _, err = answer(capsys, log, "--audit")
     assert code == 3
     assert "columns and the reference differ" in err
+
+
+def test_a_report_as_one_page_needs_nothing_else(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "report.html"
+    assert main(["scan", str(log), "--html", str(page)]) == 1
+    assert "max.request.size" in capsys.readouterr().out, "the report is printed all the same"
+    text = page.read_text(encoding="utf-8")
+    assert text.count('<svg xmlns="http://www.w3.org/2000/svg" class="picture"') == 2, "for wide and for narrow windows"
+    assert "producer.max.request.size" in text and "RecordTooLargeException" in text
+    assert all(address.startswith("https://") for address in re.findall(r'href="([^"#][^"]*)"', text)), "links lead on"
+    assert " src=" not in text, "nothing is loaded"
+    assert "<link" not in text and "url(http" not in text and "@import" not in text
+
+
+def test_every_mark_of_the_page_leads_to_something_on_it(log: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    main(["scan", str(log), "--html", str(page)])
+    text = page.read_text(encoding="utf-8")
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    targets = set(re.findall(r'href="#([^"]+)"', text))
+    assert targets and targets <= set(ids)
+
+
+def test_a_page_of_a_clean_log_says_so(tmp_path: Path) -> None:
+    (tmp_path / "quiet.log").write_bytes(QUIET)
+    assert main(["scan", str(tmp_path / "quiet.log"), "--html", str(tmp_path / "report.html")]) == 0
+    assert "<h1>Nothing found." in (tmp_path / "report.html").read_text()
+
+
+def test_a_page_that_cannot_be_written_is_said(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", str(log), "--html", str(tmp_path / "missing" / "report.html")]) == 2
+    assert "the report cannot be written there (No such file or directory)" in capsys.readouterr().err
+
+
+def test_a_report_as_markdown(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scan", str(log), "--format", "markdown"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("# 1 incident: 1 critical.") and "### Timeline" in out
+
+
+def test_a_page_needs_no_package_of_the_store_or_of_a_server(log: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules |= dict.fromkeys(('sqlalchemy', 'starlette', 'uvicorn', 'pyspark'));"
+        "from engine.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    page = tmp_path / "report.html"
+    done = subprocess.run([sys.executable, "-c", code, "scan", str(log), "--html", str(page)], check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert page.exists()

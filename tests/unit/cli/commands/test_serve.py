@@ -17,7 +17,7 @@ import pytest
 from engine.cli.main import main
 from engine.store import Store
 from engine.store.store import BatchId
-from engine.web import listen_on
+from engine.web.server import listen_on
 from tests.unit.cli.incidents import TOO_LARGE
 
 ROOT = Path(__file__).parents[4]

@@ -314,3 +314,16 @@ def test_lines_of_one_source_may_each_name_another_part_of_the_entity() -> None:
     lines = [match("row", seconds, **part) for seconds in (0, 3600) for part in ({"topic": "t"}, {"group": "g"})]
     found = [dict(alert.key[2]) for alert in alerts(lines, two, "gap")]
     assert [(entity["topic"], entity["group"]) for entity in found] == [("t", "?a.log"), ("?a.log", "g")]
+
+
+def test_the_heartbeats_of_all_members_around_the_silence_go_with_it() -> None:
+    (alert,) = silent(cluster())
+    rhythms = {run.labels["broker"]: (run.first, run.last, run.every_s) for run in alert.heartbeats}
+    assert list(rhythms) == ["1", "2", "3"]
+    assert rhythms["1"] == (at(0), at(DIES), 600.0)
+    assert rhythms["2"] == (at(0), at(40 * MINUTE), 600.0), "until the silence was certain, and no longer"
+
+
+def test_more_heartbeats_of_the_others_do_not_change_what_was_certain() -> None:
+    (early,), (late,) = silent(cluster(until=60)), silent(cluster(until=600))
+    assert early.heartbeats == late.heartbeats

@@ -1,0 +1,96 @@
+"""A real Chromium before the real server, over a store with the incidents of the stories as if they had just happened."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from engine.model.incidents import Incident
+from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
+from engine.store import Store
+from engine.store.store import BatchId
+from engine.web.app import application
+from engine.web.server import listen_on, server_of
+from tests.rulepack.playing import STORIES, play, story
+from tests.unit.picture.stories import restarted
+
+CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), "")
+SCREENSHOTS = Path(__file__).parents[2] / ".screenshots"
+NOW = datetime(2026, 11, 26, 3, 12, tzinfo=UTC)
+
+
+def moved(value: Any, by: timedelta) -> Any:
+    """Return a value of the model with every time moved by `by`."""
+    if isinstance(value, datetime):
+        return value + by
+    if isinstance(value, tuple):
+        return tuple(moved(item, by) for item in value)
+    if isinstance(value, Struct):
+        return type(value)(**{name: moved(item, by) for name, item in asdict(value).items()})
+    return value
+
+
+def recent() -> list[Incident]:
+    """Return the incidents of the stories, each moved so that it was last seen between a few minutes and some hours ago."""
+    incidents = [incident for folder in STORIES for incident in play(story(folder))]
+    ages = (timedelta(minutes=12 + 47 * n) for n in range(len(incidents) + 1))
+    ended = [replace(restarted(), id="inc-restarted", title="Broker 1 went silent")]
+    return [
+        moved(each, NOW - age - each.last_seen) if each.last_seen else each
+        for each, age in zip([*incidents, *ended], ages, strict=False)
+    ]
+
+
+@pytest.fixture(scope="session")
+def incidents() -> list[Incident]:
+    return recent()
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident]) -> Iterator[str]:
+    """Return the address of a server over these incidents, of which `kafka-ops` was told."""
+    store = Store.open(f"sqlite:///{tmp_path_factory.mktemp('store')}/tocsin.db")
+    with store.batch(BatchId("query", 0)) as ledger:
+        ledger.put_incidents(incidents)
+    for incident in incidents:
+        at = (incident.first_seen or NOW) + timedelta(minutes=2)
+        known = NotificationLog(incident.rule, incident.status, incident.severity, at, revision=incident.revision)
+        entry = Delivery("kafka-ops", incident.id, incident.revision, Reason.OPENED, at, at, DeliveryState.DELIVERED)
+        store.outbox().settle([Settlement(entry, at, known)])
+    listener = listen_on("127.0.0.1", 0)
+    server = server_of(application(store, listener.names(), lambda: NOW))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener.socket]})
+    thread.start()
+    yield listener.address.rstrip("/")
+    server.should_exit = True
+    thread.join()
+    store.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM:
+        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
+            pytest.fail("Chromium is missing: apt-get install chromium")
+        pytest.skip("Chromium is missing")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB", timezone_id="Asia/Seoul")
+    yield context.new_page()
+    context.close()
