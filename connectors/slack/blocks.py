@@ -97,5 +97,10 @@ def footnote(text: str) -> SlackBlock:
     return {"type": "context", "elements": [{"type": "plain_text", "text": text, "emoji": False}]}
 
 
+def _button(link: Link) -> SlackBlock:
+    title = {"type": "plain_text", "text": _BUTTONS[link.kind]}
+    return {"type": "button", "action_id": f"open-{link.kind}", "text": title, "url": link.url}
+
+
 def _pieces(text: str) -> list[str]:
     return [text[at : at + MOST_IN_PIECE] for at in range(0, len(text), MOST_IN_PIECE)]

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from connectors.slack.blocks import buttons, footnote, header, paragraph, time, with_code, word
 from connectors.slack.limits import MOST_PLAIN, MOST_TEXT, SlackBlock, cut
-from connectors.slack.summary import MOST_IN_REMARK, Summary, codes, is_over, remark, summary
+from connectors.slack.summary import MOST_IN_REMARK, MOST_IN_WHY, Summary, codes, is_over, remark, summary
 from engine.model.incidents import QUIET, Incident
 from engine.model.links import Link
 from engine.model.notifications import DIGEST_HEADINGS, Notification, Reason
@@ -31,7 +31,7 @@ _SEVERITIES = {
     "info": ("⚪", "#9ca3af"),
 }
 _GREY, _GREEN = "#9ca3af", "#2eb886"
-_MOST_WHY, _MOST_ID = 80, 90
+_MOST_ID = 90
 _PROSE = 1_500
 _NUMBER = re.compile(r"\d+")
 
@@ -45,7 +45,7 @@ class Message(Struct, frozen=True):
     colour: str = ""
 
     def payload(self) -> dict[str, Any]:
-        """Return its arguments of Slack's methods. An edit keeps attachments that it does not replace: they are always there."""
+        """Return its arguments of Slack's methods; `attachments` always, as an edit without it would keep the earlier ones."""
         attachments = [{"color": self.colour, "blocks": self.barred}] if self.barred else []
         return {"text": self.text, "blocks": self.blocks, "attachments": attachments}
 
@@ -56,17 +56,19 @@ class Message(Struct, frozen=True):
 
 
 def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
-    """Return the message of `incident` with a button for each of `links`: at most 10 blocks and 1,500 characters. One line for an
-    incident that is over or was merged."""
+    """Return the message of `incident` with a button for each of `links`: at most 10 blocks and 1,500 characters.
+
+    That of an incident that is over, or was merged into another, is one line.
+    """
     shown, where = summary(incident), visible(named(incident.labels))
     text = cut(escaped(": ".join(part for part in (_headline(incident), where) if part)), MOST_TEXT)
     if is_over(incident):
         line = paragraph(_ending(incident, shown.title.shown))
         is_good = incident.status == "resolved" and incident.why != QUIET
-        return Message(text, [line], [*buttons(links), _identity(incident)], _GREEN if is_good else _GREY)
+        return Message(text, [line], [*buttons(links), footnote(_identity(incident))], _GREEN if is_good else _GREY)
     emoji, colour = _SEVERITIES.get(incident.severity, ("⚪", _GREY))
-    blocks = [header(f"{emoji} {shown.title.shown}"), paragraph(_facts(incident, shown)), *_advice(incident, shown)]
-    return Message(text, [*blocks, *buttons(links)], [*_proof(incident, shown), _identity(incident)], colour)
+    blocks = [header(f"{emoji} {shown.title.shown}"), paragraph(facts(incident, shown.where.shown)), *_advice(incident, shown)]
+    return Message(text, [*blocks, *buttons(links)], list(_proof(incident, shown)), colour)
 
 
 def change(notification: Notification, is_new_fix: bool = False) -> Message | None:
@@ -78,7 +80,7 @@ def change(notification: Notification, is_new_fix: bool = False) -> Message | No
     if is_new_fix and not is_over(incident):
         sentence = sentence or "the fix has changed"
         shown = summary(incident)
-        start = [word("The fix is now  ", bold=True), word(shown.step.shown + cut(remark(incident.fix[0]), MOST_IN_REMARK))]
+        start = [word("The fix is now  ", bold=True), word(_step(incident, shown))]
         blocks.append(with_code(start, shown.command) if shown.command else paragraph(start))
     return Message(cut(escaped(sentence), MOST_TEXT), blocks) if blocks else None
 
@@ -90,6 +92,20 @@ def fix_mark(incident: Incident) -> str:
     if not incident.fix or is_over(incident):
         return ""
     return ":".join(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12] for text in (_NUMBER.sub("0", code), code))
+
+
+def facts(incident: Incident, place: str = "") -> list[SlackBlock]:
+    """Return the elements that state severity, status, times, count and reason; `place` on a line of its own."""
+    state = incident.severity.upper() + ("" if incident.status == "open" else f", {incident.status}")
+    why = f" ({cut(visible(incident.why), MOST_IN_WHY)})" if incident.why else ""
+    times = f" · {incident.count:,} times" if incident.count > 1 else ""
+    where = f"\n{place}" if place else ""
+    if incident.first_seen is None:
+        return [word(state, bold=True), word(f" · the lines bear no time{times}{why}{where}")]
+    since = [word(state, bold=True), word(" since "), time(incident.first_seen)]
+    if incident.last_seen is None or (incident.last_seen - incident.first_seen).total_seconds() < 1:
+        return [*since, word(f"{times}{why}{where}")] if times or why or where else since
+    return [*since, word(" · last seen "), time(incident.last_seen), word(f"{times}{why}{where}")]
 
 
 def is_loud(reason: Reason, earlier_fix: str = "", fix: str = "") -> bool:
@@ -129,24 +145,11 @@ def _headline(incident: Incident) -> str:
     return f"{state}: {visible(incident.title)}"
 
 
-def _facts(incident: Incident, shown: Summary) -> list[SlackBlock]:
-    state = incident.severity.upper() + ("" if incident.status == "open" else f", {incident.status}")
-    why = f" ({cut(visible(incident.why), _MOST_WHY)})" if incident.why else ""
-    times = f" · {incident.count:,} times" if incident.count > 1 else ""
-    where = f"\n{shown.where.shown}" if shown.where.shown else ""
-    if incident.first_seen is None:
-        return [word(state, bold=True), word(f" · the lines bear no time{times}{why}{where}")]
-    since = [word(state, bold=True), word(" since "), time(incident.first_seen)]
-    if incident.last_seen is None or (incident.last_seen - incident.first_seen).total_seconds() < 1:
-        return [*since, word(f"{times}{why}{where}")] if times or why or where else since
-    return [*since, word(" · last seen "), time(incident.last_seen), word(f"{times}{why}{where}")]
-
-
 def _advice(incident: Incident, shown: Summary) -> Iterator[SlackBlock]:
     if shown.cause.shown:
         yield paragraph([word(shown.cause.shown)])
     if shown.step.shown or shown.command:
-        step = [word("Fix  ", bold=True), word(shown.step.shown + cut(remark(incident.fix[0]), MOST_IN_REMARK))]
+        step = [word("Fix  ", bold=True), word(_step(incident, shown))]
         yield with_code(step, shown.command) if shown.command else paragraph(step)
     if shown.members:
         more = len(incident.symptoms) - len(shown.members)
@@ -154,16 +157,19 @@ def _advice(incident: Incident, shown: Summary) -> Iterator[SlackBlock]:
         yield with_code([word(DIGEST_HEADINGS[incident.rule], bold=True)], "\n".join(lines))
 
 
+def _step(incident: Incident, shown: Summary) -> str:
+    sentence, where = shown.step.shown, cut(remark(incident.fix[0]), MOST_IN_REMARK)
+    return f"{sentence.removesuffix('.')}{where}" if where else sentence
+
+
 def _proof(incident: Incident, shown: Summary) -> Iterator[SlackBlock]:
-    lines = "\n".join(line.text for line in shown.proof)
-    if lines:
-        yield with_code([word("Proof", bold=True), *([word(f"  {shown.explains}")] if shown.explains else [])], lines)
-    elif shown.explains:
-        yield paragraph([word(shown.explains.capitalize())])
+    if shown.proof:
+        yield with_code([word("Proof", bold=True)], "\n".join(line.text for line in shown.proof))
+    yield footnote(" · ".join(part for part in (shown.explains, _identity(incident)) if part))
 
 
-def _identity(incident: Incident) -> SlackBlock:
-    return footnote(cut(visible(f"{incident.id} · {incident.rule}"), _MOST_ID))
+def _identity(incident: Incident) -> str:
+    return cut(visible(f"{incident.id} · {incident.rule}"), _MOST_ID)
 
 
 def _ending(incident: Incident, title: str) -> list[SlackBlock]:
@@ -172,7 +178,7 @@ def _ending(incident: Incident, title: str) -> list[SlackBlock]:
     span = ""
     if incident.first_seen is not None and incident.resolved_at is not None and incident.resolved_at > incident.first_seen:
         span = f" after {lasting(incident.resolved_at - incident.first_seen)}"
-    why = f" ({cut(visible(incident.why), _MOST_WHY)})" if incident.why else ""
+    why = f" ({cut(visible(incident.why), MOST_IN_WHY)})" if incident.why else ""
     if incident.status == "resolved":
         emoji = "⚪" if incident.why == QUIET else "✅"
         return [word(f"{emoji} Resolved{span}", bold=True), word(f"{why}: {title}")]

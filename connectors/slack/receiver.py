@@ -1,9 +1,9 @@
 """A Slack channel as a receiver, with a bot token: post a message once, then edit it by its stored channel and ts.
 
 Slack documents no idempotency key. So every message carries metadata, nothing is retried inside a call, and after an attempt
-with unknown outcome the channel is searched for that metadata before anything is posted again. One case remains: when the app may
-not read the channel's history, such a message may be posted twice. Every message also has a `client_msg_id`, by which Slack may
-recognise it.
+with unknown outcome the channel is searched for that metadata before anything is posted again. One case remains: when the app
+may not read the channel's history, such a message may be posted twice. Every message also has a `client_msg_id`, by which
+Slack may recognise it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from connectors.slack.answers import GONE, REFUSED_BLOCKS, NotSlack, from_answer, from_failure, from_foreign_answer
 from connectors.slack.client import StrictClient
 from connectors.slack.message import Message, change, fix_mark, is_loud, parent
+from connectors.slack.scopes import missing_rights
 from connectors.slack.thread import details
 from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
@@ -96,6 +97,15 @@ class SlackReceiver(Struct, frozen=True):
         """The channel: Slack allows about one message per second and channel."""
         return f"slack:{self.client.base_url}:{self.channel}"
 
+    def missing_rights(self) -> list[str]:
+        """Return a sentence for each thing that the app may not do, as far as Slack says so; none when it does not answer."""
+        try:
+            headers = self.client.auth_test().headers
+        except (SlackClientError, NotSlack, OSError, HTTPException, ValueError):
+            return []
+        granted = next((str(value) for name, value in headers.items() if name.lower() == "x-oauth-scopes"), None)
+        return [] if granted is None else list(missing_rights({scope.strip() for scope in granted.split(",")}, self.channel))
+
     def deliver(self, notification: Notification) -> Receipt:
         """Post or edit the incident's message and the details in its thread, then post what has changed to the thread.
 
@@ -135,9 +145,9 @@ class _ParentGone(Exception):
 class _DeliverySession:
     """One delivery: posts and edits; `marks` and `sent` (their number) are current after each.
 
-    The marks: `channel` and `ts` of the message, `generation` (how often it was posted anew), `details` (the ts of its details in
-    the thread) and `shown` (their fingerprints), `fix` (the fingerprint of the fix that the channel knows), `reply` (the last
-    change in the thread), `unnamed` (see _place).
+    The marks: `channel` and `ts` of the message, `generation` (how often it was posted anew), `details` (the ts of its details
+    in the thread) and `shown` (their fingerprints), `fix` (the fingerprint of the fix that the channel knows), `reply` (the
+    last change in the thread), `unnamed` (see _place).
     """
 
     def __init__(self, client: WebClient, channel: str, notification: Notification) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,10 +19,10 @@ from engine.model.visible import visible
 MOST_IN_TITLE, MOST_IN_WHERE, MOST_IN_CAUSE, MOST_IN_STEP, MOST_IN_COMMAND = 146, 140, 260, 160, 300
 MOST_PROOF, MOST_IN_PROOF, LEAST_IN_PROOF = 2, 200, 40
 MOST_MEMBERS, MOST_IN_MEMBER = 5, 150
-MOST_IN_REMARK = 60
+MOST_IN_REMARK, MOST_IN_WHY = 60, 80
 _FRAMING = 440  # characters of everything else: state, times, reason, id, names of parts
 
-_SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+(?![a-z])")
+_SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?][\"')\]]*\s+")
 _FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")
 _NUMBER = re.compile(r"\d+")
 
@@ -51,6 +51,7 @@ class Summary(Struct, frozen=True):
     where: Opening
     cause: Opening
     step: Opening
+    why: Opening = Opening()
     command: str = ""
     proof: tuple[ProofLine, ...] = ()
     explains: str = ""
@@ -59,15 +60,16 @@ class Summary(Struct, frozen=True):
 
 def summary(incident: Incident) -> Summary:
     """Return what the message of `incident` shows; of one that is over only its title."""
-    title = whole_or_cut(incident.title, MOST_IN_TITLE)
+    title, why = whole_or_cut(incident.title, MOST_IN_TITLE), whole_or_cut(incident.why, MOST_IN_WHY)
     where, first = visible(named(incident.labels)), incident.fix[0] if incident.fix else RenderedStep("")
     if is_over(incident):
-        return Summary(title, Opening(rest=where), Opening(rest=visible(incident.cause)), Opening(rest=visible(first.do)))
+        return Summary(title, Opening(rest=where), Opening(rest=visible(incident.cause)), Opening(rest=visible(first.do)), why)
     chosen = Summary(
         title,
         whole_or_cut(where, MOST_IN_WHERE),
         opening(incident.cause, MOST_IN_CAUSE),
         opening(first.do, MOST_IN_STEP),
+        why,
         _command(first),
         explains=_explains(incident),
     )
@@ -134,7 +136,7 @@ def _explains(incident: Incident) -> str:
     if not incident.symptoms or incident.rule in DIGEST_HEADINGS:
         return ""
     lines, kinds = sum(symptom.count for symptom in incident.symptoms), len({symptom.rule for symptom in incident.symptoms})
-    return f"explains {lines:,} {'line' if lines == 1 else 'lines'} of {kinds:,} {'kind' if kinds == 1 else 'kinds'}"
+    return f"Explains {lines:,} {'line' if lines == 1 else 'lines'} of {kinds:,} {'kind' if kinds == 1 else 'kinds'}"
 
 
 def _members(symptoms: Iterable[Symptom], budget: int) -> tuple[str, ...]:
@@ -144,13 +146,16 @@ def _members(symptoms: Iterable[Symptom], budget: int) -> tuple[str, ...]:
 
 
 def _proof(events: Iterable[Evidence], limit: int) -> tuple[ProofLine, ...]:
+    """Return the first lines of the first events, without stack frames and repetitions; none when there is room for too few
+    characters."""
     if limit < LEAST_IN_PROOF:
         return ()
-    distinct = [event for event, is_new in distinct_events(events) if is_new][:MOST_PROOF]
-    return tuple(_proof_line(event, limit) for event in distinct)
+    lines = (line for event, is_new in distinct_events(events) if is_new for line in _event_lines(event, limit))
+    return tuple(islice(lines, MOST_PROOF))
 
 
-def _proof_line(event: Evidence, limit: int) -> ProofLine:
-    lines = event.text.splitlines()
-    line = visible(next((line for line in lines if line.strip() and not _FRAME.match(line)), event.text))
-    return ProofLine(event.event_id, cut(line, limit), len(line) <= limit and len(lines) <= 1)
+def _event_lines(event: Evidence, limit: int) -> list[ProofLine]:
+    lines = [line for line in event.text.splitlines() if line.strip()]
+    shown_lines = [visible(line) for line in lines if not _FRAME.match(line)] or [visible(event.text)]
+    is_whole = len(lines) <= 1 and len(shown_lines[0]) <= limit
+    return [ProofLine(event.event_id, cut(line, limit), is_whole) for line in shown_lines]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from connectors.slack.blocks import addresses, code_blocks, named_prose, paragraph, visible_lines, word
 from connectors.slack.limits import SlackBlock, paged
-from connectors.slack.message import Message
-from connectors.slack.summary import MOST_IN_REMARK, Summary, codes, distinct_events, member_line, remark, summary
+from connectors.slack.message import Message, facts
+from connectors.slack.summary import MOST_IN_REMARK, Summary, codes, distinct_events, is_over, member_line, remark, summary
 from engine.model.incidents import Evidence, Incident
 from engine.model.links import LineLinks
 from engine.model.notifications import DIGEST_HEADINGS
@@ -33,6 +33,9 @@ def details(incident: Incident, lines: Mapping[str, LineLinks] | None = None) ->
 def _parts(incident: Incident, shown: Summary, lines: Mapping[str, LineLinks]) -> Iterator[SlackBlock]:
     yield from named_prose("Title", shown.title.rest)
     yield from named_prose("Where", shown.where.rest)
+    if is_over(incident):
+        yield paragraph([word("When  ", bold=True), *facts(incident)])
+    yield from named_prose("Why", shown.why.rest)
     yield from named_prose("Cause", shown.cause.rest)
     yield from named_prose("Impact", incident.impact)
     yield from _fix(incident, shown)
@@ -61,14 +64,19 @@ def _fix(incident: Incident, shown: Summary) -> Iterator[SlackBlock]:
 
 def _evidence(events: Iterable[Evidence], shown: Summary, lines: Mapping[str, LineLinks]) -> Iterator[SlackBlock]:
     whole_lines = {line.event_id for line in shown.proof if line.is_whole}
+    repetitions: list[str] = []
     for event, is_new in distinct_events(events):
         place = f"{event.source_id}:{event.number}" if event.number else event.source_id
         links = lines.get(event.event_id, LineLinks()).links
-        if event.event_id in whole_lines and not links:
-            continue
-        yield from named_prose("Proof", place, links)
-        if event.event_id not in whole_lines:
-            yield from code_blocks(event.text if is_new else event.text.split("\n", 1)[0])
+        first_line = event.text.split("\n", 1)[0]
+        if not is_new and not links:
+            repetitions.append(f"{place}  {first_line}")
+        elif event.event_id not in whole_lines or links:
+            yield from named_prose("Proof", place, links)
+            yield from code_blocks("" if event.event_id in whole_lines else event.text if is_new else first_line)
+    if repetitions:
+        yield paragraph([word("Like these, but for numbers", bold=True)])
+        yield from code_blocks("\n".join(repetitions))
 
 
 def _symptoms(incident: Incident, shown: Summary) -> Iterator[SlackBlock]:

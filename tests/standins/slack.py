@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from connectors.slack.limits import MOST_SHOWN, MOST_SHOWN_BLOCKS, breaches, shown_characters
+from connectors.slack.scopes import SCOPES
 
 TOKEN = "xoxb-stand-in"
 CHANNELS = {"kafka-ops": "C00000001", "2339_데이터_모니터링": "C00000002"}
@@ -31,7 +32,9 @@ class SlackStandIn:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.dedupes = False  # by `client_msg_id`, which Slack does not document
         self.hooks: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self.granted: list[str] = list(SCOPES)
         self._clock = -1
+        self._vanishing = False
         self._scripts: defaultdict[str, list[str]] = defaultdict(list)
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -67,6 +70,10 @@ class SlackStandIn:
     def script(self, method: str, *behaviours: str) -> None:
         """Say how the next calls of `method` go; after these, all are accepted."""
         self._scripts[method].extend(behaviours)
+
+    def vanish(self) -> None:
+        """Let somebody delete the next message as soon as it is posted."""
+        self._vanishing = True
 
     def unscript(self) -> None:
         """Forget what was said of calls that have not come."""
@@ -122,6 +129,9 @@ class SlackStandIn:
         if not any(m["ts"] == said.get("thread_ts") for m in self.messages):
             stored.pop("thread_ts", None)  # a reply to a message that is gone is one of its own
         self.messages.append(stored)
+        if self._vanishing:
+            self._vanishing = False
+            self.messages.remove(stored)
         return {"ok": True, "channel": channel, "ts": stored["ts"], "message": stored}
 
     def _chat_delete(self, said: dict[str, Any]) -> dict[str, Any]:
@@ -216,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             answer = self.slack.answer(method, said)
             if behaviour == "accept":
-                self._reply(200, answer)
+                self._reply(200, answer, {"X-OAuth-Scopes": ",".join(self.slack.granted)})
             else:
                 self._leave(behaviour == "hold")
 
