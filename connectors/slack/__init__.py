@@ -1,12 +1,13 @@
-"""Slack as a receiver: one message for each incident, kept up to date by edits, with evidence and changes in its thread.
+"""Slack as a receiver: one message for each incident, kept up to date by edits, with details and changes in its thread.
 
 With a bot token (SlackReceiver) messages can be searched and edited; with an incoming webhook (SlackWebhookReceiver) they can
 only be posted.
 """
 
 from connectors.slack.limits import breaches
-from connectors.slack.message import Message, parent, reply
+from connectors.slack.message import Message, change, parent
 from connectors.slack.receiver import SlackReceiver, open_receiver
+from connectors.slack.thread import details
 from connectors.slack.webhook import SlackWebhookReceiver, open_webhook_receiver
 
 __all__ = [
@@ -14,8 +15,9 @@ __all__ = [
     "SlackReceiver",
     "SlackWebhookReceiver",
     "breaches",
+    "change",
+    "details",
     "open_receiver",
     "open_webhook_receiver",
     "parent",
-    "reply",
 ]

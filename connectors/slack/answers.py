@@ -27,6 +27,8 @@ _LATER = frozenset(
 )
 _UNSURE = frozenset(("internal_error", "fatal_error", "request_timeout"))
 GONE = frozenset(("message_not_found", "cant_update_message", "edit_window_closed"))  # the message cannot be edited any more
+# the message was refused for the form of its blocks, and not posted: Slack differs between workspaces in what it takes
+REFUSED_BLOCKS = frozenset(("invalid_blocks", "invalid_blocks_format", "invalid_attachments", "msg_blocks_too_long"))
 
 _NEXT = {
     "invalid_auth": "check the token of the receiver",

@@ -13,10 +13,15 @@ SlackBlock = dict[str, Any]
 
 MOST_BLOCKS = 45  # Slack: 50
 MOST_CHARACTERS = 12_000
-MOST_TEXT = 3_000  # top-level text; Slack cuts at 40,000, a push message far earlier
+MOST_SHOWN_BLOCKS, MOST_SHOWN = 10, 1_500  # of the message of an incident: our own limits, so that it is read
+MOST_TEXT = 3_000  # top-level text beside blocks: a push message is cut far earlier
+MOST_PLAIN = 40_000  # top-level text without blocks: Slack cuts what is longer
 MOST_IN_HEADER = 150
 MOST_IN_SECTION = 3_000
 MOST_IN_LINK = 3_000
+MOST_IN_BUTTON = 75
+MOST_BUTTONS = 25
+MOST_IN_CONTEXT = 10  # elements
 _ELLIPSIS = "…"
 
 
@@ -32,37 +37,89 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + _ELLIPSIS
 
 
-def fitted(blocks: Sequence[SlackBlock], instead: Sequence[SlackBlock]) -> list[SlackBlock]:
-    """Return the first blocks that fit into one message, followed by `instead` when some are left out."""
-    if len(blocks) <= MOST_BLOCKS and characters(blocks) <= MOST_CHARACTERS:
-        return list(blocks)
-    remaining = MOST_CHARACTERS - characters(instead)
-    fitting: list[SlackBlock] = []
-    for block in blocks[: MOST_BLOCKS - len(instead)]:
-        remaining -= characters(block)
-        if remaining < 0:
-            break
-        fitting.append(block)
-    return [*fitting, *instead]
+def shown_characters(value: Any) -> int:
+    """Return the number of characters that a reader sees in blocks: addresses behind texts do not count."""
+    if isinstance(value, Mapping):
+        own = ("text", "fallback") if value.get("type") == "date" else ("text",)
+        address = len(value["url"]) if value.get("type") == "link" and "text" not in value else 0
+        return address + sum(len(v) if k in own and isinstance(v, str) else shown_characters(v) for k, v in value.items())
+    return sum(shown_characters(item) for item in value) if isinstance(value, list | tuple) else 0
 
 
-def breaches(text: str, blocks: Sequence[SlackBlock]) -> list[str]:
+def paged(blocks: Iterable[SlackBlock], most_pages: int) -> tuple[list[list[SlackBlock]], int]:
+    """Divide blocks into messages that Slack accepts, at most `most_pages`; return them, and how many blocks are left out.
+
+    The last page has room for one short block more.
+    """
+    pages: list[list[SlackBlock]] = []
+    size, omissions = 0, 0
+    for block in blocks:
+        length = characters(block)
+        if not pages or len(pages[-1]) >= MOST_BLOCKS - 1 or size + length > MOST_CHARACTERS - MOST_IN_HEADER:
+            if len(pages) == most_pages:
+                omissions += 1
+                continue
+            pages.append([])
+            size = 0
+        if omissions:
+            omissions += 1  # what follows a gap would look as if nothing were missing
+            continue
+        pages[-1].append(block)
+        size += length
+    return pages, omissions
+
+
+def breaches(text: str, blocks: Sequence[SlackBlock], attachments: Sequence[Mapping[str, Any]] = ()) -> list[str]:
     """Return a sentence for each limit that a message exceeds; empty when Slack accepts it."""
     violations = [] if text else ["the message has no top-level text"]
-    if len(blocks) > MOST_BLOCKS:
-        violations.append(f"{len(blocks)} blocks, at most {MOST_BLOCKS}")
-    if (size := characters(blocks)) > MOST_CHARACTERS:
+    if len(text) > MOST_PLAIN:
+        violations.append(f"a text of {len(text)} characters, at most {MOST_PLAIN}")
+    all_blocks = [*blocks, *(block for attachment in attachments for block in attachment.get("blocks", ()))]
+    if len(all_blocks) > MOST_BLOCKS:
+        violations.append(f"{len(all_blocks)} blocks, at most {MOST_BLOCKS}")
+    if (size := characters(all_blocks)) > MOST_CHARACTERS:
         violations.append(f"{size} characters, at most {MOST_CHARACTERS}")
-    return [*violations, *(sentence for block in blocks for sentence in _of_block(block))]
+    return [*violations, *(sentence for block in all_blocks for sentence in _of_block(block))]
 
 
 def _of_block(block: SlackBlock) -> Iterator[str]:
-    limit = {"header": MOST_IN_HEADER, "section": MOST_IN_SECTION}.get(block["type"])
+    kind = block["type"]
+    limit = {"header": MOST_IN_HEADER, "section": MOST_IN_SECTION}.get(kind)
     if limit is not None and len(block["text"]["text"]) > limit:
-        yield f"a {block['type']} of {len(block['text']['text'])} characters, at most {limit}"
+        yield f"a {kind} of {len(block['text']['text'])} characters, at most {limit}"
+    most = {"actions": MOST_BUTTONS, "context": MOST_IN_CONTEXT}.get(kind)
+    if most is not None and not 1 <= len(block["elements"]) <= most:
+        yield f"{len(block['elements'])} elements in a block of type {kind}, at least 1 and at most {most}"
+    for element in block.get("elements", ()):
+        if element["type"] == "button":
+            yield from _of_button(element)
+    for date in _dates(block):
+        if not isinstance(date.get("timestamp"), int) or "{" not in str(date.get("format", "")):
+            yield "a date without a whole timestamp or a format"
     for text in _texts(block):
         if not text:
-            yield f"an empty text in a {block['type']}"
+            yield f"an empty text in a {kind}"
+
+
+def _of_button(button: SlackBlock) -> Iterator[str]:
+    for what, length, most in (
+        ("text", len(button["text"]["text"]), MOST_IN_BUTTON),
+        ("address", len(button.get("url", "")), MOST_IN_LINK),
+        ("action_id", len(button.get("action_id", "")), 255),
+    ):
+        if length > most:
+            yield f"a button's {what} of {length} characters, at most {most}"
+
+
+def _dates(value: Any) -> Iterable[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        if value.get("type") == "date":
+            yield value
+        for inner in value.values():
+            yield from _dates(inner)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _dates(item)
 
 
 def _texts(value: Any) -> Iterable[str]:

@@ -1,70 +1,118 @@
-"""Render an incident for Slack: its message, which is kept up to date, and the replies in its thread.
+"""Render an incident for Slack: its message, which is short and kept up to date, and one line for each change.
 
-All text from logs is in rich_text elements, which Slack shows literally: such text cannot format, link or mention. Only the
-top-level text (push messages, search, screen readers) is escaped. Order: severity and title; entity and times; cause; fix;
-evidence; symptoms; links.
+Everything that the message does not show is in the thread (connectors/slack/thread.py). Only the top-level text (push messages,
+search, screen readers) is escaped. What the reader needs first is in the blocks; proof is beside the bar with the colour of the
+severity, in an attachment, which Slack may fold.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
-from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_LINK, MOST_TEXT, SlackBlock, cut, fitted
-from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
-from engine.model.links import LineLinks, Link
+from connectors.slack.blocks import buttons, footnote, header, paragraph, time, with_code, word
+from connectors.slack.limits import MOST_PLAIN, MOST_TEXT, SlackBlock, cut
+from connectors.slack.summary import MOST_IN_REMARK, MOST_IN_WHY, Summary, codes, is_over, remark, summary
+from engine.model.incidents import QUIET, Incident
+from engine.model.links import Link
 from engine.model.notifications import DIGEST_HEADINGS, Notification, Reason
-from engine.model.phrases import lasting, moment, named
+from engine.model.phrases import lasting, named
 from engine.model.visible import visible
 
-_EVENTS, _LINES, _WIDTH = 3, 3, 300  # evidence in the message itself
-_THREAD_EVENTS, _THREAD_LINES = 6, 20
-_PROSE, _CODE = 1_500, 2_500
-_STEPS, _SYMPTOMS, _LINKS = 6, 6, 5
-_LONGEST_LINE_LINK = 1_000  # characters of an address beside a line of evidence: they count for the whole message
-
-_FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")  # frames of a stack trace, shown in the thread only
+_SEVERITIES = {
+    "critical": ("🔴", "#b3001b"),
+    "high": ("🟠", "#e8590c"),
+    "medium": ("🟡", "#f2c744"),
+    "low": ("🔵", "#3b82f6"),
+    "info": ("⚪", "#9ca3af"),
+}
+_GREY, _GREEN = "#9ca3af", "#2eb886"
+_MOST_ID = 90
+_PROSE = 1_500
+_NUMBER = re.compile(r"\d+")
 
 
 class Message(Struct, frozen=True):
-    """A message to post: `text` is escaped; `blocks` may be empty."""
+    """A message to post: `text` is escaped; `barred` are the blocks beside a bar of `colour`."""
 
     text: str
     blocks: list[SlackBlock]
+    barred: list[SlackBlock] = []
+    colour: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """Return its arguments of Slack's methods; `attachments` always, as an edit without it would keep the earlier ones."""
+        attachments = [{"color": self.colour, "blocks": self.barred}] if self.barred else []
+        return {"text": self.text, "blocks": self.blocks, "attachments": attachments}
+
+    def plain(self) -> dict[str, Any]:
+        """Return the arguments for a workspace that refuses the blocks: all texts as text."""
+        lines = [line for block in (*self.blocks, *self.barred) for line in plain_lines(block)]
+        return {"text": cut(escaped("\n".join(lines)), MOST_PLAIN) or self.text, "blocks": [], "attachments": []}
 
 
-def parent(incident: Incident, links: Sequence[Link] = (), lines: Mapping[str, LineLinks] | None = None) -> Message:
-    """Return the message of `incident` with `links`, and with `lines` by event id beside its evidence; for a merged incident
-    only one line and the links."""
-    headline = _headline(incident)
-    where = visible(named(incident.labels))
-    text = cut(escaped(": ".join(part for part in (headline, where) if part)), MOST_TEXT)
-    if incident.status == "merged":
-        line = f"{visible(incident.title)}: part of another incident now, {incident.merged_into}"
-        return Message(text, [_prose(line), *_links(links)])
-    blocks = [_header(headline), *_body(incident, lines or {}), *_links(links), _prose(incident.id, italic=True)]
-    more = [_prose("More of the fix and the evidence did not fit in here.", italic=True), *_links(links)]
-    return Message(text, fitted(blocks, more))
+def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
+    """Return the message of `incident` with a button for each of `links`: at most 10 blocks and 1,500 characters.
+
+    That of an incident that is over, or was merged into another, is one line.
+    """
+    shown, where = summary(incident), visible(named(incident.labels))
+    text = cut(escaped(": ".join(part for part in (_headline(incident), where) if part)), MOST_TEXT)
+    if is_over(incident):
+        line = paragraph(_ending(incident, shown.title.shown))
+        is_good = incident.status == "resolved" and incident.why != QUIET
+        return Message(text, [line], [*buttons(links), footnote(_identity(incident))], _GREEN if is_good else _GREY)
+    emoji, colour = _SEVERITIES.get(incident.severity, ("⚪", _GREY))
+    blocks = [header(f"{emoji} {shown.title.shown}"), paragraph(facts(incident, shown.where.shown)), *_advice(incident, shown)]
+    return Message(text, [*blocks, *buttons(links)], list(_proof(incident, shown)), colour)
 
 
-def reply(notification: Notification) -> Message | None:
-    """Return the reply for the thread: the evidence of a new incident, else what changed; None when there is nothing to add."""
+def change(notification: Notification, is_new_fix: bool = False) -> Message | None:
+    """Return the line for the thread on what changed, with the first step of the fix when that `is_new_fix`; None when there is
+    nothing to add."""
     incident = notification.incident
-    if notification.reason in (Reason.OPENED, Reason.TEST):
-        blocks = [*_proof(incident.evidence, _THREAD_EVENTS, _THREAD_LINES, notification.lines), *_checks(incident)]
-        more = [_prose("More evidence did not fit in here.", italic=True)]
-        return Message("Evidence", fitted(blocks, more)) if blocks else None
-    if not notification.news:
-        return None
-    sentence = visible(notification.news)
-    return Message(cut(escaped(sentence), MOST_TEXT), [_prose(cut(sentence, _PROSE))])
+    sentence = cut(visible(notification.news), _PROSE)
+    blocks = [paragraph([word(sentence)])] if sentence else []
+    if is_new_fix and not is_over(incident):
+        sentence = sentence or "the fix has changed"
+        shown = summary(incident)
+        start = [word("The fix is now  ", bold=True), word(_step(incident, shown))]
+        blocks.append(with_code(start, shown.command) if shown.command else paragraph(start))
+    return Message(cut(escaped(sentence), MOST_TEXT), blocks) if blocks else None
 
 
-def is_loud(reason: Reason) -> bool:
-    """Return whether a reply is shown in the channel too, for changes that must be noticed: an edit notifies nobody."""
-    return reason in (Reason.ESCALATED, Reason.REOPENED, Reason.REPEATED)
+def fix_mark(incident: Incident) -> str:
+    """Return a fingerprint of the commands and settings of the fix: that without its numbers, `:`, and that with them. Empty
+    without a fix, and for an incident that is over: its fix is not advice any more."""
+    code = "\n".join(code for step in incident.fix for code in codes(step) or [step.where])
+    if not incident.fix or is_over(incident):
+        return ""
+    return ":".join(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12] for text in (_NUMBER.sub("0", code), code))
+
+
+def facts(incident: Incident, place: str = "") -> list[SlackBlock]:
+    """Return the elements that state severity, status, times, count and reason; `place` on a line of its own."""
+    state = incident.severity.upper() + ("" if incident.status == "open" else f", {incident.status}")
+    why = f" ({cut(visible(incident.why), MOST_IN_WHY)})" if incident.why else ""
+    times = f" · {incident.count:,} times" if incident.count > 1 else ""
+    where = f"\n{place}" if place else ""
+    if incident.first_seen is None:
+        return [word(state, bold=True), word(f" · the lines bear no time{times}{why}{where}")]
+    since = [word(state, bold=True), word(" since "), time(incident.first_seen)]
+    if incident.last_seen is None or (incident.last_seen - incident.first_seen).total_seconds() < 1:
+        return [*since, word(f"{times}{why}{where}")] if times or why or where else since
+    return [*since, word(" · last seen "), time(incident.last_seen), word(f"{times}{why}{where}")]
+
+
+def is_loud(reason: Reason, earlier_fix: str = "", fix: str = "") -> bool:
+    """Return whether a change is shown in the channel too, as an edit notifies nobody: one that must be noticed, or a fix that
+    differs by more than its numbers."""
+    is_another = bool(earlier_fix and fix) and earlier_fix.partition(":")[0] != fix.partition(":")[0]
+    return is_another or reason in (Reason.ESCALATED, Reason.REOPENED, Reason.REPEATED)
 
 
 def escaped(text: str) -> str:
@@ -72,113 +120,66 @@ def escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def plain_lines(block: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a block as text; addresses follow the text of their link or button."""
+    if "text" in block:
+        yield str(block["text"]["text"])
+    elements = block.get("elements", ())
+    if block["type"] in ("actions", "context"):
+        yield " | ".join(f"{x['text']['text']}: {x['url']}" if "url" in x else str(x["text"]) for x in elements)
+        return
+    for element in elements:
+        yield "".join(map(_plain, element.get("elements", ())))
+
+
+def _plain(part: Mapping[str, Any]) -> str:
+    if part["type"] == "date":
+        return str(part["fallback"])
+    if part["type"] == "link":
+        return f"{part['text']}: {part['url']}" if "text" in part else str(part["url"])
+    return str(part["text"])
+
+
 def _headline(incident: Incident) -> str:
     state = incident.severity.upper() if incident.status == "open" else incident.status.capitalize()
     return f"{state}: {visible(incident.title)}"
 
 
-def _body(incident: Incident, lines: Mapping[str, LineLinks]) -> Iterator[SlackBlock]:
-    yield from _paragraph("Where", named(incident.labels))
-    yield from _paragraph("When", _when(incident))
-    yield from _paragraph("Cause", incident.cause)
-    yield from _paragraph("Impact", incident.impact)
-    for number, step in enumerate(incident.fix[:_STEPS], 1):
-        yield from _step(number, step)
-    if incident.verify:
-        yield from _paragraph("Verify", " ")
-        yield _code(incident.verify)
-    yield from _proof(incident.evidence, _EVENTS, _LINES, lines)
-    yield from _explains(DIGEST_HEADINGS.get(incident.rule, "Explains"), incident.symptoms)
-    yield from _paragraph("Or", ", ".join(incident.also_possible))
-    yield from _references(incident.references)
+def _advice(incident: Incident, shown: Summary) -> Iterator[SlackBlock]:
+    if shown.cause.shown:
+        yield paragraph([word(shown.cause.shown)])
+    if shown.step.shown or shown.command:
+        step = [word("Fix  ", bold=True), word(_step(incident, shown))]
+        yield with_code(step, shown.command) if shown.command else paragraph(step)
+    if shown.members:
+        more = len(incident.symptoms) - len(shown.members)
+        lines = [*shown.members, *([f"and {more:,} more in the thread"] if more else [])]
+        yield with_code([word(DIGEST_HEADINGS[incident.rule], bold=True)], "\n".join(lines))
 
 
-def _when(incident: Incident) -> str:
-    times = f", {incident.count:,} times" if incident.count > 1 else ""
-    why = f" ({incident.why})" if incident.why else ""
-    if incident.first_seen is None:
-        return f"the lines bear no time{times}{why}"
-    end = incident.resolved_at or incident.last_seen
-    if end is None or end <= incident.first_seen:
-        return f"{moment(incident.first_seen)}{times}{why}"
-    word = "resolved" if incident.resolved_at else "last seen"
-    return f"since {moment(incident.first_seen)}, {word} {moment(end)} ({lasting(end - incident.first_seen)}){times}{why}"
+def _step(incident: Incident, shown: Summary) -> str:
+    sentence, where = shown.step.shown, cut(remark(incident.fix[0]), MOST_IN_REMARK)
+    return f"{sentence.removesuffix('.')}{where}" if where else sentence
 
 
-def _step(number: int, step: RenderedStep) -> Iterator[SlackBlock]:
-    remarks = ", ".join(r for r in (step.where, "changes state" if step.changes_state else "") if r)
-    yield from _paragraph(f"Fix {number}", f"{step.do} ({remarks})" if remarks else step.do)
-    settings = [f"{key}={value}" for group in (step.set, step.also) for key, value in group.items()]
-    files = [f"{path}:\n{content}" for path, content in step.file.items()]
-    for code in ("\n".join(settings), *files, step.run):
-        if code.strip():
-            yield _code(code)
+def _proof(incident: Incident, shown: Summary) -> Iterator[SlackBlock]:
+    if shown.proof:
+        yield with_code([word("Proof", bold=True)], "\n".join(line.text for line in shown.proof))
+    yield footnote(" · ".join(part for part in (shown.explains, _identity(incident)) if part))
 
 
-def _proof(evidence: Iterable[Evidence], events: int, lines: int, line_links: Mapping[str, LineLinks]) -> Iterator[SlackBlock]:
-    for number, event in enumerate(evidence):
-        if number == events:
-            return
-        place = f"{event.source_id}:{event.number}" if event.number else event.source_id
-        yield from _paragraph("Evidence", place, line_links.get(event.event_id, LineLinks()).links)
-        all_lines = [line for line in event.text.splitlines() if lines > _LINES or not _FRAME.match(line)]
-        cut_lines = [cut(line, _WIDTH) for line in all_lines[:lines]]
-        if len(all_lines) > lines:
-            cut_lines.append(f"... and {len(all_lines) - lines} more")
-        yield _code("\n".join(cut_lines))
+def _identity(incident: Incident) -> str:
+    return cut(visible(f"{incident.id} · {incident.rule}"), _MOST_ID)
 
 
-def _explains(name: str, symptoms: tuple[Symptom, ...]) -> Iterator[SlackBlock]:
-    lines = [f"{s.count:,} x {s.title or s.rule} {named(s.labels)}".strip() for s in symptoms[:_SYMPTOMS]]
-    if len(symptoms) > _SYMPTOMS:
-        lines.append(f"and {len(symptoms) - _SYMPTOMS} more")
-    yield from _paragraph(name, "; ".join(lines))
-
-
-def _checks(incident: Incident) -> Iterator[SlackBlock]:
-    for check in incident.next_checks:
-        yield from _paragraph("Check", check)
-
-
-def _references(references: Iterable[str]) -> Iterator[SlackBlock]:
-    urls = [url for url in references if url.startswith(("https://", "http://")) and len(url) <= MOST_IN_LINK][:_LINKS]
-    yield from _line([{"type": "link", "url": url} for url in urls], "See ")
-
-
-def _links(links: Iterable[Link]) -> Iterator[SlackBlock]:
-    """Yield a line of links; addresses too long for Slack are left out, the incident's page has them."""
-    yield from _line([{"type": "link", "url": x.url, "text": x.title} for x in links if len(x.url) <= MOST_IN_LINK], "Open ")
-
-
-def _line(elements: Iterable[SlackBlock], start: str) -> Iterator[SlackBlock]:
-    """Yield a paragraph of `elements` with `start` before the first and ` | ` between them; nothing without elements."""
-    parts = [part for element in elements for part in ({"type": "text", "text": " | "}, element)]
-    if parts:
-        first: SlackBlock = {"type": "text", "text": start}
-        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [first, *parts[1:]]}]}
-
-
-def _header(text: str) -> SlackBlock:
-    return {"type": "header", "text": {"type": "plain_text", "text": cut(text, MOST_IN_HEADER), "emoji": False}}
-
-
-def _paragraph(name: str, text: str, links: Sequence[Link] = ()) -> Iterator[SlackBlock]:
-    """Yield a paragraph that starts with `name` in bold and ends with the first of `links` that is short; nothing when there
-    is no text."""
-    if text:
-        start = {"type": "text", "text": f"{name}  ", "style": {"bold": True}}
-        body = {"type": "text", "text": cut(visible(text), _PROSE)}
-        links_in = [{"type": "link", "url": x.url, "text": x.title} for x in links if len(x.url) <= _LONGEST_LINE_LINK][:1]
-        more = [part for link in links_in for part in ({"type": "text", "text": "  "}, link)]
-        yield {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [start, body, *more]}]}
-
-
-def _prose(text: str, italic: bool = False) -> SlackBlock:
-    element: SlackBlock = {"type": "text", "text": text or " ", **({"style": {"italic": True}} if italic else {})}
-    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [element]}]}
-
-
-def _code(text: str) -> SlackBlock:
-    lines = "\n".join(visible(line) for line in text.split("\n"))
-    element = {"type": "text", "text": cut(lines, _CODE) or " "}
-    return {"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [element]}]}
+def _ending(incident: Incident, title: str) -> list[SlackBlock]:
+    if incident.status == "merged":
+        return [word(f"{title}: part of another incident now, {incident.merged_into}")]
+    span = ""
+    if incident.first_seen is not None and incident.resolved_at is not None and incident.resolved_at > incident.first_seen:
+        span = f" after {lasting(incident.resolved_at - incident.first_seen)}"
+    why = f" ({cut(visible(incident.why), MOST_IN_WHY)})" if incident.why else ""
+    if incident.status == "resolved":
+        emoji = "⚪" if incident.why == QUIET else "✅"
+        return [word(f"{emoji} Resolved{span}", bold=True), word(f"{why}: {title}")]
+    return [word(f"⚪ {incident.status.capitalize()}", bold=True), word(f"{why}: {title}")]

@@ -1,24 +1,30 @@
 """A Slack channel as a receiver, with a bot token: post a message once, then edit it by its stored channel and ts.
 
-Slack has no idempotency key. So every message carries metadata, nothing is retried inside a call, and after an attempt with
-unknown outcome the channel is searched for that metadata before anything is posted again. One case remains: when the app may
-not read the channel's history, such a message may be posted twice.
+Slack documents no idempotency key. So every message carries metadata, nothing is retried inside a call, and after an attempt
+with unknown outcome the channel is searched for that metadata before anything is posted again. One case remains: when the app
+may not read the channel's history, such a message may be posted twice. Every message also has a `client_msg_id`, by which
+Slack may recognise it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
+from hashlib import sha256
 from http.client import HTTPException
 from typing import Annotated, Any, Protocol
+from uuid import UUID, uuid5
 
-from msgspec import Meta, Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert, msgpack
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
-from connectors.slack.answers import GONE, NotSlack, from_answer, from_failure, from_foreign_answer
+from connectors.slack.answers import GONE, REFUSED_BLOCKS, NotSlack, from_answer, from_failure, from_foreign_answer
 from connectors.slack.client import StrictClient
-from connectors.slack.message import Message, is_loud, parent, reply
+from connectors.slack.message import Message, change, fix_mark, is_loud, parent
+from connectors.slack.scopes import missing_rights
+from connectors.slack.thread import details
 from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
 from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
@@ -28,6 +34,7 @@ EVENT_TYPE = "tocsin_incident"
 MOST_UNNAMED = 2  # posts of one revision while no answer has the ts of the message
 SKEW_S = 300  # the largest difference between Slack's clock and ours
 PAGES = 10  # pages of a history to search
+_NAMESPACE = UUID("6f2f0c3e-3a55-4c0b-9d0a-5d6d1f0e8a11")  # of the ids that messages are posted with
 
 _UNREADABLE = frozenset(("missing_scope", "not_in_channel", "channel_not_found", "not_allowed_token_type", "no_permission"))
 
@@ -35,9 +42,14 @@ _UNREADABLE = frozenset(("missing_scope", "not_in_channel", "channel_not_found",
 _UNNAMED = "Slack's answer says ok but does not name the message"
 
 
+class _Thread(Struct, frozen=True):
+    thread_ts: str = ""
+
+
 class _MessagePlace(Struct, frozen=True):
     channel: str
     ts: Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+$")]
+    message: _Thread | None = None
 
 
 class _Channel(Struct, frozen=True):
@@ -85,11 +97,19 @@ class SlackReceiver(Struct, frozen=True):
         """The channel: Slack allows about one message per second and channel."""
         return f"slack:{self.client.base_url}:{self.channel}"
 
-    def deliver(self, notification: Notification) -> Receipt:
-        """Post or edit the incident's message, then post changes to its thread.
+    def missing_rights(self) -> list[str]:
+        """Return a sentence for each thing that the app may not do, as far as Slack says so; none when it does not answer."""
+        try:
+            headers = self.client.auth_test().headers
+        except (SlackClientError, NotSlack, OSError, HTTPException, ValueError):
+            return []
+        granted = next((str(value) for name, value in headers.items() if name.lower() == "x-oauth-scopes"), None)
+        return [] if granted is None else list(missing_rights({scope.strip() for scope in granted.split(",")}, self.channel))
 
-        The receipt's marks: `channel` and `ts` of the message, and `reply`, the last reply in the thread. A failure half way
-        returns the marks so far, so that the next attempt continues there.
+    def deliver(self, notification: Notification) -> Receipt:
+        """Post or edit the incident's message and the details in its thread, then post what has changed to the thread.
+
+        A failure half way returns the marks so far, so that the next attempt continues there.
         """
         session = _DeliverySession(self.client, self.channel, notification)
         try:
@@ -98,6 +118,8 @@ class SlackReceiver(Struct, frozen=True):
         except SlackApiError as error:
             answer: _SlackAnswer = error.response
             receipt = from_answer(answer.status_code, str(_field(answer, "error")), answer.headers)
+        except _ParentGone:
+            receipt = Receipt(DeliveryState.RETRY_LATER, "the message was deleted again while it was being sent")
         except NotSlack as error:
             receipt = Receipt(DeliveryState.REJECTED, str(error)) if session.is_given_up else from_foreign_answer(error)
         except (OSError, HTTPException, SlackClientError, ValueError) as error:
@@ -112,8 +134,21 @@ def open_receiver(channel: str, token: str, base_url: str = API) -> SlackReceive
     return SlackReceiver(channel, StrictClient(token=token, base_url=base_url, retry_handlers=[]))
 
 
+class _ParentGone(Exception):
+    """A reply whose thread was gone, so that Slack posted it as a message of its own, at `ts`."""
+
+    def __init__(self, ts: str) -> None:
+        super().__init__(ts)
+        self.ts = ts
+
+
 class _DeliverySession:
-    """One delivery: up to two posts or edits; `marks` and `sent` (their number) are current after each."""
+    """One delivery: posts and edits; `marks` and `sent` (their number) are current after each.
+
+    The marks: `channel` and `ts` of the message, `generation` (how often it was posted anew), `details` (the ts of its details
+    in the thread) and `shown` (their fingerprints), `fix` (the fingerprint of the fix that the channel knows), `reply` (the
+    last change in the thread), `unnamed` (see _place).
+    """
 
     def __init__(self, client: WebClient, channel: str, notification: Notification) -> None:
         self._client, self._channel, self._notification = client, channel, notification
@@ -123,10 +158,26 @@ class _DeliverySession:
 
     def deliver(self) -> None:
         self._recover()
-        message = parent(self._notification.incident, self._notification.links, self._notification.lines)
-        if not ("ts" in self.marks and self._edit(message)):
+        try:
+            self._deliver()
+        except _ParentGone as gone:  # deleted between the edit and the reply
+            with suppress(SlackApiError):
+                self._client.chat_delete(channel=self.marks["channel"], ts=gone.ts)
+            self._forget()
+            self._deliver()
+
+    def _deliver(self) -> None:
+        message = parent(self._notification.incident, self._notification.links)
+        if not ("ts" in self.marks and self._edit(self.marks["ts"], message, self._metadata())):
+            self._forget()
             self._post(message)
-        self._reply()
+        self._put_details()
+        self._tell_change()
+
+    def _forget(self) -> None:
+        """Drop the marks of a message that is gone, and count the next one as another."""
+        if "ts" in self.marks:
+            self.marks = {"generation": str(int(self.marks.get("generation", "0")) + 1)}
 
     def _recover(self) -> None:
         """Set the marks of the message that an unsure attempt may have posted, if the channel has it."""
@@ -140,38 +191,34 @@ class _DeliverySession:
             if ts is not None:
                 self.marks |= {"channel": channel, "ts": ts}
 
-    def _edit(self, message: Message) -> bool:
-        """Edit the message; return False when it is deleted or can no longer be edited."""
+    def _edit(self, ts: str, message: Message, metadata: Mapping[str, Any]) -> bool:
+        """Edit a message of the channel; return False when it is deleted or can no longer be edited."""
         try:
-            self._client.chat_update(
-                channel=self.marks["channel"],
-                ts=self.marks["ts"],
-                text=message.text,
-                blocks=message.blocks,
-                metadata=self._metadata(),
-            )
+            self._accepted(self._client.chat_update, message, channel=self.marks["channel"], ts=ts, metadata=metadata)
         except SlackApiError as error:
             if _field(error.response, "error") not in GONE:
                 raise
-            self.marks = {}
             return False
         self.sent += 1
         return True
 
     def _post(self, message: Message) -> None:
-        place = self._place(
-            self._client.chat_postMessage,
-            channel=self._channel,
-            text=message.text,
-            blocks=message.blocks,
-            metadata=self._metadata(),
-            unfurl_links=False,
-            unfurl_media=False,
-        )
-        self.marks = {"channel": place.channel, "ts": place.ts}
+        place = self._place(message, "", channel=self._channel, unfurl_links=False, unfurl_media=False)
+        self.marks |= {"channel": place.channel, "ts": place.ts}
+        if self._notification.unsure_since is not None:  # an earlier post with the same client_msg_id may have been named
+            self._edit(place.ts, message, self._metadata())
 
-    def _place(self, post: Callable[..., Any], **message: Any) -> _MessagePlace:
-        """Post a message and return its channel and ts.
+    def _accepted(self, method: Callable[..., Any], message: Message, **arguments: Any) -> Any:
+        """Call `method` with `message`, without its blocks where Slack refuses these."""
+        try:
+            return method(**message.payload(), **arguments)
+        except SlackApiError as error:
+            if _field(error.response, "error") not in REFUSED_BLOCKS:
+                raise
+            return method(**message.plain(), **arguments)
+
+    def _place(self, message: Message, mark: str, **arguments: Any) -> _MessagePlace:
+        """Post a message and return its channel and ts; `mark` names a reply.
 
         Raises NotSlack when the answer is ok without these: the next attempt searches for the message first. A revision is
         posted at most MOST_UNNAMED times like that.
@@ -181,7 +228,8 @@ class _DeliverySession:
         if times >= MOST_UNNAMED:
             self.is_given_up = True
             raise NotSlack(f"{_UNNAMED}, {times} times: it is not posted again until there is something new", unsure=True)
-        answer = post(**message)
+        metadata, id_ = self._metadata(mark), self._client_msg_id(mark)
+        answer = self._accepted(self._client.chat_postMessage, message, metadata=metadata, client_msg_id=id_, **arguments)
         self.sent += 1
         try:
             place = convert(answer.data, _MessagePlace)
@@ -191,31 +239,64 @@ class _DeliverySession:
         self.marks.pop("unnamed", None)
         return place
 
-    def _reply(self) -> None:
-        message, incident = reply(self._notification), self._notification.incident
-        mark = f"{self._notification.reason.value}/{incident.revision}"
-        if message is None or (self.marks.get("reply") == mark and self._notification.reason is not Reason.REPEATED):
+    def _put_details(self) -> None:
+        """Bring the details in the thread up to date: post those that are missing, edit those that have changed."""
+        incident = self._notification.incident
+        pages = details(incident, self._notification.lines)
+        if incident.status == "merged":
             return
-        if self._notification.unsure_since is None or not self._is_posted(mark, self._notification.unsure_since):
-            self._place(
-                self._client.chat_postMessage,
-                channel=self.marks["channel"],
-                thread_ts=self.marks["ts"],
-                reply_broadcast=is_loud(self._notification.reason),
-                text=message.text,
-                blocks=message.blocks,
-                metadata=self._metadata(mark),
-            )
-        self.marks["reply"] = mark
+        timestamps, fingerprints = self.marks.get("details", "").split(), self.marks.get("shown", "").split()
+        pages += [Message("No more details", [])] * (len(timestamps) - len(pages))
+        for number, page in enumerate(pages):
+            fingerprint = sha256(msgpack.encode(page)).hexdigest()[:12]
+            if fingerprints[number : number + 1] == [fingerprint]:
+                continue
+            mark = f"details/{number + 1}"
+            ts = timestamps[number] if number < len(timestamps) else self._posted_ts(mark)
+            if ts is None or not self._edit(ts, page, self._metadata(mark)):
+                ts = self._reply(page, mark)
+            timestamps[number:] = [ts, *timestamps[number + 1 :]]
+            fingerprints[number:] = [fingerprint, *fingerprints[number + 1 :]]
+            self.marks |= {"details": " ".join(timestamps), "shown": " ".join(fingerprints)}
 
-    def _is_posted(self, mark: str, since: datetime) -> bool:
+    def _tell_change(self) -> None:
+        incident, reason = self._notification.incident, self._notification.reason
+        earlier_fix, fix = self.marks.get("fix", ""), fix_mark(incident)
+        message = change(self._notification, is_new_fix=bool(earlier_fix and fix) and earlier_fix != fix)
+        mark = f"{reason.value}/{incident.revision}"
+        if message is not None and (self.marks.get("reply") != mark or reason is Reason.REPEATED):
+            if self._posted_ts(mark) is None:
+                self._reply(message, mark, is_loud(reason, earlier_fix, fix))
+            self.marks["reply"] = mark
+        if fix:
+            self.marks["fix"] = fix
+
+    def _reply(self, message: Message, mark: str, loud: bool = False) -> str:
+        """Post into the thread and return the ts. Raises _ParentGone when the thread is gone."""
+        place = self._place(
+            message, mark, channel=self.marks["channel"], thread_ts=self.marks["ts"], reply_broadcast=loud, unfurl_links=False
+        )
+        if place.message is not None and place.message.thread_ts != self.marks["ts"]:
+            raise _ParentGone(place.ts)
+        return place.ts
+
+    def _posted_ts(self, mark: str) -> str | None:
+        """Return the ts of the reply that an unsure attempt may have posted, if the thread has it."""
+        since = self._notification.unsure_since
+        if since is None:
+            return None
         place = {"channel": self.marks["channel"], "ts": self.marks["ts"]}
         key = {"key": self._notification.incident.id, "reply": mark}
-        return self._search(self._client.conversations_replies, place, key, since) is not None
+        return self._search(self._client.conversations_replies, place, key, since)
 
     def _metadata(self, mark: str = "") -> dict[str, Any]:
         payload = {"key": self._notification.incident.id, **({"reply": mark} if mark else {})}
         return {"event_type": EVENT_TYPE, "event_payload": payload}
+
+    def _client_msg_id(self, mark: str) -> str:
+        """Return the id of a message: the same when it is posted again after an unknown outcome."""
+        generation = self.marks.get("generation", "0")
+        return str(uuid5(_NAMESPACE, "/".join((self._notification.incident.id, self._channel, generation, mark))))
 
     def _channel_id(self) -> str | None:
         """Return the id of the channel, which reading needs (posting takes a name too); None when it is not found."""

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from http.client import HTTPException
+from typing import Any
 from urllib.request import Request
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from connectors.slack.answers import from_failure, from_hook
-from connectors.slack.message import Message, parent, reply
+from connectors.slack.answers import REFUSED_BLOCKS, from_failure, from_hook
+from connectors.slack.blocks import paragraph, word
+from connectors.slack.limits import paged
+from connectors.slack.message import Message, change, parent
+from connectors.slack.summary import is_over
+from connectors.slack.thread import details
 from engine.errors import UsageError
-from engine.exchange import exchange
+from engine.exchange import HttpAnswer, exchange
 from engine.model.addresses import may_carry_secrets
 from engine.model.notifications import Notification, Reason, Receipt
 
@@ -44,13 +51,18 @@ class SlackWebhookReceiver(Struct, frozen=True):
     def deliver(self, notification: Notification) -> Receipt:
         """Post the incident, or one line on what changed. After an attempt with unknown outcome a message may appear twice."""
         message = _message(notification)
-        body = {"text": message.text, "blocks": message.blocks, "unfurl_links": False, "unfurl_media": False}
-        headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "tocsin"}
-        request = Request(self.url, json.dumps(body).encode(), headers, method="POST")  # noqa: S310 - checked when it was opened
         try:
-            return from_hook(exchange(request))
+            answer = self._post(message.payload())
+            if answer.text.strip() in REFUSED_BLOCKS:
+                answer = self._post(message.plain())
+            return from_hook(answer)
         except (OSError, HTTPException, ValueError) as error:
             return from_failure(error)
+
+    def _post(self, message: Mapping[str, Any]) -> HttpAnswer:
+        body = json.dumps({**message, "unfurl_links": False, "unfurl_media": False}).encode()
+        headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "tocsin"}
+        return exchange(Request(self.url, body, headers, method="POST"))  # noqa: S310 - checked when it was opened
 
 
 def open_webhook_receiver(url: str) -> SlackWebhookReceiver:
@@ -61,7 +73,14 @@ def open_webhook_receiver(url: str) -> SlackWebhookReceiver:
 
 
 def _message(notification: Notification) -> Message:
-    whole, news = parent(notification.incident, notification.links, notification.lines), reply(notification)
-    if notification.reason in _WHOLE or news is None:
+    """Return the message of the incident with as much of its details as fits, as there is no thread; or what has changed."""
+    incident, news = notification.incident, change(notification)
+    whole = parent(incident, notification.links)
+    if is_over(incident):
         return whole
-    return Message(f"{whole.text}: {news.text}", [whole.blocks[0], *news.blocks])
+    if notification.reason not in _WHOLE and news is not None:
+        return Message(f"{whole.text}: {news.text}", [whole.blocks[0], *news.blocks])
+    parts = (block for page in details(incident, notification.lines) for block in page.blocks)
+    (blocks, *_), omissions = paged([*whole.blocks, *whole.barred, *parts], 1)
+    remarks = [paragraph([word(f"{omissions:,} more parts did not fit in here.")])] if omissions else []
+    return replace(whole, barred=[*blocks[len(whole.blocks) :], *remarks])

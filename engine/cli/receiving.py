@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from msgspec import convert
 
@@ -14,6 +15,14 @@ from engine.model.notifications import Notification
 from engine.ports import Receiver
 
 Show = Callable[[Notification], None]
+
+
+@runtime_checkable
+class RightsReport(Protocol):
+    """A receiver that can tell what it lacks the rights for."""
+
+    def missing_rights(self) -> Sequence[str]:
+        """Return a sentence for each thing that it may not do."""
 
 
 def open_receivers(settings: tuple[ReceiverSettings, ...], show: Show) -> Mapping[str, Receiver]:

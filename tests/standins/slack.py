@@ -12,7 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from connectors.slack.limits import breaches
+from connectors.slack.limits import MOST_SHOWN, MOST_SHOWN_BLOCKS, breaches, shown_characters
+from connectors.slack.scopes import SCOPES
 
 TOKEN = "xoxb-stand-in"
 CHANNELS = {"kafka-ops": "C00000001", "2339_데이터_모니터링": "C00000002"}
@@ -29,7 +30,11 @@ class SlackStandIn:
     def __init__(self, port: int = 0) -> None:
         self.messages: list[dict[str, Any]] = []
         self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.dedupes = False  # by `client_msg_id`, which Slack does not document
         self.hooks: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self.granted: list[str] = list(SCOPES)
+        self._clock = -1
+        self._vanishing = False
         self._scripts: defaultdict[str, list[str]] = defaultdict(list)
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -65,6 +70,10 @@ class SlackStandIn:
     def script(self, method: str, *behaviours: str) -> None:
         """Say how the next calls of `method` go; after these, all are accepted."""
         self._scripts[method].extend(behaviours)
+
+    def vanish(self) -> None:
+        """Let somebody delete the next message as soon as it is posted."""
+        self._vanishing = True
 
     def unscript(self) -> None:
         """Forget what was said of calls that have not come."""
@@ -110,13 +119,29 @@ class SlackStandIn:
         channel = CHANNELS.get(str(said["channel"]).removeprefix("#"), said["channel"])
         if channel not in CHANNELS.values():
             return {"ok": False, "error": "channel_not_found"}
-        if wrong := breaches(said.get("text", ""), said.get("blocks", [])):
+        if wrong := _wrong(said):
             return {"ok": False, "error": "invalid_blocks", "detail": wrong}
-        ts = f"{NOW + len(self.messages):.6f}"
-        self.messages.append({**said, "channel": channel, "ts": ts, "edits": 0})
-        return {"ok": True, "channel": channel, "ts": ts}
+        for message in self.messages if self.dedupes else ():
+            if message.get("client_msg_id") == said.get("client_msg_id"):
+                return {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
+        self._clock += 1
+        stored = {**said, "channel": channel, "ts": f"{NOW + self._clock:.6f}", "edits": 0}
+        if not any(m["ts"] == said.get("thread_ts") for m in self.messages):
+            stored.pop("thread_ts", None)  # a reply to a message that is gone is one of its own
+        self.messages.append(stored)
+        if self._vanishing:
+            self._vanishing = False
+            self.messages.remove(stored)
+        return {"ok": True, "channel": channel, "ts": stored["ts"], "message": stored}
+
+    def _chat_delete(self, said: dict[str, Any]) -> dict[str, Any]:
+        remaining = [m for m in self.messages if (m["channel"], m["ts"]) != (said["channel"], said["ts"])]
+        is_known, self.messages[:] = len(remaining) < len(self.messages), remaining
+        return {"ok": True} if is_known else {"ok": False, "error": "message_not_found"}
 
     def _chat_update(self, said: dict[str, Any]) -> dict[str, Any]:
+        if wrong := _wrong(said):
+            return {"ok": False, "error": "invalid_blocks", "detail": wrong}
         for message in self.messages:
             if (message["channel"], message["ts"]) == (said["channel"], said["ts"]):
                 message.update(said, edits=message["edits"] + 1)
@@ -139,6 +164,17 @@ class SlackStandIn:
 
     def _services(self, said: dict[str, Any]) -> dict[str, Any]:
         return self._chat_postMessage({**said, "channel": "#kafka-ops"})
+
+
+def _wrong(said: dict[str, Any]) -> list[str]:
+    """Return what Slack would refuse in a message, and what our own limits do of the message of an incident."""
+    blocks, attachments = said.get("blocks", []), said.get("attachments", [])
+    wrong = breaches(said.get("text", ""), blocks, attachments)
+    is_parent = "metadata" in said and "reply" not in said["metadata"]["event_payload"]
+    all_blocks = [*blocks, *(block for attachment in attachments for block in attachment["blocks"])]
+    if is_parent and (len(all_blocks) > MOST_SHOWN_BLOCKS or shown_characters(all_blocks) > MOST_SHOWN):
+        wrong.append("more than 10 blocks or 1,500 characters in the message of an incident")
+    return wrong
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -190,7 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             answer = self.slack.answer(method, said)
             if behaviour == "accept":
-                self._reply(200, answer)
+                self._reply(200, answer, {"X-OAuth-Scopes": ",".join(self.slack.granted)})
             else:
                 self._leave(behaviour == "hold")
 

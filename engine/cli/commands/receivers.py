@@ -10,7 +10,7 @@ import typer
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import FAILURE
 from engine.cli.output import FormatOption, OutputFormat, print_json
-from engine.cli.receiving import open_receiver
+from engine.cli.receiving import RightsReport, open_receiver
 from engine.cli.report import render_incident
 from engine.cli.terminal import show
 from engine.config import ElasticsearchSettings, ReceiverSettings, SlackSettings, WebhookSettings, load
@@ -52,12 +52,15 @@ def test_receiver(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A receiver of the configuration.")],
     config: ConfigOption = DEFAULT_CONFIG,
 ) -> None:
-    """Send a test message and print the result."""
+    """Send a test message; print the result, and which rights a Slack app lacks."""
     receivers = {receiver.name: receiver for receiver in load(config).receivers}
     if name not in receivers:
         raise UsageError(f"there is no receiver `{name}`; known: {', '.join(receivers)}")
-    receipt = delivered(open_receiver(receivers[name], _show), Notification(_test_incident(datetime.now(UTC)), Reason.TEST))
+    receiver = open_receiver(receivers[name], _show)
+    receipt = delivered(receiver, Notification(_test_incident(datetime.now(UTC)), Reason.TEST))
     print(f"{name}: {receipt.state.value.replace('_', ' ')}" + (f" ({receipt.why})" if receipt.why else ""))
+    for sentence in receiver.missing_rights() if isinstance(receiver, RightsReport) else ():
+        print(f"{name}: {sentence}")
     if receipt.state is not DeliveryState.DELIVERED:
         raise typer.Exit(FAILURE)
 

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from connectors import slack
+from engine.model.incidents import RenderedStep
 from engine.model.notifications import DeliveryState, Settlement
 from engine.store import Store
 from tests.standins.slack import TOKEN, SlackStandIn
@@ -42,8 +43,8 @@ def test_one_message_is_posted_and_then_kept_true_by_edits(scene: Scene, server:
     (parent,) = server.parents()
     assert parent["edits"] == 0
     assert "CRITICAL" in texts(parent)
-    (evidence,) = server.replies(parent)
-    assert "failed to send record" in texts(evidence)
+    (rest,) = server.replies(parent)
+    assert "The task is dead until someone restarts it" in texts(rest)
     scene.put(revision=2, count=40)
     scene.at(31)
     scene.at(331)
@@ -54,7 +55,8 @@ def test_one_message_is_posted_and_then_kept_true_by_edits(scene: Scene, server:
     scene.at(340)
     scene.at(640)
     assert len(server.parents()) == 1
-    assert "Resolved: " in texts(parent)
+    assert "Resolved" in texts(parent)
+    assert len(parent["blocks"]) == 1
     assert "resolved (seen to recover)" in texts(server.replies(parent)[-1])
 
 
@@ -122,6 +124,112 @@ def test_a_deleted_message_is_posted_anew(scene: Scene, server: SlackStandIn) ->
     scene.at(31)
     assert scene.at(331) == 1
     assert len(server.parents()) == 1
+
+
+def test_a_deleted_message_comes_back_with_its_details(scene: Scene, server: SlackStandIn) -> None:
+    scene.put()
+    scene.at(0)
+    scene.at(30)
+    ids = {message["client_msg_id"] for message in server.messages}
+    server.messages.clear()
+    scene.put(revision=2, severity="low")
+    scene.at(31)
+    scene.at(331)
+    (parent,) = server.parents()
+    assert [reply["text"] for reply in server.replies(parent)] == ["Details", "severity is low now, was critical"]
+    assert ids.isdisjoint(message["client_msg_id"] for message in server.messages), "Slack would take it for the deleted one"
+
+
+def test_details_are_kept_true_by_edits_too(scene: Scene, server: SlackStandIn) -> None:
+    scene.put()
+    scene.at(0)
+    scene.at(30)
+    (parent,) = server.parents()
+    (rest,) = server.replies(parent)
+    scene.put(revision=2, next_checks=("Is the disk full?",))
+    scene.at(31)
+    scene.at(331)
+    assert server.replies(parent) == [rest]
+    assert rest["edits"] == 1
+    assert "Is the disk full?" in texts(rest)
+    scene.put(revision=3, next_checks=("Is the disk full?",), count=3)
+    scene.at(340)
+    scene.at(700)
+    assert (parent["edits"], rest["edits"]) == (2, 1), "what has not changed is not sent"
+
+
+def test_a_details_message_that_is_deleted_is_posted_again(scene: Scene, server: SlackStandIn) -> None:
+    scene.put()
+    scene.at(0)
+    scene.at(30)
+    (parent,) = server.parents()
+    server.messages.remove(server.replies(parent)[0])
+    scene.put(revision=2, impact="It is worse.")
+    scene.at(31)
+    scene.at(331)
+    (rest,) = server.replies(parent)
+    assert "It is worse." in texts(rest)
+
+
+def test_another_fix_is_told_in_the_channel_and_other_numbers_in_the_thread(scene: Scene, server: SlackStandIn) -> None:
+    first, *others = scene.put().fix
+    scene.at(0)
+    scene.at(30)
+    (parent,) = server.parents()
+    numbers = replace(first, set={"producer.max.request.size": "4194304"})
+    scene.put(revision=2, fix=(numbers, *others))
+    scene.at(31)
+    scene.at(331)
+    scene.put(revision=3, fix=(numbers, *others), count=7)
+    scene.at(340)
+    scene.at(700)
+    scene.put(revision=4, fix=(RenderedStep("Restart it", run="systemctl restart kafka"),))
+    scene.at(710)
+    scene.at(1200)
+    _, numbers_reply, other_reply = server.replies(parent)
+    assert "producer.max.request.size=4194304" in texts(numbers_reply)
+    assert "systemctl restart kafka" in texts(other_reply)
+    assert [numbers_reply["reply_broadcast"], other_reply["reply_broadcast"]] == [False, True]
+
+
+@pytest.mark.parametrize("error", ["invalid_blocks", "msg_blocks_too_long", "invalid_attachments"])
+def test_where_slack_refuses_the_blocks_the_message_is_sent_as_text(scene: Scene, server: SlackStandIn, error: str) -> None:
+    server.script(POST, error, "accept", error)
+    scene.put()
+    scene.at(0)
+    assert scene.at(30) == 1
+    (parent,) = server.parents()
+    (rest,) = server.replies(parent)
+    assert parent["blocks"] == parent["attachments"] == rest["blocks"] == []
+    assert "producer.max.request.size=2097152" in parent["text"]
+    assert "The task is dead until someone restarts it" in rest["text"]
+
+
+def test_where_slack_knows_messages_by_our_id_none_is_posted_twice_and_it_is_the_newest(
+    scene: Scene, server: SlackStandIn
+) -> None:
+    server.dedupes = True
+    server.script(POST, "drop")
+    server.script("conversations.history", *["missing_scope"] * 9)
+    scene.put()
+    scene.at(0)
+    scene.at(30)
+    scene.put(revision=2, title="Another title")
+    scene.at(36)
+    (parent,) = server.parents()
+    assert "Another title" in texts(parent)
+
+
+def test_a_message_deleted_before_its_reply_is_posted_again_and_no_reply_stands_alone(
+    scene: Scene, server: SlackStandIn
+) -> None:
+    scene.put()
+    scene.at(0)
+    server.vanish()
+    assert scene.at(30) == 1
+    (parent,) = server.parents()
+    assert parent["metadata"]["event_payload"] == {"key": "inc-1"}
+    assert [reply["text"] for reply in server.replies(parent)] == ["Details"]
 
 
 def test_when_the_channel_may_not_be_read_it_is_told_twice_rather_than_never(scene: Scene, server: SlackStandIn) -> None:

@@ -2,173 +2,238 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from connectors.slack import breaches, open_receiver, open_webhook_receiver, parent, reply
-from connectors.slack.limits import MOST_BLOCKS, MOST_CHARACTERS, SlackBlock, characters, cut, fitted
-from connectors.slack.message import escaped
+from connectors.slack import breaches, change, details, open_receiver, open_webhook_receiver, parent
+from connectors.slack.limits import MOST_SHOWN, MOST_SHOWN_BLOCKS, cut, shown_characters
+from connectors.slack.message import escaped, fix_mark, is_loud
 from connectors.slack.receiver import API
+from connectors.slack.summary import MOST_IN_COMMAND
 from engine.errors import UsageError
-from engine.model.incidents import Evidence, Symptom
-from engine.model.links import LineLinks, Link
+from engine.model.incidents import QUIET, Evidence, RenderedStep, Symptom
+from engine.model.links import Link
 from engine.model.notifications import Notification, Reason
+from engine.model.rules import SEVERITIES
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
+from tests.unit.connectors.slack.reading import shown
 
 RAW = st.text(max_size=4000)
 
 
-def shown(blocks: list[SlackBlock]) -> list[str]:
-    """Return the texts of each block, joined."""
-    return ["".join(_texts(block)) for block in blocks]
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [t for k, v in value.items() for t in ([v] if k in ("text", "url") and isinstance(v, str) else _texts(v))]
-    return [t for item in value for t in _texts(item)] if isinstance(value, list) else []
-
-
 def test_the_order_is_what_a_reader_needs_first() -> None:
-    starts = [
-        "CRITICAL: A Connect task",
-        "Where  connector=cdc-source",
-        "When",
-        "Cause",
-        "Impact",
-        "Fix 1",
-        "producer.max.request.size=2097152",
-        "Fix 2",
-        "kafka-configs.sh",
-        "Fix 3",
-        "plan.json:",
-        "Verify",
-        "curl",
-        "Evidence  connect.log#kafka-connect-2:12",
-        "[2023-02-03 02:05:02,285] ERROR",
-        "Explains  1 x A Connect task was killed",
-        "Or  broker-silent",
-        "See https://kafka.apache.org",
-        TOO_LARGE.id,
+    message = parent(TOO_LARGE, LINKS[:1])
+    assert shown(message.blocks) == [
+        "🔴 A Connect task produced a record larger than max.request.size",
+        "CRITICAL since 2023-02-03 02:05:02 UTC · last seen 2023-02-03 02:05:07 UTC\n"
+        "connector=cdc-source task=0 topic=A.B.C worker=kafka-connect-2",
+        "cdc-source tried to send a 1.07 MiB record; its producer allows 1 MiB.",
+        "Fix  Let the producer send it (worker)producer.max.request.size=2097152\nCONNECT_PRODUCER_MAX_REQUEST_SIZE=2097152",
+        "Pagehttps://tocsin.example/incidents/inc-1",
     ]
-    lines = shown(parent(TOO_LARGE).blocks)
-    assert [line[: len(start)] for line, start in zip(lines, starts, strict=True)] == starts
+    assert shown(message.barred) == [
+        "Proof[2023-02-03 02:05:02,285] ERROR [cdc-source|task-0] WorkerSourceTask{id=cdc-source-0} failed to send record to "
+        "A.B.C:  (org.apache.kafka.connect.runtime.AbstractWorkerSourceTask:406)\n"
+        "org.apache.kafka.common.errors.RecordTooLargeException: The message is 1125872 bytes when serialized",
+        "Explains 1 line of 1 kind · inc-0123456789 · connect-record-too-large-client",
+    ]
+    assert message.payload()["attachments"] == [{"color": "#b3001b", "blocks": message.barred}]
 
 
 LINKS = (Link("incident", "https://tocsin.example/incidents/inc-1"), Link("kibana", "https://k/" + "x" * 3000))
 
 
-def test_links_lead_on_even_from_a_message_that_is_cut_and_from_a_part_of_another() -> None:
-    huge = incident(fix=TOO_LARGE.fix * 2, evidence=tuple(replace(TOO_LARGE.evidence[0], text="y" * 2000) for _ in range(9)))
-    step = replace(TOO_LARGE.fix[0], run="z" * 2400)
-    for shown_incident in (TOO_LARGE, replace(huge, fix=(step,) * 6), incident(status="merged", merged_into="inc-2")):
-        message = parent(shown_incident, LINKS)
-        assert "Open https://tocsin.example/incidents/inc-1Incident page" in "".join(shown(message.blocks))
-        assert breaches(message.text, message.blocks) == []
+def test_a_button_opens_each_link_that_slack_accepts() -> None:
+    short = Link("kibana", "https://k/1")
+    for status in ("open", "resolved", "merged"):
+        message = parent(incident(status=status, merged_into="inc-2"), (LINKS[0], short, LINKS[1]))
+        (row,) = [block for block in (*message.blocks, *message.barred) if block["type"] == "actions"]
+        assert [(b["text"]["text"], b["url"]) for b in row["elements"]] == [("Page", LINKS[0].url), ("Logs", short.url)]
+    assert not any(block["type"] == "actions" for block in parent(TOO_LARGE, LINKS[1:]).blocks), "no button that does nothing"
 
 
-def test_a_line_of_evidence_leads_on_when_the_address_is_short() -> None:
-    event_id = TOO_LARGE.evidence[0].event_id
-    short, around = Link("line", "https://k/app/discover#/doc/v/i?id=1"), Link("around", "https://k/2")
-    for link, is_shown in ((short, True), (Link("line", "https://k/" + "x" * 1000), False)):
-        lines = {event_id: LineLinks((link, around)[:1] if not is_shown else (link, around), "q")}
-        message = parent(TOO_LARGE, (), lines)
-        assert (f"{link.url}In Kibana" in "".join(shown(message.blocks))) is is_shown
-        assert breaches(message.text, message.blocks) == []
-    thread = reply(Notification(TOO_LARGE, Reason.OPENED, lines={event_id: LineLinks((short,), "")}))
-    assert thread is not None and f"{short.url}In Kibana" in "".join(shown(thread.blocks))
+def test_times_are_shown_in_the_zone_of_the_reader() -> None:
+    elements = parent(TOO_LARGE).blocks[1]["elements"][0]["elements"]
+    dates = [element for element in elements if element["type"] == "date"]
+    assert [date["timestamp"] for date in dates] == [1675389902, 1675389907]
+    assert "the lines bear no time" in shown(parent(incident(first_seen=None)).blocks)[1]
 
 
-def test_stack_frames_are_left_to_the_thread() -> None:
-    assert not any("WorkerSourceTask.java" in line for line in shown(parent(TOO_LARGE).blocks))
-    thread = reply(Notification(TOO_LARGE, Reason.OPENED))
-    assert thread is not None
-    assert any("WorkerSourceTask.java" in line for line in shown(thread.blocks))
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_each_severity_has_its_colour(severity: str) -> None:
+    message = parent(incident(severity=severity))
+    assert shown(message.blocks)[0][0] in "🔴🟠🟡🔵⚪"
+    others = {parent(incident(severity=other)).colour for other in SEVERITIES if other != severity}
+    assert message.colour not in others
+
+
+def test_an_acknowledged_incident_says_so_and_keeps_its_advice() -> None:
+    message = parent(incident(status="acknowledged"))
+    assert shown(message.blocks)[1].startswith("CRITICAL, acknowledged since ")
+    assert any(text.startswith("Fix  ") for text in shown(message.blocks))
+    assert message.text.startswith("Acknowledged: ")
 
 
 @pytest.mark.parametrize(
-    ("status", "headline"),
-    [("open", "CRITICAL: "), ("acknowledged", "Acknowledged: "), ("resolved", "Resolved: "), ("retracted", "Retracted: ")],
+    ("changes", "line", "is_green"),
+    [
+        (
+            {"status": "resolved", "resolved_at": AT + timedelta(minutes=7, seconds=23), "why": "seen to recover"},
+            "✅ Resolved after 7 min 23 s (seen to recover): ",
+            True,
+        ),
+        ({"status": "resolved"}, "✅ Resolved: ", True),
+        (
+            {"status": "resolved", "resolved_at": AT + timedelta(hours=2), "why": QUIET},
+            "⚪ Resolved after 2 h (quiet, not confirmed): ",
+            False,
+        ),
+        ({"status": "retracted", "why": "the lines came late"}, "⚪ Retracted (the lines came late): ", False),
+        ({"status": "merged", "merged_into": "inc-9"}, "", False),
+    ],
 )
-def test_the_headline_says_the_state(status: str, headline: str) -> None:
-    assert shown(parent(incident(status=status)).blocks)[0].startswith(headline)
+def test_an_incident_that_is_over_is_one_line(changes: dict[str, Any], line: str, is_green: bool) -> None:
+    message = parent(incident(**changes))
+    (text,) = shown(message.blocks)
+    assert text.startswith(f"{line}A Connect task produced")
+    assert (message.colour == "#2eb886") is is_green
+    assert len(message.barred) == 1
+    if changes["status"] == "merged":
+        assert text.endswith("part of another incident now, inc-9")
 
 
-def test_a_merged_incident_is_one_line_that_names_the_other() -> None:
-    (line,) = shown(parent(incident(status="merged", merged_into="inc-9")).blocks)
-    assert line.endswith("part of another incident now, inc-9")
+def test_a_digest_lists_its_first_incidents() -> None:
+    symptoms = tuple(Symptom(f"rule-{n}", f"low: such as {n}", n + 1, {}) for n in range(9))
+    digest = incident(rule="flood", fix=(), labels={}, evidence=(), symptoms=symptoms, cause="Many came at once.")
+    lines = shown(parent(digest).blocks)[-1].split("\n")
+    assert lines == [
+        "Among them1 x low: such as 0",
+        *(f"{n} x low: such as {n - 1}" for n in range(2, 6)),
+        "and 4 more in the thread",
+    ]
+    thread = "".join(text for page in details(digest) for text in shown(page.blocks))
+    assert all(f"low: such as {n}" in thread for n in range(5, 9))
+    assert "low: such as 4" not in thread
+
+
+def test_a_command_is_never_cut() -> None:
+    for length in (MOST_IN_COMMAND, MOST_IN_COMMAND + 1):
+        long = incident(fix=(RenderedStep("Do it", run="x" * length),))
+        in_message = "x" * length in "".join(shown(parent(long).blocks))
+        in_thread = "x" * length in "".join(text for page in details(long) for text in shown(page.blocks))
+        assert (in_message, in_thread) == (length == MOST_IN_COMMAND, length != MOST_IN_COMMAND)
+        assert "xxx" not in "".join(shown(parent(long).blocks)) or in_message
+
+
+def test_stack_frames_are_left_to_the_thread() -> None:
+    message = parent(TOO_LARGE)
+    assert not any("WorkerSourceTask.java" in line for line in shown([*message.blocks, *message.barred]))
+    assert any("WorkerSourceTask.java" in line for page in details(TOO_LARGE) for line in shown(page.blocks))
 
 
 def test_log_text_cannot_format_link_or_ping() -> None:
     text = "<!channel> *bold* <https://evil.example|click>\u202e"
-    message = parent(incident(title=text, cause=text, evidence=(Evidence("e", "a.log", 1, AT, text),)))
-    kinds = {block["type"] for block in message.blocks}
-    assert kinds == {"header", "rich_text"}, "no block in which Slack reads markup"
+    message = parent(incident(title=text, cause=text, why=text, evidence=(Evidence("e", "a.log", 1, AT, text),)))
+    blocks = [*message.blocks, *message.barred]
+    assert {block["type"] for block in blocks} == {"header", "rich_text", "context"}
+    assert not _markup(blocks), "no text in which Slack reads markup"
     assert "<" not in message.text
     assert "&lt;!channel&gt;" in message.text
-    assert all("\u202e" not in line for line in shown(message.blocks))
+    assert all("\u202e" not in line for line in shown(blocks))
+    assert "<" not in message.plain()["text"]
 
 
-def test_only_real_addresses_become_links() -> None:
-    blocks = parent(incident(references=("javascript:alert(1)", "the manual", "https://ok.example"))).blocks
-    links = [e["url"] for b in blocks if b["type"] == "rich_text" for e in b["elements"][0]["elements"] if e["type"] == "link"]
-    assert links == ["https://ok.example"]
+def _markup(value: Any) -> bool:
+    if isinstance(value, dict):
+        return value.get("type") == "mrkdwn" or any(map(_markup, value.values()))
+    return any(map(_markup, value)) if isinstance(value, list) else False
 
 
-def test_a_reply_is_the_evidence_first_and_then_what_is_new() -> None:
-    first = reply(Notification(TOO_LARGE, Reason.OPENED))
-    assert first is not None
-    assert "failed to send record" in "".join(shown(first.blocks))
-    changed = reply(Notification(TOO_LARGE, Reason.RESOLVED, "resolved <now>"))
+def test_a_change_is_one_line() -> None:
+    changed = change(Notification(TOO_LARGE, Reason.RESOLVED, "resolved <now>"))
     assert changed is not None
     assert (changed.text, shown(changed.blocks)) == ("resolved &lt;now&gt;", ["resolved <now>"])
-    assert reply(Notification(TOO_LARGE, Reason.UPDATED)) is None
-    assert reply(Notification(incident(evidence=(), next_checks=()), Reason.OPENED)) is None
+    assert change(Notification(TOO_LARGE, Reason.UPDATED)) is None
+    new_fix = change(Notification(TOO_LARGE, Reason.UPDATED), is_new_fix=True)
+    assert new_fix is not None
+    assert shown(new_fix.blocks)[0].startswith("The fix is now  Let the producer send it (worker)producer.max.request.size=")
+    assert change(Notification(incident(status="resolved"), Reason.UPDATED), is_new_fix=True) is None
 
 
-@given(title=RAW, cause=RAW, do=RAW, run=RAW, log=RAW, label=RAW, many=st.integers(0, 60))
-def test_every_incident_fits_into_a_message(title: str, cause: str, do: str, run: str, log: str, label: str, many: int) -> None:
-    step = replace(TOO_LARGE.fix[0], do=do, run=run, file={label: log})
+def test_a_fix_is_another_one_when_more_than_its_numbers_changed() -> None:
+    def fix(run: str, **changes: Any) -> str:
+        return fix_mark(incident(fix=(RenderedStep("Do it", run=run),), **changes))
+
+    assert fix("set 1", cause="x") == fix("set 1", cause="y")
+    assert fix("set 1") != fix("set 2")
+    loud = [is_loud(Reason.UPDATED, fix("set 1"), other) for other in (fix("set 1"), fix("set 2"), fix("reset 1"), "")]
+    assert loud == [False, False, True, False]
+    assert fix("set 1", status="resolved") == ""
+    assert is_loud(Reason.ESCALATED)
+
+
+@given(
+    title=RAW,
+    cause=RAW,
+    do=RAW,
+    run=RAW,
+    log=RAW,
+    label=RAW,
+    why=RAW,
+    rule=st.sampled_from(["rule", "flood", "backfill"]),
+    many=st.integers(0, 60),
+    status=st.sampled_from(["open", "acknowledged", "resolved", "retracted", "merged"]),
+)
+def test_every_incident_fits_into_a_short_message(
+    title: str, cause: str, do: str, run: str, log: str, label: str, why: str, rule: str, many: int, status: str
+) -> None:
+    step = RenderedStep(do, label, {label: run}, {}, {label: log}, run, changes_state=True)
     made = incident(
         title=title,
         cause=cause,
+        why=why,
+        rule=rule,
+        status=status,
+        merged_into="inc-2",
         labels={"topic": label},
         fix=(step,) * many,
         evidence=tuple(Evidence(f"e{n}", label, n, AT, log) for n in range(many)),
         symptoms=tuple(Symptom("rule", title, n, {"topic": label}) for n in range(many)),
         next_checks=(do,) * many,
     )
-    for message in (parent(made), reply(Notification(made, Reason.OPENED)), reply(Notification(made, Reason.UPDATED, cause))):
-        if message is not None:
-            assert breaches(message.text, message.blocks) == []
+    message = parent(made, (LINKS[0], Link("kibana", "https://k/1")))
+    assert breaches(**message.payload()) == []
+    everything = [*message.blocks, *message.barred]
+    assert len(everything) <= MOST_SHOWN_BLOCKS
+    assert shown_characters(everything) <= MOST_SHOWN
+    for other in (*details(made), change(Notification(made, Reason.UPDATED, cause), is_new_fix=many > 0)):
+        if other is not None:
+            assert breaches(**other.payload()) == []
+            assert breaches(**other.plain()) == []
 
 
 def test_what_is_over_a_limit_is_told() -> None:
     long = {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}
     head = {"type": "header", "text": {"type": "plain_text", "text": "x" * 151}}
     none = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": ""}]}]}
-    assert breaches("t", [long, head, none]) == [
+    row = {"type": "actions", "elements": [{"type": "button", "text": {"text": "x" * 76}, "url": "y" * 3001, "action_id": "a"}]}
+    day = {"type": "rich_text", "elements": [{"type": "date", "timestamp": "1", "format": "{date}", "fallback": "f"}]}
+    assert breaches("t", [long, head, none], [{"blocks": [row, day, {"type": "context", "elements": []}]}]) == [
         "a section of 3001 characters, at most 3000",
         "a header of 151 characters, at most 150",
         "an empty text in a rich_text",
+        "a button's text of 76 characters, at most 75",
+        "a button's address of 3001 characters, at most 3000",
+        "a date without a whole timestamp or a format",
+        "0 elements in a block of type context, at least 1 and at most 10",
     ]
-    assert breaches("", [none] * 46)[:2] == ["the message has no top-level text", "46 blocks, at most 45"]
+    assert breaches("", [none] * 45, [{"blocks": [none]}])[:2] == ["the message has no top-level text", "46 blocks, at most 45"]
     assert breaches("t", [long] * 5)[0] == "15005 characters, at most 12000"
-
-
-def test_what_does_not_fit_is_replaced_by_a_remark() -> None:
-    block = {"type": "section", "text": {"type": "plain_text", "text": "x" * 1000}}
-    remark = {"type": "section", "text": {"type": "plain_text", "text": "more"}}
-    assert fitted([block] * 12, [remark]) == [block] * 12
-    kept = fitted([block] * 13, [remark])
-    assert kept == [*[block] * 11, remark]
-    assert characters(kept) <= MOST_CHARACTERS
-    small = {"type": "divider"}
-    assert len(fitted([small] * 46, [remark])) == MOST_BLOCKS
+    assert breaches("x" * 40_001, []) == ["a text of 40001 characters, at most 40000"]
 
 
 def test_text_is_cut_with_an_ellipsis_and_escaped_once() -> None:
