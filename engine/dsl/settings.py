@@ -50,7 +50,7 @@ PREFIXES: Mapping[str, Mapping[str, str | None]] = {
     },
 }
 # prefixes of settings of other products around Kafka
-OTHERS = ("spring.", "schema.registry.", "confluent.", "quarkus.", "camel.", "mp.messaging.")
+OTHERS = ("spring.", "schema.registry.", "confluent.", "quarkus.", "camel.", "mp.messaging.", "cruise.control.")
 
 _ALIKE = {"kafka": 0.75, "plugin": 0.85}  # similarity; a plugin's own settings resemble those of Connect by chance
 _SETTING = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)+")

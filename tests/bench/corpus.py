@@ -35,8 +35,7 @@ QUIET = (
     "INFO Deleted log /var/lib/kafka/{topic}-{p}/{n:020d}.log.deleted. (kafka.log.LogSegment)",
     "INFO Deleted offset index /var/lib/kafka/{topic}-{p}/{n:020d}.index.deleted. (kafka.log.LogSegment)",
     "INFO Deleted time index /var/lib/kafka/{topic}-{p}/{n:020d}.timeindex.deleted. (kafka.log.LogSegment)",
-    "INFO [GroupCoordinator 1]: Dynamic member with unknown member id joins group billing-{p} in Stable state. Created a new "
-    "member id consumer-billing-{p}-{n} and request the member to rejoin with this id. "
+    "INFO [GroupCoordinator 1]: Stabilized group billing-{p} generation {n} (__consumer_offsets-{p}) with {p} members "
     "(kafka.coordinator.group.GroupCoordinator)",
     "INFO [GroupCoordinator 1]: Assignment received from leader consumer-billing-{p}-{n} for group billing-{p} for generation "
     "{ms}. The group has {p} members, 0 of which are static. (kafka.coordinator.group.GroupCoordinator)",
@@ -66,7 +65,7 @@ CONTINUED = (
     "\tsecurity.protocol = PLAINTEXT\n"
     " (org.apache.kafka.clients.admin.AdminClientConfig)",
 )
-IN_QUIET_LINES = frozenset(("unknown member", "segments in "))  # signs of rules that stand in QUIET too
+IN_QUIET_LINES = frozenset(("segments in ",))  # signs of rules that stand in QUIET too
 CONTINUED_EVENTS = 0.033  # of events: some 15% of the lines are below the first of theirs
 DENIED = (
     "INFO Principal = {principal} is Denied Operation = Describe from host = 10.16.19.213 on resource = Topic:LITERAL:orders "
