@@ -75,5 +75,5 @@ accept: $(STAMP) ## write the golden files and what is generated in docs anew; r
 	@git diff --stat -- tests/golden README.md docs
 
 clean: ## remove what running, testing and building left behind (.venv stays)
-	@rm -rf .tocsin .lab .fuzz mutants mutants.log samples/.tocsin build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
+	@rm -rf .tocsin .lab .fuzz .screenshots mutants mutants.log samples/.tocsin build dist engine/_rulepack .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache
 	@find engine connectors tests -name __pycache__ -prune -exec rm -rf {} +

@@ -9,7 +9,7 @@ class Search(Struct, frozen=True):
     """A search: incidents in any of `states` (of STATES) that fit every part.
 
     Empty parts do not restrict the search. A label with an empty value matches any value. `words` must each occur in the title,
-    the cause, the labels, the rule or the evidence, without regard to ASCII case.
+    the cause, the labels, the rule or the evidence, without regard to case.
     """
 
     states: tuple[str, ...] = ()

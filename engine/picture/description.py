@@ -60,6 +60,10 @@ class Picture(Struct, frozen=True):
     lanes: tuple[Lane, ...]
     later: tuple[Mark, ...] = ()
 
+    def kinds(self) -> frozenset[str]:
+        """Return the kinds of marks in it."""
+        return frozenset(mark.kind for lane in self.lanes for mark in lane.marks)
+
     def in_order(self) -> list[tuple[str, Mark]]:
         """Return every mark with the name of its lane, in order of time."""
         marks = [(lane.name, mark) for lane in self.lanes for mark in lane.marks]

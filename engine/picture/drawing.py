@@ -126,7 +126,7 @@ class _Drawing:
 
     def _lane_name(self, lane: Lane, y: float) -> str:
         edge = f'<rect class="edge {self._picture.severity}" x="0" y="{_n(y)}" width="4" height="30" fill="{self._colour()}"/>'
-        room = int((self._width - 90 if self._stacked else _NAMES - 20) / 7.8)
+        room = int((self._width - 90 if self._stacked else _NAMES - 20) / 8.4)
         name = _cut(lane.name, room)
         weight = "600" if lane.is_root else "400"
         drawn = (
@@ -189,7 +189,7 @@ class _Drawing:
         if item.label and mark.kind != SILENCE:
             anchor = "end" if item.ends else "start"
             weight = ' font-weight="600"' if mark.kind == ROOT else ""
-            x, dy = (self._left + 2, 4 - _ROW) if item.label_x < 0 else (item.label_x, 4)
+            x, dy = (self._left + 8, 4 - _ROW) if item.label_x < 0 else (item.label_x, 4)
             drawn += (
                 f'<text class="label" x="{_n(x)}" y="{_n(y + dy)}" text-anchor="{anchor}"{weight}'
                 f' fill="{_TEXT}">{_text(item.label)}</text>'

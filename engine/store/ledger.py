@@ -159,6 +159,7 @@ class StoreLedger:
         )
         places = enumerate(revisions, self._next_number())
         self._put(schema.incidents, [{"id": incident.id, "number": number, **row} for number, (incident, row) in places])
+        self._put(schema.searchable, [_searchable_row(incident) for incident, _ in revisions])
         key_rows = [
             {"scope": key[0], "key": key_text(key), "incident": incident.id}
             for incident, _ in revisions
@@ -244,7 +245,17 @@ def _incident_row(incident: Incident) -> dict[str, str | None]:
         "changed_at": schema.text(datetime.now(UTC)),
         "first_seen": schema.text(incident.first_seen) if incident.first_seen else None,
         "until": schema.text(when[1]) if when else None,
+        "state": "pending" if incident.pending else incident.status,
+        "severity": incident.severity,
+        "component": incident.component,
+        "seen": schema.text(incident.last_seen) if incident.last_seen else "",
     }
+
+
+def _searchable_row(incident: Incident) -> dict[str, str]:
+    labels = json.dumps(dict(incident.labels), ensure_ascii=False)
+    texts = (incident.title, incident.cause, incident.rule, labels, *(event.text for event in incident.evidence))
+    return {"incident": incident.id, "labels": labels, "text": "\n".join(texts).lower()}
 
 
 def _alert_row(interval: AlertInterval, body: str) -> dict[str, str | None]:

@@ -67,6 +67,23 @@ STEPS: Mapping[int, Sequence[str]] = {
         "INSERT INTO losses SELECT source, lost_from, lost_to, why FROM former_losses",
         "DROP TABLE former_losses",
     ),
+    6: (
+        "ALTER TABLE incidents ADD COLUMN state TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE incidents ADD COLUMN severity TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE incidents ADD COLUMN component TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE incidents ADD COLUMN seen TEXT NOT NULL DEFAULT ''",
+        "UPDATE incidents SET severity = json_extract(body, '$.severity'), component = json_extract(body, '$.component'),"
+        " state = CASE WHEN json_extract(body, '$.pending') THEN 'pending' ELSE status END,"
+        " seen = coalesce(json_extract(body, '$.last_seen'), '')",
+        "UPDATE incidents SET seen = replace(seen, 'Z', '+00:00')",
+        "UPDATE incidents SET seen = replace(seen, '+', '.000000+') WHERE length(seen) = 25",
+        "CREATE INDEX incidents_listed ON incidents (state, severity, seen, component, scope, rule, first_seen, until, id)",
+        "CREATE TABLE searchable (incident TEXT NOT NULL PRIMARY KEY, labels TEXT NOT NULL, text TEXT NOT NULL)",
+        "INSERT INTO searchable SELECT id, json_extract(body, '$.labels'), lower(json_extract(body, '$.title') || char(10)"
+        " || json_extract(body, '$.cause') || char(10) || rule || char(10) || json_extract(body, '$.labels') || char(10)"
+        " || coalesce((SELECT group_concat(json_extract(each.value, '$.text'), char(10))"
+        " FROM json_each(body, '$.evidence') AS each), '')) FROM incidents",
+    ),
 }
 
 

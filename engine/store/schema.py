@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 metadata = MetaData()
 
@@ -92,9 +92,24 @@ incidents = Table(
     Column("changed_at", Text, nullable=False),  # by this machine's clock
     Column("first_seen", Text),
     Column("until", Text),  # the last event time at which it lasted; NULL when its lines bear no time
+    Column("state", Text, nullable=False),  # the status; `pending` while it waits to be confirmed
+    Column("severity", Text, nullable=False),
+    Column("component", Text, nullable=False),
+    Column("seen", Text, nullable=False),  # when it was last seen; empty when its lines bear no time
     Index("incidents_by_scope", "scope", "number"),
     Index("incidents_by_change", "changed_at"),
+    # whatever a list selects, orders and counts by, so that it need not read bodies
+    Index("incidents_listed", "state", "severity", "seen", "component", "scope", "rule", "first_seen", "until", "id"),
     comment="the last revision of every incident",
+)
+
+searchable = Table(
+    "searchable",
+    metadata,
+    Column("incident", Text, primary_key=True),
+    Column("labels", Text, nullable=False),  # JSON
+    Column("text", Text, nullable=False),  # in lower case
+    comment="what lists are searched by: labels, title, cause, rule and evidence",
 )
 
 incident_keys = Table(

@@ -77,7 +77,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, incidents: list[Incident])
     store.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it runs, no other event loop can run in this thread
 def browser() -> Iterator[Browser]:
     if not CHROMIUM:
         if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":

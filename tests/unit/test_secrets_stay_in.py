@@ -18,7 +18,9 @@ from connectors.webhook import WebhookReceiver
 from engine.cli.answer import document
 from engine.cli.authoring.drafting import draft_rule, shipped_logs
 from engine.cli.authoring.explaining import explain
+from engine.cli.html_report import render_html
 from engine.cli.main import main
+from engine.cli.markdown import render_markdown
 from engine.cli.overview import render_triage
 from engine.cli.triage import triage
 from engine.model.answers import incident_value
@@ -64,6 +66,8 @@ def outputs(log: str, folder: Path) -> Iterator[tuple[str, str]]:
     assert scanned.unknown
     yield "stdout", render_triage(scanned, 100).plain
     yield "json", json.dumps(document(scanned), ensure_ascii=False)
+    yield "markdown", render_markdown(scanned)
+    yield "html", render_html(scanned, NOW)
     store = Store.open(f"sqlite:///{folder}/tocsin.db")
     lines = [RawLine("a.log", at, line, at, None, {}) for at, line in enumerate(data.splitlines(), 1)]
     with store.batch(BatchId("q", 1)) as ledger:

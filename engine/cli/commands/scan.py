@@ -18,7 +18,7 @@ from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.how_read import audit_report, reading_cost
 from engine.cli.intake import Intake
 from engine.cli.output import print_json
-from engine.cli.overview import headline, remarks, render_triage
+from engine.cli.overview import render_triage
 from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
 from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage
@@ -110,13 +110,9 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
 
 def _write_html(path: Path, answer: Triage) -> None:
     """Write the report as one page that needs nothing else. Raises UsageError when the file cannot be written."""
-    from engine.web.history import History  # noqa: PLC0415  (only where a page is wanted)
-    from engine.web.pages import report_page  # noqa: PLC0415
-    from engine.web.timeline import timeline  # noqa: PLC0415
+    from engine.cli.html_report import render_html  # noqa: PLC0415  (loads the templates, which other scans do not need)
 
-    incidents = answer.incidents or answer.minor
-    histories = [History(incident, timeline([incident])) for incident in incidents]
-    page = report_page(histories, headline(answer), remarks(answer), datetime.now(UTC))
+    page = render_html(answer, datetime.now(UTC))
     try:
         path.write_bytes(page.encode("utf-8", "backslashreplace"))
     except OSError as error:

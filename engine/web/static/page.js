@@ -51,6 +51,9 @@ async function refresh() {
   const place = window.scrollY;
   list.classList.remove("stale");
   list.replaceChildren(...content.childNodes);
+  const states = document.querySelector(".states");
+  const counts = fresh.querySelector(".states");
+  if (states && counts && !states.contains(document.activeElement)) states.replaceChildren(...counts.childNodes);
   document.title = fresh.title;
   localTimes(list);
   const again = focused && document.getElementById(focused);

@@ -11,8 +11,9 @@ from sqlalchemy import create_engine, inspect
 
 from engine.codec import dumps
 from engine.errors import StoreError
-from engine.model.incidents import Alert, Verdict, interval_of
+from engine.model.incidents import STATES, Alert, Verdict, interval_of
 from engine.model.notifications import NotificationLog
+from engine.model.searches import Search
 from engine.store import Store, schema
 from engine.store.store import BatchId
 from tests.unit.cli.incidents import incident
@@ -100,6 +101,11 @@ def test_what_rules_said_of_entities_is_kept_alert_by_alert(tmp_path: Path) -> N
         assert ledger.incidents("prod", {key}, noon) == [told]
         assert ledger.incidents("prod", {("prod", "another", key[2])}) == []
         assert ledger.alert_intervals("prod", noon) == [interval_of(alert) for alert in alerts]
+    for search in (
+        Search(("open",), "critical", component="connect"),
+        Search(words=("RECORDTOOLARGE",), labels=(("task", "0"),)),
+    ):
+        assert store.search(search, 10) == ([told], dict.fromkeys(STATES, 0) | {"open": 1})
     with store.batch(BatchId("q", 1)) as writing:
         assert writing is not None
         writing.put_findings([Verdict(key, (alerts[2],), final_before=times[1])], (), (), ())

@@ -85,7 +85,7 @@ def test_what_is_over_and_old_goes_with_all_that_is_only_its(store: Store) -> No
     assert ids(store) == {"inc-old", "inc-last"}
     assert store.prune(LATER) == 1
     assert ids(store) == {"inc-last"}
-    kept = {"alerts": 2, "batches": 1, "evidence": 1, "incidents": 1, "revisions": 1, "told": 1}
+    kept = {"alerts": 2, "batches": 1, "evidence": 1, "incidents": 1, "revisions": 1, "searchable": 1, "told": 1}
     assert {name: count for name, count in rows(store).items() if count} == kept
     with store.reading() as ledger:
         assert set(ledger.alerts("prod")) == {key("z")}
