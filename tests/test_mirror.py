@@ -14,7 +14,7 @@ SCENARIOS = {  # files of tests about what several modules do together
     "config/test_diagnostics.py": "every mistake of tocsin.yml that any module of the package reports, beside golden files",
     "connectors/files/test_histories.py": "random histories of logs: rotation, kills, jumps of the clock",
     "connectors/files/test_special.py": "pipes, devices, NULs and endless lines, from finding to reading",
-    "connectors/slack/test_stories.py": "the messages of the sample stories, from their logs to the thread, beside golden files",
+    "connectors/slack/test_stories.py": "the messages of the sample stories, from logs to threads, beside golden files",
     "correlate/test_any_order.py": "the same verdicts for any order of input, of every correlation type",
     "correlate/test_order.py": "the same verdicts for any order, batches and restarts, with bindings and clocks",
     "correlate/test_remembering.py": "the same verdicts after restarts and days without input",

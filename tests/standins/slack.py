@@ -183,7 +183,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         if "json" in self.headers.get("Content-Type", ""):
-            self._meet(json.loads(body))
+            self._meet(json.loads(body or "{}"))
         else:
             self._meet(dict(parse_qsl(body)))
 
