@@ -46,8 +46,9 @@ def test_what_is_too_much_for_one_message_is_counted(server: SlackStandIn) -> No
 def test_a_change_is_the_headline_and_a_line_and_the_end_is_one_line(server: SlackStandIn) -> None:
     worse = posted(server, Notification(TOO_LARGE, Reason.ESCALATED, "severity is critical now, was high"))
     assert [text[:26] for text in shown(worse["blocks"])] == [
-        "🔴 A Connect task produced a re",
-        "severity is critical now, was ",
+        "🔴 A Connect task produced ",
+        "severity is critical now, ",
+        "The fix is now  Let the pr",
     ]
     over = posted(server, Notification(incident(status="resolved", why="seen to recover"), Reason.RESOLVED, "resolved"))
     assert [text.split(":")[0] for text in shown(over["blocks"])] == ["✅ Resolved (seen to recover)"]
