@@ -22,7 +22,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 
 from connectors.slack.answers import GONE, REFUSED_BLOCKS, NotSlack, from_answer, from_failure, from_foreign_answer
 from connectors.slack.client import StrictClient
-from connectors.slack.message import Message, change, fix_mark, is_loud, parent
+from connectors.slack.message import NEW_FIX, Message, change, fix_mark, is_loud, parent
 from connectors.slack.scopes import missing_rights
 from connectors.slack.thread import details
 from engine.errors import UsageError
@@ -262,7 +262,7 @@ class _DeliverySession:
     def _tell_change(self) -> None:
         incident, reason = self._notification.incident, self._notification.reason
         earlier_fix, fix = self.marks.get("fix", ""), fix_mark(incident)
-        message = change(self._notification, is_new_fix=bool(earlier_fix and fix) and earlier_fix != fix)
+        message = change(self._notification, NEW_FIX if earlier_fix and fix and earlier_fix != fix else "")
         mark = f"{reason.value}/{incident.revision}"
         if message is not None and (self.marks.get("reply") != mark or reason is Reason.REPEATED):
             if self._posted_ts(mark) is None:

@@ -76,7 +76,7 @@ def _message(notification: Notification) -> Message:
     """Return the message of the incident with as much of its details as fits, as there is no thread; or its headline, what has
     changed and the first step of the fix."""
     incident = notification.incident
-    news = change(notification, is_new_fix=bool(incident.fix and notification.news))
+    news = change(notification, "Fix" if notification.news else "")
     whole = parent(incident, notification.links)
     if is_over(incident):
         return whole

@@ -48,7 +48,7 @@ def test_a_change_is_the_headline_and_a_line_and_the_end_is_one_line(server: Sla
     assert [text[:26] for text in shown(worse["blocks"])] == [
         "🔴 A Connect task produced ",
         "severity is critical now, ",
-        "The fix is now  Let the pr",
+        "Fix  Let the producer send",
     ]
     over = posted(server, Notification(incident(status="resolved", why="seen to recover"), Reason.RESOLVED, "resolved"))
     assert [text.split(":")[0] for text in shown(over["blocks"])] == ["✅ Resolved (seen to recover)"]
