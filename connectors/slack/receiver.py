@@ -167,10 +167,9 @@ class _DeliverySession:
             self._deliver()
 
     def _deliver(self) -> None:
-        message = parent(self._notification.incident, self._notification.links)
-        if not ("ts" in self.marks and self._edit(self.marks["ts"], message, self._metadata())):
+        if not ("ts" in self.marks and self._edit_parent()):
             self._forget()
-            self._post(message)
+            self._post(parent(self._notification.incident, self._notification.links))
         self._put_details()
         self._tell_change()
 
@@ -191,6 +190,9 @@ class _DeliverySession:
             if ts is not None:
                 self.marks |= {"channel": channel, "ts": ts}
 
+    def _edit_parent(self) -> bool:
+        return self._edit(self.marks["ts"], parent(self._notification.incident, self._notification.links), self._metadata())
+
     def _edit(self, ts: str, message: Message, metadata: Mapping[str, Any]) -> bool:
         """Edit a message of the channel; return False when it is deleted or can no longer be edited."""
         try:
@@ -206,7 +208,7 @@ class _DeliverySession:
         place = self._place(message, "", channel=self._channel, unfurl_links=False, unfurl_media=False)
         self.marks |= {"channel": place.channel, "ts": place.ts}
         if self._notification.unsure_since is not None:  # an earlier post with the same client_msg_id may have been named
-            self._edit(place.ts, message, self._metadata())
+            self._edit_parent()
 
     def _accepted(self, method: Callable[..., Any], message: Message, **arguments: Any) -> Any:
         """Call `method` with `message`, without its blocks where Slack refuses these."""
@@ -276,7 +278,7 @@ class _DeliverySession:
         place = self._place(
             message, mark, channel=self.marks["channel"], thread_ts=self.marks["ts"], reply_broadcast=loud, unfurl_links=False
         )
-        if place.message is not None and place.message.thread_ts != self.marks["ts"]:
+        if place.message is not None and place.message.thread_ts != self.marks["ts"] and not self._edit_parent():
             raise _ParentGone(place.ts)
         return place.ts
 

@@ -220,6 +220,16 @@ def test_where_slack_knows_messages_by_our_id_none_is_posted_twice_and_it_is_the
     assert "Another title" in texts(parent)
 
 
+def test_a_gateway_that_does_not_echo_messages_is_no_deletion(scene: Scene, server: SlackStandIn) -> None:
+    server.echoes = False
+    scene.put()
+    scene.at(0)
+    assert scene.at(30) == 1
+    (parent,) = server.parents()
+    assert [reply["text"] for reply in server.replies(parent)] == ["Details"]
+    assert server.count("chat.delete") == 0
+
+
 def test_a_message_deleted_before_its_reply_is_posted_again_and_no_reply_stands_alone(
     scene: Scene, server: SlackStandIn
 ) -> None:
