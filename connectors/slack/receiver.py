@@ -20,7 +20,15 @@ from msgspec import Meta, Struct, ValidationError, convert, msgpack
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
-from connectors.slack.answers import GONE, REFUSED_BLOCKS, NotSlack, from_answer, from_failure, from_foreign_answer
+from connectors.slack.answers import (
+    GONE,
+    REFUSED_BLOCKS,
+    NotSlack,
+    from_answer,
+    from_failure,
+    from_foreign_answer,
+    refused_blocks,
+)
 from connectors.slack.client import StrictClient
 from connectors.slack.message import NEW_FIX, Message, change, fix_mark, is_loud, parent
 from connectors.slack.scopes import missing_rights
@@ -114,7 +122,7 @@ class SlackReceiver(Struct, frozen=True):
         session = _DeliverySession(self.client, self.channel, notification)
         try:
             session.deliver()
-            receipt = Receipt(DeliveryState.DELIVERED)
+            receipt = Receipt(DeliveryState.DELIVERED, session.refusal)
         except SlackApiError as error:
             answer: _SlackAnswer = error.response
             receipt = from_answer(answer.status_code, str(_field(answer, "error")), answer.headers)
@@ -143,7 +151,7 @@ class _ParentGone(Exception):
 
 
 class _DeliverySession:
-    """One delivery: posts and edits; `marks` and `sent` (their number) are current after each.
+    """One delivery: posts and edits; `marks`, `sent` (their number) and `refusal` are current after each.
 
     The marks: `channel` and `ts` of the message, `generation` (how often it was posted anew), `details` (the ts of its details
     in the thread) and `shown` (their fingerprints), `fix` (the fingerprint of the fix that the channel knows), `reply` (the
@@ -155,6 +163,7 @@ class _DeliverySession:
         self.marks = dict(notification.marks)
         self.sent = 0
         self.is_given_up = False
+        self.refusal = ""  # why a message was sent as text
 
     def deliver(self) -> None:
         self._recover()
@@ -215,8 +224,10 @@ class _DeliverySession:
         try:
             return method(**message.payload(), **arguments)
         except SlackApiError as error:
-            if _field(error.response, "error") not in REFUSED_BLOCKS:
+            word = _field(error.response, "error")
+            if word not in REFUSED_BLOCKS:
                 raise
+            self.refusal = refused_blocks(word)
             return method(**message.plain(), **arguments)
 
     def _place(self, message: Message, mark: str, **arguments: Any) -> _MessagePlace:

@@ -203,6 +203,7 @@ def test_where_slack_refuses_the_blocks_the_message_is_sent_as_text(scene: Scene
     assert parent["blocks"] == parent["attachments"] == rest["blocks"] == []
     assert "producer.max.request.size=2097152" in parent["text"]
     assert "The task is dead until someone restarts it" in rest["text"]
+    assert scene.entry().why == f"Slack refused its blocks ({error}), so it was sent as text"
 
 
 def test_where_slack_knows_messages_by_our_id_none_is_posted_twice_and_it_is_the_newest(

@@ -53,6 +53,9 @@ def test_a_test_message_reaches_its_receiver(
         assert main(["receivers", "test", "data", "-c", str(config)]) == 0
         assert capsys.readouterr().out == "data: delivered\n"
         assert len(server.parents()) == 1
+        server.script("chat.postMessage", "invalid_blocks")
+        assert main(["receivers", "test", "data", "-c", str(config)]) == 0
+        assert "delivered (Slack refused its blocks (invalid_blocks), so it was sent as text)" in capsys.readouterr().out
         server.granted.remove("channels:history")
         assert main(["receivers", "test", "data", "-c", str(config)]) == 0
         delivery, advice = capsys.readouterr().out.splitlines()
