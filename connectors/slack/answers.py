@@ -65,6 +65,11 @@ def check_answer(answer: HttpAnswer) -> None:
     raise NotSlack(_foreign_answer(answer), unsure=answer.status < 300)
 
 
+def refused_blocks(error: str) -> str:
+    """Return the remark on a message that was delivered without its blocks, which Slack refused with the word `error`."""
+    return f"Slack refused its blocks ({error}), so it was sent as text"
+
+
 def from_hook(answer: HttpAnswer) -> Receipt:
     """Return the receipt for the answer of an incoming webhook: `ok`, or one word with an underscore for the error."""
     word, value = answer.text.strip(), _json(answer)

@@ -36,6 +36,9 @@ _PROSE = 1_500
 _NUMBER = re.compile(r"\d+")
 
 
+NEW_FIX = "The fix is now"
+
+
 class Message(Struct, frozen=True):
     """A message to post: `text` is escaped; `barred` are the blocks beside a bar of `colour`."""
 
@@ -71,16 +74,16 @@ def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
     return Message(text, [*blocks, *buttons(links)], list(_proof(incident, shown)), colour)
 
 
-def change(notification: Notification, is_new_fix: bool = False) -> Message | None:
-    """Return the line for the thread on what changed, with the first step of the fix when that `is_new_fix`; None when there is
-    nothing to add."""
+def change(notification: Notification, fix_label: str = "") -> Message | None:
+    """Return the line for the thread on what changed, and below `fix_label`, where one is given, the first step of the
+    fix of an incident that is not over; None when there is nothing to add."""
     incident = notification.incident
     sentence = cut(visible(notification.news), _PROSE)
     blocks = [paragraph([word(sentence)])] if sentence else []
-    if is_new_fix and not is_over(incident):
+    if fix_label and incident.fix and not is_over(incident):
         sentence = sentence or "the fix has changed"
         shown = summary(incident)
-        start = [word("The fix is now  ", bold=True), word(_step(incident, shown))]
+        start = [word(f"{fix_label}  ", bold=True), word(_step(incident, shown))]
         blocks.append(with_code(start, shown.command) if shown.command else paragraph(start))
     return Message(cut(escaped(sentence), MOST_TEXT), blocks) if blocks else None
 

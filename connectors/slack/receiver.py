@@ -20,9 +20,17 @@ from msgspec import Meta, Struct, ValidationError, convert, msgpack
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError, SlackClientError
 
-from connectors.slack.answers import GONE, REFUSED_BLOCKS, NotSlack, from_answer, from_failure, from_foreign_answer
+from connectors.slack.answers import (
+    GONE,
+    REFUSED_BLOCKS,
+    NotSlack,
+    from_answer,
+    from_failure,
+    from_foreign_answer,
+    refused_blocks,
+)
 from connectors.slack.client import StrictClient
-from connectors.slack.message import Message, change, fix_mark, is_loud, parent
+from connectors.slack.message import NEW_FIX, Message, change, fix_mark, is_loud, parent
 from connectors.slack.scopes import missing_rights
 from connectors.slack.thread import details
 from engine.errors import UsageError
@@ -114,7 +122,7 @@ class SlackReceiver(Struct, frozen=True):
         session = _DeliverySession(self.client, self.channel, notification)
         try:
             session.deliver()
-            receipt = Receipt(DeliveryState.DELIVERED)
+            receipt = Receipt(DeliveryState.DELIVERED, session.refusal)
         except SlackApiError as error:
             answer: _SlackAnswer = error.response
             receipt = from_answer(answer.status_code, str(_field(answer, "error")), answer.headers)
@@ -143,7 +151,7 @@ class _ParentGone(Exception):
 
 
 class _DeliverySession:
-    """One delivery: posts and edits; `marks` and `sent` (their number) are current after each.
+    """One delivery: posts and edits; `marks`, `sent` (their number) and `refusal` are current after each.
 
     The marks: `channel` and `ts` of the message, `generation` (how often it was posted anew), `details` (the ts of its details
     in the thread) and `shown` (their fingerprints), `fix` (the fingerprint of the fix that the channel knows), `reply` (the
@@ -155,6 +163,7 @@ class _DeliverySession:
         self.marks = dict(notification.marks)
         self.sent = 0
         self.is_given_up = False
+        self.refusal = ""  # why a message was sent as text
 
     def deliver(self) -> None:
         self._recover()
@@ -167,10 +176,9 @@ class _DeliverySession:
             self._deliver()
 
     def _deliver(self) -> None:
-        message = parent(self._notification.incident, self._notification.links)
-        if not ("ts" in self.marks and self._edit(self.marks["ts"], message, self._metadata())):
+        if not ("ts" in self.marks and self._edit_parent()):
             self._forget()
-            self._post(message)
+            self._post(parent(self._notification.incident, self._notification.links))
         self._put_details()
         self._tell_change()
 
@@ -191,6 +199,9 @@ class _DeliverySession:
             if ts is not None:
                 self.marks |= {"channel": channel, "ts": ts}
 
+    def _edit_parent(self) -> bool:
+        return self._edit(self.marks["ts"], parent(self._notification.incident, self._notification.links), self._metadata())
+
     def _edit(self, ts: str, message: Message, metadata: Mapping[str, Any]) -> bool:
         """Edit a message of the channel; return False when it is deleted or can no longer be edited."""
         try:
@@ -206,15 +217,17 @@ class _DeliverySession:
         place = self._place(message, "", channel=self._channel, unfurl_links=False, unfurl_media=False)
         self.marks |= {"channel": place.channel, "ts": place.ts}
         if self._notification.unsure_since is not None:  # an earlier post with the same client_msg_id may have been named
-            self._edit(place.ts, message, self._metadata())
+            self._edit_parent()
 
     def _accepted(self, method: Callable[..., Any], message: Message, **arguments: Any) -> Any:
         """Call `method` with `message`, without its blocks where Slack refuses these."""
         try:
             return method(**message.payload(), **arguments)
         except SlackApiError as error:
-            if _field(error.response, "error") not in REFUSED_BLOCKS:
+            word = _field(error.response, "error")
+            if word not in REFUSED_BLOCKS:
                 raise
+            self.refusal = refused_blocks(word)
             return method(**message.plain(), **arguments)
 
     def _place(self, message: Message, mark: str, **arguments: Any) -> _MessagePlace:
@@ -262,7 +275,7 @@ class _DeliverySession:
     def _tell_change(self) -> None:
         incident, reason = self._notification.incident, self._notification.reason
         earlier_fix, fix = self.marks.get("fix", ""), fix_mark(incident)
-        message = change(self._notification, is_new_fix=bool(earlier_fix and fix) and earlier_fix != fix)
+        message = change(self._notification, NEW_FIX if earlier_fix and fix and earlier_fix != fix else "")
         mark = f"{reason.value}/{incident.revision}"
         if message is not None and (self.marks.get("reply") != mark or reason is Reason.REPEATED):
             if self._posted_ts(mark) is None:
@@ -276,7 +289,7 @@ class _DeliverySession:
         place = self._place(
             message, mark, channel=self.marks["channel"], thread_ts=self.marks["ts"], reply_broadcast=loud, unfurl_links=False
         )
-        if place.message is not None and place.message.thread_ts != self.marks["ts"]:
+        if place.message is not None and place.message.thread_ts != self.marks["ts"] and not self._edit_parent():
             raise _ParentGone(place.ts)
         return place.ts
 

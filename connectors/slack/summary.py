@@ -27,7 +27,7 @@ _FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")
 _NUMBER = re.compile(r"\d+")
 
 
-class Opening(Struct, frozen=True):
+class SplitText(Struct, frozen=True):
     """A text divided between message and thread: `shown` is its first sentence, `rest` what follows. When that sentence is too
     long, `shown` is cut and `rest` is the whole text. Both have invisible characters made visible."""
 
@@ -47,11 +47,11 @@ class Summary(Struct, frozen=True):
     """What the message of an incident shows: `step` and `command` are of the first step of the fix, `members` the first
     incidents of a digest."""
 
-    title: Opening
-    where: Opening
-    cause: Opening
-    step: Opening
-    why: Opening = Opening()
+    title: SplitText
+    where: SplitText
+    cause: SplitText
+    step: SplitText
+    why: SplitText = SplitText()
     command: str = ""
     proof: tuple[ProofLine, ...] = ()
     explains: str = ""
@@ -63,7 +63,9 @@ def summary(incident: Incident) -> Summary:
     title, why = whole_or_cut(incident.title, MOST_IN_TITLE), whole_or_cut(incident.why, MOST_IN_WHY)
     where, first = visible(named(incident.labels)), incident.fix[0] if incident.fix else RenderedStep("")
     if is_over(incident):
-        return Summary(title, Opening(rest=where), Opening(rest=visible(incident.cause)), Opening(rest=visible(first.do)), why)
+        return Summary(
+            title, SplitText(rest=where), SplitText(rest=visible(incident.cause)), SplitText(rest=visible(first.do)), why
+        )
     chosen = Summary(
         title,
         whole_or_cut(where, MOST_IN_WHERE),
@@ -85,18 +87,20 @@ def is_over(incident: Incident) -> bool:
     return incident.status not in ("open", "acknowledged")
 
 
-def opening(text: str, limit: int) -> Opening:
+def opening(text: str, limit: int) -> SplitText:
     """Divide `text` after its first sentence, of at most `limit` characters."""
     text = visible(text)
     end = _SENTENCE_END.search(text)
     sentence = text[: end.end()].rstrip() if end else text
-    return Opening(cut(sentence, limit), text) if len(sentence) > limit else Opening(sentence, text[len(sentence) :].strip())
+    return (
+        SplitText(cut(sentence, limit), text) if len(sentence) > limit else SplitText(sentence, text[len(sentence) :].strip())
+    )
 
 
-def whole_or_cut(text: str, limit: int) -> Opening:
+def whole_or_cut(text: str, limit: int) -> SplitText:
     """Return `text` as a whole, or cut to `limit` characters."""
     text = visible(text)
-    return Opening(text) if len(text) <= limit else Opening(cut(text, limit), text)
+    return SplitText(text) if len(text) <= limit else SplitText(cut(text, limit), text)
 
 
 def codes(step: RenderedStep) -> list[str]:

@@ -11,7 +11,7 @@ from urllib.request import Request
 from msgspec import Struct
 from msgspec.structs import replace
 
-from connectors.slack.answers import REFUSED_BLOCKS, from_failure, from_hook
+from connectors.slack.answers import REFUSED_BLOCKS, from_failure, from_hook, refused_blocks
 from connectors.slack.blocks import paragraph, word
 from connectors.slack.limits import paged
 from connectors.slack.message import Message, change, parent
@@ -53,11 +53,12 @@ class SlackWebhookReceiver(Struct, frozen=True):
         message = _message(notification)
         try:
             answer = self._post(message.payload())
-            if answer.text.strip() in REFUSED_BLOCKS:
-                answer = self._post(message.plain())
-            return from_hook(answer)
-        except (OSError, HTTPException, ValueError) as error:
-            return from_failure(error)
+            if (error := answer.text.strip()) not in REFUSED_BLOCKS:
+                return from_hook(answer)
+            receipt = from_hook(self._post(message.plain()))
+            return replace(receipt, why=receipt.why or refused_blocks(error))
+        except (OSError, HTTPException, ValueError) as failure:
+            return from_failure(failure)
 
     def _post(self, message: Mapping[str, Any]) -> HttpAnswer:
         body = json.dumps({**message, "unfurl_links": False, "unfurl_media": False}).encode()
@@ -73,8 +74,10 @@ def open_webhook_receiver(url: str) -> SlackWebhookReceiver:
 
 
 def _message(notification: Notification) -> Message:
-    """Return the message of the incident with as much of its details as fits, as there is no thread; or what has changed."""
-    incident, news = notification.incident, change(notification)
+    """Return the message of the incident with as much of its details as fits, as there is no thread; or its headline, what has
+    changed and the first step of the fix."""
+    incident = notification.incident
+    news = change(notification, "Fix" if notification.news else "")
     whole = parent(incident, notification.links)
     if is_over(incident):
         return whole

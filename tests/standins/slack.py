@@ -32,6 +32,7 @@ class SlackStandIn:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.dedupes = False  # by `client_msg_id`, which Slack does not document
         self.hooks: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self.echoes = True  # an answer has the message as it was posted
         self.granted: list[str] = list(SCOPES)
         self._clock = -1
         self._vanishing = False
@@ -132,7 +133,7 @@ class SlackStandIn:
         if self._vanishing:
             self._vanishing = False
             self.messages.remove(stored)
-        return {"ok": True, "channel": channel, "ts": stored["ts"], "message": stored}
+        return {"ok": True, "channel": channel, "ts": stored["ts"], "message": stored if self.echoes else {}}
 
     def _chat_delete(self, said: dict[str, Any]) -> dict[str, Any]:
         remaining = [m for m in self.messages if (m["channel"], m["ts"]) != (said["channel"], said["ts"])]
@@ -183,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         if "json" in self.headers.get("Content-Type", ""):
-            self._meet(json.loads(body))
+            self._meet(json.loads(body or "{}"))
         else:
             self._meet(dict(parse_qsl(body)))
 

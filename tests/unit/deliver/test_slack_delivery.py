@@ -203,6 +203,7 @@ def test_where_slack_refuses_the_blocks_the_message_is_sent_as_text(scene: Scene
     assert parent["blocks"] == parent["attachments"] == rest["blocks"] == []
     assert "producer.max.request.size=2097152" in parent["text"]
     assert "The task is dead until someone restarts it" in rest["text"]
+    assert scene.entry().why == f"Slack refused its blocks ({error}), so it was sent as text"
 
 
 def test_where_slack_knows_messages_by_our_id_none_is_posted_twice_and_it_is_the_newest(
@@ -218,6 +219,16 @@ def test_where_slack_knows_messages_by_our_id_none_is_posted_twice_and_it_is_the
     scene.at(36)
     (parent,) = server.parents()
     assert "Another title" in texts(parent)
+
+
+def test_a_gateway_that_does_not_echo_messages_is_no_deletion(scene: Scene, server: SlackStandIn) -> None:
+    server.echoes = False
+    scene.put()
+    scene.at(0)
+    assert scene.at(30) == 1
+    (parent,) = server.parents()
+    assert [reply["text"] for reply in server.replies(parent)] == ["Details"]
+    assert server.count("chat.delete") == 0
 
 
 def test_a_message_deleted_before_its_reply_is_posted_again_and_no_reply_stands_alone(

@@ -179,10 +179,13 @@ def test_explain_follows_a_correlation_to_its_alerts(rules: Path, capsys: pytest
 def test_preview_is_the_message_of_the_first_firing_test(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "preview", "record-lost", "--rules", rules)
     assert code == 0
-    assert out.startswith("# HIGH: orders lost 1000 records\n")
+    assert out.startswith("# 🟠 orders lost 1000 records\n*HIGH*  since 2022-10-05 17:05:39 UTC")
     assert "    | retention.bytes=1024\n" in out
-    blocks = json.loads(run(capsys, "preview", "record-lost", "--rules", rules, "--format", "json")[1])["blocks"]
-    assert blocks[0]["text"]["text"] == "HIGH: orders lost 1000 records"
+    assert "\n↳ Details\n" in out
+    message = json.loads(run(capsys, "preview", "record-lost", "--rules", rules, "--format", "json")[1])
+    assert message["blocks"][0]["text"]["text"] == "🟠 orders lost 1000 records"
+    assert message["attachments"][0]["color"] == "#e8590c"
+    assert [page["text"] for page in message["thread"]] == ["Details"]
 
 
 def test_preview_of_what_nobody_is_told_says_so(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,19 @@ def test_a_test_message_reaches_its_receiver(
         assert main(["receivers", "test", "data", "-c", str(config)]) == 0
         assert capsys.readouterr().out == "data: delivered\n"
         assert len(server.parents()) == 1
+        server.script("chat.postMessage", "invalid_blocks")
+        assert main(["receivers", "test", "data", "-c", str(config)]) == 0
+        assert "delivered (Slack refused its blocks (invalid_blocks), so it was sent as text)" in capsys.readouterr().out
+        server.granted.remove("channels:history")
+        assert main(["receivers", "test", "data", "-c", str(config)]) == 0
+        delivery, advice = capsys.readouterr().out.splitlines()
+        assert delivery == "data: delivered"
+        assert advice.startswith(
+            "data: the app has no scope channels:history: in a public channel a message whose answer was lost"
+        )
+        server.script("auth.test", "page:403")
+        assert main(["receivers", "test", "data", "-c", str(config)]) == 0
+        assert capsys.readouterr().out == "data: delivered\n", "what cannot be asked is not told as missing"
 
 
 def test_an_unknown_receiver_names_the_known_ones(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

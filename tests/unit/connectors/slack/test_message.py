@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from connectors.slack import breaches, change, details, open_receiver, open_webhook_receiver, parent
 from connectors.slack.limits import MOST_SHOWN, MOST_SHOWN_BLOCKS, cut, shown_characters
-from connectors.slack.message import escaped, fix_mark, is_loud
+from connectors.slack.message import NEW_FIX, escaped, fix_mark, is_loud
 from connectors.slack.receiver import API
 from connectors.slack.summary import MOST_IN_COMMAND
 from engine.errors import UsageError
@@ -158,10 +158,10 @@ def test_a_change_is_one_line() -> None:
     assert changed is not None
     assert (changed.text, shown(changed.blocks)) == ("resolved &lt;now&gt;", ["resolved <now>"])
     assert change(Notification(TOO_LARGE, Reason.UPDATED)) is None
-    new_fix = change(Notification(TOO_LARGE, Reason.UPDATED), is_new_fix=True)
+    new_fix = change(Notification(TOO_LARGE, Reason.UPDATED), NEW_FIX)
     assert new_fix is not None
     assert shown(new_fix.blocks)[0].startswith("The fix is now  Let the producer send it (worker)producer.max.request.size=")
-    assert change(Notification(incident(status="resolved"), Reason.UPDATED), is_new_fix=True) is None
+    assert change(Notification(incident(status="resolved"), Reason.UPDATED), NEW_FIX) is None
 
 
 def test_a_fix_is_another_one_when_more_than_its_numbers_changed() -> None:
@@ -210,7 +210,7 @@ def test_every_incident_fits_into_a_short_message(
     everything = [*message.blocks, *message.barred]
     assert len(everything) <= MOST_SHOWN_BLOCKS
     assert shown_characters(everything) <= MOST_SHOWN
-    for other in (*details(made), change(Notification(made, Reason.UPDATED, cause), is_new_fix=many > 0)):
+    for other in (*details(made), change(Notification(made, Reason.UPDATED, cause), NEW_FIX)):
         if other is not None:
             assert breaches(**other.payload()) == []
             assert breaches(**other.plain()) == []
