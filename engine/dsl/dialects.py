@@ -1,9 +1,10 @@
-"""Compile a file of rules/dialects: the names of all settings of Kafka as one client or platform writes them."""
+"""Compile a file of rules/dialects: how one client or platform writes the settings of Kafka."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import PurePath
 
 import re2
@@ -15,18 +16,11 @@ from engine.dsl.report import Report, did_you_mean
 from engine.dsl.schema import DialectFile
 from engine.dsl.settings import LEVELS, PREFIXES, settings_by_level
 from engine.dsl.structure import check
-from engine.model.dialects import Dialect
+from engine.model.dialects import ANY_CLIENT, FORMS, Dialect
+from engine.model.rules import Rule
 
-ANY_CLIENT = "client"  # level of settings that several kinds of client have
 _KINDS = ("consumer", "producer", "admin")
 SPELLED_LEVELS = (ANY_CLIENT, *_KINDS, "streams", "broker", "topic", "worker", "connector")
-# form of a name in a spelling -> the name in that form
-FORMS: Mapping[str, Callable[[str], str]] = {
-    "name": lambda name: name,
-    # the variables of the images of Apache Kafka and Confluent
-    "NAME": lambda name: name.replace("_", "__").replace("-", "___").replace(".", "_").upper(),
-    "snake": lambda name: name.replace(".", "_").replace("-", "_"),
-}
 _HOLE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -44,27 +38,30 @@ def draft_dialect(document: RuleDocument, report: Report) -> Dialect | None:
     lines = tuple(line for n, line in enumerate(file.lines) if _is_expression(line, ["lines", n], document, report))
     labels = {name: text for name, text in file.labels.items() if _is_expression(text, ["labels", name], document, report)}
     _check_examples(file, lines, labels, document, report)
-    spellings = {where: dict(_spellings(file, where)) for where in LEVELS}
-    absent = {where: {name: file.absent[name] for name in _settings(where) if name in file.absent} for where in LEVELS}
     return Dialect(
-        file.name,
-        file.label,
-        file.rank,
-        lines,
-        labels,
-        {where: names for where, names in spellings.items() if names},
-        {where: names for where, names in absent.items() if names and where in _levels_of(file)},
-        file.where or "",
+        file.name, file.label, file.rank, lines, labels, _places(file), file.spells, file.names, file.absent, file.where or ""
     )
 
 
-def _levels_of(file: DialectFile) -> frozenset[str]:
+def setting_levels(rules: Iterable[Rule]) -> Mapping[str, Mapping[str, str]]:
+    """Return level of a step -> setting of Kafka that a fix of `rules` changes there -> the level of its spelling."""
+    names: dict[str, set[str]] = {}
+    for step in (step for rule in rules for step in rule.runbook.fix if step.where in LEVELS):
+        names.setdefault(step.where, set()).update(step.set)
+    return {where: _among(_settings(where), names[where]) for where in sorted(names)}
+
+
+def _among(levels: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
+    return {name: levels[name] for name in sorted(names) if name in levels}
+
+
+def _places(file: DialectFile) -> tuple[str, ...]:
     """Return the levels of steps that the dialect has a spelling for."""
-    return frozenset(
-        where for where, levels in LEVELS.items() if {*levels, *([ANY_CLIENT] * (where == ANY_CLIENT))} & {*file.spells}
-    )
+    spelled = {*file.spells, *(ANY_CLIENT for level in file.spells if level in LEVELS[ANY_CLIENT])}
+    return tuple(where for where, levels in LEVELS.items() if where in spelled or spelled & {*levels})
 
 
+@cache
 def _settings(where: str) -> Mapping[str, str]:
     """Return the settings of Kafka at a level of steps, those behind prefixes included: name -> the level of its spelling."""
     if where == ANY_CLIENT:
@@ -84,22 +81,6 @@ def _names(*levels: str) -> Iterator[str]:
     return (name for level in levels for name in settings_by_level()[level])
 
 
-def _spellings(file: DialectFile, where: str) -> Iterator[tuple[str, str]]:
-    """Yield the settings that are spelled in another way than Kafka's, and how."""
-    if where not in _levels_of(file):
-        return
-    for name, level in _settings(where).items():
-        if name in file.absent:
-            continue
-        spelling = file.names.get(name) or _written(file.spells.get(level, "{name}"), name)
-        if spelling != name:
-            yield name, spelling
-
-
-def _written(template: str, name: str) -> str:
-    return _HOLE.sub(lambda hole: FORMS[hole[1]](name) if hole[1] in FORMS else hole[0], template)
-
-
 def _check_spellings(file: DialectFile, document: RuleDocument, report: Report) -> None:
     for level, template in file.spells.items():
         if level not in SPELLED_LEVELS:
@@ -112,7 +93,7 @@ def _check_spellings(file: DialectFile, document: RuleDocument, report: Report) 
                 f"one of {', '.join(f'{{{form}}}' for form in FORMS)}, for example: spring.kafka.consumer.properties.{{name}}"
             )
             report.add(Code.SPELLING, document.find(["spells", level]), message, help_line)
-    names = {name for where in _levels_of(file) for name in _settings(where)}
+    names = {name for where in _places(file) for name in _settings(where)}
     for key in ("names", "absent"):
         for name in getattr(file, key):
             if name not in names:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.dsl.build import correlation, plan_order, signature
 from engine.dsl.codes import Code
-from engine.dsl.dialects import draft_dialect
+from engine.dsl.dialects import draft_dialect, setting_levels
 from engine.dsl.document import START, MapNode, Node, RuleDocument, SourceMark
 from engine.dsl.drafts import Draft, draft_component, draft_format, draft_rule
 from engine.dsl.files import TERMS, RuleSource, collect, fingerprint
@@ -205,4 +205,5 @@ def _compiled(reading: _FileReading, beside: Plan, digest: str) -> Plan:
         correlations=tuple(sorted(correlations, key=lambda correlation: correlation.rule.id)),
         hash=digest,
         dialects=tuple(sorted(reading.dialects.values(), key=lambda dialect: (dialect.rank, dialect.name))),
+        setting_levels=setting_levels(part.rule for part in (*signatures, *correlations)),
     )

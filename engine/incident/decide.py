@@ -85,7 +85,7 @@ def _proven(group: AlertGroup, incident: Incident, evidence: tuple[Evidence, ...
     """Return an incident with its evidence, and its fix in the spelling of who printed that of its own alerts."""
     own = {event_id for alert in (*group.firings, *group.stages) for event_id in alert.evidence}
     texts = [event.text for event in evidence if event.event_id in own]
-    fix = spelled(incident.fix, texts, incident.labels, plan.dialects)
+    fix = spelled(incident.fix, texts, incident.labels, plan)
     return replace(incident, evidence=evidence, fix=fix)
 
 

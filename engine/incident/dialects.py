@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import re2
@@ -11,33 +11,51 @@ from msgspec.structs import replace
 from engine.model.dialects import VALUE, Dialect
 from engine.model.incidents import RenderedStep
 from engine.model.records import Labels
+from engine.model.rules import Plan
 
 
-def spelled(
-    steps: Iterable[RenderedStep], texts: Sequence[str], labels: Labels, dialects: Sequence[Dialect]
-) -> tuple[RenderedStep, ...]:
-    """Return the steps with their settings spelled as the speaker of `texts` writes them; unchanged where no dialect, or more
-    than one, is certain.
+def spelled(steps: Iterable[RenderedStep], texts: Sequence[str], labels: Labels, plan: Plan) -> tuple[RenderedStep, ...]:
+    """Return the steps with their settings spelled as the speaker of `texts` writes them; unchanged where no dialect of the
+    plan, or more than one, fits.
 
     Args:
         texts: the events that prove the incident; events of no dialect do not count.
         labels: the labels of the incident.
-        dialects: in order of rank.
     """
-    if not dialects:
-        return tuple(steps)
-    return tuple(_spelled(step, _speaker(step.where, texts, labels, dialects)) if step.set else step for step in steps)
+    return tuple(_step(step, texts, labels, plan) if step.set else step for step in steps)
 
 
-def _speaker(where: str, texts: Sequence[str], labels: Labels, dialects: Sequence[Dialect]) -> Dialect | None:
-    """Return the one dialect with settings of the level `where` that the events are of; None without one, or with several."""
-    candidates = [dialect for dialect in dialects if where in dialect.levels]
-    speakers = {dialect.name: dialect for text in texts if (dialect := _dialect_of(text, labels, candidates)) is not None}
+def _step(step: RenderedStep, texts: Sequence[str], labels: Labels, plan: Plan) -> RenderedStep:
+    levels = plan.setting_levels.get(step.where, {})
+    settings = [name for name in step.set if name in levels]
+    dialect = (
+        _speaker([dialect for dialect in plan.dialects if step.where in dialect.places], texts, labels) if settings else None
+    )
+    if dialect is None:
+        return step
+    absent = [name for name in settings if name in dialect.absent]
+    spellings = {name: dialect.spelling(name, levels[name]) for name in settings if name not in absent}
+    remarks = [f"spelled for {dialect.label}"] if any(name != spelling for name, spelling in spellings.items()) else []
+    remarks += [f"{dialect.label} has no {name}: {dialect.absent[name]}" for name in absent]
+    kept = ((spellings.get(name, name), value) for name, value in step.set.items() if name not in absent)
+    return replace(
+        step,
+        do=f"{step.do} ({'; '.join(remarks)})" if remarks else step.do,
+        where=dialect.where or step.where,
+        set=dict(_assigned(spelling, value) for spelling, value in kept),
+    )
+
+
+def _speaker(dialects: Sequence[Dialect], texts: Sequence[str], labels: Labels) -> Dialect | None:
+    """Return the one dialect that the events are of; None without one, or with several."""
+    speakers = {dialect.name: dialect for text in texts for dialect in _dialects_of(text, labels, dialects)}
     return next(iter(speakers.values())) if len(speakers) == 1 else None
 
 
-def _dialect_of(text: str, labels: Labels, dialects: Iterable[Dialect]) -> Dialect | None:
-    return next((dialect for dialect in dialects if _speaks(dialect, text, labels)), None)
+def _dialects_of(text: str, labels: Labels, dialects: Sequence[Dialect]) -> Sequence[Dialect]:
+    """Return the dialects of the lowest rank among those that an event is of."""
+    fitting = [dialect for dialect in dialects if _speaks(dialect, text, labels)]
+    return [dialect for dialect in fitting if dialect.rank == fitting[0].rank]
 
 
 def _speaks(dialect: Dialect, text: str, labels: Labels) -> bool:
@@ -53,20 +71,6 @@ def _matches(expression: str, text: str) -> bool:
 @lru_cache(maxsize=1000)
 def _compiled(expression: str) -> re2._Regexp[str]:
     return re2.compile(expression)
-
-
-def _spelled(step: RenderedStep, dialect: Dialect | None) -> RenderedStep:
-    if dialect is None:
-        return step
-    spellings: Mapping[str, str] = dialect.spellings.get(step.where, {})
-    absent: Mapping[str, str] = dialect.absent.get(step.where, {})
-    remarks = [f"spelled for {dialect.label}"] if any(name in spellings for name in step.set) else []
-    remarks += [f"{dialect.label} has no {name}: {absent[name]}" for name in step.set if name in absent]
-    if not remarks:
-        return step
-    settings = dict(_assigned(spellings.get(name, name), value) for name, value in step.set.items() if name not in absent)
-    where = dialect.where if step.where == "client" and dialect.where else step.where
-    return replace(step, do=f"{step.do} ({'; '.join(remarks)})", where=where, set=settings)
 
 
 def _assigned(spelling: str, value: str) -> tuple[str, str]:

@@ -357,6 +357,8 @@ class Plan(Struct, frozen=True):
     context: Mapping[str, str] = field(default_factory=dict)  # bootstrap, connect_url ... of the configuration, by cluster
     redaction: Redaction = Redaction()
     dialects: tuple[Dialect, ...] = ()  # by rank
+    # level of a step -> setting that a fix changes there -> the level of its spelling in a dialect
+    setting_levels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def rules(self) -> Mapping[str, Rule]:
         """Return every rule by id."""
