@@ -45,13 +45,15 @@ class Code(Enum):
     REGEX = ("TOC305", "RE2 does not accept the regular expression.")
     TOO_MANY_COMBINATIONS = ("TOC306", "The lists of one item multiply to more than 256 combinations.")
     MISSING_HOLE = ("TOC307", "A pattern of a component lacks its hole: {member} or {version}.")
-    EXAMPLE_FAILS = ("TOC308", "An example of a format does not match its header.")
+    EXAMPLE_FAILS = ("TOC308", "An example of a format or dialect does not match its expression.")
     NAME_CLASH = ("TOC309", "One name is used for two things.")
     UNKNOWN_TERM = ("TOC310", "No file of terms defines a term of this name.")
     NOT_LINEAR = (
         "TOC311",
         "The regular expression may need more than linear time: look-around, a back reference and the like.",
     )
+    SPELLING = ("TOC312", "A spelling of settings does not show where their name goes, or in a form that does not exist.")
+    UNSPELLABLE = ("TOC313", "A dialect names a setting that Kafka lacks at the levels that the dialect spells.")
 
     EXPRESSION_SYNTAX = ("TOC401", "The expression cannot be read.")
     EXPRESSION_TOO_DEEP = ("TOC402", "The expression is nested deeper than 32 levels.")

@@ -1,7 +1,7 @@
 """Find and read rule files.
 
-A file in a folder `components` is a component, one in a folder `formats` a format, one in a folder `terms` holds the terms of a
-library, a file `_terms.yml` those of no library; every other YAML file is a rule.
+A file in a folder `components` is a component, one in a folder `formats` a format, one in a folder `dialects` a dialect, one in
+a folder `terms` holds the terms of a library, a file `_terms.yml` those of no library; every other YAML file is a rule.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ import engine
 
 COMPONENTS = "components"
 FORMATS = "formats"
+DIALECTS = "dialects"
 TERMS = "terms"
 SUFFIXES = (".yml", ".yaml")
 TERM_FILES = ("_terms.yml", "_terms.yaml")
-_KINDS = {COMPONENTS: "component", FORMATS: "format", TERMS: TERMS}  # by the name of the folder
+_KINDS = {COMPONENTS: "component", FORMATS: "format", DIALECTS: "dialect", TERMS: TERMS}  # by the name of the folder
 NO_FILE = "there is no rule file at or under it (looked for: *.yml and *.yaml, but hidden ones and those that begin with _)"
 
 
 class RuleSource(Struct, frozen=True):
-    """One file as read. `kind` is rule, component, format or terms; `data` is None when it could not be read, for `why`."""
+    """One file as read. `kind` is rule, component, format, dialect or terms; `data` is None if it cannot be read, for `why`."""
 
     path: Path
     kind: str

@@ -1,4 +1,4 @@
-"""Compile a pack of files: rules with their tests, components and formats; collect every finding about them."""
+"""Compile a pack of files: rules with their tests, components, formats and dialects; collect every finding about them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from engine.dsl.build import correlation, plan_order, signature
 from engine.dsl.codes import Code
+from engine.dsl.dialects import draft_dialect, setting_levels
 from engine.dsl.document import START, MapNode, Node, RuleDocument, SourceMark
 from engine.dsl.drafts import Draft, draft_component, draft_format, draft_rule
 from engine.dsl.files import TERMS, RuleSource, collect, fingerprint
@@ -22,10 +23,11 @@ from engine.dsl.rule_test import Tests
 from engine.dsl.symbols import outlines_of, symbol_table
 from engine.dsl.terms import Terms, prefix_of, terms_of
 from engine.model.diagnostics import Diagnostic, Level
+from engine.model.dialects import Dialect
 from engine.model.rules import Component, Format, Plan
 
 T = TypeVar("T")
-_Parsed = Draft | Component | Format | Terms
+_Parsed = Draft | Component | Format | Dialect | Terms
 
 _NO_RULES = Plan((), (), (), ())
 MAX_CACHED_FILES = 1000  # more than the shipped rules have
@@ -53,6 +55,7 @@ class _FileReading(Struct):
     drafts: dict[str, Draft] = field(default_factory=dict)
     components: dict[str, Component] = field(default_factory=dict)
     formats: dict[str, Format] = field(default_factory=dict)
+    dialects: dict[str, Dialect] = field(default_factory=dict)
     terms: dict[str, tuple[str, ...]] = field(default_factory=dict)
     term_files: list[RuleDocument] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
@@ -83,10 +86,8 @@ def compile_beside(plan: Plan, tests: Tests, plan_sources: Sequence[RuleSource],
     reading = _reading([*(source for source in plan_sources if source.kind == TERMS), *others])
     used_ids = {*plan.rules(), *(id_ for rule in plan.rules().values() for id_ in rule.replaces)}
     ids = {*reading.drafts, *(id_ for draft in reading.drafts.values() for id_ in draft.file.replaces)}
-    layouts = {*reading.components} & {finding.name for finding in plan.components} | {*reading.formats} & {
-        e.name for e in plan.formats
-    }
-    if ids & used_ids or layouts:
+    kinds = ((reading.components, plan.components), (reading.formats, plan.formats), (reading.dialects, plan.dialects))
+    if ids & used_ids or any({*own} & {other.name for other in others_of_kind} for own, others_of_kind in kinds):
         return None
     own = {str(source.path) for source in others}
     reading.term_files = [document for document in reading.term_files if document.path in own]
@@ -124,6 +125,8 @@ def _read(source: RuleSource, reading: _FileReading) -> None:
         _register(parsed.id, replace(parsed, report=report), reading.drafts, document.find(["id"]), report)
     elif isinstance(parsed, Format):
         _register(parsed.name, parsed, reading.formats, document.find(["name"]), report)
+    elif isinstance(parsed, Dialect):
+        _register(parsed.name, parsed, reading.dialects, document.find(["name"]), report)
     elif isinstance(parsed, Component):
         _register(parsed.name, parsed, reading.components, document.find(["name"]), report)
         if parsed.unless:
@@ -155,6 +158,8 @@ def _parse(kind: str, document: RuleDocument, report: Report, terms: Terms) -> _
         return draft_component(document, report)
     if kind == "format":
         return draft_format(document, report)
+    if kind == "dialect":
+        return draft_dialect(document, report)
     return draft_rule(document, report, terms)
 
 
@@ -180,9 +185,10 @@ def _register(id_: str, item: T, items: dict[str, T], at: Node, report: Report) 
 
 
 def _compiled(reading: _FileReading, beside: Plan, digest: str) -> Plan:
-    """Return the plan `beside` with the rules, components and formats of `reading` added; errors go to the reports."""
+    """Return the plan `beside` with the rules, formats and other definitions of `reading` added; errors go to the reports."""
     reading.components |= {component.name: component for component in beside.components}
     reading.formats |= {format_.name: format_ for format_ in beside.formats}
+    reading.dialects |= {dialect.name: dialect for dialect in beside.dialects}
     symbols = symbol_table(reading.drafts, reading.components, tuple(reading.formats.values()), outlines_of(beside))
     check_links(symbols)
     _check_unless(reading)
@@ -198,4 +204,6 @@ def _compiled(reading: _FileReading, beside: Plan, digest: str) -> Plan:
         signatures=tuple(sorted(signatures, key=lambda signature: signature.rule.id)),
         correlations=tuple(sorted(correlations, key=lambda correlation: correlation.rule.id)),
         hash=digest,
+        dialects=tuple(sorted(reading.dialects.values(), key=lambda dialect: (dialect.rank, dialect.name))),
+        setting_levels=setting_levels(part.rule for part in (*signatures, *correlations)),
     )

@@ -310,6 +310,23 @@ class ComponentFile(Strict):
     notes: Any = None
 
 
+class DialectFile(Strict):
+    """`rules/dialects/<name>.yml`."""
+
+    name: RuleId
+    label: Text
+    rank: Count = 100
+    lines: list[Text] = []
+    labels: dict[str, str] = {}
+    spells: dict[str, Text] = Field(min_length=1)
+    names: dict[str, Text] = {}
+    absent: dict[str, Text] = {}
+    where: Annotated[str, _one_of(PLACES)] | None = None
+    examples: list[Text] = Field(min_length=1)
+    sources: list[Text] = Field(min_length=1)
+    notes: Any = None
+
+
 class FormatFile(Strict):
     """`rules/formats/<name>.yml`."""
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from engine.incident.alert_groups import AlertGroup, alert_groups, ordered
 from engine.incident.compose import IncidentContext, compose, evidence_ids, evidence_in_order
+from engine.incident.dialects import spelled
 from engine.incident.links import link_alerts
 from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, Roster
 from engine.model.rules import Plan
@@ -37,7 +38,7 @@ def decide(
     groups = [group for group in _groups(alerts, context) if not group.informs]
     ids, merged = _identities(groups, incidents, context)
     before = {incident.id: incident for incident in incidents}
-    now = _with_evidence(groups, [compose(group, context, id_) for group, id_ in zip(groups, ids, strict=True)], evidence)
+    now = _with_evidence(groups, [compose(group, context, id_) for group, id_ in zip(groups, ids, strict=True)], evidence, plan)
     without_alerts = _without_alerts(incidents, {*ids, *merged}, context)
     folded = [replace(before[old], status="merged", merged_into=into, pending=False) for old, into in merged.items()]
     return [*_changed((*now, *folded, *without_alerts), before)]
@@ -47,7 +48,7 @@ def minor(alerts: Mapping[AlertKey, tuple[Alert, ...]], plan: Plan, roster: Rost
     """Return the incidents that more matches would make, oldest first: those of rules that inform until they escalate."""
     context = IncidentContext(plan, plan.rules(), roster)
     groups = [group for group in _groups(alerts, context) if group.informs and _escalates(group, context)]
-    return _with_evidence(groups, [compose(group, context, new_id(group.root)) for group in groups], evidence)
+    return _with_evidence(groups, [compose(group, context, new_id(group.root)) for group in groups], evidence, plan)
 
 
 def _groups(alerts: Mapping[AlertKey, tuple[Alert, ...]], context: IncidentContext) -> list[AlertGroup]:
@@ -70,11 +71,22 @@ def new_id(root: Alert, again: int = 0) -> str:
     return "inc-" + hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
-def _with_evidence(groups: Sequence[AlertGroup], incidents: Sequence[Incident], evidence: Lookup) -> list[Incident]:
+def _with_evidence(groups: Sequence[AlertGroup], incidents: Sequence[Incident], evidence: Lookup, plan: Plan) -> list[Incident]:
     """Return the incidents of groups with their evidence, which one query returns for all."""
     wanted = [evidence_ids(group) for group in groups]
     by_id = evidence(list(dict.fromkeys(event_id for ids in wanted for event_id in ids)))
-    return [replace(incident, evidence=evidence_in_order(ids, by_id)) for incident, ids in zip(incidents, wanted, strict=True)]
+    return [
+        _proven(group, incident, evidence_in_order(ids, by_id), plan)
+        for group, incident, ids in zip(groups, incidents, wanted, strict=True)
+    ]
+
+
+def _proven(group: AlertGroup, incident: Incident, evidence: tuple[Evidence, ...], plan: Plan) -> Incident:
+    """Return an incident with its evidence, and its fix in the spelling of who printed that of its own alerts."""
+    own = {event_id for alert in (*group.firings, *group.stages) for event_id in alert.evidence}
+    texts = [event.text for event in evidence if event.event_id in own]
+    fix = spelled(incident.fix, texts, incident.labels, plan)
+    return replace(incident, evidence=evidence, fix=fix)
 
 
 def _identities(

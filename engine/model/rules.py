@@ -12,6 +12,7 @@ from typing import ClassVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from engine.model.dialects import Dialect
 from engine.model.expressions import Expression
 from engine.model.redaction import Redaction
 
@@ -355,6 +356,9 @@ class Plan(Struct, frozen=True):
     hash: str = ""
     context: Mapping[str, str] = field(default_factory=dict)  # bootstrap, connect_url ... of the configuration, by cluster
     redaction: Redaction = Redaction()
+    dialects: tuple[Dialect, ...] = ()  # by rank
+    # level of a step -> setting that a fix changes there -> the level of its spelling in a dialect
+    setting_levels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def rules(self) -> Mapping[str, Rule]:
         """Return every rule by id."""

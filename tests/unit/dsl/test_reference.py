@@ -21,6 +21,7 @@ from engine.dsl.schema import (
     STATUSES,
     ComponentFile,
     CorrelationEntry,
+    DialectFile,
     FormatFile,
     RuleFile,
 )
@@ -58,7 +59,7 @@ def test_every_word_has_a_meaning() -> None:
     assert all(type_.meaning for type_ in TYPES.values())
 
 
-@pytest.mark.parametrize("root", [RuleFile, ComponentFile, FormatFile])
+@pytest.mark.parametrize("root", [RuleFile, ComponentFile, DialectFile, FormatFile])
 def test_every_key_has_a_meaning(root: type[RuleFile]) -> None:
     for name, model in models(root).items():
         assert {*MEANINGS[name]} == {field.alias or key for key, field in model.model_fields.items()}, name
@@ -99,7 +100,7 @@ def test_every_word_of_the_language_is_named(words: tuple[str, ...]) -> None:
     assert [word for word in words if not re.search(rf"[`{{:.]{re.escape(word)}\b", TEXT)] == []
 
 
-@pytest.mark.parametrize("model", [RuleFile, ComponentFile, FormatFile])
+@pytest.mark.parametrize("model", [RuleFile, ComponentFile, DialectFile, FormatFile])
 def test_every_key_is_named(model: type[RuleFile]) -> None:
     keys = [field.alias or name for name, field in model.model_fields.items()]
     assert [key for key in keys if f"`{key}`" not in TEXT] == []

@@ -1,0 +1,79 @@
+"""The settings of a fix as the speaker writes them: the dialect of the lines that prove an incident decides the spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import re2
+from msgspec.structs import replace
+
+from engine.model.dialects import VALUE, Dialect
+from engine.model.incidents import RenderedStep
+from engine.model.records import Labels
+from engine.model.rules import Plan
+
+
+def spelled(steps: Iterable[RenderedStep], texts: Sequence[str], labels: Labels, plan: Plan) -> tuple[RenderedStep, ...]:
+    """Return the steps with their settings spelled as the speaker of `texts` writes them; unchanged where no dialect of the
+    plan, or more than one, fits.
+
+    Args:
+        texts: the events that prove the incident; events of no dialect do not count.
+        labels: the labels of the incident.
+    """
+    return tuple(_step(step, texts, labels, plan) if step.set else step for step in steps)
+
+
+def _step(step: RenderedStep, texts: Sequence[str], labels: Labels, plan: Plan) -> RenderedStep:
+    levels = plan.setting_levels.get(step.where, {})
+    settings = [name for name in step.set if name in levels]
+    dialect = (
+        _speaker([dialect for dialect in plan.dialects if step.where in dialect.places], texts, labels) if settings else None
+    )
+    if dialect is None:
+        return step
+    absent = [name for name in settings if name in dialect.absent]
+    spellings = {name: dialect.spelling(name, levels[name]) for name in settings if name not in absent}
+    remarks = [f"spelled for {dialect.label}"] if any(name != spelling for name, spelling in spellings.items()) else []
+    remarks += [f"{dialect.label} has no {name}: {dialect.absent[name]}" for name in absent]
+    kept = ((spellings.get(name, name), value) for name, value in step.set.items() if name not in absent)
+    return replace(
+        step,
+        do=f"{step.do} ({'; '.join(remarks)})" if remarks else step.do,
+        where=dialect.where or step.where,
+        set=dict(_assigned(spelling, value) for spelling, value in kept),
+    )
+
+
+def _speaker(dialects: Sequence[Dialect], texts: Sequence[str], labels: Labels) -> Dialect | None:
+    """Return the one dialect that the events are of; None without one, or with several."""
+    speakers = {dialect.name: dialect for text in texts for dialect in _dialects_of(text, labels, dialects)}
+    return next(iter(speakers.values())) if len(speakers) == 1 else None
+
+
+def _dialects_of(text: str, labels: Labels, dialects: Sequence[Dialect]) -> Sequence[Dialect]:
+    """Return the dialects of the lowest rank among those that an event is of."""
+    fitting = [dialect for dialect in dialects if _speaks(dialect, text, labels)]
+    return [dialect for dialect in fitting if dialect.rank == fitting[0].rank]
+
+
+def _speaks(dialect: Dialect, text: str, labels: Labels) -> bool:
+    return any(_matches(line, text) for line in dialect.lines) or any(
+        name in labels and _matches(expression, labels[name]) for name, expression in dialect.labels.items()
+    )
+
+
+def _matches(expression: str, text: str) -> bool:
+    return _compiled(expression).search(text) is not None
+
+
+@lru_cache(maxsize=1000)
+def _compiled(expression: str) -> re2._Regexp[str]:
+    return re2.compile(expression)
+
+
+def _assigned(spelling: str, value: str) -> tuple[str, str]:
+    """Return the name and the value of a setting in a spelling."""
+    name, assigns, written = spelling.partition("=")
+    return name, written.replace(VALUE, value) if assigns else value

@@ -1,0 +1,265 @@
+"""A fix names a setting once; who printed the lines decides how it is spelled: a log of each dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+import re2
+
+from engine.dsl import builtin_rules, load
+from engine.model.incidents import Incident
+from engine.model.rules import Plan
+from engine.pipeline import replay
+from tests.rulepack.playing import Story, lines_of
+
+RULE = """\
+id: too-slow
+title: Too slow
+severity: high
+component: any
+detection: {seen: "TROUBLE", condition: seen}
+runbook:
+  cause: It is slow.
+  impact: It stands still.
+  fix:
+    - {do: Give it less, where: client, set: {max.poll.records: "1", session.timeout.ms: "120000"}}
+    - {do: Send more, where: client, set: {max.request.size: "2097152"}}
+    - {do: Wait longer, where: client, set: {request.timeout.ms: "60000"}}
+    - {do: Lead it, where: client, set: {group.id: g, main.consumer.fetch.min.bytes: "1", my.own.setting: x}}
+    - {do: Move it, where: broker, set: {log.dirs: /data, controller.quorum.voters: "1@a:9093"}}
+    - {do: Open it, where: worker, set: {producer.max.request.size: "2097152"}}
+"""
+JAVA = [
+    {"max.poll.records": "1", "session.timeout.ms": "120000"},
+    {"max.request.size": "2097152"},
+    {"request.timeout.ms": "60000"},
+    {"group.id": "g", "main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
+    {"log.dirs": "/data", "controller.quorum.voters": "1@a:9093"},
+    {"producer.max.request.size": "2097152"},
+]
+POLL, SEND, WAIT, LEAD, MOVE, OPEN = range(len(JAVA))
+OF_SINK, OF_SOURCE = "consumer.override.request.timeout.ms", "producer.override.request.timeout.ms"
+# dialect -> (line, labels, step -> its settings)
+SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str]]]] = {
+    "spring": (
+        "2024-03-12 10:15:00.123  WARN 1 --- [ntainer#1-0-C-1] o.a.k.c.c.internals.ConsumerCoordinator  : TROUBLE",
+        {},
+        {
+            POLL: {
+                "spring.kafka.consumer.max-poll-records": "1",
+                "spring.kafka.consumer.properties.session.timeout.ms": "120000",
+            },
+            SEND: {"spring.kafka.producer.properties.max.request.size": "2097152"},
+            WAIT: {"spring.kafka.properties.request.timeout.ms": "60000"},
+            LEAD: {"spring.kafka.consumer.group-id": "g", "main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
+        },
+    ),
+    "spring-streams": (
+        "2024-03-12 10:15:00.123  WARN 1 --- [-StreamThread-1] o.a.k.c.c.internals.ConsumerCoordinator  : TROUBLE",
+        {},
+        {
+            POLL: {
+                "spring.kafka.streams.properties.main.consumer.max.poll.records": "1",
+                "spring.kafka.streams.properties.main.consumer.session.timeout.ms": "120000",
+            },
+            SEND: {"spring.kafka.streams.properties.producer.max.request.size": "2097152"},
+            WAIT: {"spring.kafka.streams.properties.request.timeout.ms": "60000"},
+            LEAD: {"main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
+        },
+    ),
+    "spring-cloud-stream": (
+        "2024-03-12 10:15:00.123 ERROR 1 --- [main] o.s.c.s.b.k.p.KafkaTopicProvisioner : TROUBLE",
+        {},
+        {
+            POLL: {
+                "spring.cloud.stream.kafka.binder.consumer-properties.max.poll.records": "1",
+                "spring.cloud.stream.kafka.binder.consumer-properties.session.timeout.ms": "120000",
+            },
+            SEND: {"spring.cloud.stream.kafka.binder.producer-properties.max.request.size": "2097152"},
+            WAIT: {"spring.cloud.stream.kafka.binder.configuration.request.timeout.ms": "60000"},
+            LEAD: {
+                "spring.cloud.stream.kafka.binder.consumer-properties.group.id": "g",
+                "main.consumer.fetch.min.bytes": "1",
+                "my.own.setting": "x",
+            },
+        },
+    ),
+    "streams": (
+        "[2024-11-15 10:55:30,336] WARN [Consumer clientId=t-1-StreamThread-2-consumer, groupId=t] TROUBLE",
+        {},
+        {
+            POLL: {"main.consumer.max.poll.records": "1", "main.consumer.session.timeout.ms": "120000"},
+            SEND: {"producer.max.request.size": "2097152"},
+            LEAD: {"main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
+        },
+    ),
+    "quarkus": (
+        "2024-05-21 12:47:08,123 WARN  [io.sma.rea.mes.kafka] (vert.x-eventloop-thread-1) SRMSG18228: TROUBLE",
+        {},
+        {
+            POLL: {
+                "mp.messaging.incoming.<channel>.max.poll.records": "1",
+                "mp.messaging.incoming.<channel>.session.timeout.ms": "120000",
+            },
+            SEND: {"mp.messaging.outgoing.<channel>.max.request.size": "2097152"},
+            WAIT: {"kafka.request.timeout.ms": "60000"},
+            LEAD: {
+                "mp.messaging.incoming.<channel>.group.id": "g",
+                "main.consumer.fetch.min.bytes": "1",
+                "my.own.setting": "x",
+            },
+        },
+    ),
+    "connect-task": (
+        "[2023-02-03 02:05:02,285] ERROR WorkerSourceTask{id=cdc-0} TROUBLE (org.apache.kafka.connect.runtime.WorkerTask)",
+        {},
+        {
+            POLL: {"consumer.override.max.poll.records": "1", "consumer.override.session.timeout.ms": "120000"},
+            SEND: {"producer.override.max.request.size": "2097152"},
+            WAIT: {f"{OF_SINK} (of a sink) or {OF_SOURCE} (of a source)": "60000"},
+            LEAD: {"consumer.override.group.id": "g", "main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
+        },
+    ),
+    "librdkafka": (
+        "%4|1584796667.962|MAXPOLL|rdkafka#consumer-1| [thrd:main]: TROUBLE",
+        {},
+        {POLL: {"session.timeout.ms": "120000"}, SEND: {"message.max.bytes": "2097152"}},
+    ),
+    "kafka-python": (
+        "2024-07-28 11:06:58,309 - WARNING - kafka.errors.CommitFailedError: TROUBLE",
+        {},
+        {
+            POLL: {"max_poll_records": "1", "session_timeout_ms": "120000"},
+            SEND: {"max_request_size": "2097152"},
+            WAIT: {"request_timeout_ms": "60000"},
+            LEAD: {"group_id": "g", "main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
+        },
+    ),
+    "flink": (
+        "2024-05-21 12:47:08,123 WARN  org.apache.flink.connector.kafka.sink.KafkaCommitter [] - TROUBLE",
+        {},
+        {
+            POLL: {"properties.max.poll.records": "1", "properties.session.timeout.ms": "120000"},
+            SEND: {"properties.max.request.size": "2097152"},
+            WAIT: {"properties.request.timeout.ms": "60000"},
+            LEAD: {"properties.group.id": "g", "main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
+        },
+    ),
+    "maxwell": (
+        "17:24:30,123 ERROR MaxwellKafkaProducer - TROUBLE",
+        {},
+        {SEND: {"kafka.max.request.size": "2097152"}, WAIT: {"kafka.request.timeout.ms": "60000"}},
+    ),
+    "otel-collector": (
+        "2024-05-21T12:47:08.123Z\terror\tkafkaexporter@v0.98.0/kafka_exporter.go:52\tTROUBLE",
+        {},
+        {
+            POLL: {"session_timeout": "120000ms"},
+            SEND: {"producer.max_message_bytes": "2097152"},
+            LEAD: {"group_id": "g", "main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
+        },
+    ),
+    "strimzi": (
+        "[2024-05-21 12:47:08,123] WARN TROUBLE with a-kafka-0.a-kafka-brokers.kafka.svc",
+        {},
+        {MOVE: {}},
+    ),
+    "confluent-image": (
+        "[2024-05-21 12:47:08,123] WARN TROUBLE (kafka.server.KafkaServer)",
+        {"image": "confluentinc/cp-kafka:7.6.0"},
+        {MOVE: {"KAFKA_LOG_DIRS": "/data", "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@a:9093"}},
+    ),
+    "connect-image": (
+        "[2024-05-21 12:47:08,123] WARN TROUBLE (org.apache.kafka.connect.runtime.Worker)",
+        {"image": "confluentinc/cp-kafka-connect:7.6.0"},
+        {OPEN: {"CONNECT_PRODUCER_MAX_REQUEST_SIZE": "2097152"}},
+    ),
+    "bitnami-image": (
+        "kafka 10:02:17.50 ERROR ==> TROUBLE",
+        {},
+        {MOVE: {"KAFKA_CFG_LOG_DIRS": "/data", "KAFKA_CFG_CONTROLLER_QUORUM_VOTERS": "1@a:9093"}},
+    ),
+}
+NO_DIALECT = {
+    "a plain client of Java": "[2024-05-21 12:47:08,123] WARN [Consumer clientId=c, groupId=g] TROUBLE",
+    "a broker": "[2024-05-21 12:47:08,123] WARN [ReplicaManager broker=1] TROUBLE (kafka.server.ReplicaManager)",
+    "an application of Spring without Spring Kafka": "2024-03-12 10:15:00.123  WARN 1 --- [main] c.acme.Orders : TROUBLE",
+    "two in one line": "2024-07-28 11:06:58,309 - WARNING - kafka.errors.CommitFailedError: TROUBLE [thrd:main]",
+}
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """The shipped dialects and formats with one rule."""
+    folder = tmp_path_factory.mktemp("rules")
+    (folder / "too-slow.yml").write_text(RULE)
+    return load([folder, builtin_rules() / "dialects", builtin_rules() / "formats"])
+
+
+def incident_of(line: str, labels: Mapping[str, str], plan: Plan, **others: str) -> Incident:
+    """Return the last incident of a log of `line`, and of the logs `others`."""
+    lines = lines_of(Story({"a.log": f"{line}\n", **others}, dict(labels)))
+    return [item for item in replay(lines, plan) if item.rule == "too-slow"][-1]
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_the_speaker_decides_the_spelling(name: str, plan: Plan) -> None:
+    line, labels, settings = SPOKEN[name]
+    incident = incident_of(line, labels, plan)
+    assert [dict(step.set) for step in incident.fix] == [dict(settings.get(n, java)) for n, java in enumerate(JAVA)]
+
+
+def test_every_dialect_is_spoken_here() -> None:
+    assert {path.stem for path in (builtin_rules() / "dialects").glob("*.yml")} == {*SPOKEN}
+
+
+@pytest.mark.parametrize("line", NO_DIALECT.values(), ids=[*NO_DIALECT])
+def test_without_a_certain_speaker_a_setting_has_kafkas_name(line: str, plan: Plan) -> None:
+    assert [dict(step.set) for step in incident_of(line, {}, plan).fix] == JAVA
+
+
+def test_two_clients_that_differ_are_shown_kafkas_names(plan: Plan) -> None:
+    (spring, *_), (python, *_) = SPOKEN["spring"], SPOKEN["kafka-python"]
+    assert [dict(step.set) for step in incident_of(spring, {}, plan, other=f"{python}\n").fix] == JAVA
+
+
+def test_a_line_of_no_dialect_takes_nothing_away(plan: Plan) -> None:
+    line, labels, settings = SPOKEN["spring"]
+    plain = NO_DIALECT["a plain client of Java"]
+    assert dict(incident_of(line, labels, plan, other=f"{plain}\n").fix[POLL].set) == settings[POLL]
+
+
+def test_the_step_says_for_whom_it_is_spelled_and_what_does_not_exist(plan: Plan) -> None:
+    line, labels, _ = SPOKEN["librdkafka"]
+    less, more, *_ = incident_of(line, labels, plan).fix
+    assert (less.do, more.do) == (
+        "Give it less (librdkafka has no max.poll.records: it hands out one record after the other)",
+        "Send more (spelled for librdkafka)",
+    )
+
+
+def test_the_clients_of_a_task_are_configured_at_its_connector(plan: Plan) -> None:
+    line, labels, _ = SPOKEN["connect-task"]
+    assert [step.where for step in incident_of(line, labels, plan).fix] == [*["connector"] * 4, "broker", "worker"]
+
+
+def test_no_other_dialect_of_its_levels_takes_a_line(plan: Plan) -> None:
+    for dialect in plan.dialects:
+        line, labels, _ = SPOKEN[dialect.name]
+        texts = [line, *labels.values()]
+        rivals = [
+            other.name
+            for other in plan.dialects
+            if other.rank <= dialect.rank
+            and other is not dialect
+            and {*other.places} & {*dialect.places}
+            and any(re2.search(pattern, text) for pattern in (*other.lines, *other.labels.values()) for text in texts)
+        ]
+        assert rivals == [], dialect.name
+
+
+def test_a_log_of_a_broker_never_becomes_one_of_a_client(plan: Plan) -> None:
+    line, labels, settings = SPOKEN["confluent-image"]
+    incident = incident_of(line, labels, plan)
+    assert {*settings} == {MOVE} and dict(incident.fix[POLL].set) == JAVA[POLL]
