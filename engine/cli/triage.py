@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.cache import DiskCache
+from engine.cli.coverage import Coverage, CoverageCollector
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
 from engine.columns.bounded import Bounded, ReadingCost
 from engine.correlate import correlate
@@ -50,6 +51,7 @@ class Triage(Struct, frozen=True):
         blind: what was not evaluated, and why.
         quarantined: the dead letters.
         cost: what columns decided, and what the reference read.
+        coverage: what was judged, and what was not and why.
         audit: what the audit of `audited_blocks` blocks found, a text for each difference, without secrets.
     """
 
@@ -64,6 +66,7 @@ class Triage(Struct, frozen=True):
     cost: ReadingCost = ReadingCost(0)
     audited_blocks: int = 0
     audit: tuple[str, ...] = ()
+    coverage: Coverage = Coverage(0)
 
 
 class _EventCounts:
@@ -72,12 +75,14 @@ class _EventCounts:
     def __init__(self, redact: Redactor) -> None:
         self.events = self.matches = 0
         self.unknown = UnknownEvents(redact)
+        self.coverage = CoverageCollector()
         self.warned: set[tuple[str, int]] = set()  # source and number of the event
 
     def observe(self, event: LogEvent, matches: list[Match]) -> None:
         self.events += 1
         self.matches += sum(not match.rule_id.startswith(COMPONENT_LINE) for match in matches)
         self.unknown.observe(event, matches)
+        self.coverage.observe(event, matches)
         if event.level in CALM or self.events > MAX_PICKED:
             self.warned.clear()
         else:
@@ -94,7 +99,8 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audi
     started_at_s, matcher, ledger = time.perf_counter(), Matcher(plan, DiskCache()), MemoryLedger()
     counts, quarantine = _EventCounts(matcher.redact), Quarantine(matcher.redact)
     bounded = Bounded(plan, matcher, counts.observe, (ERROR_SIGN,), quarantine, audited)
-    findings = correlate(bounded.read(input), plan, quarantine)
+    sightings = counts.coverage
+    findings = correlate(sightings.findings(bounded.read(sightings.input(input))), plan, quarantine)
     final = {i.id: i for i in group(findings, plan, ledger, quarantine)}
     reported = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
     minor_incidents = tuple(_minor(plan, ledger))
@@ -104,6 +110,8 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audi
     short = counts.events <= MAX_PICKED and not bounded.unobserved
     picked = _picked_incidents(minor_incidents, counts.warned, plan) if short and not reported else ()
     ids = {incident.id for incident in picked}
+    absent = [incident.labels.get("broker", "") for incident in reported]
+    coverage = sightings.coverage(events, ledger.rosters(), _expected(plan), absent)
     return Triage(
         incidents=picked or tuple(i for i in reported if not i.pending),
         pending=tuple(i for i in reported if i.pending),
@@ -116,7 +124,13 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audi
         cost=bounded.cost,
         audited_blocks=bounded.audit.blocks if bounded.audit is not None else 0,
         audit=tuple(d.sentence(matcher.redact) for d in bounded.audit.differences) if bounded.audit is not None else (),
+        coverage=coverage,
     )
+
+
+def _expected(plan: Plan) -> list[str]:
+    """Return the ids of the brokers that the caller expects."""
+    return [id_.strip() for id_ in plan.context.get("brokers", "").split(",") if id_.strip()]
 
 
 def _minor(plan: Plan, ledger: MemoryLedger) -> Iterator[Incident]:

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from engine.cli.main import main
-from engine.columns import bounded
+from engine.columns import bounded, by_line
 from engine.model.records import Block
 from tests.unit.cli.test_rulebook import write
 
@@ -251,14 +251,14 @@ def test_what_cannot_be_judged_is_listed_and_the_exit_code_says_so(
 ) -> None:
     with log.open("ab") as file:
         file.write(b"[2023-02-03 02:06:02,285] ERROR cursed password=hunter22 (x.Y)\n")
-    decode_block = bounded.decode_block
+    decode_block = by_line.decode_block
 
     def failing(block: Block, formats: Any) -> Any:
         if "cursed" in block.records[0].text:
             raise ArithmeticError("no")
         return decode_block(block, formats)
 
-    monkeypatch.setattr(bounded, "decode_block", failing)
+    monkeypatch.setattr(by_line, "decode_block", failing)
     code, document, err = answer(capsys, log)
     assert (code, rules_of(document)) == (3, [RULE])
     (letter,) = document["quarantined"]
