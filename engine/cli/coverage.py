@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from engine.cli.mixtures import Namings, undivided
 from engine.cli.output import count
 from engine.model.incidents import Roster
 from engine.model.matches import ActivitySpan, Match
@@ -61,13 +62,14 @@ class CoverageCollector:
         self._lines: dict[str, None] = {}  # sources with lines
         self._dated: set[str] = set()
         self._recognised: set[str] = set()
+        self.namings = Namings()
         self._bare: dict[str, int] = {}  # events that are not recognised, by source
 
     def input(self, items: Iterable[Chunk | Progress]) -> Iterator[Chunk | Progress]:
         """Yield `items` unchanged, noting the sources with lines."""
         for item in items:
             if isinstance(item, Chunk) and item.data.strip():
-                self._lines[item.source_id] = None
+                self._lines[parent_id(item.source_id)] = None
             yield item
 
     def findings(self, items: Iterable[CorrelatorInput]) -> Iterator[CorrelatorInput]:
@@ -76,6 +78,7 @@ class CoverageCollector:
             if isinstance(item, ActivitySpan):
                 self._dated.add(parent_id(item.source_id))
             elif isinstance(item, Match):
+                self.namings.add(item)
                 self._recognised.add(parent_id(item.source_id))
             yield item
 
@@ -99,6 +102,7 @@ class CoverageCollector:
         foreign = [source for source in self._lines if source in self._bare and source not in self._recognised | self._dated]
         undated = [source for source in self._lines if source not in self._dated and source not in foreign]
         gaps = [*_nothing_read(self._lines), *_foreign(foreign), *_undated(undated)]
+        gaps += [undivided(source, namings) for source, namings in self.namings.mixtures().items()]
         gaps += _never_active([id_ for id_ in expected if id_ not in reported], rosters)
         judged = events - sum(self._bare[source] for source in foreign)
         return Coverage(judged, len(self._lines) - len(foreign), processes, tuple(gaps))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.cache import DiskCache
 from engine.cli.coverage import Coverage, CoverageCollector
+from engine.cli.mixtures import Naming, divided, parts
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
 from engine.columns.bounded import Bounded, ReadingCost
 from engine.correlate import correlate
@@ -18,7 +20,7 @@ from engine.match import Matcher, Redactor
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.matches import Match
 from engine.model.quarantine import DeadLetter, Misdated
-from engine.model.records import LogEvent, Progress
+from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.rules import SEVERITIES, Plan
 from engine.ports import Chunk
 from engine.quarantine import Quarantine
@@ -52,6 +54,7 @@ class Triage(Struct, frozen=True):
         quarantined: the dead letters.
         cost: what columns decided, and what the reference read.
         coverage: what was judged, and what was not and why.
+        mixtures: by source, the lines in which several brokers name themselves in one stream.
         audit: what the audit of `audited_blocks` blocks found, a text for each difference, without secrets.
     """
 
@@ -67,6 +70,7 @@ class Triage(Struct, frozen=True):
     audited_blocks: int = 0
     audit: tuple[str, ...] = ()
     coverage: Coverage = Coverage(0)
+    mixtures: Mapping[str, tuple[Naming, ...]] = {}
 
 
 class _EventCounts:
@@ -87,6 +91,23 @@ class _EventCounts:
             self.warned.clear()
         else:
             self.warned |= {(match.source_id, match.number) for match in matches}
+
+
+def triage_again(first: Triage, read: Callable[[], Iterable[Chunk | Progress]], plan: Plan, notes: list[str]) -> Triage:
+    """Return the result of scanning the input that `read` returns once more with its mixtures divided; `first` when it has
+    none, or none that can be divided surely."""
+    borders = {source: parts(namings, partial(_lines, read, source), plan) for source, namings in first.mixtures.items()}
+    borders = {source: division for source, division in borders.items() if division}
+    return triage(divided(read(), borders), plan, notes) if borders else first
+
+
+def _lines(read: Callable[[], Iterable[Chunk | Progress]], source: str, begin: int, end: int) -> Iterator[RawLine]:
+    """Yield lines [begin, end) of a source, by number."""
+    for item in read():
+        if isinstance(item, Chunk) and item.source_id == source:
+            if item.number >= end:
+                return
+            yield from (line for line in item.lines() if begin <= line.number < end)
 
 
 def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audited: bool = False) -> Triage:
@@ -125,6 +146,7 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audi
         audited_blocks=bounded.audit.blocks if bounded.audit is not None else 0,
         audit=tuple(d.sentence(matcher.redact) for d in bounded.audit.differences) if bounded.audit is not None else (),
         coverage=coverage,
+        mixtures=sightings.namings.mixtures(),
     )
 
 

@@ -20,7 +20,7 @@ from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.cli.overview import render_triage
 from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
 from engine.cli.terminal import show
-from engine.cli.triage import Triage, triage
+from engine.cli.triage import Triage, triage, triage_again
 from engine.errors import UsageError
 from engine.model.redaction import Redaction
 from engine.model.visible import visible
@@ -74,8 +74,10 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     if config is not None:
         plan = replace(plan, redaction=_redaction(config))
     intake = Intake(paths, labels)
-    intake.notes += [f"{path}: not used; its rules have errors" for path in book.left_out]
     answer = triage(intake.chunks(), plan, intake.notes, audit)
+    if answer.mixtures and intake.repeatable:
+        answer = triage_again(answer, intake.chunks, plan, intake.notes)
+    answer = replace(answer, notes=(*answer.notes, *(f"{path}: not used; its rules have errors" for path in book.left_out)))
     answer = replace(answer, coverage=without(answer.coverage, intake.refused, answer.quarantined))
     _report_problems(book, intake, answer)
     for sentence in (*(reading_cost(answer.cost) if stats else ()), *(audit_report(answer) if audit else ())):
