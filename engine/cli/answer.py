@@ -23,6 +23,7 @@ def document(triage: Triage) -> Mapping[str, Any]:
         "unknown": [_unknown(group) for group in triage.unknown],
         "blind": [{"scope": b.scope, "what": b.what, "why": b.why} for b in triage.blind],
         "quarantined": [plain(letter) for letter in triage.quarantined],
+        "coverage": plain(triage.coverage),
         "notes": list(triage.notes),
         "stats": {
             "lines": triage.stats.lines,

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from connectors.files import container_labels, find, read_chunks, same_content
+from connectors.files import STDIN, container_labels, find, read_chunks, same_content
 from engine.errors import SourceError
 from engine.model.records import Labels, Progress, RawLine
 from engine.ports import Chunk
 
 BAR_FROM_BYTES = 5_000_000  # smaller input is read before a bar could be seen
+
+MOST_HELD_BYTES = 64 << 20  # of standard input
 
 Advance = Callable[[int], None]  # takes the number of bytes read so far
 
@@ -30,12 +32,15 @@ class Intake:
         search = find(paths)
         duplicates = same_content(search.files)
         self._labels = labels
+        self._stdin: list[Chunk | Progress] | None = None  # what standard input held, unless that was too much
         self._files = [path for path in search.files if path not in duplicates]
         self.refused = [str(error) for error in search.errors]
         self.notes = [*self.refused, *(f"{path}: same content as {first}; read once" for path, first in duplicates.items())]
+        self._refused, self._notes = tuple(self.refused), tuple(self.notes)
 
     def chunks(self) -> Iterator[Chunk | Progress]:
         """Yield the chunks and progress of every file that can be read, in the order of the arguments."""
+        self.refused[:], self.notes[:] = self._refused, self._notes
         sizes = {path: _size(path) for path in self._files}
         bytes_before = 0
         with _progress_bar(sum(sizes.values())) as advance:
@@ -48,10 +53,34 @@ class Intake:
         for item in self.chunks():
             yield from item.lines() if isinstance(item, Chunk) else (item,)
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether `chunks` gives the same input once more: standard input is held for that up to MOST_HELD_BYTES."""
+        return STDIN not in self._files or self._stdin is not None
+
+    def _chunks_of(self, path: str) -> Iterator[Chunk | Progress]:
+        if path != STDIN:
+            yield from read_chunks(path, {**container_labels(path), **self._labels})
+        elif self._stdin is not None:
+            yield from self._stdin
+        else:
+            yield from self._read_stdin()
+
+    def _read_stdin(self) -> Iterator[Chunk | Progress]:
+        held, size = list[Chunk | Progress](), 0
+        for item in read_chunks(STDIN, self._labels):
+            size += len(item.data) if isinstance(item, Chunk) else 0
+            if size <= MOST_HELD_BYTES:
+                held.append(item)
+            else:
+                held.clear()
+            yield item
+        self._stdin = held if size <= MOST_HELD_BYTES else None
+
     def _file(self, path: str) -> Iterator[Chunk | Progress]:
         empty = True
         try:
-            for item in read_chunks(path, {**container_labels(path), **self._labels}):
+            for item in self._chunks_of(path):
                 empty = empty and isinstance(item, Progress)
                 yield item
         except SourceError as error:

@@ -110,7 +110,15 @@ class Commands(TyperGroup):
             raise typer.Exit(READER_GONE) from None
 
 
-application = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=EXAMPLES)
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}  # of every command: they inherit it
+application = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help=EXAMPLES,
+    context_settings=HELP_OPTIONS,
+)
 
 
 def _print_version(requested: bool) -> None:

@@ -8,14 +8,15 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from engine.cli.report import MARGIN, entity, one_line, render_incident
+from engine.cli.report import MARGIN, entity, render_incident, shortened, wrapped
 from engine.cli.triage import Stats, Triage
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.phrases import moment
 from engine.model.rules import SEVERITIES
 from engine.model.visible import visible
 
-MOST_OF_A_NAME = 28  # columns for the name of what is not evaluated, often a path, so that the reason beside it is visible
+MOST_ROWS = 4  # of an item
+HANG = "  "  # before the further rows of an item
 MOST_ITEMS = 5  # of pending, minor, unknown, blind and notes; --format json has them all
 MOST_ALIKE = 5  # incidents of one rule with the same advice that are printed in full; the others take a line each
 MOST_LINES = 40  # of such lines
@@ -34,10 +35,12 @@ def render_triage(triage: Triage, width: int = 80) -> Text:
     more, incidents = incidents[MOST_IN_FULL:], incidents[:MOST_IN_FULL]
     for incident in (*incidents, *in_full):
         page.append("\n").append(render_incident(incident, width))
-    if alike or more or triage.pending or minor or triage.unknown or triage.blind or triage.quarantined or triage.notes:
+    gaps = triage.coverage.gaps if incidents else ()  # else they are in the first line
+    if alike or more or gaps or triage.pending or minor or triage.unknown or triage.blind or triage.quarantined or triage.notes:
         page.append("\n")
     _items(page, "More", [_alike(i) for i in more], width, MOST_LINES)
     _items(page, "Alike", [_alike(i) for i in sorted(alike, key=_natural_order)], width, MOST_LINES)
+    _items(page, "Unjudged", gaps, width)
     _items(page, "Pending", [_pending(i) for i in triage.pending], width)
     _items(page, "Minor", [_minor(i) for i in minor], width)
     _items(page, "Unknown", [f"{u.count:,} x {u.level} {u.template}" for u in triage.unknown], width)
@@ -88,14 +91,18 @@ def _only_minor(triage: Triage) -> bool:
 
 
 def _verdict(triage: Triage) -> str:
-    incidents = triage.incidents
+    """Return the first sentences: incidents, or what was judged; an all-clear only when nothing was left out."""
+    incidents, coverage = triage.incidents, triage.coverage
+    if incidents:
+        counts = Counter(i.severity for i in incidents)
+        parts = [f"{counts[severity]} {severity}" for severity in reversed(SEVERITIES) if counts[severity]]
+        return f"{len(incidents)} incident{'s' if len(incidents) > 1 else ''}: {', '.join(parts)}."
+    gaps = f"Not judged: {'; '.join(coverage.gaps)}. " if coverage.gaps else ""
     if _only_minor(triage):
-        return f"No incident; {len(triage.minor)} minor: no trouble unless there is more of it."
-    if not incidents:
-        return "Nothing found."
-    counts = Counter(i.severity for i in incidents)
-    parts = [f"{counts[severity]} {severity}" for severity in reversed(SEVERITIES) if counts[severity]]
-    return f"{len(incidents)} incident{'s' if len(incidents) > 1 else ''}: {', '.join(parts)}."
+        return f"{gaps}No incident; {len(triage.minor)} minor: no trouble unless there is more of it."
+    if not gaps:
+        return f"Nothing found{f' in {coverage.extent}' if coverage.events else ''}."
+    return f"{gaps}Otherwise nothing found, in {coverage.extent}." if coverage.events else gaps.rstrip()
 
 
 def _read(stats: Stats) -> str:
@@ -126,8 +133,7 @@ def _minor(incident: Incident) -> str:
 
 def _blind(blind: NotEvaluated) -> str:
     scope = "" if blind.scope == "default" else f"{blind.scope}: "
-    name = blind.what if len(blind.what) <= MOST_OF_A_NAME else f"…{blind.what[-MOST_OF_A_NAME:]}"
-    return f"{scope}{name}: {blind.why}"
+    return f"{scope}{blind.what}: {blind.why}"
 
 
 def _draft(page: Text, triage: Triage) -> None:
@@ -138,7 +144,12 @@ def _draft(page: Text, triage: Triage) -> None:
 
 
 def _items(page: Text, name: str, items: Sequence[str], width: int, limit: int = MOST_ITEMS) -> None:
+    """Append items in full, wrapped; of a very long one its beginning and its end."""
     for number, item in enumerate(items[:limit]):
-        page.append(f"{name if number == 0 else '':<{MARGIN}}", "dim").append(f"{one_line(item, width - MARGIN)}\n")
+        for line_number, line in enumerate(
+            wrapped(shortened(" ".join(item.split()), MOST_ROWS * width), width - MARGIN - len(HANG))
+        ):
+            page.append(f"{name if number == line_number == 0 else '':<{MARGIN}}", "dim")
+            page.append(f"{HANG if line_number else ''}{line}\n")
     if len(items) > limit:
         page.append(f"{'':<{MARGIN}}and {len(items) - limit} more; --format json lists them all\n", "dim")

@@ -77,16 +77,6 @@ def entity(labels: Mapping[str, str]) -> str:
     return visible(named(labels))
 
 
-def one_line(text: str, width: int) -> str:
-    """Return `text` on one line of at most `width` columns, cut with an ellipsis."""
-    shown = visible(" ".join(text.split()))
-    if cell_len(shown) <= width:
-        return shown
-    while shown and cell_len(shown) > width - 1:
-        shown = shown[:-1]
-    return shown + "…"
-
-
 def wrapped(text: str, width: int) -> list[str]:
     """Return `text` as lines of at most `width` columns, broken at blanks; a longer word stays whole on its own line."""
     lines: list[str] = []
@@ -141,12 +131,13 @@ def _proof(page: Text, name: str, event: Evidence, width: int) -> None:
     lines = event.text.splitlines() or [""]
     shown_lines = [line for line in lines if not _FRAME.match(line)] or lines
     for line in shown_lines[:EVIDENCE_LINES]:
-        _prose(page, "", _shortened(line, 4 * width), width, hang="  ", first="  ")
+        _prose(page, "", shortened(line, 4 * width), width, hang="  ", first="  ")
     if len(shown_lines) > EVIDENCE_LINES:
         _prose(page, "", f"... {len(shown_lines) - EVIDENCE_LINES} more lines", width, first="  ")
 
 
-def _shortened(line: str, limit: int) -> str:
+def shortened(line: str, limit: int) -> str:
+    """Return `line`; of a longer one than `limit` characters its beginning and its end."""
     return line if len(line) <= limit else f"{line[: limit // 2]} ... {line[-limit // 2 :]}"
 
 

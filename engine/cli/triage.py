@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.cache import DiskCache
+from engine.cli.coverage import Coverage, CoverageCollector
+from engine.cli.mixtures import Naming, divided, parts
 from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
 from engine.columns.bounded import Bounded, ReadingCost
 from engine.correlate import correlate
@@ -17,7 +20,7 @@ from engine.match import Matcher, Redactor
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.matches import Match
 from engine.model.quarantine import DeadLetter, Misdated
-from engine.model.records import LogEvent, Progress
+from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.rules import SEVERITIES, Plan
 from engine.ports import Chunk
 from engine.quarantine import Quarantine
@@ -50,6 +53,8 @@ class Triage(Struct, frozen=True):
         blind: what was not evaluated, and why.
         quarantined: the dead letters.
         cost: what columns decided, and what the reference read.
+        coverage: what was judged, and what was not and why.
+        mixtures: by source, the lines in which several brokers name themselves in one stream.
         audit: what the audit of `audited_blocks` blocks found, a text for each difference, without secrets.
     """
 
@@ -64,6 +69,8 @@ class Triage(Struct, frozen=True):
     cost: ReadingCost = ReadingCost(0)
     audited_blocks: int = 0
     audit: tuple[str, ...] = ()
+    coverage: Coverage = Coverage(0)
+    mixtures: Mapping[str, tuple[Naming, ...]] = {}
 
 
 class _EventCounts:
@@ -72,16 +79,35 @@ class _EventCounts:
     def __init__(self, redact: Redactor) -> None:
         self.events = self.matches = 0
         self.unknown = UnknownEvents(redact)
+        self.coverage = CoverageCollector()
         self.warned: set[tuple[str, int]] = set()  # source and number of the event
 
     def observe(self, event: LogEvent, matches: list[Match]) -> None:
         self.events += 1
         self.matches += sum(not match.rule_id.startswith(COMPONENT_LINE) for match in matches)
         self.unknown.observe(event, matches)
+        self.coverage.observe(event, matches)
         if event.level in CALM or self.events > MAX_PICKED:
             self.warned.clear()
         else:
             self.warned |= {(match.source_id, match.number) for match in matches}
+
+
+def triage_again(first: Triage, read: Callable[[], Iterable[Chunk | Progress]], plan: Plan, notes: list[str]) -> Triage:
+    """Return the result of scanning the input that `read` returns once more with its mixtures divided; `first` when it has
+    none, or none that can be divided surely."""
+    borders = {source: parts(namings, partial(_lines, read, source), plan) for source, namings in first.mixtures.items()}
+    borders = {source: division for source, division in borders.items() if division}
+    return triage(divided(read(), borders), plan, notes) if borders else first
+
+
+def _lines(read: Callable[[], Iterable[Chunk | Progress]], source: str, begin: int, end: int) -> Iterator[RawLine]:
+    """Yield lines [begin, end) of a source, by number."""
+    for item in read():
+        if isinstance(item, Chunk) and item.source_id == source:
+            if item.number >= end:
+                return
+            yield from (line for line in item.lines() if begin <= line.number < end)
 
 
 def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audited: bool = False) -> Triage:
@@ -94,7 +120,8 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audi
     started_at_s, matcher, ledger = time.perf_counter(), Matcher(plan, DiskCache()), MemoryLedger()
     counts, quarantine = _EventCounts(matcher.redact), Quarantine(matcher.redact)
     bounded = Bounded(plan, matcher, counts.observe, (ERROR_SIGN,), quarantine, audited)
-    findings = correlate(bounded.read(input), plan, quarantine)
+    sightings = counts.coverage
+    findings = correlate(sightings.findings(bounded.read(sightings.input(input))), plan, quarantine)
     final = {i.id: i for i in group(findings, plan, ledger, quarantine)}
     reported = sorted((i for i in final.values() if i.status not in OVER), key=worst_first)
     minor_incidents = tuple(_minor(plan, ledger))
@@ -104,6 +131,8 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audi
     short = counts.events <= MAX_PICKED and not bounded.unobserved
     picked = _picked_incidents(minor_incidents, counts.warned, plan) if short and not reported else ()
     ids = {incident.id for incident in picked}
+    absent = [incident.labels.get("broker", "") for incident in reported]
+    coverage = sightings.coverage(events, ledger.rosters(), _expected(plan), absent)
     return Triage(
         incidents=picked or tuple(i for i in reported if not i.pending),
         pending=tuple(i for i in reported if i.pending),
@@ -116,7 +145,14 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audi
         cost=bounded.cost,
         audited_blocks=bounded.audit.blocks if bounded.audit is not None else 0,
         audit=tuple(d.sentence(matcher.redact) for d in bounded.audit.differences) if bounded.audit is not None else (),
+        coverage=coverage,
+        mixtures=sightings.namings.mixtures(),
     )
+
+
+def _expected(plan: Plan) -> list[str]:
+    """Return the ids of the brokers that the caller expects."""
+    return [id_.strip() for id_ in plan.context.get("brokers", "").split(",") if id_.strip()]
 
 
 def _minor(plan: Plan, ledger: MemoryLedger) -> Iterator[Incident]:

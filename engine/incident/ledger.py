@@ -103,6 +103,10 @@ class MemoryLedger:
         """Return the last roster of `scope`; an empty one when there is none."""
         return self._rosters.get(scope, Roster(scope, {}))
 
+    def rosters(self) -> Sequence[Roster]:
+        """Return the last roster of every scope that has one, by scope."""
+        return [self._rosters[scope] for scope in sorted(self._rosters)]
+
     def blinds(self, scope: str | None = None) -> Sequence[NotEvaluated]:
         """Return what is not evaluated in `scope`, or in all scopes when it is None, sorted."""
         scopes = sorted(self._blinds) if scope is None else [scope]

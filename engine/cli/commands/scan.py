@@ -14,6 +14,7 @@ import typer
 from msgspec.structs import replace
 
 from engine.cli.answer import document
+from engine.cli.coverage import without
 from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.how_read import audit_report, reading_cost
 from engine.cli.intake import Intake
@@ -21,7 +22,7 @@ from engine.cli.output import print_json
 from engine.cli.overview import render_triage
 from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
 from engine.cli.terminal import show
-from engine.cli.triage import Triage, triage
+from engine.cli.triage import Triage, triage, triage_again
 from engine.errors import UsageError
 from engine.model.redaction import Redaction
 from engine.model.visible import visible
@@ -57,8 +58,9 @@ Examples:
   tocsin scan server.log --stats --audit
 
 \b
-Exit codes: 0 nothing found, 1 incidents found, 2 usage or bad rules, 3 some
-input could not be read or judged. With 2 and 3 the rest is read and reported all the same.
+Exit codes: 0 nothing found in all of the input, 1 incidents found, 2 usage or
+bad rules, 3 some input could not be read or judged: no all-clear. With 2 and 3
+the rest is read and reported all the same.
 """
 
 
@@ -90,8 +92,11 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     if config is not None:
         plan = replace(plan, redaction=_redaction(config))
     intake = Intake(paths, labels)
-    intake.notes += [f"{path}: not used; its rules have errors" for path in book.left_out]
     answer = triage(intake.chunks(), plan, intake.notes, audit)
+    if answer.mixtures and intake.repeatable:
+        answer = triage_again(answer, intake.chunks, plan, intake.notes)
+    answer = replace(answer, notes=(*answer.notes, *(f"{path}: not used; its rules have errors" for path in book.left_out)))
+    answer = replace(answer, coverage=without(answer.coverage, intake.refused, answer.quarantined))
     _report_problems(book, intake, answer)
     for sentence in (*(reading_cost(answer.cost) if stats else ()), *(audit_report(answer) if audit else ())):
         print(f"tocsin: {visible(sentence)}", file=sys.stderr)
@@ -140,7 +145,9 @@ def _exit_code(book: Rulebook, intake: Intake, answer: Triage) -> int:
         return BAD_REQUEST
     if intake.refused or answer.quarantined or answer.audit:
         return FAILURE
-    return FOUND if answer.incidents else NOTHING_FOUND
+    if answer.incidents:
+        return FOUND
+    return FAILURE if answer.coverage.gaps else NOTHING_FOUND
 
 
 def _labels(pairs: Sequence[str]) -> dict[str, str]:

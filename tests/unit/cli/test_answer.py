@@ -15,7 +15,8 @@ INCIDENT_KEYS = (
 
 def test_the_document_has_every_promised_key() -> None:
     answer = json.loads(json.dumps(document(FULL)))
-    assert set(answer) == {"schema", "incidents", "pending", "minor", "unknown", "blind", "quarantined", "notes", "stats"}
+    lists = {"incidents", "pending", "minor", "unknown", "blind", "quarantined", "notes"}
+    assert set(answer) == {"schema", "stats", "coverage", *lists}
     assert answer["schema"] == 1
     assert set(answer["stats"]) == {"lines", "events", "matches", "seconds"}
     assert set(answer["unknown"][0]) == {"template", "count", "level", "sample", "draft"}

@@ -163,3 +163,9 @@ def test_a_cache_that_others_can_write_to_is_told_of_once_and_done_without(
     assert main(["scan", str(tmp_path / "broker.log")]) == 0
     assert capsys.readouterr().err.count("is not used, as other users can write to it") == 1
     assert list((tmp_path / "tocsin").iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [[], ["scan"], ["rules", "lint"], ["receivers"]], ids=" ".join)
+def test_h_is_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "-h"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: {' '.join(['tocsin', *command])} ")

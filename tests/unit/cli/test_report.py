@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from engine.cli.report import lasting, one_line, render_incident, wrapped
+from engine.cli.report import lasting, render_incident, wrapped
 from engine.model.incidents import Evidence, Incident, RenderedStep
 from engine.model.links import Link
 from tests.unit.cli.incidents import AT, TOO_LARGE, incident
@@ -121,11 +121,6 @@ def test_lines_without_a_time_are_said_to_have_none() -> None:
 )
 def test_a_span_is_said_in_its_two_largest_units(seconds: int, words: str) -> None:
     assert lasting(timedelta(seconds=seconds)) == words
-
-
-def test_one_line_is_cut_by_columns_not_by_characters() -> None:
-    assert one_line("데이터_모니터링", 9) == "데이터_…"
-    assert one_line("a\n  b", 9) == "a b"
 
 
 @given(st.text(), st.integers(min_value=1, max_value=60))

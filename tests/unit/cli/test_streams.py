@@ -44,10 +44,10 @@ def test_a_reader_that_goes_away_ends_it_quietly(unbuffered: str) -> None:
 @pytest.mark.parametrize("redirected", ["2> /dev/full", "2>&-", "2> >(:)"], ids=["full", "closed", "no reader"])
 def test_nobody_who_hears_complaints_changes_neither_the_answer_nor_the_code(redirected: str, tmp_path: Path) -> None:
     log = tmp_path / "a.log"
-    log.write_text("nothing to see\n")
+    log.write_text("[2023-02-03 02:05:02,285] INFO nothing to see (x.Y)\n")
     code, out, err = shell(redirected, "scan", str(log), "/not/there")
     assert (code, err) == (3, "")
-    assert "Nothing found" in out
+    assert "therwise nothing found" in out
     assert "/not/there: there is no such file" in out
 
 

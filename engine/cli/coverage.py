@@ -1,0 +1,157 @@
+"""What a scan judged: how many events of whom, and the reasons for which something was not judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from engine.cli.mixtures import Namings, undivided
+from engine.cli.output import count
+from engine.model.incidents import Roster
+from engine.model.matches import ActivitySpan, Match
+from engine.model.quarantine import DeadLetter
+from engine.model.records import AnyEvent, Progress, parent_id
+from engine.ports import Chunk
+
+MOST_NAMES = 3  # of sources in a sentence
+PROCESSES: Mapping[str, str] = {"broker": "broker", "controller": "controller", "connect": "Connect worker"}
+
+CorrelatorInput = Match | ActivitySpan | Progress
+
+
+class Coverage(Struct, frozen=True):
+    """What was judged, and what was not.
+
+    Attributes:
+        events: the number of events that were judged.
+        sources: the number of sources that have any.
+        processes: how many processes of a kind named themselves in the logs, by the noun for one.
+        gaps: a sentence with reason and remedy for everything that was not judged; empty when all of the input was.
+    """
+
+    events: int
+    sources: int = 0
+    processes: Mapping[str, int] = {}
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def extent(self) -> str:
+        """What was judged: `2,310 events of 3 brokers`."""
+        owners = [count(number, noun) for noun, number in self.processes.items()] or [count(self.sources, "source")]
+        return f"{count(self.events, 'event')} of {' and '.join(owners)}"
+
+
+def without(coverage: Coverage, refused: Sequence[str], quarantined: Sequence[DeadLetter]) -> Coverage:
+    """Return `coverage` with gaps for what could not be read (`refused`: a sentence for each part) and for dead letters."""
+    more = f", and {count(len(refused) - 1, 'more part')} (see below)" if len(refused) > 1 else ""
+    unread = [f"{sentence}{more}" for sentence in refused[:1]]
+    failed = [f"{count(len(quarantined), 'part')} of the input could not be processed (see Aside)"]
+    gaps = (*unread, *coverage.gaps, *(failed if quarantined else ()))
+    return replace(coverage, gaps=gaps)
+
+
+class CoverageCollector:
+    """Collects, while input is read, which sources have lines, times, and events that are recognised as log events.
+
+    An event is recognised when its text has a time or a level, or when a rule matches it.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[str, None] = {}  # sources with lines
+        self._dated: set[str] = set()
+        self._recognised: set[str] = set()
+        self.namings = Namings()
+        self._bare: dict[str, int] = {}  # events that are not recognised, by source
+
+    def input(self, items: Iterable[Chunk | Progress]) -> Iterator[Chunk | Progress]:
+        """Yield `items` unchanged, noting the sources with lines."""
+        for item in items:
+            if isinstance(item, Chunk) and item.data.strip():
+                self._lines[parent_id(item.source_id)] = None
+            yield item
+
+    def findings(self, items: Iterable[CorrelatorInput]) -> Iterator[CorrelatorInput]:
+        """Yield `items` unchanged, noting the sources with times."""
+        for item in items:
+            if isinstance(item, ActivitySpan):
+                self._dated.add(parent_id(item.source_id))
+            elif isinstance(item, Match):
+                self.namings.add(item)
+                self._recognised.add(parent_id(item.source_id))
+            yield item
+
+    def observe(self, event: AnyEvent, matches: Sequence[Match]) -> None:
+        """Note an event that was read by itself."""
+        source = parent_id(event.source_id)
+        if event.timestamp is not None or event.level or matches:
+            self._recognised.add(source)
+        else:
+            self._bare[source] = self._bare.get(source, 0) + 1
+
+    def coverage(self, events: int, rosters: Sequence[Roster], expected: Sequence[str], reported: Iterable[str]) -> Coverage:
+        """Return what was judged.
+
+        Args:
+            events: the number of all events.
+            expected: the ids of the brokers that the caller expects.
+            reported: the ids of those whose absence an incident reports.
+        """
+        processes = _processes(rosters)
+        foreign = [source for source in self._lines if source in self._bare and source not in self._recognised | self._dated]
+        undated = [source for source in self._lines if source not in self._dated and source not in foreign]
+        gaps = [*_nothing_read(self._lines), *_foreign(foreign), *_undated(undated)]
+        gaps += [undivided(source, namings) for source, namings in self.namings.mixtures().items()]
+        gaps += _never_active([id_ for id_ in expected if id_ not in reported], rosters)
+        judged = events - sum(self._bare[source] for source in foreign)
+        return Coverage(judged, len(self._lines) - len(foreign), processes, tuple(gaps))
+
+
+def _processes(rosters: Iterable[Roster]) -> Mapping[str, int]:
+    members = {
+        (noun, roster.scope, member)
+        for roster in rosters
+        for name, noun in PROCESSES.items()
+        for member in roster.members.get(name, ())
+    }
+    numbers = {noun: sum(owner == noun for owner, _, _ in members) for noun in PROCESSES.values()}
+    return {noun: number for noun, number in numbers.items() if number}
+
+
+def _nothing_read(sources: Iterable[str]) -> list[str]:
+    return [] if any(True for _ in sources) else ["there was no line to read; give the logs of the time in question"]
+
+
+def _foreign(sources: Sequence[str]) -> list[str]:
+    if not sources:
+        return []
+    return [
+        f"{_named(sources)}: nothing in it is recognised as a log (no line has a time or a level that is known); give the log "
+        "itself, or describe its layout (docs/rules.md, formats)"
+    ]
+
+
+def _undated(sources: Sequence[str]) -> list[str]:
+    if not sources:
+        return []
+    return [
+        f"{_named(sources)}: its lines bear no time, so what depends on time (rates, orders, silence) is not judged; "
+        "give the log as its program writes it"
+    ]
+
+
+def _never_active(missing: Sequence[str], rosters: Iterable[Roster]) -> list[str]:
+    brokers = {member for roster in rosters for member in roster.members.get("broker", ())}
+    ids = [id_ for id_ in missing if id_ not in brokers]
+    if not ids:
+        return []
+    if len(ids) == 1:
+        return [f"broker {ids[0]} was never heard: no line in what was read is of it; give its log too"]
+    names = f"{', '.join(ids[:-1])} and {ids[-1]}"
+    return [f"brokers {names} were never heard: no line in what was read is of them; give their logs too"]
+
+
+def _named(sources: Sequence[str]) -> str:
+    rest = len(sources) - MOST_NAMES
+    return ", ".join(sources[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
