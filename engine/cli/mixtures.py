@@ -1,4 +1,4 @@
-"""Divides a stream in which the logs of several brokers follow one another (`cat broker-*/* | tocsin scan -`), where it is sure.
+"""Divides a stream in which the logs of several brokers follow one another (`cat broker-*/* | tocsin scan -`), if it is sure.
 
 The lines in which brokers name themselves show who writes. They show a border between two logs only if the time goes back
 there: lines that several processes write into one stream, or that were sorted by time, do not go back, and a stream of these is
@@ -112,7 +112,7 @@ def undivided(source: str, namings: Sequence[Naming]) -> str:
     """Return the sentence about a mixture that was not divided."""
     *others, last = brokers(namings)
     return (
-        f"{source}: lines of brokers {', '.join(others)} and {last} are mixed and it is not sure which line is whose, so whether "
+        f"{source}: lines of brokers {', '.join(others)} and {last} are mixed; it is not sure which line is whose, so whether "
         "one of them fell silent is not judged; give the log of each as a file of its own"
     )
 

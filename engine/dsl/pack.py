@@ -205,5 +205,5 @@ def _compiled(reading: _FileReading, beside: Plan, digest: str) -> Plan:
         correlations=tuple(sorted(correlations, key=lambda correlation: correlation.rule.id)),
         hash=digest,
         dialects=tuple(sorted(reading.dialects.values(), key=lambda dialect: (dialect.rank, dialect.name))),
-        setting_levels=setting_levels(part.rule for part in (*signatures, *correlations)),
+        setting_levels=setting_levels([*(part.rule for part in signatures), *(part.rule for part in correlations)]),
     )
