@@ -10,6 +10,7 @@ from connectors.files.labels import LabelError, check_label
 from connectors.files.opening import STDIN
 from connectors.files.reading import read_chunks, read_path, same_content
 from connectors.files.source import FilesSource
+from connectors.files.unpacking import StagedFile, Unpacking
 
 __all__ = [
     "POD_LOGS",
@@ -17,6 +18,8 @@ __all__ = [
     "FileListing",
     "FilesSource",
     "LabelError",
+    "StagedFile",
+    "Unpacking",
     "check_label",
     "container_labels",
     "docker_roots",

@@ -16,6 +16,7 @@ from connectors.files.opening import STDIN, irregular, refused
 from engine.errors import SourceDenied, SourceError, SourceMissing
 
 NOT_LOGS = frozenset((".md", ".yml", ".yaml"))  # skipped inside directories, read when named
+SKIPPED = "Markdown, YAML and hidden files are read only when they are named"
 _MAGIC = re.compile(r"[*?\[]")
 
 
@@ -140,7 +141,7 @@ def _present(name: str) -> str:
 def _files_below(folder: str, is_own: _Own, errors: list[SourceError]) -> list[str]:
     """Return the logs in a folder and below it. A folder that cannot be listed is added to `errors`; the others are listed."""
     paths: list[str] = []
-    before = len(errors)
+    before, skipped = len(errors), 0
 
     def refuse(error: OSError) -> None:
         errors.append(refused(str(error.filename), error))
@@ -154,11 +155,14 @@ def _files_below(folder: str, is_own: _Own, errors: list[SourceError]) -> list[s
         if logs is not None:
             folders[:], names = [], [*logs]  # noqa: PLW2901  (the other files describe the container)
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not is_own(str(Path(parent, name))))
-        paths += [path for name in sorted(names) if _is_log(name) and not is_own(path := str(Path(parent, name)))]
+        skipped += sum(not is_log(name) for name in names)
+        paths += [path for name in sorted(names) if is_log(name) and not is_own(path := str(Path(parent, name)))]
     if not paths and len(errors) == before:
-        raise SourceMissing(f"{folder}: holds no log files")
+        why = f" ({skipped} {'file was' if skipped == 1 else 'files were'} skipped: {SKIPPED})" if skipped else ""
+        raise SourceMissing(f"{folder}: holds no log files{why}")
     return paths
 
 
-def _is_log(name: str) -> bool:
+def is_log(name: str) -> bool:
+    """Return whether a file with this name is read when nobody names it itself."""
     return not name.startswith(".") and Path(name).suffix not in NOT_LOGS

@@ -62,6 +62,7 @@ class CoverageCollector:
         self._lines: dict[str, None] = {}  # sources with lines
         self._dated: set[str] = set()
         self._recognised: set[str] = set()
+        self._levelled: set[str] = set()
         self.namings = Namings()
         self._bare: dict[str, int] = {}  # events that are not recognised, by source
 
@@ -85,6 +86,8 @@ class CoverageCollector:
     def observe(self, event: AnyEvent, matches: Sequence[Match]) -> None:
         """Note an event that was read by itself."""
         source = parent_id(event.source_id)
+        if event.level:
+            self._levelled.add(source)
         if event.timestamp is not None or event.level or matches:
             self._recognised.add(source)
         else:
@@ -100,7 +103,7 @@ class CoverageCollector:
         """
         processes = _processes(rosters)
         foreign = [source for source in self._lines if source in self._bare and source not in self._recognised | self._dated]
-        undated = [source for source in self._lines if source not in self._dated and source not in foreign]
+        undated = [source for source in self._lines if source in self._levelled - self._dated]
         gaps = [*_nothing_read(self._lines), *_foreign(foreign), *_undated(undated)]
         gaps += [undivided(source, namings) for source, namings in self.namings.mixtures().items()]
         gaps += _never_active([id_ for id_ in expected if id_ not in reported], rosters)

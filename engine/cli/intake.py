@@ -7,8 +7,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from weakref import finalize
 
-from connectors.files import STDIN, container_labels, find, read_chunks, same_content
+from msgspec.structs import replace
+
+from connectors.files import STDIN, Unpacking, container_labels, find, read_chunks, same_content
 from engine.errors import SourceError
 from engine.model.records import Labels, Progress, RawLine
 from engine.ports import Chunk
@@ -30,12 +35,18 @@ class Intake:
 
     def __init__(self, paths: Sequence[str], labels: Labels) -> None:
         search = find(paths)
-        duplicates = same_content(search.files)
+        self._folder: Path | None = None
+        unpacking = Unpacking(self._private_folder)
+        staged = [file for path in search.files for file in unpacking.files(path)]
+        self._names = {file.path: file.name for file in staged}
+        duplicates = same_content(self._names)
         self._labels = labels
         self._stdin: list[Chunk | Progress] | None = None  # what standard input held, unless that was too much
-        self._files = [path for path in search.files if path not in duplicates]
-        self.refused = [str(error) for error in search.errors]
-        self.notes = [*self.refused, *(f"{path}: same content as {first}; read once" for path, first in duplicates.items())]
+        self._files = [path for path in self._names if path not in duplicates]
+        self.refused = [str(error) for error in (*search.errors, *unpacking.errors)]
+        copies = ((self._names[path], self._names[first]) for path, first in duplicates.items())
+        repeated = (f"{name}: same content as {first}; read once" for name, first in copies)
+        self.notes = [*self.refused, *unpacking.notes, *repeated]
         self._refused, self._notes = tuple(self.refused), tuple(self.notes)
 
     def chunks(self) -> Iterator[Chunk | Progress]:
@@ -53,13 +64,22 @@ class Intake:
         for item in self.chunks():
             yield from item.lines() if isinstance(item, Chunk) else (item,)
 
+    def _private_folder(self) -> Path:
+        """Return the folder for what is unpacked; it is removed with this object, at the latest when the process ends."""
+        if self._folder is None:
+            self._folder = Path(mkdtemp(prefix="tocsin-"))
+            finalize(self, rmtree, self._folder, ignore_errors=True)
+        return self._folder
+
     @property
     def repeatable(self) -> bool:
         """Whether `chunks` gives the same input once more: standard input is held for that up to MOST_HELD_BYTES."""
         return STDIN not in self._files or self._stdin is not None
 
     def _chunks_of(self, path: str) -> Iterator[Chunk | Progress]:
-        if path != STDIN:
+        if (name := self._names[path]) != path:
+            yield from (replace(item, source_id=name.replace("#", "%23")) for item in read_chunks(path, self._labels))
+        elif path != STDIN:
             yield from read_chunks(path, {**container_labels(path), **self._labels})
         elif self._stdin is not None:
             yield from self._stdin
@@ -84,11 +104,12 @@ class Intake:
                 empty = empty and isinstance(item, Progress)
                 yield item
         except SourceError as error:
-            self.refused.append(str(error))
-            self.notes.append(str(error))
+            sentence = str(error).replace(path, self._names[path])
+            self.refused.append(sentence)
+            self.notes.append(sentence)
             return
         if empty:
-            self.notes.append(f"{path}: is empty")
+            self.notes.append(f"{self._names[path]}: is empty")
 
 
 def _advancing(items: Iterator[Chunk | Progress], advance: Advance, bytes_before: int, size: int) -> Iterator[Chunk | Progress]:

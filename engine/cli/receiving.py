@@ -33,6 +33,19 @@ def open_receivers(settings: tuple[ReceiverSettings, ...], show: Show) -> Mappin
     return {receiver.name: open_receiver(receiver, show) for receiver in settings}
 
 
+def check_receivers(settings: tuple[ReceiverSettings, ...]) -> None:
+    """Open every receiver without using it. Raises UsageError with the problems of all of them, a secret that cannot be read
+    or a package that is not installed."""
+    problems: list[str] = []
+    for receiver in settings:
+        try:
+            open_receiver(receiver, lambda notification: None)
+        except (UsageError, RuntimeMissing) as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("; ".join(problems))
+
+
 def open_receiver(settings: ReceiverSettings, show: Show) -> Receiver:
     """Return one receiver. Raises the errors of open_receivers, with the name of the receiver."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
@@ -222,8 +222,21 @@ TaggedSourceEntry = Annotated[
 ]
 
 
+def _check_store(value: str) -> None:
+    scheme, _, path = value.partition(":///")
+    if scheme != "sqlite" or not path:
+        raise ValueError(value)
+
+
+StoreAddress = Annotated[
+    Text, validated_by(_check_store, Code.BAD_STORE, "the address of a store", "write sqlite:///path/to/tocsin.db")
+]
+
+
 class ClusterEntry(Strict):
     """a cluster: the brokers that are expected to print, and values for fixes"""
+
+    also_called: ClassVar[Mapping[str, str]] = {"roster": "brokers"}
 
     brokers: list[Count] = Field(default=[])
     bootstrap: str = ""
@@ -262,7 +275,7 @@ class ConfigFile(Strict):
     time_intervals: list[IntervalEntry] = Field(default=[])
     notify_max_age: Duration | None = None
     receivers: list[ReceiverEntry] = Field(default=[])
-    store: Text = "sqlite:///./.tocsin/tocsin.db"
+    store: StoreAddress = "sqlite:///./.tocsin/tocsin.db"
     retention: Duration = 90 * 86400.0
     redact: RedactEntry = RedactEntry()
     spark: SparkEntry = SparkEntry()

@@ -113,6 +113,7 @@ class Code(Enum):
     DUPLICATE_INTERVAL = ("TOC718", "Two time intervals have the same name.")
     FALLBACK_CYCLE = ("TOC719", "Receivers are each other's fallback in a circle.")
     BAD_REDACTION = ("TOC721", "A pattern for redaction cannot be used.")
+    BAD_STORE = ("TOC722", "The incident store is not at an address like this.")
 
     @property
     def id(self) -> str:

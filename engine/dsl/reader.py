@@ -23,6 +23,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _COMMENT_FOLLOWS = re.compile(r"[ \t]+#")
 _UNQUOTED = re.compile(r"""^\s*(?:- )?(?:[\w.|-]+:\s+|- )(?P<text>[^\s'"|>].*)$""")
 _NO_KEY = TextNode(START, "", "")
+_INDENTATION = re.compile(r"\s*(?:-\s+)?(?:[\w.-]+:\s+)?")
 _BLOCK_HELP = "put `>-` after the key and the text, indented, on the next line"
 
 
@@ -158,6 +159,9 @@ class _Builder:
         if error.context_mark and not any(self._report.document.lines[mark.line - 1 :]):
             mark = _place_of(error.context_mark)  # an error at the end of the file: show where the unfinished part began
         unquoted = _UNQUOTED.match(self._report.document.line(mark.line))
+        if "\t" in _indentation(self._report.document.line(mark.line)):
+            self._report.add(Code.YAML_SYNTAX, mark, "a tab indents this line", "YAML is indented with spaces only")
+            return
         problem = f"not valid YAML: {error.problem or error.context or 'cannot be read'}"
         if unquoted and _looks_like_text(unquoted["text"]):
             column = unquoted.start("text") + 1
@@ -175,6 +179,12 @@ class _Builder:
 
 def _place_of(mark: Any) -> SourceMark:
     return SourceMark(mark.line + 1, mark.column + 1, mark.index) if mark else START
+
+
+def _indentation(line: str) -> str:
+    """Return the blanks at the start of a line, also those behind the dash of a list item or the colon of a key."""
+    head = _INDENTATION.match(line)
+    return head[0] if head else ""
 
 
 def _looks_like_text(text: str) -> bool:

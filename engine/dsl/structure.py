@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 from engine.dsl.codes import Code
-from engine.dsl.document import Loc, RuleDocument, plain
+from engine.dsl.document import Loc, RuleDocument, TextNode, plain
 from engine.dsl.report import Report, did_you_mean
 
 M = TypeVar("M", bound=BaseModel)
@@ -19,6 +23,7 @@ TAG = "type="  # prefix of the tags of a schema's unions; pydantic adds them to 
 
 _KINDS = {"string": "text", "list": "a list", "tuple": "a list", "dict": "a map", "model": "a map"}
 _ROUNDS = 4
+_BARE = re.compile(r"-{0,2}[A-Za-z_./][\w./=-]*")  # words that YAML takes as text without quotes
 
 
 def check(document: RuleDocument, report: Report, model: type[M], defaults: Mapping[str, Any]) -> M | None:
@@ -51,12 +56,15 @@ def _report_error(document: RuleDocument, report: Report, model: type[BaseModel]
         report.add(Code.MISSING_KEY, document.find(loc[:-1]), f"`{_label(loc)}` is missing", _purpose(model, tagged))
     elif kind == "extra_forbidden":
         keys = _keys_at(model, tagged[:-1])
-        report.add(Code.UNKNOWN_KEY, document.key(loc), f"unknown key `{loc[-1]}`", did_you_mean(str(loc[-1]), keys))
+        help = _below(model, str(loc[-1]), keys) if len(loc) == 1 else ""
+        report.add(Code.UNKNOWN_KEY, document.key(loc), f"unknown key `{loc[-1]}`", help or did_you_mean(str(loc[-1]), keys))
     elif kind == "too_short":
         report.add(Code.EMPTY, document.find(loc), f"`{_label(loc)}` must not be empty")
     else:
         expected = next((words for name, words in _KINDS.items() if kind.startswith(name)), "of another kind")
-        report.add(Code.WRONG_KIND, document.find(loc), f"`{_label(loc)}` must be {expected}")
+        node = document.find(loc)
+        help = as_list(node.value) if expected == "a list" and isinstance(node, TextNode) else ""
+        report.add(Code.WRONG_KIND, node, f"`{_label(loc)}` must be {expected}", help)
 
 
 def _untagged(loc: Loc) -> tuple[str | int, ...]:
@@ -79,6 +87,32 @@ def _purpose(model: type[BaseModel], loc: Loc) -> str:
     owner = _model_at(model, loc[:-1])
     purpose = (owner.__doc__ or "").strip().partition("\n")[0] if owner else ""
     return f"needed in {purpose}".rstrip(".") if purpose else ""
+
+
+def as_list(text: str) -> str:
+    """Return the help line that writes `text`, the words of a shell, as a YAML list."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    return f"write [{', '.join(word if _BARE.fullmatch(word) else json.dumps(word, ensure_ascii=False) for word in words)}]"
+
+
+def _below(model: type[BaseModel], word: str, keys: Sequence[str]) -> str:
+    """Return a help line when `word` is nearer to a key one level below `model` than to its own `keys`; otherwise empty.
+
+    A model may list other names of its keys as `also_called`.
+    """
+    places: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        if (inner := _model_in(field.annotation)) is not None:
+            also_called: Mapping[str, str] = getattr(inner, "also_called", {})
+            for key in (*_keys_at(inner, ()), *also_called):
+                places.setdefault(key, f"`{also_called.get(key, key)}` below `{name}`")
+    if word in places:
+        return f"did you mean {places[word]}?"
+    near = get_close_matches(word, [*keys, *places], n=1, cutoff=0.8)
+    return f"did you mean {places[near[0]]}?" if near and near[0] not in keys else ""
 
 
 def _keys_at(model: type[BaseModel], loc: Loc) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from engine.cli.exits import FOUND
 from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.config import Settings, keeps_record, load
 from engine.errors import UsageError
+from engine.model.phrases import lasting
 from engine.model.routes import Route, Timings
 from engine.route import route
 
@@ -103,7 +105,5 @@ def _seconds(timings: Timings) -> Mapping[str, float]:
 
 
 def _timings(timings: Timings) -> str:
-    return (
-        f"after {timings.group_wait_s:g} s, changes every {timings.group_interval_s:g} s, "
-        f"repeated every {timings.repeat_interval_s:g} s"
-    )
+    wait, interval, repeat = (lasting(timedelta(seconds=seconds)) for seconds in _seconds(timings).values())
+    return f"after {wait}, changes every {interval}, repeated every {repeat}"

@@ -18,7 +18,7 @@ from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
 from engine.cli.notifying import build, drain, explained_rules, running_notifier
 from engine.cli.output import count
-from engine.cli.receiving import open_receivers
+from engine.cli.receiving import check_receivers, open_receivers
 from engine.cli.report import render_incident
 from engine.cli.resuming import ConfiguredSource, resumed
 from engine.cli.rule_reloading import RuleReloader
@@ -84,6 +84,7 @@ def run(
     errors = _check(sources, once, dry_run)
     check_runtime()
     if dry_run:
+        check_receivers(settings.receivers)
         _announce(settings, plan, sources, resumed_sources)
         raise typer.Exit(FAILURE if errors else NOTHING_FOUND)
     for sentence in (*_reading(sources), *resumed_sources):

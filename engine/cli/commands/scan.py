@@ -41,8 +41,9 @@ class ScanFormat(str, Enum):
 HELP = """\
 Read log files with the rules and tell what broke, since when, why, what proves it, and what to do.
 
-Takes plain, .gz and .zst files, directories (searched for logs; Markdown, YAML and hidden files are left out), and - for
-standard input. Logs of brokers, Connect, clients, `docker logs` and exports may be mixed: everything is placed at its own time.
+Takes plain and compressed files (gz, zst, xz, bz2), tar and zip archives, directories (searched for logs; Markdown, YAML and
+hidden files are left out), and - for standard input. UTF-16 and cp949 are recognised.
+Logs of brokers, Connect, clients, `docker logs` and exports may be mixed: everything is placed at its own time.
 --rules may be given more than once; the word `builtin` stands for the built-in rules.
 
 \b
@@ -50,6 +51,7 @@ Examples:
   tocsin scan server.log connect.log
   tocsin scan /var/log/kafka --tz Asia/Seoul --roster 1,2,3
   tocsin scan /var/lib/docker/containers /var/log/pods
+  tocsin scan support-bundle.tar.gz
   docker logs kafka-connect 2>&1 | tocsin scan -
   tocsin scan server.log --rules builtin --rules ./my-rules
   tocsin scan logs/ --format json | jq '.incidents[].title'

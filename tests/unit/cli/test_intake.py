@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import gc
 import gzip
+import json
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from engine.cli import intake as module
 from engine.cli.intake import Intake
+from engine.cli.main import main
 from engine.model.records import RawLine
 from tests.containers import make_docker_log
 
@@ -72,3 +77,40 @@ def test_large_input_shows_a_bar_on_a_terminal_only(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     assert len(read(Intake([str(path)], {}))) == 20_000
     assert "Reading" in capfd.readouterr().err
+
+
+def test_a_story_from_archives_gives_the_incidents_of_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    story = Path(__file__).parents[3] / "samples/4-silent-broker"
+    with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
+        archive.add(story, "story")
+    with zipfile.ZipFile(tmp_path / "windows.zip", "w") as windows:
+        for path in sorted(story.glob("broker-*/*")):
+            windows.writestr(str(path.relative_to(story)), path.read_text(encoding="utf-8").encode("utf-16-le"))
+    for name in ("logs.tar.gz", "windows.zip"):
+        code = main(["scan", str(tmp_path / name), "--format", "json"])
+        document = json.loads(capsys.readouterr().out)
+        (incident,) = document["incidents"]
+        assert (code, incident["rule"], incident["labels"]["broker"]) == (1, "broker-silent", "1")
+        assert incident["evidence"][0]["source"].startswith(f"{tmp_path}/{name}/")
+        assert incident["evidence"][0]["line"] == 3
+
+
+def test_what_was_unpacked_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
+        archive.writestr("a.log", "a line\n")
+    intake = Intake([str(tmp_path / "logs.zip")], {})
+    assert [line.value for line in intake.lines() if isinstance(line, RawLine)] == [b"a line"]
+    assert list((tmp_path / "temporary").iterdir())
+    del intake
+    gc.collect()
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_a_folder_without_logs_says_what_it_skipped(tmp_path: Path) -> None:
+    for name in ("a.md", "b.yml", ".hidden"):
+        (tmp_path / name).write_text("x\n")
+    (sentence,) = Intake([str(tmp_path)], {}).refused
+    reason = "Markdown, YAML and hidden files are read only when they are named"
+    assert sentence == f"{tmp_path}: holds no log files (3 files were skipped: {reason})"

@@ -31,8 +31,8 @@ def config(tmp_path: Path) -> Path:
 def test_the_tree_is_shown(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["routes", "show", "-c", str(config)]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "everything else -> screen  (after 30 s, changes every 300 s, repeated every 14400 s)",
-        '  component="connect" -> data  (after 5 s, changes every 300 s, repeated every 14400 s)',
+        "everything else -> screen  (after 30 s, changes every 5 min, repeated every 4 h)",
+        '  component="connect" -> data  (after 5 s, changes every 5 min, repeated every 4 h)',
     ]
     assert main(["routes", "show", "-c", str(config), "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["routes"][0]["matchers"] == ['component="connect"']
