@@ -27,4 +27,4 @@ def test_a_count_of_bursts_is_not_printed_as_one_of_lines() -> None:
     ]
     collapsed = [rule for rule in rules if seconds(rule.get("collapse", "0s")) >= BURST_S]
     assert collapsed
-    assert [rule["id"] for rule in collapsed if LINES_COUNTED.search(str(rule["runbook"]))] == []
+    assert [rule["id"] for rule in collapsed if LINES_COUNTED.search(str(rule.get("runbook")))] == []
