@@ -58,7 +58,11 @@ class Quarantine:
     def note(self, event: LogEvent) -> None:
         """Count an event if it is misdated."""
         if event.misdated:
-            self._misdated[event.source_id] = self._misdated.get(event.source_id, 0) + 1
+            self.misdated(event.source_id)
+
+    def misdated(self, source_id: str) -> None:
+        """Count a misdated event of a source."""
+        self._misdated[source_id] = self._misdated.get(source_id, 0) + 1
 
     def taken(self) -> list[DeadLetter | Misdated]:
         """Return and remove everything collected since the last call: dead letters first, then misdated events by source."""

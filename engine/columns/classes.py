@@ -15,9 +15,9 @@ import pyarrow as pa
 from msgspec import Struct
 
 from engine.columns.deciding import Decider, EventClass, Undecided
-from engine.columns.events import UNDATED, Events
+from engine.columns.events import Events
 from engine.columns.layouts import NONE
-from engine.columns.lines import Flags, Integers, index_of, numbers_of
+from engine.columns.lines import MISDATED, UNDATED, Flags, Integers, index_of, numbers_of
 from engine.columns.stamps import to_us
 from engine.match import Matcher
 from engine.match.checks import expression
@@ -163,7 +163,8 @@ class Classes:
             return self._left_to_reference(str(undecided))
         except Exception:  # the reference puts each event into quarantine
             return self._left_to_reference("a stage raises")
-        at_us = UNDATED if example.timestamp is None else to_us(example.timestamp)
+        undated = MISDATED if example.misdated else UNDATED
+        at_us = undated if example.timestamp is None else to_us(example.timestamp)
         if at_us != int(events.at_us[event]):
             return self._left_to_reference("a time that columns read otherwise")
         if event_class.bears or event_class.level in BAD_LEVELS:

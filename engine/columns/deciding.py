@@ -82,8 +82,7 @@ class EventClass(Struct, frozen=True):
         fields: message, logger and thread.
         size: the bytes of their text.
         line: the bytes of their first line without its wrapper.
-        dated: the header bears a stamp.
-        exact: the stamp has fractions of seconds.
+        exact: the stamp of the header has fractions of seconds.
         secret: the text may hold a secret.
         open: the rules that are tried on each event.
         signs: the signs in their text.
@@ -96,7 +95,6 @@ class EventClass(Struct, frozen=True):
     labels: ClassValues
     size: int
     line: int
-    dated: bool
     exact: bool
     secret: bool
     open: tuple[OpenRule, ...] = ()
@@ -159,7 +157,6 @@ class Decider:
             labels=labels,
             size=len(text),
             line=len(encoded(records[0].text)),
-            dated=header is not None and bool(header.time),
             exact=header is not None and has_millis(header.time),
             secret=self._matcher.redact.may_hold(event.text),
             open=tuple(open_rules),
@@ -176,8 +173,6 @@ class Decider:
         text = encoded(events[0].text)
         if text != "\n".join(record.text for record in records).rstrip().encode() or events[0].cut:
             raise Undecided("a text that the parser changes")
-        if events[0].misdated:
-            raise Undecided("a stamp out of bounds")
         return events[0], text
 
     def _header_spans(self, header: Header | None, record: Record, text: bytes) -> _GroupSpans:

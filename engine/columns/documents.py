@@ -7,6 +7,7 @@ labels counts (a trace, a reason, a group) is left to the parser, and so is one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,19 @@ from pyarrow import json as arrow_json
 
 from engine.codec import foreign
 from engine.columns.layouts import matching
-from engine.columns.lines import Flags, Integers, flags_of, index_of, mask_of, numbers_of, with_behind
-from engine.columns.stamps import NO_TIME, offsets_of
+from engine.columns.lines import (
+    MISDATED,
+    NO_TIME,
+    UNDATED,
+    Flags,
+    Integers,
+    flags_of,
+    index_of,
+    mask_of,
+    numbers_of,
+    with_behind,
+)
+from engine.columns.stamps import FROM_MILLIS, offsets_of
 from engine.model.records import Labels
 from engine.parse.wrappers import docker_json
 from engine.parse.wrappers import structured_json as structured
@@ -42,7 +54,7 @@ _COUNTING = frozenset(
     )
 )
 _Columns = Mapping[str, pa.Array]
-ReadStamps = Callable[[Integers, pa.StringArray, str], Integers]  # of documents, by number: stamps in a layout as times
+ReadStamps = Callable[[Integers, pa.Array, str], Integers]  # of documents, by number: stamps in a layout as times (StampReader)
 
 
 class Documents(Struct, frozen=True):
@@ -75,14 +87,16 @@ class DocumentColumns:
         made = _Made()
         for begin in range(0, len(rows), PART):
             some = rows[begin : begin + PART]
-            table = self._table(texts.take(index_of(some)))
+            part = texts.take(index_of(some))
+            table = self._table(part)
             if table is None:
                 continue
             leaves = list(_leaves(table))
             columns = dict(leaves)  # one name in two places is left to the parser
             if len(columns) == len(leaves) and _OTHERS.isdisjoint(name.partition(".")[0] for name in columns):
                 for alike in _by_keys(columns, len(some)):
-                    made.take(some[alike], {name: column.take(index_of(alike)) for name, column in columns.items()}, stamps)
+                    own = {name: column.take(index_of(alike)) for name, column in columns.items()}
+                    made.take(some[alike], own, stamps, partial(_whole_numbers, part, alike))
         return made.documents()
 
     def _table(self, texts: pa.StringArray) -> pa.Table | None:
@@ -179,15 +193,15 @@ class _Made:
         self._fields: dict[tuple[tuple[str, str], ...], int] = {(): 0}
         self._labels: dict[tuple[tuple[str, str], ...], int] = {(): 0}
 
-    def take(self, rows: Integers, columns: _Columns, stamps: ReadStamps) -> None:
-        """Take documents that have the same keys."""
+    def take(self, rows: Integers, columns: _Columns, stamps: ReadStamps, whole_numbers: Callable[[], Flags]) -> None:
+        """Take documents that have the same keys. `whole_numbers`: see `_whole_numbers`."""
         own = {name: column for name, column in columns.items() if column.null_count < len(rows)}
         texts = {name: column for name, column in own.items() if pa.types.is_string(column.type)}
         keys = {name.partition(".")[0] for name in own}
         if _DOCKER <= keys <= _WITH_DOCKER and "log" in texts and "time" in texts:
             self._docker(rows, texts, stamps)
         elif _COUNTING.isdisjoint(own) and not any(structured._is_cause(name) for name in texts):
-            self._structured(rows, own, texts, stamps)
+            self._structured(rows, own, texts, _times(rows, own, stamps, whole_numbers))
 
     def documents(self) -> Documents | None:
         """Return all of it; None when it is nothing."""
@@ -210,10 +224,10 @@ class _Made:
         nothing = np.zeros(len(rows), np.int64)
         partial = ~flags_of(pc.ends_with(line, "\n"))
         text = pc.ascii_rtrim(line, "\r\n")
-        sure = (at_us != NO_TIME) & ~matching(text, rf"{_CONTROL}|\n")
+        sure = (at_us != NO_TIME) & (at_us != UNDATED) & ~matching(text, rf"{_CONTROL}|\n")
         self._add(sure, rows, text, at_us, nothing, nothing, partial)
 
-    def _structured(self, rows: Integers, own: _Columns, texts: _Columns, stamps: ReadStamps) -> None:
+    def _structured(self, rows: Integers, own: _Columns, texts: _Columns, at_us: Integers) -> None:
         key = next((name for name in structured._TEXT if name in texts), None)
         if key is None:
             return
@@ -227,7 +241,6 @@ class _Made:
         if "level" in said and "logger" not in said and not all(said["level"]):
             sure &= np.array([bool(level) for level in said["level"]])
         labels = self._codes(_labels(texts), self._labels, len(rows))
-        at_us = _times(rows, own, stamps)
         sure &= at_us != NO_TIME
         self._add(sure, rows, message, at_us, fields, labels, np.zeros(len(rows), np.bool_))
 
@@ -294,21 +307,42 @@ def _labels(texts: _Columns) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def _times(rows: Integers, own: _Columns, stamps: ReadStamps) -> Integers:
-    """Return the first stamp of each document; NO_TIME where the parser has to be asked."""
-    key = next((key for key in structured._TIME if key in own), None)
-    if key is None:
-        return np.full(len(rows), UNSTAMPED, np.int64)
-    column = own[key]
-    if pa.types.is_string(column.type):
-        at_us = stamps(rows, column, "iso")
-        at_us[matching(column, r"^\d+$")] = NO_TIME
+def _times(rows: Integers, own: _Columns, stamps: ReadStamps, whole_numbers: Callable[[], Flags]) -> Integers:
+    """Return the first valid stamp of each document; MISDATED where none is within bounds, UNDATED where there is none, NO_TIME
+    where the parser has to be asked."""
+    at_us = np.full(len(rows), UNDATED, np.int64)
+    for key in structured._TIME:
+        left = np.flatnonzero((at_us == UNDATED) | (at_us == MISDATED))
+        if not len(left):
+            break
+        if key in own:
+            read = _read_stamps(rows[left], own[key].take(index_of(left)), stamps, lambda left=left: whole_numbers()[left])
+            at_us[left] = np.where(read == UNDATED, at_us[left], read)
+    return at_us
+
+
+def _read_stamps(rows: Integers, column: pa.Array, stamps: ReadStamps, whole_numbers: Callable[[], Flags]) -> Integers:
+    """Return the times of the values under one key."""
+    if pa.types.is_floating(column.type):
+        at_us = stamps(rows, column, "epoch_ms")
+        usual = flags_of(pc.and_(pc.greater_equal(column, 0.0), pc.less(column, float(FROM_MILLIS))))
+        if not usual.all():
+            at_us[~usual & whole_numbers()] = NO_TIME
+        at_us[~flags_of(pc.is_finite(column))] = NO_TIME
         return at_us
-    if not pa.types.is_integer(column.type):
-        return np.full(len(rows), NO_TIME, np.int64)
-    digits = pc.cast(column, pa.string())
-    seconds = numbers_of(pc.binary_length(digits)) < structured._SECONDS_DIGITS
-    return stamps(rows, pc.if_else(mask_of(seconds), with_behind(digits, ".0"), digits), "epoch_ms")
+    if pa.types.is_integer(column.type):
+        return stamps(rows, column, "epoch_ms")
+    if not pa.types.is_string(column.type):
+        return np.full(len(rows), UNDATED, np.int64)
+    at_us = stamps(rows, column, "iso")
+    numeric = np.flatnonzero(matching(column, r"^[1-9][0-9]{0,17}$"))
+    if len(numeric):
+        at_us[numeric] = stamps(rows[numeric], pc.cast(column.take(index_of(numeric)), pa.int64()), "epoch_ms")
+    at_us[matching(column, r"^(?:0[0-9]*|[0-9]{19,})$")] = NO_TIME
+    return at_us
 
 
-UNSTAMPED = NO_TIME + 2  # a document without a stamp
+def _whole_numbers(texts: pa.StringArray, rows: Integers) -> Flags:
+    """Return which documents hold a whole number that the parser would read otherwise than as a float: a negative or a long
+    one. In a column of floats the two look alike."""
+    return matching(texts.take(index_of(rows)), r":\s*(?:-\d+|\d{11,})\s*[,}]")

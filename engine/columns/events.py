@@ -8,12 +8,10 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from engine.columns.layouts import NONE, Layouts, Recogniser
-from engine.columns.lines import Flags, Integers, index_of, numbers_of, strings
+from engine.columns.lines import NO_TIME, UNDATED, Flags, Integers, index_of, numbers_of, strings
 from engine.columns.records import RecordRows, read_stamps
-from engine.columns.stamps import NO_TIME, masked
+from engine.columns.stamps import masked
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
-
-UNDATED = NO_TIME + 1  # it bears no stamp
 
 
 class Events(Struct, frozen=True):
@@ -21,7 +19,8 @@ class Events(Struct, frozen=True):
     `ends[i]`.
 
     The layout of one whose wrapper said that it is a whole event is the number of layouts. `alike` is the text of each with its
-    line ends, every digit a 0. `asked` are those for the reference.
+    line ends, every digit a 0. `by_header` are those whose time is that of the header, not of a wrapper. `asked` are those for
+    the reference.
     """
 
     rows: RecordRows
@@ -29,6 +28,7 @@ class Events(Struct, frozen=True):
     ends: Integers
     layouts: Layouts
     at_us: Integers
+    by_header: Flags
     alike: pa.StringArray
     asked: Flags
 
@@ -52,14 +52,16 @@ def events_of(rows: RecordRows, recogniser: Recogniser, layouts: Layouts) -> Eve
     head_layouts = np.where(whole[heads], len(recogniser.formats), layouts[heads]).astype(np.int16)
     at_us = _times(rows, recogniser, heads, head_layouts)
     wrapped = rows.at_us[heads]
-    at_us = np.where((at_us == UNDATED) & (wrapped != NO_TIME), wrapped, at_us)
+    by_header = at_us > UNDATED
+    at_us = np.where((at_us <= UNDATED) & (at_us != NO_TIME) & ((wrapped > UNDATED) | (at_us == UNDATED)), wrapped, at_us)
     starts = np.append(rows.starts[heads], rows.starts[ends[-1]] if len(heads) else 0)
     asked = at_us == NO_TIME
     asked |= np.isin(head_layouts, recogniser.labelling)
     asked |= (ends - heads > BLOCK_LINES) | (rows.starts[ends] - rows.starts[heads] > BLOCK_BYTES)
     owners = np.searchsorted(heads, np.flatnonzero(rows.odd), side="right") - 1
     asked[owners[owners >= 0]] = True
-    return Events(rows, heads, ends, head_layouts, at_us, _alike(rows, recogniser, heads, ends, head_layouts, starts), asked)
+    alike = _alike(rows, recogniser, heads, ends, head_layouts, starts)
+    return Events(rows, heads, ends, head_layouts, at_us, by_header, alike, asked)
 
 
 def _alike(

@@ -24,7 +24,10 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Octets = npt.NDArray[np.uint8]
 
-NO_TIME = -(2**63)  # in place of a time that is unknown
+# in place of a time in microseconds; every time is later than these
+NO_TIME = -(2**63)  # it is unknown; of a stamp: the parser has to read it
+MISDATED = NO_TIME + 1  # the stamp is out of bounds
+UNDATED = NO_TIME + 2  # there is no stamp, or a text that is no stamp
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from engine.columns.classes import Codes
 from engine.columns.deciding import ClassValues, EventClass, Place
-from engine.columns.events import UNDATED, Events
-from engine.columns.lines import Flags, Integers
+from engine.columns.events import Events
+from engine.columns.lines import MISDATED, UNDATED, Flags, Integers
 from engine.columns.stamps import to_datetime
 from engine.correlate.bindings import SIGHTINGS
 from engine.match.checks import Captures
@@ -80,6 +80,7 @@ class _Placed(NamedTuple):
     time: datetime | None
     at: datetime
     origin: str
+    misdated: bool
 
 
 class _OfClass:
@@ -88,7 +89,7 @@ class _OfClass:
     def __init__(self, events: Events, some: Integers, made: EventClass, redact: Redactor) -> None:
         self._rows, self._made, self._redact = events.rows, made, redact
         self._octets = np.frombuffer(events.rows.data, np.uint8)
-        self._heads, self._at_us = events.heads[some], events.at_us[some]
+        self._heads, self._at_us, self._by_header = events.heads[some], events.at_us[some], events.by_header[some]
         self._whose: dict[tuple[int, int], tuple[str, Labels, Labels, Labels]] = {}
 
     def said(self, named: Sightings) -> Iterator[Said]:
@@ -132,6 +133,7 @@ class _OfClass:
             thread=str(said["thread"]),
             exception=made.exception,
             labels=labels,
+            misdated=placed.misdated,
             origin=placed.origin,
         )
 
@@ -140,7 +142,7 @@ class _OfClass:
             return []
         redact, secret = self._redact, self._made.secret
         redacted = redact(text) if secret else text
-        evidence, (event_id, source_id, _, number, time, at, origin) = cut(redacted), placed
+        evidence, (event_id, source_id, _, number, time, at, origin, _) = cut(redacted), placed
         return [
             Match(
                 rule_id,
@@ -174,7 +176,7 @@ class _OfClass:
         kinds = zip(sources, *columns, strict=True) if columns else ((source,) for source in sources)
         names = self._rows.sources
         kept = [n for n, (source, *own) in enumerate(kinds) if not named.enough((names[source], rules, same, *own), times[n])]
-        self._heads, self._at_us = self._heads[kept], self._at_us[kept]
+        self._heads, self._at_us, self._by_header = self._heads[kept], self._at_us[kept], self._by_header[kept]
 
     def _column(self, begins: Integers, place: Place) -> list[bytes]:
         """Return what stands at a place in each event."""
@@ -208,8 +210,9 @@ class _OfClass:
         within = (lines.placed[line] - lines.firsts[chunk_of]).tolist()
         count = (line - lines.numbers[chunk_of]).tolist()
         whose = zip(rows.source[self._heads].tolist(), rows.labelled[self._heads].tolist(), strict=True)
-        columns = zip(begins.tolist(), self._at_us.tolist(), chunk_of.tolist(), within, count, whose, header, strict=True)
-        for begin, at_us, chunk_at, inside, lines_in, key, own in columns:
+        times = zip(self._at_us.tolist(), self._by_header.tolist(), strict=True)
+        columns = zip(begins.tolist(), times, chunk_of.tolist(), within, count, whose, header, strict=True)
+        for begin, (at_us, by_header), chunk_at, inside, lines_in, key, own in columns:
             if key not in self._whose or made.labels.places:
                 given = rows.labels[key[1]]
                 labels = labels_of(given, own, rows.sources[key[0]])
@@ -219,9 +222,9 @@ class _OfClass:
             offset, taken = chunk.place(inside)
             number = chunk.number + lines_in if chunk.number else 0
             time = to_datetime(at_us) if at_us > UNDATED else None
-            exact = made.exact if made.dated else at_us % _SECOND_US != 0
+            exact = made.exact if by_header else at_us % _SECOND_US != 0
             first = rows.data[begin : begin + made.line].decode()
             origin = chunk.origin(inside)
             identity = identity_of(source_id, time, first, None if exact and time is not None else origin or offset)
             at = time or bounds_of(given).ingest_time(taken) or UNKNOWN_TIME
-            yield _Placed(identity, source_id, offset, number, time, at, origin), (labels, clean)
+            yield _Placed(identity, source_id, offset, number, time, at, origin, at_us == MISDATED), (labels, clean)

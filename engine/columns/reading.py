@@ -14,9 +14,9 @@ import numpy as np
 
 from engine.columns.by_line import COMPONENT_LINE, LineStages
 from engine.columns.classes import Classes
-from engine.columns.events import UNDATED, Events, events_of
+from engine.columns.events import Events, events_of
 from engine.columns.layouts import Recogniser
-from engine.columns.lines import Flags, Integers, lines_of
+from engine.columns.lines import MISDATED, UNDATED, Flags, Integers, lines_of
 from engine.columns.matches import Said, Sightings, matches_of
 from engine.columns.records import RecordRows, Unwrapper
 from engine.columns.stamps import to_datetime
@@ -133,6 +133,9 @@ class Reader:
         counts.lines += len(events.rows)
         counts.events += decided
         counts.unobserved += decided
+        if self._stages.quarantine is not None:
+            for event in np.flatnonzero(~asked & (events.at_us == MISDATED)).tolist():
+                self._stages.quarantine.misdated(events.source_id(event))
         for event, matches in results:
             if event is None:
                 counts.matches += sum(not match.rule_id.startswith(COMPONENT_LINE) for match in matches)

@@ -11,10 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from engine.columns.documents import UNSTAMPED, DocumentColumns, Documents
+from engine.columns.documents import DocumentColumns, Documents
 from engine.columns.layouts import Layouts, Recogniser, matching
-from engine.columns.lines import Flags, Integers, Lines, index_of, mask_of, numbers_of, strings, texts_of, with_behind
-from engine.columns.stamps import NO_TIME, YEARLESS, StampReader, offsets_of, to_datetime, to_us
+from engine.columns.lines import (
+    MISDATED,
+    NO_TIME,
+    UNDATED,
+    Flags,
+    Integers,
+    Lines,
+    index_of,
+    mask_of,
+    numbers_of,
+    strings,
+    texts_of,
+    with_behind,
+)
+from engine.columns.stamps import YEARLESS, StampReader, offsets_of, to_datetime, to_us
 from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, sign
 from engine.model.records import NO_LABELS, TIMEZONE_LABEL, Labels, Record
 from engine.parse import wrappers
@@ -34,7 +47,7 @@ class RecordRows(Struct, frozen=True, dict=True):
     """Lines without wrappers, all of one source together and in order.
 
     `data` holds the text of each with a line end behind it, row i from `starts[i]` on. `line` is which line of `lines` it is,
-    `source` and `labelled` whose it is and which labels it bears, `at_us` the stamp of its wrapper (NO_TIME without). An `odd`
+    `source` and `labelled` whose it is and which labels it bears, `at_us` the stamp of its wrapper (UNDATED without). An `odd`
     row may be anything but a line of its program. One that has `fields` (a code other than 0) is a whole event, of whose level,
     logger and thread its wrapper speaks.
     """
@@ -144,7 +157,7 @@ class _Peeling:
         codes = [self._codes(chunk.source_id, chunk.labels) for chunk in lines.chunks]
         self._source, self._labelled = np.repeat(np.array(codes, np.int64).reshape(-1, 2), lines.per_chunk, axis=0).T.copy()
         self._outer = len(self._sources)  # sources with a lower code than this are of chunks, others of containers
-        self._at_us = np.full(count, NO_TIME, np.int64)
+        self._at_us = np.full(count, UNDATED, np.int64)
         self._odd = np.zeros(count, np.bool_)
         self._fields = np.zeros(count, np.int64)
         self._field_sets: list[Labels] = [NO_LABELS]
@@ -246,21 +259,22 @@ class _Peeling:
         left = np.isin(self._live, rows, invert=True)
         self._live, self._texts = self._live[left], self._texts.filter(mask_of(left))
         self._odd[rows] |= found.partial
-        stamped = found.at_us != UNSTAMPED
-        self._at_us[rows[stamped]] = found.at_us[stamped]
+        self._stamp(rows, found.at_us)
         self._fields[rows] = self._field_codes(found)[found.fields]
         self._labelled[rows] = self._more_labels(rows, found)
         return rows, found.texts
 
     def _agrees(self, found: Documents, live: Integers, texts: pa.StringArray) -> bool:
         """Tell whether the parser takes the same out of some documents, one of each kind at first."""
-        _, firsts = np.unique(found.fields * len(found.label_sets) + found.labels, return_index=True)
+        undated = np.where(found.at_us <= UNDATED, found.at_us, 0)
+        _, firsts = np.unique(np.stack((found.fields, found.labels, undated)), axis=1, return_index=True)
         for at in (*firsts[:PROBED].tolist(), len(found.rows) - 1):
             row = int(live[int(found.rows[at])])
             given = self._labels[int(self._labelled[row])]
-            inner = _outermost_off(Record("", 0, texts[int(found.rows[at])].as_py(), labels=given))
-            at_us = UNSTAMPED if inner is None or inner.at is None else to_us(inner.at)
-            if inner is None or inner.misdated or inner.starts != bool(inner.fields):
+            taken_us = int(self._lines.taken_us[row])
+            ingested_at = None if taken_us == NO_TIME else to_datetime(taken_us)
+            inner = _outermost_off(Record("", 0, texts[int(found.rows[at])].as_py(), ingested_at=ingested_at, labels=given))
+            if inner is None or inner.starts != bool(inner.fields):
                 return False
             taken = (
                 found.texts[at].as_py(),
@@ -268,7 +282,7 @@ class _Peeling:
                 bool(found.partial[at]),
                 int(found.at_us[at]),
             )
-            if taken != (inner.text, inner.fields, inner.partial, at_us):
+            if taken != (inner.text, inner.fields, inner.partial, wrapped_us(inner)):
                 return False
             if inner.labels != {**found.label_sets[int(found.labels[at])], **given}:
                 return False
@@ -293,7 +307,7 @@ class _Peeling:
             codes.append(self._label_code(labels))
         return np.array(codes, np.int64)[which.ravel()]
 
-    def _stamps(self, rows: Integers, stamps: pa.StringArray, layout: str) -> Integers:
+    def _stamps(self, rows: Integers, stamps: pa.Array, layout: str) -> Integers:
         """Return the times of stamps of rows."""
         at_us = np.full(len(rows), NO_TIME, np.int64)
         labelled = self._labelled[rows]
@@ -359,13 +373,19 @@ class _Peeling:
         if certain.all():
             return certain
         digits = matching(stamps, r"^\d")
-        for layout, some in (("iso", digits), ("month_day", ~digits & ~certain & (self._at_us[rows] == NO_TIME))):
+        for layout, some in (("iso", digits), ("month_day", ~digits & ~certain & (self._at_us[rows] <= UNDATED))):
             own = np.flatnonzero(some)
             if len(own):
                 at_us = self._stamps(rows[own], stamps.take(index_of(own)), layout)
-                certain[own] = at_us != NO_TIME
-                self._at_us[rows[own]] = at_us
+                certain[own] = (at_us != NO_TIME) & (at_us != UNDATED)
+                self._stamp(rows[own], at_us)
         return certain
+
+    def _stamp(self, rows: Integers, at_us: Integers) -> None:
+        """Give rows the stamps of a wrapper: a time replaces the one around it, a stamp out of bounds does not."""
+        given = self._at_us[rows]
+        stamped = (at_us > UNDATED) | ((at_us == MISDATED) & (given == UNDATED))
+        self._at_us[rows] = np.where(stamped, at_us, given)
 
     def _by_parser(self, rows: Integers, texts: pa.StringArray) -> None:
         """Let the parser take everything off some lines."""
@@ -376,7 +396,7 @@ class _Peeling:
         layouts = self._recogniser.layouts(texts)
         for row, record, layout in zip(rows.tolist(), records, layouts.tolist(), strict=True):
             self._source[row], self._labelled[row] = self._codes(record.source_id, record.labels)
-            self._at_us[row] = NO_TIME if record.at is None else to_us(record.at)
+            self._at_us[row] = wrapped_us(record)
             whole = layout < 0 and is_whole(record) and not self._recogniser.begins(record.text.partition("\n")[0])
             self._odd[row] = not (whole or is_line(record))
             self._fields[row] = self._field_code(record.fields) if whole else 0
@@ -417,33 +437,40 @@ def _outermost_off(record: Record) -> Record | None:
     return next((inner for unwrap in by_first_character()["{"] if (inner := unwrap(record)) is not None), None)
 
 
+def wrapped_us(record: Record) -> int:
+    """Return the time of the wrapper of a record; MISDATED where its stamp is out of bounds, UNDATED where there is none."""
+    if record.at is not None:
+        return to_us(record.at)
+    return MISDATED if record.misdated else UNDATED
+
+
 def is_line(record: Record) -> bool:
     """Tell whether a record is a line of a program, of which its wrapper has nothing to say but whose it is, and when."""
-    strange = record.starts or record.partial or record.fields or record.misdated or record.identity
+    strange = record.starts or record.partial or record.fields or record.identity
     return not strange and "\n" not in record.text
 
 
 def is_whole(record: Record) -> bool:
     """Tell whether a record is a whole event of whose level or logger its wrapper speaks."""
-    strange = record.partial or record.misdated or record.identity or opens_document(record.text)
+    strange = record.partial or record.identity or opens_document(record.text)
     return record.starts and bool(record.fields) and not strange
 
 
 def read_stamps(
-    lines: Lines, rows: Integers, labels: Labels, stamps: pa.StringArray, layout: str, wrapped_us: Integers | None = None
+    lines: Lines, rows: Integers, labels: Labels, stamps: pa.Array, layout: str, wrapped: Integers | None = None
 ) -> Integers:
-    """Return the times of the stamps of some lines, which have the same labels; NO_TIME where the parser has to judge a line.
+    """Return the times of the stamps of some lines, which have the same labels; where there is none as StampReader does.
 
     Args:
         rows: the lines, by number.
-        wrapped_us: the time of the wrapper of each, NO_TIME without one: it gives the year to a stamp without one. Where there
-            is none the ingest time does.
+        wrapped: the time of the wrapper of each, UNDATED without one: it gives the year to a stamp without one. Where there is
+            none the ingest time does.
     """
     zone, bounds, taken = zone_of(labels.get(TIMEZONE_LABEL, "")), bounds_of(labels), lines.taken_us[rows]
     if layout not in YEARLESS:
         return StampReader(layout, zone, bounds).read(stamps, taken)
     at_us = np.full(len(rows), NO_TIME, np.int64)
-    references = taken if wrapped_us is None else np.where(wrapped_us != NO_TIME, wrapped_us, taken)
+    references = taken if wrapped is None else np.where(wrapped > UNDATED, wrapped, taken)
     days = references // _DAY_US
     for day in np.unique(days[references != NO_TIME]).tolist():
         own = np.flatnonzero((days == day) & (references != NO_TIME))

@@ -6,16 +6,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta, tzinfo
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from engine.columns.lines import NO_TIME, Flags, Integers, Octets, index_of, numbers_of, to_datetime, to_us
+from engine.columns.lines import (
+    MISDATED,
+    NO_TIME,
+    UNDATED,
+    Flags,
+    Integers,
+    Octets,
+    index_of,
+    numbers_of,
+    strings,
+    to_datetime,
+    to_us,
+)
 from engine.match.digits import ALIKE
 from engine.parse.stamps import LATEST, ZONES, StampBounds
 from engine.parse.times import is_repeated, names_offset, parse_stamp
+from engine.parse.wrappers.structured_json import SECONDS_DIGITS, epoch_text
 
 YEARLESS = ("month_day", "twelve_hour")  # layouts of stamps that may have no year
 _SECONDS = re.compile(rb"(?<!0)00?:00:(00)(?:[.,_:](0{1,9}))?")
@@ -27,6 +42,13 @@ _PROBED = 8  # stamps of a shape that the parser reads too
 _SHAPES = 64  # in one block; stamps of further shapes are read one by one
 _MOST_AHEAD_US = 10**17
 _ZERO = ord("0")
+_LAST_ASCII = 127
+_EXACT = 2**53  # whole numbers below it are floats too
+_LEAST_PLAIN = 1e-4  # Python prints smaller floats with an exponent, which the parser may not read
+FROM_MILLIS = 10 ** (SECONDS_DIGITS - 1)
+_FROM_MICROS = 10**15
+_MILLIS_A_SECOND = 1000
+_LATE_S = 2.5e11  # about the year 9892
 
 
 class StampReader(Struct, frozen=True):
@@ -40,13 +62,16 @@ class StampReader(Struct, frozen=True):
     bounds: StampBounds
     reference: datetime | None = None
 
-    def read(self, stamps: pa.StringArray, taken_us: Integers) -> Integers:
-        """Return the time of each stamp; NO_TIME where the parser has to judge the line: its stamp is not a time, is out of
-        bounds, or is in an hour that the zone had twice.
+    def read(self, stamps: pa.Array, taken_us: Integers) -> Integers:
+        """Return the time of each stamp; MISDATED where it is out of bounds, UNDATED where it is not a time, and NO_TIME where
+        the parser has to read it: it is in an hour that the zone had twice, in a leap second, or not in ASCII.
 
         Args:
+            stamps: texts, or numbers of a document.
             taken_us: when the line of each stamp was ingested; NO_TIME where that is unknown.
         """
+        if not pa.types.is_string(stamps.type):
+            return self._within(_of_numbers(stamps), taken_us, zoned=True)
         at = np.full(len(stamps), NO_TIME, np.int64)
         sizes = numbers_of(pc.binary_length(stamps))
         for size in np.unique(sizes).tolist():
@@ -67,13 +92,18 @@ class StampReader(Struct, frozen=True):
             alike = (shapes[left] == shapes[left[0]]).all(axis=1)
             rows, left = left[alike], left[~alike]
             at[rows] = self._of_one_shape(stamps[rows], shapes[rows[0]].tobytes(), taken_us[rows])
-        at[left] = self._within(self._one_by_one(stamps[left]), taken_us[left], zoned=True)  # the narrower bound
+        zoned = np.array([names_offset(stamp.tobytes().decode(), self.layout) for stamp in stamps[left]], np.bool_)
+        at[left] = self._within(self._one_by_one(stamps[left]), taken_us[left], zoned)
         return at
 
     def _of_one_shape(self, stamps: Octets, shape: bytes, taken_us: Integers) -> Integers:
+        if max(shape, default=0) > _LAST_ASCII:
+            return np.full(len(stamps), NO_TIME, np.int64)
+        if self.layout == "epoch_ms":
+            return self._within(_of_epochs(stamps, shape), taken_us, zoned=True)
         zoned = names_offset(shape.decode(), self.layout)
         places = (_ISO_SECONDS.match if self.layout == "iso" else _SECONDS.search)(shape)
-        if places is None or self.layout == "epoch_ms":
+        if places is None:
             return self._within(self._one_by_one(stamps), taken_us, zoned)
         second, (begin, end) = places.start(1), places.span(2)
         added = _seconds(stamps, second, begin, end)
@@ -83,24 +113,77 @@ class StampReader(Struct, frozen=True):
             minutes[:, begin:end] = _ZERO
         at = _by_value(minutes, self._time)
         at[added < 0] = NO_TIME
-        at[at != NO_TIME] += added[at != NO_TIME]
+        at[at > UNDATED] += added[at > UNDATED]
         probed = np.unique(np.linspace(0, len(stamps) - 1, _PROBED).astype(np.int64))
         if ((at[probed] != NO_TIME) & (at[probed] != self._one_by_one(stamps[probed]))).any():
             at = self._one_by_one(stamps)
         return self._within(at, taken_us, zoned)
 
-    def _within(self, at: Integers, taken_us: Integers, zoned: bool) -> Integers:
-        ahead_us = (self.bounds.ahead if zoned else self.bounds.ahead + ZONES) // _MICROSECOND
-        latest = np.where(taken_us == NO_TIME, to_us(LATEST), taken_us + min(ahead_us, _MOST_AHEAD_US))
-        at[(at < to_us(self.bounds.earliest)) | (at > latest)] = NO_TIME
-        return at
+    def _within(self, at: Integers, taken_us: Integers, zoned: bool | Flags) -> Integers:
+        ahead_us, more_us = (
+            min(ahead // _MICROSECOND, _MOST_AHEAD_US) for ahead in (self.bounds.ahead, self.bounds.ahead + ZONES)
+        )
+        latest = np.where(taken_us == NO_TIME, to_us(LATEST), taken_us + np.where(zoned, ahead_us, more_us))
+        outside = (at > UNDATED) & ((at < to_us(self.bounds.earliest)) | (at > latest))
+        return np.where(outside, MISDATED, at)
 
     def _time(self, text: str) -> int:
         time = parse_stamp(text, self.layout, self.zone, self.reference)
-        return NO_TIME if time is None or is_repeated(text, time, self.zone) else to_us(time)
+        if time is None:
+            return UNDATED if text.isascii() else NO_TIME
+        return NO_TIME if is_repeated(text, time, self.zone) else to_us(time)
 
     def _one_by_one(self, stamps: Octets) -> Integers:
         return np.array([self._time(stamp.tobytes().decode()) for stamp in stamps], np.int64)
+
+
+def _of_numbers(numbers: pa.Array) -> Integers:
+    """Return the times of numbers of documents since 1970, by the rule of structured_json."""
+    values = _values_of(numbers)
+    sizes = np.abs(values)
+    if values.dtype == np.float64:
+        plain, units = (values >= _LEAST_PLAIN) & (values < FROM_MILLIS), np.ones(len(values))
+    else:
+        plain, units = (values >= 0) & (values < _EXACT), np.where(values < FROM_MILLIS, 1, _MILLIS_A_SECOND)
+        units[(values >= _FROM_MICROS) & (values < 10 * _FROM_MICROS)] = 1_000_000
+    seconds = values / units
+    plain &= seconds < _LATE_S
+    at = np.full(len(values), UNDATED, np.int64)
+    at[plain] = _rounded(seconds[plain])
+    times: dict[int | float, int] = {}
+    for row in np.flatnonzero(~plain & np.isfinite(sizes)).tolist():
+        value = values[row].item()
+        if value not in times:
+            times[value] = _epoch(epoch_text(value))
+        at[row] = times[value]
+    return at
+
+
+def _of_epochs(stamps: Octets, shape: bytes) -> Integers:
+    """Return the times of texts of one shape that count from 1970."""
+    if re.fullmatch(rb"0{1,10}\.0{1,9}", shape):
+        texts = strings(stamps.tobytes(), np.arange(len(stamps) + 1) * stamps.shape[1])
+        return _rounded(_values_of(pc.cast(texts, pa.float64())))
+    return np.array([_epoch(stamp.tobytes().decode()) for stamp in stamps], np.int64)
+
+
+def _epoch(text: str) -> int:
+    time = parse_stamp(text, "epoch_ms")
+    return UNDATED if time is None else to_us(time)
+
+
+def _rounded(seconds: npt.NDArray[np.float64]) -> Integers:
+    """Return seconds as microseconds, rounded as datetime.fromtimestamp does."""
+    fractions, whole = np.modf(seconds)
+    times: Integers = whole.astype(np.int64) * 1_000_000 + np.rint(fractions * 1e6).astype(np.int64)
+    return times
+
+
+def _values_of(numbers: pa.Array) -> Any:
+    """Return an Arrow array of numbers without nulls as one of numpy."""
+    width = np.dtype(np.float64 if pa.types.is_floating(numbers.type) else np.int64)
+    held = np.frombuffer(numbers.buffers()[1], width) if len(numbers) else np.zeros(0, width)
+    return held[numbers.offset : numbers.offset + len(numbers)]
 
 
 def _seconds(stamps: Octets, second: int, begin: int, end: int) -> Integers:

@@ -75,7 +75,7 @@ _ANSWER_CODE = "error_code"  # a key of Confluent's REST servers; their clients 
 _LABELLING = frozenset((*_CONNECT, *(key for keys in _LABELS.values() for key in keys)))
 _PINO = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}
 _LETTERS = frozenset("FEWID")
-_SECONDS_DIGITS = 11  # a number with fewer digits is in seconds, any other in milliseconds or finer
+SECONDS_DIGITS = 11  # a number with fewer digits is in seconds, any other in milliseconds or finer
 _PAIR = re.compile(r'"([@\w.]{1,64})"\s{0,9}:\s{0,9}(?:"([^"\\]*(?:\\.[^"\\]*)*)|(\d{1,19}(?:\.\d{1,9})?))')
 
 
@@ -173,8 +173,13 @@ def _dated(record: Record, value: Any) -> Mapping[str, Any]:
         return dated(record, value, "iso")
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return {}
+    return dated(record, epoch_text(value), "epoch_ms")
+
+
+def epoch_text(value: str | int | float) -> str:
+    """Return a number since 1970 as a stamp of layout `epoch_ms`."""
     text = str(value)
-    return dated(record, f"{text}.0" if text.isdigit() and len(text) < _SECONDS_DIGITS else text, "epoch_ms")
+    return f"{text}.0" if text.isdigit() and len(text) < SECONDS_DIGITS else text
 
 
 def _level(document: Mapping[str, Any]) -> str:

@@ -1,19 +1,21 @@
-"""Stamps read side by side are the times that the parser reads, and NO_TIME wherever it has to be asked."""
+"""Stamps read side by side are what the parser reads, and NO_TIME wherever it has to be asked."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.columns.lines import texts_of
-from engine.columns.stamps import NO_TIME, StampReader, to_us
-from engine.model.records import Record
+from engine.columns.lines import MISDATED, NO_TIME, UNDATED, texts_of
+from engine.columns.stamps import StampReader, to_us
+from engine.model.records import EARLIEST_LABEL, Record
 from engine.parse.stamps import bounds_of, stamp_of
 from engine.parse.times import zone_of
+from engine.parse.wrappers.structured_json import epoch_text
 
 TAKEN = datetime(2023, 3, 1, tzinfo=UTC)
 SHAPES = {
@@ -26,7 +28,7 @@ SHAPES = {
     "twelve_hour": ["%m/%d/%Y, %I:%M:%S.{ms} %p", "%b %d, %Y %I:%M:%S %p", "%b %d, %I:%M:%S %p"],
     "epoch_ms": ["1664956976{ms}", "1593460123.{ms}"],
 }
-TIMES = st.datetimes(datetime(2021, 1, 1), datetime(2024, 1, 1))
+TIMES = st.datetimes(datetime(2021, 1, 1), datetime(2024, 1, 1)) | st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1))
 
 
 @pytest.mark.parametrize("layout", SHAPES)
@@ -34,14 +36,42 @@ TIMES = st.datetimes(datetime(2021, 1, 1), datetime(2024, 1, 1))
 def test_every_layout_is_read_as_the_parser_reads_it(layout: str, times: list[datetime], zone: str) -> None:
     labels = {"timezone": zone} if zone else {}
     stamps = [at.strftime(shape).format(ms=f"{at.microsecond // 1000:03d}") for at in times for shape in SHAPES[layout]]
-    stamps += [f"{stamp[:-2]}61" for stamp in stamps[:3]]
+    stamps += [f"{stamp[:-2]}61" for stamp in stamps[:3]] + [f"{stamp[:-2]}é" for stamp in stamps[:1]]
     taken_us = np.full(len(stamps), to_us(TAKEN))
     read = StampReader(layout, zone_of(zone), bounds_of(labels), TAKEN).read(texts_of(stamps), taken_us).tolist()
     record = Record("a", 0, "", ingested_at=TAKEN, labels=labels)
     for stamp, at_us in zip(stamps, read, strict=True):
-        at, _ = stamp_of(record, stamp, layout)
-        assert at_us in (NO_TIME, at and to_us(at)), stamp
-    if zone == "" and layout != "epoch_ms":
-        assert sum(at_us != NO_TIME for at_us in read) >= sum(
-            stamp_of(record, stamp, layout)[0] is not None for stamp in stamps
-        )
+        assert at_us in (NO_TIME, _told(*stamp_of(record, stamp, layout))), stamp
+    if zone == "":
+        assert NO_TIME not in (at_us for stamp, at_us in zip(stamps, read, strict=True) if not stamp.endswith(("61", "é")))
+
+
+def _told(at: datetime | None, misdated: bool) -> int:
+    return to_us(at) if at is not None else MISDATED if misdated else UNDATED
+
+
+EPOCHS = (
+    st.floats(1.5e9, 1.7e9)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.floats(-1e-3, 1e-3)
+    | st.floats(-2e12, 2e12),
+    st.integers(1_500_000_000, 1_700_000_000)
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.integers(0, 2**53)
+    | st.integers(1_600_000_000_000_000_000, 1_700_000_000_000_000_000)
+    | st.integers(1_600_000_000_000, 1_700_000_000_000),
+)
+
+
+@pytest.mark.parametrize("type_", [pa.float64(), pa.int64()], ids=str)
+@given(data=st.data(), earliest=st.sampled_from(["", "1950-01-01T00:00:00+00:00"]))
+def test_numbers_are_read_as_the_parser_reads_those_of_documents(
+    type_: pa.DataType, data: st.DataObject, earliest: str
+) -> None:
+    numbers = data.draw(st.lists(EPOCHS[pa.types.is_integer(type_)], min_size=1, max_size=30))
+    labels = {EARLIEST_LABEL: earliest} if earliest else {}
+    taken_us = np.full(len(numbers), to_us(TAKEN))
+    read = StampReader("epoch_ms", UTC, bounds_of(labels)).read(pa.array(numbers, type_), taken_us).tolist()
+    record = Record("a", 0, "", ingested_at=TAKEN, labels=labels)
+    for number, at_us in zip(numbers, read, strict=True):
+        assert at_us == _told(*stamp_of(record, epoch_text(number), "epoch_ms")), number
