@@ -35,8 +35,8 @@ QUIET = (
     "INFO Deleted log /var/lib/kafka/{topic}-{p}/{n:020d}.log.deleted. (kafka.log.LogSegment)",
     "INFO Deleted offset index /var/lib/kafka/{topic}-{p}/{n:020d}.index.deleted. (kafka.log.LogSegment)",
     "INFO Deleted time index /var/lib/kafka/{topic}-{p}/{n:020d}.timeindex.deleted. (kafka.log.LogSegment)",
-    "INFO [GroupCoordinator 1]: Member[group.instance.id None, member.id consumer-billing-{p}-{n}] in group [billing-{p}] has left, "
-    "removing it from the group (kafka.coordinator.group.GroupCoordinator)",
+    "INFO [GroupCoordinator 1]: Member[group.instance.id None, member.id consumer-billing-{p}-{n}] in group [billing-{p}] has "
+    "left, removing it from the group (kafka.coordinator.group.GroupCoordinator)",
     "INFO [GroupCoordinator 1]: Assignment received from leader consumer-billing-{p}-{n} for group billing-{p} for generation "
     "{ms}. The group has {p} members, 0 of which are static. (kafka.coordinator.group.GroupCoordinator)",
     "INFO [ReplicaFetcherManager on broker 1] Added fetcher to broker 2 for partitions HashMap({topic}-{p} -> "
