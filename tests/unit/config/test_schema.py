@@ -1,4 +1,4 @@
-"""Sources of type elasticsearch in tocsin.yml."""
+"""Sources of type elasticsearch in tocsin.yml, and the help for keys in the wrong place and for tabs."""
 
 from __future__ import annotations
 
@@ -50,3 +50,33 @@ def test_what_is_wrong_with_an_elasticsearch_source_is_said(tmp_path: Path, was:
     with pytest.raises(ConfigError, match=re.escape(finding)) as caught:
         load(written(tmp_path, ELASTICSEARCH.replace(was, becomes)), CHECKS)
     assert "c2VjcmV0" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "help"),
+    [
+        ("conect_url: http://x", "did you mean `connect_url` below `clusters`?"),
+        ("bootstrap: a:9092", "did you mean `bootstrap` below `clusters`?"),
+        ("roster: 1,2,3", "did you mean `brokers` below `clusters`?"),
+        ("recievers: []", "did you mean `receivers`?"),
+    ],
+)
+def test_a_key_in_the_wrong_place_is_told_where_it_belongs(line: str, help: str, tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.yml"
+    path.write_text(f"sources: [{{type: files, paths: [a.log]}}]\n{line}\n")
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "TOC201"
+    assert diagnostic.help.startswith(help)
+
+
+@pytest.mark.parametrize("text", ["sources:\n\t- type: files\n", "sources:\n  -\ttype: files\n\tpaths: [a]\n"])
+def test_a_tab_is_called_a_tab(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.yml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert [(d.code, d.message, d.help) for d in caught.value.diagnostics] == [
+        ("TOC103", "a tab indents this line", "YAML is indented with spaces only")
+    ]

@@ -446,33 +446,3 @@ def test_an_index_is_a_receiver_and_nobody_is_told_by_it_alone(tmp_path: Path) -
     assert one == ElasticsearchSettings("es", connection, "tocsin-incidents", "c", 0.0)
     assert isinstance(other, ElasticsearchSettings) and other.connection["unprotected"] and other.retention_s == 365 * 86400
     assert settings.route.receiver == "screen"
-
-
-@pytest.mark.parametrize(
-    ("line", "help"),
-    [
-        ("conect_url: http://x", "did you mean `connect_url` below `clusters`?"),
-        ("bootstrap: a:9092", "did you mean `bootstrap` below `clusters`?"),
-        ("roster: 1,2,3", "did you mean `brokers` below `clusters`?"),
-        ("recievers: []", "did you mean `receivers`?"),
-    ],
-)
-def test_a_key_in_the_wrong_place_is_told_where_it_belongs(line: str, help: str, tmp_path: Path) -> None:
-    path = tmp_path / "tocsin.yml"
-    path.write_text(f"sources: [{{type: files, paths: [a.log]}}]\n{line}\n")
-    with pytest.raises(ConfigError) as caught:
-        load(path)
-    (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.code == "TOC201"
-    assert diagnostic.help.startswith(help)
-
-
-@pytest.mark.parametrize("text", ["sources:\n\t- type: files\n", "sources:\n  -\ttype: files\n\tpaths: [a]\n"])
-def test_a_tab_is_called_a_tab(text: str, tmp_path: Path) -> None:
-    path = tmp_path / "tocsin.yml"
-    path.write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        load(path)
-    assert [(d.code, d.message, d.help) for d in caught.value.diagnostics] == [
-        ("TOC103", "a tab indents this line", "YAML is indented with spaces only")
-    ]
