@@ -15,7 +15,7 @@ UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 def seconds(duration: str) -> float:
     """Return a duration of the rule language in seconds."""
-    number, unit = re.fullmatch(r"([0-9.]+)(ms|s|m|h)", duration).groups()
+    ((number, unit),) = re.findall(r"^([0-9.]+)(ms|s|m|h)$", duration)
     return float(number) * UNIT_S[unit]
 
 
