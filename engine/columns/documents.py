@@ -193,7 +193,7 @@ class _Made:
         self._fields: dict[tuple[tuple[str, str], ...], int] = {(): 0}
         self._labels: dict[tuple[tuple[str, str], ...], int] = {(): 0}
 
-    def take(self, rows: Integers, columns: _Columns, stamps: ReadStamps, whole_numbers: Callable[[], Flags]) -> None:
+    def take(self, rows: Integers, columns: _Columns, stamps: ReadStamps, whole_numbers: Callable[[Integers], Flags]) -> None:
         """Take documents that have the same keys. `whole_numbers`: see `_whole_numbers`."""
         own = {name: column for name, column in columns.items() if column.null_count < len(rows)}
         texts = {name: column for name, column in own.items() if pa.types.is_string(column.type)}
@@ -307,7 +307,7 @@ def _labels(texts: _Columns) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def _times(rows: Integers, own: _Columns, stamps: ReadStamps, whole_numbers: Callable[[], Flags]) -> Integers:
+def _times(rows: Integers, own: _Columns, stamps: ReadStamps, whole_numbers: Callable[[Integers], Flags]) -> Integers:
     """Return the first valid stamp of each document; MISDATED where none is within bounds, UNDATED where there is none, NO_TIME
     where the parser has to be asked."""
     at_us = np.full(len(rows), UNDATED, np.int64)
@@ -316,7 +316,7 @@ def _times(rows: Integers, own: _Columns, stamps: ReadStamps, whole_numbers: Cal
         if not len(left):
             break
         if key in own:
-            read = _read_stamps(rows[left], own[key].take(index_of(left)), stamps, lambda left=left: whole_numbers()[left])
+            read = _read_stamps(rows[left], own[key].take(index_of(left)), stamps, partial(whole_numbers, left))
             at_us[left] = np.where(read == UNDATED, at_us[left], read)
     return at_us
 
@@ -342,7 +342,7 @@ def _read_stamps(rows: Integers, column: pa.Array, stamps: ReadStamps, whole_num
     return at_us
 
 
-def _whole_numbers(texts: pa.StringArray, rows: Integers) -> Flags:
-    """Return which documents hold a whole number that the parser would read otherwise than as a float: a negative or a long
-    one. In a column of floats the two look alike."""
-    return matching(texts.take(index_of(rows)), r":\s*(?:-\d+|\d{11,})\s*[,}]")
+def _whole_numbers(texts: pa.StringArray, rows: Integers, some: Integers) -> Flags:
+    """Return which of some documents, `rows` of `texts`, hold a whole number that the parser would read otherwise than as a
+    float: a negative or a long one. In a column of floats the two look alike."""
+    return matching(texts.take(index_of(rows[some])), r":\s*(?:-\d+|\d{11,})\s*[,}]")

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from engine.columns.layouts import NONE, Layouts, Recogniser
 from engine.columns.lines import NO_TIME, UNDATED, Flags, Integers, index_of, numbers_of, strings
-from engine.columns.records import RecordRows, read_stamps
-from engine.columns.stamps import masked
+from engine.columns.records import RecordRows
+from engine.columns.stamps import masked, read_stamps
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 
 
@@ -99,12 +99,6 @@ def _times(rows: RecordRows, recogniser: Recogniser, heads: Integers, layouts: L
 
 def _read(rows: RecordRows, heads: Integers, stamps: pa.StringArray, layout: str) -> Integers:
     """Return the times of stamps in one layout, of lines that bear different labels."""
-    at_us = np.full(len(heads), NO_TIME, np.int64)
-    labelled = rows.labelled[heads]
-    for label in np.unique(labelled).tolist():
-        own = np.flatnonzero(labelled == label)
-        part = stamps if len(own) == len(heads) else stamps.take(index_of(own))
-        own_heads = heads[own]
-        at_us[own] = read_stamps(rows.lines, rows.line[own_heads], rows.labels[label], part, layout, rows.at_us[own_heads])
+    at_us = read_stamps(rows.lines, rows.line[heads], rows.labelled[heads], rows.labels, stamps, layout, rows.at_us[heads])
     at_us[numbers_of(pc.binary_length(stamps)) == 0] = UNDATED
     return at_us

@@ -134,8 +134,8 @@ class Reader:
         counts.events += decided
         counts.unobserved += decided
         if self._stages.quarantine is not None:
-            for event in np.flatnonzero(~asked & (events.at_us == MISDATED)).tolist():
-                self._stages.quarantine.misdated(events.source_id(event))
+            for number in np.flatnonzero(~asked & (events.at_us == MISDATED)).tolist():
+                self._stages.quarantine.misdated(events.source_id(number))
         for event, matches in results:
             if event is None:
                 counts.matches += sum(not match.rule_id.startswith(COMPONENT_LINE) for match in matches)

@@ -27,20 +27,17 @@ from engine.columns.lines import (
     texts_of,
     with_behind,
 )
-from engine.columns.stamps import YEARLESS, StampReader, offsets_of, to_datetime, to_us
+from engine.columns.stamps import offsets_of, read_stamps, to_datetime, to_us
 from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, sign
-from engine.model.records import NO_LABELS, TIMEZONE_LABEL, Labels, Record
+from engine.model.records import NO_LABELS, Labels, Record
 from engine.parse import wrappers
 from engine.parse.continuation import opens_document
-from engine.parse.stamps import bounds_of
-from engine.parse.times import zone_of
 from engine.parse.unwrapping import NESTING
 from engine.parse.wrappers import by_first_character
 
 PROBED = 16  # documents of a block that the parser reads too
 DOCUMENT = r'^\{"'
 _ASCII = r"^[\x00-\x7f]*$"
-_DAY_US = 86_400_000_000
 
 
 class RecordRows(Struct, frozen=True, dict=True):
@@ -309,13 +306,7 @@ class _Peeling:
 
     def _stamps(self, rows: Integers, stamps: pa.Array, layout: str) -> Integers:
         """Return the times of stamps of rows."""
-        at_us = np.full(len(rows), NO_TIME, np.int64)
-        labelled = self._labelled[rows]
-        for label in np.unique(labelled).tolist():
-            own = np.flatnonzero(labelled == label)
-            part = stamps if len(own) == len(rows) else stamps.take(index_of(own))
-            at_us[own] = read_stamps(self._lines, rows[own], self._labels[label], part, layout)
-        return at_us
+        return read_stamps(self._lines, rows, self._labelled[rows], self._labels, stamps, layout)
 
     def _take_off(self, prefix: Prefix, rows: Integers, texts: pa.StringArray) -> tuple[Integers, pa.StringArray]:
         """Return `texts` without a prefix that all of them bear."""
@@ -454,30 +445,3 @@ def is_whole(record: Record) -> bool:
     """Tell whether a record is a whole event of whose level or logger its wrapper speaks."""
     strange = record.partial or record.identity or opens_document(record.text)
     return record.starts and bool(record.fields) and not strange
-
-
-def read_stamps(
-    lines: Lines, rows: Integers, labels: Labels, stamps: pa.Array, layout: str, wrapped: Integers | None = None
-) -> Integers:
-    """Return the times of the stamps of some lines, which have the same labels; where there is none as StampReader does.
-
-    Args:
-        rows: the lines, by number.
-        wrapped: the time of the wrapper of each, UNDATED without one: it gives the year to a stamp without one. Where there is
-            none the ingest time does.
-    """
-    zone, bounds, taken = zone_of(labels.get(TIMEZONE_LABEL, "")), bounds_of(labels), lines.taken_us[rows]
-    if layout not in YEARLESS:
-        return StampReader(layout, zone, bounds).read(stamps, taken)
-    at_us = np.full(len(rows), NO_TIME, np.int64)
-    references = taken if wrapped is None else np.where(wrapped > UNDATED, wrapped, taken)
-    days = references // _DAY_US
-    for day in np.unique(days[references != NO_TIME]).tolist():
-        own = np.flatnonzero((days == day) & (references != NO_TIME))
-        part = stamps if len(own) == len(rows) else stamps.take(index_of(own))
-        first, last = (
-            StampReader(layout, zone, bounds, to_datetime(reference)).read(part, taken[own])
-            for reference in (int(references[own].min()), int(references[own].max()))
-        )
-        at_us[own] = np.where(first == last, first, NO_TIME)
-    return at_us

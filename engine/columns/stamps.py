@@ -4,7 +4,7 @@ array arithmetic."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
@@ -20,6 +20,7 @@ from engine.columns.lines import (
     UNDATED,
     Flags,
     Integers,
+    Lines,
     Octets,
     index_of,
     numbers_of,
@@ -28,10 +29,13 @@ from engine.columns.lines import (
     to_us,
 )
 from engine.match.digits import ALIKE
-from engine.parse.stamps import LATEST, ZONES, StampBounds
-from engine.parse.times import is_repeated, names_offset, parse_stamp
+from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, TIMEZONE_LABEL, Labels
+from engine.parse.stamps import LATEST, ZONES, StampBounds, bounds_of
+from engine.parse.times import is_repeated, names_offset, parse_stamp, zone_of
 from engine.parse.wrappers.structured_json import SECONDS_DIGITS, epoch_text
 
+_CLOCK = (TIMEZONE_LABEL, EARLIEST_LABEL, AHEAD_LABEL)  # the labels that the time of a stamp depends on
+_DAY_US = 86_400_000_000
 YEARLESS = ("month_day", "twelve_hour")  # layouts of stamps that may have no year
 _SECONDS = re.compile(rb"(?<!0)00?:00:(00)(?:[.,_:](0{1,9}))?")
 _ISO_SECONDS = re.compile(rb".{17}(00)(?:[.,_](0{1,9}))?")
@@ -135,6 +139,61 @@ class StampReader(Struct, frozen=True):
 
     def _one_by_one(self, stamps: Octets) -> Integers:
         return np.array([self._time(stamp.tobytes().decode()) for stamp in stamps], np.int64)
+
+
+def read_stamps(
+    lines: Lines,
+    rows: Integers,
+    labelled: Integers,
+    labels: Sequence[Labels],
+    stamps: pa.Array,
+    layout: str,
+    wrapped: Integers | None = None,
+) -> Integers:
+    """Return the times of the stamps of some lines; where there is none as StampReader does.
+
+    Lines whose labels name the same zone and bounds are read together, whatever sources they are of.
+
+    Args:
+        rows: the lines, by number.
+        labelled: the number of the labels of each line in `labels`.
+        wrapped: the time of the wrapper of each, UNDATED without one: it gives the year to a stamp without one. Where there is
+            none the ingest time does.
+    """
+    at_us = np.full(len(rows), NO_TIME, np.int64)
+    kinds: dict[tuple[str, ...], int] = {}
+    kind_of = np.zeros(len(labels), np.int64)
+    for number in np.unique(labelled).tolist():
+        kind_of[number] = kinds.setdefault(tuple(labels[number].get(name, "") for name in _CLOCK), len(kinds))
+    which = kind_of[labelled]
+    for kind in range(len(kinds)):
+        own = np.flatnonzero(which == kind)
+        part = stamps if len(own) == len(rows) else stamps.take(index_of(own))
+        at_us[own] = _of_one_clock(
+            lines, rows[own], labels[labelled[own[0]]], part, layout, None if wrapped is None else wrapped[own]
+        )
+    return at_us
+
+
+def _of_one_clock(
+    lines: Lines, rows: Integers, labels: Labels, stamps: pa.Array, layout: str, wrapped: Integers | None
+) -> Integers:
+    """Return the times of the stamps of lines in one zone and with the same bounds."""
+    zone, bounds, taken = zone_of(labels.get(TIMEZONE_LABEL, "")), bounds_of(labels), lines.taken_us[rows]
+    if layout not in YEARLESS:
+        return StampReader(layout, zone, bounds).read(stamps, taken)
+    at_us = np.full(len(rows), NO_TIME, np.int64)
+    references = taken if wrapped is None else np.where(wrapped > UNDATED, wrapped, taken)
+    days = references // _DAY_US
+    for day in np.unique(days[references != NO_TIME]).tolist():
+        own = np.flatnonzero((days == day) & (references != NO_TIME))
+        part = stamps if len(own) == len(rows) else stamps.take(index_of(own))
+        first, last = (
+            StampReader(layout, zone, bounds, to_datetime(reference)).read(part, taken[own])
+            for reference in (int(references[own].min()), int(references[own].max()))
+        )
+        at_us[own] = np.where(first == last, first, NO_TIME)
+    return at_us
 
 
 def _of_numbers(numbers: pa.Array) -> Integers:
