@@ -346,7 +346,7 @@ def test_every_mark_of_the_page_leads_to_something_on_it(log: Path, tmp_path: Pa
 def test_a_page_of_a_clean_log_says_so(tmp_path: Path) -> None:
     (tmp_path / "quiet.log").write_bytes(QUIET)
     assert main(["scan", str(tmp_path / "quiet.log"), "--html", str(tmp_path / "report.html")]) == 0
-    assert "<h1>Nothing found." in (tmp_path / "report.html").read_text()
+    assert "<h1>Nothing found in " in (tmp_path / "report.html").read_text()
 
 
 def test_a_page_that_cannot_be_written_is_said(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
