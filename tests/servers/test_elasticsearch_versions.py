@@ -21,7 +21,7 @@ from tests.servers.search_home import OLD_OPENSEARCH, OLDEST, OPENSEARCH, Search
 from tests.servers.test_elasticsearch_source import numbered, texts
 from tests.unit.cli.incidents import incident
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long  # three more servers to fetch and start: make soak
 
 
 @pytest.fixture(scope="module", params=[OLDEST, OLD_OPENSEARCH, OPENSEARCH], ids=str)
