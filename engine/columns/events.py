@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from engine.columns.layouts import NONE, Layouts, Recogniser
+from engine.columns.layouts import NONE, Layouts, Recogniser, matching
 from engine.columns.lines import NO_TIME, UNDATED, Flags, Integers, index_of, numbers_of, strings
 from engine.columns.records import RecordRows
 from engine.columns.stamps import masked, read_stamps
@@ -60,8 +60,20 @@ def events_of(rows: RecordRows, recogniser: Recogniser, layouts: Layouts) -> Eve
     asked |= (ends - heads > BLOCK_LINES) | (rows.starts[ends] - rows.starts[heads] > BLOCK_BYTES)
     owners = np.searchsorted(heads, np.flatnonzero(rows.odd), side="right") - 1
     asked[owners[owners >= 0]] = True
+    asked |= _ends_in_header(rows, recogniser, heads, head_layouts)
     alike = _alike(rows, recogniser, heads, ends, head_layouts, starts)
     return Events(rows, heads, ends, head_layouts, at_us, by_header, alike, asked)
+
+
+def _ends_in_header(rows: RecordRows, recogniser: Recogniser, heads: Integers, layouts: Layouts) -> Flags:
+    """Return the events whose first line is no header without the blanks at its end; the text of an event ends without them."""
+    first_lines = rows.texts.take(index_of(heads))
+    asked = matching(first_lines, r"[ \t]$") & (layouts < len(recogniser.formats))
+    blank = np.flatnonzero(asked)
+    if len(blank):
+        trimmed = recogniser.layouts(pc.ascii_rtrim_whitespace(first_lines.take(index_of(blank))))
+        asked[blank] = trimmed != layouts[blank]
+    return asked
 
 
 def _alike(

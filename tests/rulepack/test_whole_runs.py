@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from engine.cli.triage import triage
+from engine.columns import by_line
 from engine.incident import group
 from engine.match import redact
 from engine.model.incidents import Evidence, NotEvaluated, Roster, Verdict
@@ -116,7 +117,8 @@ def check(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int 
     assert all(letter.rule_id.startswith("poison") for letter in answer.quarantined), answer.quarantined
     decoded, job = _Decoded(), Run(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(slices, "decode_block", decoded)
+        for module in (slices, by_line):
+            patch.setattr(module, "decode_block", decoded)
         for turn in range(4):
             batch = [some[turn] for some in chunks.values() if turn < len(some)]
             job.batch(batch, last=False)
