@@ -143,7 +143,7 @@ def test_an_index_that_is_made_anew_while_a_batch_is_read_is_another_one(
     _after_pages(monkeypatch, 1, anew)
     reader = Reader(index.source()).drain()
     assert [loss.source_id for loss in reader.lost] == [f"{index.name}[0]"]
-    assert "made anew" in reader.lost[0].why
+    assert "created again" in reader.lost[0].why
     assert [text for text in dict.fromkeys(texts(reader)) if text.startswith("new")] == [f"new {n}" for n in range(30)]
 
 

@@ -125,10 +125,11 @@ def test_a_run_that_reads_otherwise_than_the_one_before_says_so_and_goes_on(
 def test_the_same_documents_through_kafka_and_through_elasticsearch_give_the_same_incidents(
     elasticsearch: ElasticsearchNode, topics: Topics, tmp_path: Path
 ) -> None:
+    stories = [story for story in STORIES if story.name.startswith(("2-", "5-"))]
     sources: list[Mapping[str, Any]] = []
     carriers: list[str] = []
     about = {"timezone": "Asia/Seoul", "start": "earliest"}
-    for story in STORIES:
+    for story in stories:
         documents = [filebeat(line) for line in in_turn(story)]
         index, topic = Index(elasticsearch), topics.make()
         index.write(documents)
@@ -143,7 +144,7 @@ def test_the_same_documents_through_kafka_and_through_elasticsearch_give_the_sam
     texts: dict[str, list[str]] = {source["labels"]["cluster"]: [] for source in sources}
     for incident in incidents_in(tmp_path):
         texts[incident.labels["cluster"]].append(_bare(incident, *carriers))
-    for story in STORIES:
+    for story in stories:
         by_kafka, by_index = (sorted(texts[f"{story.name}-{way}"]) for way in ("by-kafka", "by-index"))
         assert by_kafka == by_index
         assert by_kafka
