@@ -81,7 +81,6 @@ class EventClass(Struct, frozen=True):
         matches: the rules that match all of them, in the order of the matcher.
         fields: message, logger and thread.
         size: the bytes of their text.
-        line: the bytes of their first line without its wrapper.
         exact: the stamp of the header has fractions of seconds.
         secret: the text may hold a secret.
         open: the rules that are tried on each event.
@@ -94,7 +93,6 @@ class EventClass(Struct, frozen=True):
     exception: tuple[str, ...]
     labels: ClassValues
     size: int
-    line: int
     exact: bool
     secret: bool
     open: tuple[OpenRule, ...] = ()
@@ -156,7 +154,6 @@ class Decider:
             exception=event.exception,
             labels=labels,
             size=len(text),
-            line=len(encoded(records[0].text)),
             exact=header is not None and has_millis(header.time),
             secret=self._matcher.redact.may_hold(event.text),
             open=tuple(open_rules),

@@ -11,7 +11,7 @@ import numpy as np
 from engine.columns.classes import Codes
 from engine.columns.deciding import ClassValues, EventClass, Place
 from engine.columns.events import Events
-from engine.columns.lines import MISDATED, UNDATED, Flags, Integers
+from engine.columns.lines import MISDATED, UNDATED, Flags, Integers, index_of
 from engine.columns.stamps import to_datetime
 from engine.correlate.bindings import SIGHTINGS
 from engine.match.checks import Captures
@@ -104,7 +104,7 @@ class _OfClass:
         fields = self._values(made.fields, begins) if made.open or bad else ()
         header = self._labels(begins)
         texts = [self._rows.data[at : at + made.size].decode() for at in begins.tolist()]
-        for n, (event, labels) in enumerate(self._events(begins, header)):
+        for n, (event, labels) in enumerate(self._events(header)):
             text, own, clean = texts[n], *labels
             hits = [(each.rule_id, captures[n], each.items) for each, captures in zip(made.matches, captured, strict=True)]
             whole: LogEvent | None = None
@@ -202,7 +202,7 @@ class _OfClass:
     def _labels(self, begins: Integers) -> Sequence[Labels]:
         return [{name: str(value) for name, value in own.items()} for own in self._values(self._made.labels, begins)]
 
-    def _events(self, begins: Integers, header: Sequence[Labels]) -> Iterator[tuple[_Placed, tuple[Labels, Labels]]]:
+    def _events(self, header: Sequence[Labels]) -> Iterator[tuple[_Placed, tuple[Labels, Labels]]]:
         """Yield where and when each event was, and its labels, raw and without secrets."""
         rows, lines, made = self._rows, self._rows.lines, self._made
         line = rows.line[self._heads]
@@ -211,8 +211,9 @@ class _OfClass:
         count = (line - lines.numbers[chunk_of]).tolist()
         whose = zip(rows.source[self._heads].tolist(), rows.labelled[self._heads].tolist(), strict=True)
         times = zip(self._at_us.tolist(), self._by_header.tolist(), strict=True)
-        columns = zip(begins.tolist(), times, chunk_of.tolist(), within, count, whose, header, strict=True)
-        for begin, (at_us, by_header), chunk_at, inside, lines_in, key, own in columns:
+        first_lines = rows.texts.take(index_of(self._heads)).to_pylist()
+        columns = zip(first_lines, times, chunk_of.tolist(), within, count, whose, header, strict=True)
+        for first, (at_us, by_header), chunk_at, inside, lines_in, key, own in columns:
             if key not in self._whose or made.labels.places:
                 given = rows.labels[key[1]]
                 labels = labels_of(given, own, rows.sources[key[0]])
@@ -223,7 +224,6 @@ class _OfClass:
             number = chunk.number + lines_in if chunk.number else 0
             time = to_datetime(at_us) if at_us > UNDATED else None
             exact = made.exact if by_header else at_us % _SECOND_US != 0
-            first = rows.data[begin : begin + made.line].decode()
             origin = chunk.origin(inside)
             identity = identity_of(source_id, time, first, None if exact and time is not None else origin or offset)
             at = time or bounds_of(given).ingest_time(taken) or UNKNOWN_TIME

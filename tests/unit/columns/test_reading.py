@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -213,6 +214,18 @@ def test_hostile_input_says_the_same(number: int) -> None:
     head = HEADS[1].format(iso="2022-10-05 17:05:00", ms="001", n=1, s="00")
     rows = [head, *([head, HOSTILE[number]] * 3), head]
     data = "\n".join(rows).encode("utf-8", "surrogatepass") + b"\n"
+    assert by_columns(data) == by_stages(data)
+
+
+def test_a_trace_within_a_document_and_one_below_it_are_events_of_their_own() -> None:
+    """The text is the same, the first line is not, and so is not the id."""
+    head = {"@timestamp": "2022-10-05T17:00:00.000Z", "log.level": "ERROR", "ecs.version": "1.2.0", "message": "not appended"}
+    document = {**head, "log.logger": "kafka.server.ReplicaManager"}
+    reason = "The size of the current ISR Set(0) is insufficient to satisfy the min.isr requirement of 2 for partition a-0"
+    trace = f"org.apache.kafka.common.errors.NotEnoughReplicasException: {reason}"
+    below = [json.dumps(document), trace]
+    within = [json.dumps({**document, "error.stack_trace": trace})]
+    data = "\n".join([*below, *within, *below, *within, ""]).encode()
     assert by_columns(data) == by_stages(data)
 
 
