@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import accumulate, islice
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from connectors.slack.limits import MOST_SHOWN, cut
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 from engine.model.notifications import DIGEST_HEADINGS
 from engine.model.phrases import named
+from engine.model.proof import distinct_events, is_stack_frame
 from engine.model.visible import visible
 
 MOST_IN_TITLE, MOST_IN_WHERE, MOST_IN_CAUSE, MOST_IN_STEP, MOST_IN_COMMAND = 146, 140, 260, 160, 300
@@ -23,8 +24,6 @@ MOST_IN_REMARK, MOST_IN_WHY = 60, 80
 _FRAMING = 440  # characters of everything else: state, times, reason, id, names of parts
 
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?][\"')\]]*\s+")
-_FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")
-_NUMBER = re.compile(r"\d+")
 
 
 class SplitText(Struct, frozen=True):
@@ -105,24 +104,13 @@ def whole_or_cut(text: str, limit: int) -> SplitText:
 
 def codes(step: RenderedStep) -> list[str]:
     """Return the commands, settings and files of a step."""
-    settings = [f"{key}={value}" for group in (step.set, step.also) for key, value in group.items()]
     files = [f"{path}:\n{content}" for path, content in step.file.items()]
-    return [code for code in ("\n".join(settings), *files, step.run) if code.strip()]
+    return [code for code in ("\n".join(step.assignments), *files, step.run) if code.strip()]
 
 
 def remark(step: RenderedStep) -> str:
     """Return where a step is done, and whether it changes anything: ` (topic, changes state)`, or nothing."""
-    remarks = ", ".join(part for part in (visible(step.where), "changes state" if step.changes_state else "") if part)
-    return f" ({remarks})" if remarks else ""
-
-
-def distinct_events(events: Iterable[Evidence]) -> Iterator[tuple[Evidence, bool]]:
-    """Yield each event, and whether no earlier one equals it except for numbers."""
-    shapes: set[str] = set()
-    for event in events:
-        shape = _NUMBER.sub("0", event.text)
-        yield event, shape not in shapes
-        shapes.add(shape)
+    return f" ({visible(step.remark)})" if step.remark else ""
 
 
 def member_line(symptom: Symptom) -> str:
@@ -160,6 +148,6 @@ def _proof(events: Iterable[Evidence], limit: int) -> tuple[ProofLine, ...]:
 
 def _event_lines(event: Evidence, limit: int) -> list[ProofLine]:
     lines = [line for line in event.text.splitlines() if line.strip()]
-    shown_lines = [visible(line) for line in lines if not _FRAME.match(line)] or [visible(event.text)]
+    shown_lines = [visible(line) for line in lines if not is_stack_frame(line)] or [visible(event.text)]
     is_whole = len(lines) <= 1 and len(shown_lines[0]) <= limit
     return [ProofLine(event.event_id, cut(line, limit), is_whole) for line in shown_lines]

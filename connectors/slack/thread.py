@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from connectors.slack.blocks import addresses, code_blocks, named_prose, paragraph, visible_lines, word
 from connectors.slack.limits import SlackBlock, paged
 from connectors.slack.message import Message, facts
-from connectors.slack.summary import MOST_IN_REMARK, Summary, codes, distinct_events, is_over, member_line, remark, summary
+from connectors.slack.summary import MOST_IN_REMARK, Summary, codes, is_over, member_line, remark, summary
 from engine.model.incidents import Evidence, Incident
 from engine.model.links import LineLinks
 from engine.model.notifications import DIGEST_HEADINGS
+from engine.model.proof import distinct_events
 from engine.model.visible import visible
 
 MOST_PAGES = 4  # messages; more is for the incident's page
@@ -66,13 +67,12 @@ def _evidence(events: Iterable[Evidence], shown: Summary, lines: Mapping[str, Li
     whole_lines = {line.event_id for line in shown.proof if line.is_whole}
     repetitions: list[str] = []
     for event, is_new in distinct_events(events):
-        place = f"{event.source_id}:{event.number}" if event.number else event.source_id
         links = lines.get(event.event_id, LineLinks()).links
         first_line = event.text.split("\n", 1)[0]
         if not is_new and not links:
-            repetitions.append(f"{place}  {first_line}")
+            repetitions.append(f"{event.place}  {first_line}")
         elif event.event_id not in whole_lines or links:
-            yield from named_prose("Proof", place, links)
+            yield from named_prose("Proof", event.place, links)
             yield from code_blocks("" if event.event_id in whole_lines else event.text if is_new else first_line)
     if repetitions:
         yield paragraph([word("Like these, but for numbers", bold=True)])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from engine.cli.overview import headline, remarks
-from engine.cli.report import distinct_events
+from engine.cli.report import shown_events
 from engine.cli.triage import Triage
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 from engine.model.phrases import lasting, moment, named
@@ -48,7 +48,7 @@ def _incident(incident: Incident) -> str:
         _section("Timeline", list(_timeline(incident))),
         _section("Fix", [_step(number, step) for number, step in enumerate(incident.fix, 1)]),
         _section("Verify", [code_block(incident.verify, "sh")] if incident.verify else []),
-        _section("Proof", [_proof(event) for event in distinct_events(incident.evidence)]),
+        _section("Proof", [_proof(event) for event in shown_events(incident.evidence)]),
         _section("What it explains", [_symptom(symptom) for symptom in incident.symptoms]),
         _section("Next checks", [f"- {plain_text(check)}" for check in incident.next_checks]),
         _section("References", [f"- <{visible(address)}>" for address in incident.references]),
@@ -73,8 +73,7 @@ def _timeline(incident: Incident) -> Iterator[str]:
 
 
 def _step(number: int, step: RenderedStep) -> str:
-    remark = ", ".join(part for part in (step.where, "changes state" if step.changes_state else "") if part)
-    blocks = [f"{number}. {plain_text(step.do)}{f' *({plain_text(remark)})*' if remark else ''}"]
+    blocks = [f"{number}. {plain_text(step.do)}{f' *({plain_text(step.remark)})*' if step.remark else ''}"]
     blocks += [code_block(_assigned(settings), "properties") for settings in (step.set, step.also) if settings]
     for path, content in step.file.items():
         blocks += [f"{plain_text(path)}:", code_block(content)]
@@ -89,8 +88,7 @@ def _assigned(settings: Mapping[str, str]) -> str:
 def _proof(event: Evidence) -> str:
     lines = event.text.rstrip("\n").split("\n")
     more = f"\n... {len(lines) - MOST_LINES} more lines" if len(lines) > MOST_LINES else ""
-    where = f"{event.source_id}:{event.number}" if event.number else event.source_id
-    return f"{plain_text(where)}\n\n{code_block(chr(10).join(lines[:MOST_LINES]) + more)}"
+    return f"{plain_text(event.place)}\n\n{code_block(chr(10).join(lines[:MOST_LINES]) + more)}"
 
 
 def _symptom(symptom: Symptom) -> str:

@@ -18,6 +18,7 @@ from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
 from engine.model.links import Link
 from engine.model.notifications import DIGEST_HEADINGS
 from engine.model.phrases import lasting, moment, named
+from engine.model.proof import distinct_events, is_stack_frame
 from engine.model.visible import visible
 
 MARGIN = 10  # columns of the left-hand words (Cause, Fix ...)
@@ -32,8 +33,6 @@ SEVERITY_STYLES: Mapping[str, str] = {
     "info": "bold",
 }
 
-_FRAME = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common frames)")
-_NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|\S)+""")
 
 
@@ -47,7 +46,7 @@ def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] =
     for number, step in enumerate(incident.fix, 1):
         _step(page, number, step, width)
     _block(page, "Verify", _command_lines(incident.verify, width - MARGIN), "green")
-    for number, event in enumerate(distinct_events(incident.evidence)):
+    for number, event in enumerate(shown_events(incident.evidence)):
         _proof(page, "Proof" if number == 0 else "", event, width)
     heading = DIGEST_HEADINGS.get(incident.rule, "Explains")
     for number, symptom in enumerate(incident.symptoms[:MOST_SYMPTOMS]):
@@ -64,12 +63,9 @@ def render_incident(incident: Incident, width: int = 80, links: Iterable[Link] =
     return page
 
 
-def distinct_events(events: Iterable[Evidence]) -> list[Evidence]:
+def shown_events(events: Iterable[Evidence]) -> list[Evidence]:
     """Return the first EVIDENCE_EVENTS events without those that differ from an earlier one in numbers only."""
-    shapes: dict[str, Evidence] = {}
-    for event in events:
-        shapes.setdefault(_NUMBER.sub("0", event.text), event)
-    return list(shapes.values())[:EVIDENCE_EVENTS]
+    return [event for event, is_new in distinct_events(events) if is_new][:EVIDENCE_EVENTS]
 
 
 def entity(labels: Mapping[str, str]) -> str:
@@ -115,21 +111,18 @@ def _when(incident: Incident) -> str:
 
 
 def _step(page: Text, number: int, step: RenderedStep, width: int) -> None:
-    remarks = ", ".join(r for r in (step.where, "changes state" if step.changes_state else "") if r)
-    sentence = f"{number}. {step.do} ({remarks})" if remarks else f"{number}. {step.do}"
+    sentence = f"{number}. {step.do} ({step.remark})" if step.remark else f"{number}. {step.do}"
     _prose(page, "Fix" if number == 1 else "", sentence, width, hang="   ", style="bold")
-    settings = [f"{k}={v}" for group in (step.set, step.also) for k, v in group.items()]
-    _block(page, "", [f"   {visible(setting)}" for setting in settings], "green")
+    _block(page, "", [f"   {visible(assignment)}" for assignment in step.assignments], "green")
     for path, content in step.file.items():
         _block(page, "", [f"   {visible(path)}:", *(f"     {visible(line)}" for line in content.splitlines())], "green")
     _block(page, "", [f"   {line}" for line in _command_lines(step.run, width - MARGIN - 3)], "green")
 
 
 def _proof(page: Text, name: str, event: Evidence, width: int) -> None:
-    place = f"{event.source_id}:{event.number}" if event.number else event.source_id
-    _block(page, name, [visible(place)], "cyan")
+    _block(page, name, [visible(event.place)], "cyan")
     lines = event.text.splitlines() or [""]
-    shown_lines = [line for line in lines if not _FRAME.match(line)] or lines
+    shown_lines = [line for line in lines if not is_stack_frame(line)] or lines
     for line in shown_lines[:EVIDENCE_LINES]:
         _prose(page, "", shortened(line, 4 * width), width, hang="  ", first="  ")
     if len(shown_lines) > EVIDENCE_LINES:

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from engine.cache import DiskCache
 from engine.cli.coverage import Coverage, CoverageCollector
 from engine.cli.mixtures import Naming, divided, parts
-from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN, UnknownEvents, UnknownLines
+from engine.cli.unknown import ERROR_SIGN, UnknownEvents, UnknownLines
 from engine.columns.bounded import Bounded, ReadingCost
 from engine.correlate import correlate
 from engine.incident import MemoryLedger, group, minor
 from engine.match import Matcher, Redactor
 from engine.model.incidents import Incident, NotEvaluated
-from engine.model.matches import Match
+from engine.model.matches import COMPONENT_LINE, Match
 from engine.model.quarantine import DeadLetter, Misdated
 from engine.model.records import LogEvent, Progress, RawLine
 from engine.model.rules import SEVERITIES, Plan

@@ -8,14 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.model.matches import Match
+from engine.model.matches import COMPONENT_LINE, Match
 from engine.model.records import AnyEvent
 from engine.model.redaction import Redact
 
 LEVELS = ("FATAL", "ERROR")  # worst first
 # matches every event of these levels, whatever its format
 ERROR_SIGN = r"(?i)error|fatal|severe|critical|emergency|alert|\berr\b|\bcrit\b|\bemerg\b|\bfail: |\bE! "
-COMPONENT_LINE = "component:"  # the prefix of the rule ids of lines in which a component names itself
 MOST_GROUPS = 20
 MOST_CLUSTERS = 500  # kept while reading; the least recently seen are forgotten beyond
 SAMPLE_CHARACTERS = 1000

@@ -12,12 +12,12 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-from engine.columns.by_line import COMPONENT_LINE
+from engine.columns.classes import BAD_LEVELS
 from engine.columns.reading import Reader
 from engine.correlate.bindings import SIGHTINGS
 from engine.correlate.spans import Spans
 from engine.match import match
-from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
+from engine.model.matches import COMPONENT_LINE, SEEN_GAP_S, ActivitySpan, Match
 from engine.model.records import LogEvent, RawLine
 from engine.model.rules import Plan
 from engine.parse import assemble, decode, unwrap
@@ -25,7 +25,6 @@ from engine.ports import Chunk
 from engine.quarantine import OF_THE_HOST
 
 AUDIT_EVERY = 16  # blocks: one of them is audited, the first always
-BAD_LEVELS = ("FATAL", "ERROR")
 MOST_ATTEMPTS = 200  # at leaving lines out
 SHOWN = 3  # differences in the report
 
@@ -75,7 +74,7 @@ class ReadFacts:
             elif isinstance(item, Match) and item.rule_id.endswith("/names"):
                 kind = repr((item.source_id, item.rule_id, sorted(item.captures.items())))
                 self._naming.setdefault(kind, set()).add(item.event_id)
-            elif isinstance(item, Match):
+            else:
                 self.matches[repr(item)] += 1
         return self
 

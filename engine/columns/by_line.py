@@ -18,8 +18,6 @@ from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line
 from engine.quarantine import Quarantine, attempt
 
-COMPONENT_LINE = "component:"  # the prefix of the rule ids of lines in which a component names itself
-
 
 class ReadCounts(Struct):
     """What was read.

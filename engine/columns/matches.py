@@ -11,7 +11,7 @@ import numpy as np
 from engine.columns.classes import Codes
 from engine.columns.deciding import ClassValues, EventClass, Place
 from engine.columns.events import Events
-from engine.columns.lines import MISDATED, UNDATED, Flags, Integers, index_of
+from engine.columns.lines import MISDATED, UNDATED, Flags, Integers
 from engine.columns.stamps import to_datetime
 from engine.correlate.bindings import SIGHTINGS
 from engine.match.checks import Captures
@@ -211,9 +211,8 @@ class _OfClass:
         count = (line - lines.numbers[chunk_of]).tolist()
         whose = zip(rows.source[self._heads].tolist(), rows.labelled[self._heads].tolist(), strict=True)
         times = zip(self._at_us.tolist(), self._by_header.tolist(), strict=True)
-        first_lines = rows.texts.take(index_of(self._heads)).to_pylist()
-        columns = zip(first_lines, times, chunk_of.tolist(), within, count, whose, header, strict=True)
-        for first, (at_us, by_header), chunk_at, inside, lines_in, key, own in columns:
+        columns = zip(self._heads.tolist(), times, chunk_of.tolist(), within, count, whose, header, strict=True)
+        for head, (at_us, by_header), chunk_at, inside, lines_in, key, own in columns:
             if key not in self._whose or made.labels.places:
                 given = rows.labels[key[1]]
                 labels = labels_of(given, own, rows.sources[key[0]])
@@ -224,6 +223,7 @@ class _OfClass:
             number = chunk.number + lines_in if chunk.number else 0
             time = to_datetime(at_us) if at_us > UNDATED else None
             exact = made.exact if by_header else at_us % _SECOND_US != 0
+            first = rows.text(head)
             origin = chunk.origin(inside)
             identity = identity_of(source_id, time, first, None if exact and time is not None else origin or offset)
             at = time or bounds_of(given).ingest_time(taken) or UNKNOWN_TIME

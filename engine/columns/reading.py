@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from engine.columns.by_line import COMPONENT_LINE, LineStages
+from engine.columns.by_line import LineStages
 from engine.columns.classes import Classes
 from engine.columns.events import Events, events_of
 from engine.columns.layouts import Recogniser
@@ -22,7 +22,7 @@ from engine.columns.records import RecordRows, Unwrapper
 from engine.columns.stamps import to_datetime
 from engine.match import Matcher, Observer
 from engine.match.activity import ActivityTracker
-from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
+from engine.model.matches import COMPONENT_LINE, SEEN_GAP_S, ActivitySpan, Match
 from engine.model.records import Block, LogEvent
 from engine.model.rules import Plan
 from engine.parse import Assembler, decode_block, unwrap_line

@@ -70,6 +70,10 @@ class RecordRows(Struct, frozen=True, dict=True):
         """Return what the parser makes of a row."""
         return self.read(int(self.line[row]))
 
+    def text(self, row: int) -> str:
+        """Return the text of a row, which may end in a line end of its own where a document holds an empty stack trace."""
+        return self.data[int(self.starts[row]) : int(self.starts[row + 1]) - 1].decode()
+
     @cached_property
     def texts(self) -> pa.StringArray:
         """The text of each row, without its line end."""

@@ -133,6 +133,11 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
     text: str
     origin: str = ""
 
+    @property
+    def place(self) -> str:
+        """The source of the line, with its number where it has one: `broker-1.log:41`."""
+        return f"{self.source_id}:{self.number}" if self.number else self.source_id
+
 
 def evidence_of(match: Match) -> Evidence:
     """Return the event of a match as evidence."""
@@ -171,6 +176,16 @@ class RenderedStep(Struct, frozen=True):
     file: Mapping[str, str] = field(default_factory=dict)
     run: str = ""
     changes_state: bool = False
+
+    @property
+    def assignments(self) -> tuple[str, ...]:
+        """The settings as `name=value`, those of `set` before those of `also`."""
+        return tuple(f"{name}={value}" for settings in (self.set, self.also) for name, value in settings.items())
+
+    @property
+    def remark(self) -> str:
+        """Where the step is done, and whether it changes anything, as `topic, changes state`; may be empty."""
+        return ", ".join(part for part in (self.where, "changes state" if self.changes_state else "") if part)
 
 
 class Symptom(Struct, frozen=True):

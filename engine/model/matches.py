@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from engine.model.records import NO_LABELS, Labels
 
 Value = str | int | float
+COMPONENT_LINE = "component:"  # the prefix of the rule ids of the lines of components
 
 
 class Match(Struct, frozen=True, array_like=True, gc=False):
@@ -37,7 +38,7 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
 
 def state_sign(component: str, state: str, phase: int, edge: str) -> str:
     """Return the `rule_id` of a line that begins or ends (`edge`) a phase of a state; STATE_SIGN reads it."""
-    return f"component:{component}/{state}/{phase}/{edge}"
+    return f"{COMPONENT_LINE}{component}/{state}/{phase}/{edge}"
 
 
 class ActivitySpan(Struct, frozen=True, gc=False):

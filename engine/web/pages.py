@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from engine.errors import DataLoss
 from engine.model.answers import iso
-from engine.model.incidents import STATES, Evidence, Incident, NotEvaluated
+from engine.model.incidents import STATES, Incident, NotEvaluated
 from engine.model.links import Link
 from engine.model.matches import Value
 from engine.model.phrases import lasting, moment, named
@@ -173,11 +173,6 @@ def spark(incident: Incident) -> Markup:
     return Markup(sparkline(incident))  # noqa: S704 - it escapes every text
 
 
-def place(event: Evidence) -> str:
-    """Return the source of a line, with its number where it has one."""
-    return f"{event.source_id}:{event.number}" if event.number else event.source_id
-
-
 def words(name: str) -> str:
     """Return a name of the model as words: `retry_later` becomes `retry later`."""
     return name.replace("_", " ")
@@ -219,7 +214,6 @@ def _environment() -> Environment:
         "events_shown": EVENTS_SHOWN,
         "first_sentence": first_sentence,
         "spark": spark,
-        "place": place,
         "facets": FACETS,
     }
     templates.globals |= {

@@ -159,9 +159,8 @@ def _evidence(event: Evidence) -> Mapping[str, Any]:
 
 def _step(step: RenderedStep) -> str:
     """Return a step as text: what to do, then settings, files and command."""
-    settings = [f"{key}={value}" for group in (step.set, step.also) for key, value in group.items()]
     files = [f"{path}:\n{content}" for path, content in step.file.items()]
-    return "\n".join(part for part in (step.do, *settings, *files, step.run) if part)
+    return "\n".join(part for part in (step.do, *step.assignments, *files, step.run) if part)
 
 
 def _instant(at: datetime) -> str:

@@ -123,9 +123,8 @@ def _fix(steps: Sequence[RenderedStep]) -> str:
 
 def _step(number: int, step: RenderedStep) -> str:
     remarks = ", ".join(part for part in (step.where, "**changes state**" if step.changes_state else "") if part)
-    settings = "\n".join(f"{name}={value}" for group in (step.set, step.also) for name, value in group.items())
     files = "\n\n".join(f"# {name}\n{content}" for name, content in step.file.items())
-    blocks = [_code(settings, "properties"), _code(files, ""), _code(step.run, "sh")]
+    blocks = [_code("\n".join(step.assignments), "properties"), _code(files, ""), _code(step.run, "sh")]
     head = f"{number}. {_prose(step.do)}" + (f" ({remarks})" if remarks else "")
     return "\n\n".join((head, *(_indented(block) for block in blocks if block))) + "\n"
 

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from connectors.files import read_chunks, read_path
 from engine.cli.triage import OVER, PICKED, Triage, triage, worst_first
-from engine.cli.unknown import COMPONENT_LINE, UnknownEvents
+from engine.cli.unknown import UnknownEvents
 from engine.columns import bounded, reading
 from engine.correlate.correlator import TWICE, UNBOUND
 from engine.incident import MemoryLedger
 from engine.match import Matcher, redact
 from engine.model.incidents import NotEvaluated
-from engine.model.matches import Match
+from engine.model.matches import COMPONENT_LINE, Match
 from engine.model.records import LogEvent, Progress
 from engine.model.rules import Plan
 from engine.pipeline import replay

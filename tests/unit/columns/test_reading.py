@@ -16,18 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.cache import DiskCache
-from engine.cli.unknown import COMPONENT_LINE, ERROR_SIGN
-from engine.columns import reading
+from engine.cli.unknown import ERROR_SIGN
+from engine.columns import audit, reading
+from engine.columns.audit import ReadFacts
 from engine.columns.by_line import LineStages
 from engine.columns.lines import to_us
 from engine.columns.reading import LearntTexts, Reader
-from engine.correlate.bindings import SIGHTINGS
-from engine.correlate.spans import Spans
-from engine.match import Matcher, match, redact
+from engine.match import Matcher, redact
 from engine.match.activity import ActivityTracker
-from engine.model.matches import SEEN_GAP_S, ActivitySpan, Match
-from engine.model.records import Labels, LogEvent
-from engine.parse import Assembler, assemble, decode, unwrap
+from engine.model.matches import Match
+from engine.model.records import Labels
+from engine.parse import Assembler
 from engine.ports import NO_INGEST_TIME, Chunk, RecordPositions
 from engine.quarantine import Quarantine
 from tests.hostile import HOSTILE
@@ -84,45 +83,6 @@ def chunks_of(data: bytes, steps: Sequence[int], labels: Labels, source_id: str 
         offset, number, turn = offset + len(piece), number + len(some), turn + 1
 
 
-class Said:
-    """What is said of a log, so that it can be compared."""
-
-    def __init__(self) -> None:
-        self.unknown: Counter[tuple[str, str, str]] = Counter()
-        self.matches: Counter[str] = Counter()
-        self.spans: dict[str, Spans] = {}
-        self._named: dict[str, set[str]] = {}
-
-    def observe(self, event: LogEvent, matches: list[Match]) -> None:
-        """Note an error that no rule knows."""
-        if event.level in BAD and all(each.rule_id.startswith(COMPONENT_LINE) for each in matches):
-            self.unknown[event.level, event.message, event.text] += 1
-
-    def take(self, items: Iterable[object]) -> Said:
-        """Note what is said; of lines in which a source names itself as many as count."""
-        for item in items:
-            if isinstance(item, ActivitySpan):
-                place = None if item.place is None else (item.place, item.place)
-                self.spans.setdefault(item.source_id, Spans(timedelta(seconds=SEEN_GAP_S))).add(item.first, item.last, place)
-            elif isinstance(item, Match) and item.rule_id.endswith("/names"):
-                kind = repr((item.source_id, item.rule_id, sorted(item.captures.items())))
-                self._named.setdefault(kind, set()).add(item.event_id)
-            else:
-                self.matches[repr(item)] += 1
-        return self
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Said) and self.parts() == other.parts()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def parts(self) -> tuple[object, ...]:
-        """Return all of it."""
-        named = {kind: min(len(ids), SIGHTINGS) for kind, ids in self._named.items()}
-        spans = {source_id: (list(each), list(each.places)) for source_id, each in self.spans.items()}
-        return self.unknown, self.matches, named, spans
-
-
 @pytest.fixture(autouse=True)
 def _few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "ENOUGH", 2)
@@ -139,35 +99,33 @@ def _learnt() -> LearntTexts:
     return LearntTexts(plan(), _matcher(), (ERROR_SIGN,))
 
 
-def _stages(said: Said) -> LineStages:
-    return LineStages(plan(), _matcher(), Assembler(plan().formats), ActivityTracker(), said.observe)
+def _stages(facts: ReadFacts) -> LineStages:
+    return LineStages(plan(), _matcher(), Assembler(plan().formats), ActivityTracker(), facts.observe)
 
 
-def by_columns(data: bytes, steps: Sequence[int] = (1 << 30,), labels: Labels = {"cluster": "x"}) -> Said:  # noqa: B006
+def by_columns(data: bytes, steps: Sequence[int] = (1 << 30,), labels: Labels = {"cluster": "x"}) -> Counter[str]:  # noqa: B006
     return _read([[chunk] for chunk in chunks_of(data, steps, labels)])
 
 
-def _read(blocks: Iterable[Sequence[Chunk]]) -> Said:
+def _read(blocks: Iterable[Sequence[Chunk]]) -> Counter[str]:
     """Return the results of columns for these blocks."""
-    said = Said()
-    stages = _stages(said)
+    facts = ReadFacts()
+    stages = _stages(facts)
     reader = Reader(_learnt(), stages)
     for chunks in blocks:
-        said.take(reader.read(chunks))
-    said.take(stages.blocks(stages.assembler.flush()))
+        facts.take(reader.read(chunks))
+    facts.take(stages.blocks(stages.assembler.flush()))
     stages.report()
-    return said.take(stages.activity.close())
+    return facts.take(stages.activity.close()).facts()
 
 
-def by_stages(data: bytes, labels: Labels = {"cluster": "x"}) -> Said:  # noqa: B006
+def by_stages(data: bytes, labels: Labels = {"cluster": "x"}) -> Counter[str]:  # noqa: B006
     return _staged(chunks_of(data, (1 << 30,), labels))
 
 
-def _staged(chunks: Iterable[Chunk]) -> Said:
+def _staged(chunks: Iterable[Chunk]) -> Counter[str]:
     """Return the results of the stages of the pipeline."""
-    said, formats = Said(), plan().formats
-    lines = (line for chunk in chunks for line in chunk.lines())
-    return said.take(match(decode(assemble(unwrap(lines, formats), formats), formats), plan(), said.observe))
+    return audit.by_stages(plan(), (line for chunk in chunks for line in chunk.lines()))
 
 
 @pytest.mark.slow
@@ -290,6 +248,6 @@ def test_the_items_that_are_asked_for_come_with_the_matches() -> None:
         "established. Broker may not be available. (org.apache.kafka.clients.NetworkClient)",
     )
     data = "".join(f"{line.format(n=n)}\n" for n in range(100, 140) for line in (refused, unnamed)).encode()
-    said = by_columns(data)
-    assert said == by_stages(data)
-    assert any("items=('refused',)" in match for match in said.matches)
+    facts = by_columns(data)
+    assert facts == by_stages(data)
+    assert any("items=('refused',)" in fact for fact in facts)
