@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from engine.cli.monitoring import Monitoring
 from engine.clock import SteadyClock
 from engine.config import Settings
 from engine.deliver import DeliveryNotice, Notifier, Policy, on_a_thread
@@ -19,7 +20,15 @@ NOTIFY_MAX_AGE_S = 3600.0
 GRACE_S = 30.0  # how long a delivery in flight may take to end when a run stops
 
 
-def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, Receiver], say: Say, once: bool) -> Notifier:
+def build(
+    store: Store,
+    settings: Settings,
+    plan: Plan,
+    receivers: Mapping[str, Receiver],
+    say: Say,
+    once: bool,
+    monitoring: Monitoring,
+) -> Notifier:
     """Return the notifier of a run.
 
     Args:
@@ -34,9 +43,11 @@ def build(store: Store, settings: Settings, plan: Plan, receivers: Mapping[str, 
     )
 
     def report(notice: DeliveryNotice) -> None:
+        monitoring.attempted(notice)
         _report(notice, say)
 
-    return Notifier(store, policy, receivers, SteadyClock(), report, begin=on_a_thread)
+    clock, on_step = SteadyClock(), monitoring.notifier_stepped
+    return Notifier(store, policy, receivers, clock, report, begin=on_a_thread, on_step=on_step)
 
 
 def explained_rules(plan: Plan) -> frozenset[str]:

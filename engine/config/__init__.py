@@ -1,5 +1,6 @@
 """Read tocsin.yml, check it as a whole and turn it into settings. All errors are reported at once, with places in the file."""
 
+from engine.config.monitoring import HeartbeatSettings, MetricsSettings
 from engine.config.receivers import (
     ElasticsearchSettings,
     ReceiverSettings,
@@ -15,6 +16,8 @@ from engine.secrets import Secret
 __all__ = [
     "Checks",
     "ElasticsearchSettings",
+    "HeartbeatSettings",
+    "MetricsSettings",
     "ReceiverSettings",
     "Secret",
     "Settings",

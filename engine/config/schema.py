@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from engine.config.connection import ConnectionEntry
-from engine.config.faults import finding_error, unavailable_error, validated_by
+from engine.config.faults import finding_error, validated_by
 from engine.config.hours import IntervalEntry
 from engine.config.kibana import KibanaEntry
+from engine.config.monitoring import HeartbeatSection, MetricsSection
 from engine.config.receivers import ReceiverEntry
 from engine.config.redaction import RedactEntry
 from engine.config.routing import RootEntry
@@ -26,7 +27,6 @@ from engine.dsl.structure import TAG
 
 SOURCE_TYPES = ("files", "docker", "kubernetes", "journald", "kafka", "elasticsearch")
 READ_BY = ("sequence", "ingested", "timestamp")  # connectors/elasticsearch/facts, Strategy
-COMING_SECTIONS = ("heartbeat",)
 
 
 def _check_start(value: str) -> None:
@@ -281,11 +281,5 @@ class ConfigFile(Strict):
     spark: SparkEntry = SparkEntry()
     web: WebEntry = WebEntry()
     kibana: KibanaEntry | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _sections_are_available(cls, value: Any) -> Any:
-        coming = [key for key in COMING_SECTIONS if isinstance(value, dict) and key in value]
-        if coming:
-            raise unavailable_error(f"{', '.join(f'`{key}`' for key in coming)} is", "leave the section out")
-        return value
+    metrics: MetricsSection | None = None
+    heartbeat: HeartbeatSection | None = None

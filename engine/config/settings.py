@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from engine.config.connection import connection_of
 from engine.config.hours import interval_of
 from engine.config.kibana import kibana_of, pattern_of
+from engine.config.monitoring import HeartbeatSettings, MetricsSettings, heartbeat_settings, metrics_settings
 from engine.config.overriding import override
 from engine.config.receivers import ReceiverSettings, TerminalSettings, default_receiver, receiver_settings
 from engine.config.redaction import redaction_of
@@ -115,6 +116,8 @@ class Settings(Struct, frozen=True):
     trigger_s: float
     batch_lines: int
     web: WebSettings
+    metrics: MetricsSettings | None
+    heartbeat: HeartbeatSettings | None
     links: LinkTargets  # targets of the links in messages and on pages of incidents
 
 
@@ -260,6 +263,8 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
         web=web,
+        metrics=metrics_settings(config.metrics),
+        heartbeat=heartbeat_settings(config.heartbeat, folder),
         links=LinkTargets(web.public_url, kibana_of(config.kibana, _indices_read(config))),
     )
 

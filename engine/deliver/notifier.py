@@ -34,12 +34,17 @@ def _ignore(_: object) -> None:
     pass
 
 
+def _ignore_step() -> None:
+    pass
+
+
 class Notifier:
     """Notifies `receivers` of the incidents in `store` according to `policy`. A store has at most one notifier at a time.
 
     Args:
         clock: the clock for waits and repetitions, which never follow the logs; its jumps are reported.
         on_notice: called after each attempt.
+        on_step: called after each step of the loop that went well.
         interval_s: the pause after a message, for each rate limit key.
         begin: runs an attempt: `at_once`, or `on_a_thread`, so that a hanging receiver does not delay others.
     """
@@ -53,7 +58,9 @@ class Notifier:
         on_notice: Callable[[DeliveryNotice], None] = _ignore,
         interval_s: float = INTERVAL_S,
         begin: StartWork = at_once,
+        on_step: Callable[[], None] = _ignore_step,
     ) -> None:
+        self._on_step = on_step
         self._clock, self._wake_event = clock, threading.Event()
         self._book = Book(store.outbox(), clock.now())
         self._in_flight = InFlightSet(begin, self._wake_event.set)
@@ -101,6 +108,7 @@ class Notifier:
             try:
                 action()
                 last_problem = ""
+                self._on_step()
                 sentences = [*self._taken_remarks(), outage.ends()]
             except StoreAway as error:
                 sentences = [outage.goes_on(error)]

@@ -65,16 +65,20 @@ class BatchReport(Struct, frozen=True):
     """What a batch read and decided, with messages for the operator.
 
     The report of a batch that could not be read, or that is overdue, has messages only. `batch` is NO_BATCH when the report is
-    not about a batch. `incidents` counts those with a new revision.
+    not about a batch. `incidents` counts those with a new revision. `is_stored`: the batch is in the store.
     """
 
     batch: int
     lines: int
     incidents: int
     messages: Sequence[str] = ()
+    is_stored: bool = False
+    amounts: Sequence[Scanned] = ()
+    letters: Sequence[DeadLetter] = ()
+    losses: int = 0
 
 
-def _ignore(report: BatchReport) -> None:
+def _ignore(_: object) -> None:
     pass
 
 
@@ -94,6 +98,7 @@ class Job(Struct, frozen=True):
         overdue_after_s: how long a batch may run before the operator is warned.
         retention_s: incidents that ended this long ago are removed from the store, some at a time; 0 for never.
         on_batch: called after each batch is in the store, and from another thread once for a batch that is overdue.
+        on_trigger: called with the duration in seconds of each trigger that has ended, as far as Spark reports it.
         renewed: called several times a second; a plan that it returns replaces `plan` from the next batch on.
         fence: holds checkpoint and store for this process; None: the run takes hold of them itself.
     """
@@ -110,6 +115,7 @@ class Job(Struct, frozen=True):
     overdue_after_s: float = OVERDUE_AFTER_S
     retention_s: float = 0.0
     on_batch: Callable[[BatchReport], None] = _ignore
+    on_trigger: Callable[[float], None] = _ignore
     renewed: Callable[[], Plan | None] = _no_new_plan
     stop: threading.Event = field(default_factory=threading.Event)
     fence: Fence | None = None
@@ -282,7 +288,7 @@ class _BatchWriter:
     def __init__(self, job: Job, fence: Fence) -> None:
         self._job, self._fence = job, fence
         self.failure: TocsinError | None = None
-        self.done = -1
+        self.done = self._last_triggered = -1
         self._pruned_at_s = float("-inf")
         self._clock = SteadyClock()
         self._activity: BatchActivity | None = None
@@ -330,6 +336,7 @@ class _BatchWriter:
     def watch(self, query: StreamingQuery) -> None:
         """Report once that the current batch, or its planning, is overdue: a job that hangs would be as silent as one without
         input."""
+        self._report_trigger(query)
         before, bound_s = self._activity, self._job.overdue_after_s
         batch, planning = _unfinished_batch(query, _query_checkpoint(self._job))
         now = self._activity = check_overdue(before, batch, time.monotonic(), bound_s, planning)
@@ -342,8 +349,14 @@ class _BatchWriter:
             message = f"batch {now.batch} has {activity} for {bound_s:.0f} s (Spark: {spark_status}); {advice}"
             self._job.on_batch(BatchReport(now.batch, 0, 0, (message,)))
 
+    def _report_trigger(self, query: StreamingQuery) -> None:
+        """Report the duration of a trigger once Spark reports it, which is shortly after its batch is stored."""
+        if self.done > self._last_triggered and (progress := query.lastProgress) and progress["batchId"] > self._last_triggered:
+            self._last_triggered = progress["batchId"]
+            self._job.on_trigger(progress["durationMs"]["triggerExecution"] / 1000)
+
     def _put(self, items: Sequence[BatchRow], batch: int) -> BatchReport:
-        lines = sum(item.lines for item in items if isinstance(item, Scanned))
+        amounts = [item for item in items if isinstance(item, Scanned)]
         losses = [item for item in items if isinstance(item, InputLoss)]
         messages = [item.sentence for item in losses] + [item.text for item in items if isinstance(item, InputNotice)]
         letters = [item for item in items if isinstance(item, DeadLetter)]
@@ -358,7 +371,8 @@ class _BatchWriter:
             ledger.put_quarantined(letters, self._clock.now())
         messages += [item.sentence for item in summed(letters)] + self._dead_letters.misdated_sentences(items)
         self._dead_letters.write(letters)
-        return BatchReport(batch, lines, len({incident.id for incident in revisions}), messages)
+        lines, changed = sum(amount.lines for amount in amounts), len({incident.id for incident in revisions})
+        return BatchReport(batch, lines, changed, messages, True, amounts, letters, len(losses))
 
     def _quarantine(self) -> Quarantine:
         return Quarantine(redactor_of(self._job.plan.redaction))

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy import Connection, Table, delete, func, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.codec import dumps, loads
@@ -45,6 +45,13 @@ class Outbox:
             bodies = connection.scalars(select(schema.outbox.c.body).order_by(schema.outbox.c.due_at)).all()
         entries = [loads(body, Delivery) for body in bodies]
         return {(entry.receiver, entry.incident): entry for entry in entries}
+
+    def counts(self) -> Mapping[tuple[str, str], int]:
+        """Return how many deliveries there are by receiver and state."""
+        table = schema.outbox.c
+        with self._reading() as connection:
+            rows = connection.execute(select(table.receiver, table.state, func.count()).group_by(table.receiver, table.state))
+            return {(row[0], row[1]): row[2] for row in rows}
 
     def put(self, entry: Delivery) -> None:
         """Store a delivery; it replaces that of the same receiver and incident."""

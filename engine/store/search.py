@@ -33,6 +33,13 @@ def count_by_state(connection: Connection, search: Search) -> Mapping[str, int]:
     return dict.fromkeys(STATES, 0) | {row[0]: row[1] for row in rows}
 
 
+def count_by_state_and_severity(connection: Connection) -> Mapping[tuple[str, str], int]:
+    """Return how many incidents there are by state and severity; those without any are left out."""
+    table = incidents.c
+    rows = connection.execute(select(table.state, table.severity, func.count()).group_by(table.state, table.severity))
+    return {(row[0], row[1]): row[2] for row in rows}
+
+
 def values_by_facet(connection: Connection) -> Mapping[str, Sequence[str]]:
     """Return the values of `component`, `cluster`, `rule` and `receiver` that any incident has, sorted."""
     columns = {"component": incidents.c.component, "cluster": incidents.c.scope, "rule": incidents.c.rule}

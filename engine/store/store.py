@@ -31,7 +31,7 @@ from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date
 from engine.store.outbox import Outbox
 from engine.store.retention import prune
-from engine.store.search import count_by_state, find, going_on, values_by_facet
+from engine.store.search import count_by_state, count_by_state_and_severity, find, going_on, values_by_facet
 
 BUSY_S = 30.0
 PRUNED_AT_ONCE = 100
@@ -178,6 +178,11 @@ class Store:
         table = schema.incidents
         with self._reading() as connection:
             return [loads(body, Incident) for body in connection.scalars(select(table.c.body).order_by(table.c.number))]
+
+    def incident_counts(self) -> Mapping[tuple[str, str], int]:
+        """Return how many incidents there are by state and severity; those without any are left out."""
+        with self._reading() as connection:
+            return count_by_state_and_severity(connection)
 
     def facets(self) -> Mapping[str, Sequence[str]]:
         """Return the values by which the list can be narrowed: of `component`, `cluster`, `rule` and `receiver`, sorted."""

@@ -6,9 +6,10 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -51,17 +52,25 @@ def listen_on(host: str, port: int) -> Listener:
 
     Raises UsageError when other machines could connect, and ListenError when the address is in use or not of this machine.
     """
-    try:
-        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
-        raise ListenError(f"{host}: not an address of this machine; name one with --listen HOST:PORT") from None
+    addresses = _addresses(host, port)
     if not all(ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in addresses):
         raise UsageError(
             f"{_authority(host, port)} can be reached from other machines, and whoever reaches the pages reads what is in the"
             " logs; this needs web.auth, which is not available in this version. Listen on 127.0.0.1, and let a proxy that"
             " asks for a password stand before it"
         )
-    family, kind, protocol, _, address = addresses[0]
+    return listen_anywhere(host, port)
+
+
+def listen_anywhere(host: str, port: int, key: str = "web.listen") -> Listener:
+    """Listen on `host` and `port`, which other machines may reach; port 0 chooses a free one.
+
+    Args:
+        key: where the configuration has the address, for messages.
+
+    Raises ListenError when the address is in use or not of this machine.
+    """
+    family, kind, protocol, _, address = _addresses(host, port)[0]
     server_socket = socket.socket(family, kind, protocol)
     try:
         server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart need not wait for the last connections
@@ -69,8 +78,15 @@ def listen_on(host: str, port: int) -> Listener:
         server_socket.listen(BACKLOG)
     except OSError as error:
         server_socket.close()
-        raise ListenError(_unavailable(_authority(host, port), error)) from None
+        raise ListenError(_unavailable(_authority(host, port), key, error)) from None
     return Listener(server_socket, host, int(server_socket.getsockname()[1]))
+
+
+def _addresses(host: str, port: int) -> Sequence[tuple[Any, ...]]:
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        raise ListenError(f"{host}: not an address of this machine; name one with HOST:PORT") from None
 
 
 def serve(app: ASGIApp, listener: Listener, limits: ConnectionLimits = DEFAULT_LIMITS) -> None:
@@ -141,8 +157,8 @@ def _public_names(url: str) -> set[str]:
     return {authority, authority.removesuffix(f":{default}")}
 
 
-def _unavailable(authority: str, error: OSError) -> str:
-    remedy = "choose another with --listen HOST:PORT or web.listen"
+def _unavailable(authority: str, key: str, error: OSError) -> str:
+    remedy = f"choose another with {'--listen HOST:PORT or ' if key == 'web.listen' else ''}{key}"
     if error.errno == errno.EADDRINUSE:
         return f"{authority} is taken by another program (perhaps another `tocsin serve`); end it, or {remedy}"
     return f"{authority} cannot be listened on ({error.strerror}); {remedy}"

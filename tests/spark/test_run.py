@@ -15,6 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from engine.errors import StoreError
 from engine.model.incidents import Incident
@@ -133,15 +134,26 @@ def test_a_live_run_follows_growing_files_and_ends_gracefully_when_asked(tmp_pat
     whole = (logs / "broker-0.log").read_text().splitlines(keepends=True)
     (logs / "broker-0.log").write_text("")
     config = configured(tmp_path, start="earliest")
+    with config.open("a") as file:
+        file.write("metrics: {listen: '127.0.0.1:0'}\n")
     with tocsin("-c", config) as process:
+        assert process.stderr is not None
+        (address,) = next(urls for line in process.stderr if (urls := re.findall(r"at (http://\S+/)metrics", line)))
         wait(process, store, lambda seen: seen.batches() >= 1)
         with (logs / "broker-0.log").open("a") as log:
             log.writelines(whole)
         wait(process, store, lambda seen: len(seen.outbox().notification_logs()) > 0)
+        metrics = {path: httpx.get(f"{address}{path}", timeout=60, trust_env=False) for path in ("readyz", "metrics")}
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 0, err
     assert "dawn-0" in out
+    assert (metrics["readyz"].status_code, metrics["readyz"].text) == (200, "ok\n")
+    families = text_string_to_metric_families(metrics["metrics"].text)
+    values = {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
+    assert values["tocsin_lines_total", str(logs / "broker-0.log")] >= len(whole) - 1  # the last one may go on
+    assert values["tocsin_outbox_entries", "terminal", "delivered"] >= 1
+    assert values["tocsin_batch_seconds_count",] >= 1
 
 
 def test_pages_show_an_incident_while_the_run_that_found_it_goes_on(tmp_path: Path) -> None:

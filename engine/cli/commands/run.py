@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
+from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build, drain, explained_rules, running_notifier
 from engine.cli.output import count
 from engine.cli.receiving import check_receivers, open_receivers
@@ -32,7 +33,7 @@ from engine.errors import SourceError, StoreAway, StoreError, StoreLost
 from engine.model.notifications import Notification, Reason
 from engine.model.rules import Plan
 from engine.rights import keep_private, narrow
-from engine.spark.fence import Fence, refuse_lost_store
+from engine.spark.fence import refuse_lost_store
 from engine.spark.job import BatchReport, Job, fence_of, log_of, plan_file
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start, stop
@@ -112,8 +113,11 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: b
         with fence_of(store, settings.checkpoint, _say) as fence:
             with suppress(StoreAway):  # it is printed in any case
                 store.put_input_notes(_reading(sources))
-            notifier = build(store, settings, plan, receivers, _say, once)
-            _watch(_job(settings, plan, sources, once, signals, store, notifier, fence), settings, notifier, started_at_s)
+            monitoring = Monitoring(settings, store)
+            notifier = build(store, settings, plan, receivers, _say, once, monitoring)
+            job = replace(_job(settings, plan, sources, once, signals, store, notifier, monitoring), fence=fence)
+            with monitoring.running(_say):
+                _watch(job, settings, notifier, started_at_s)
             notified = drain(notifier, _say) if once and not signals.stop.is_set() else 0
     except StoreLost as lost:
         raise StoreError(f"{lost}; {_save_lost_store(store)}") from None
@@ -136,7 +140,7 @@ def _job(
     signals: Signals,
     store: Store,
     notifier: Notifier,
-    fence: Fence,
+    monitoring: Monitoring,
 ) -> Job:
     reloader = RuleReloader(_rule_paths(settings), plan, lambda: _plan(settings), _say, requested=signals.reload)
     return Job(
@@ -149,10 +153,10 @@ def _job(
         max_lines=settings.batch_lines,
         parallelism=1,
         retention_s=settings.retention_s,
-        on_batch=lambda report: _report(report, notifier),
+        on_batch=lambda report: _report(report, notifier, monitoring),
+        on_trigger=monitoring.triggered,
         renewed=(lambda: None) if once else lambda: _take_renewed_plan(reloader, notifier),
         stop=signals.stop,
-        fence=fence,
     )
 
 
@@ -252,8 +256,9 @@ def _announce(settings: Settings, plan: Plan, sources: Sequence[SourceInput], re
     print(f"receivers {', '.join(receiver.name for receiver in settings.receivers)}")
 
 
-def _report(report: BatchReport, notifier: Notifier) -> None:
-    """Print the messages and counts of a batch, and wake the notifier when incidents changed."""
+def _report(report: BatchReport, notifier: Notifier, monitoring: Monitoring) -> None:
+    """Print the messages and counts of a batch, count it, and wake the notifier when incidents changed."""
+    monitoring.batch_reported(report)
     for sentence in report.messages:
         _say(sentence)
     if report.lines or report.incidents:

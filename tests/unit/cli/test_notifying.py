@@ -6,6 +6,7 @@ from pathlib import Path
 
 from connectors.memory import MemoryReceiver
 from engine.cli import notifying
+from engine.cli.monitoring import Monitoring
 from engine.config import load
 from engine.model.notifications import DeliveryState, Receipt
 from engine.store import Store
@@ -20,12 +21,18 @@ def test_it_tells_while_a_run_goes_on_and_what_is_left_at_its_end(tmp_path: Path
     (tmp_path / "tocsin.yml").write_text(CONFIG)
     settings, receiver, said = load(tmp_path / "tocsin.yml"), MemoryReceiver(), []
     store = Store.open(settings.store)
-    live = notifying.build(store, settings, plan(), {"terminal": receiver}, said.append, once=False)
+    live = notifying.build(
+        store, settings, plan(), {"terminal": receiver}, said.append, once=False, monitoring=Monitoring(settings, store)
+    )
     with notifying.running_notifier(live, said.append), store.batch(BatchId("query", 0)) as ledger:
         ledger.put_incidents([TOO_LARGE])
     assert [told.incident for told in receiver.notifications] == [TOO_LARGE]
     assert (
-        notifying.drain(notifying.build(store, settings, plan(), {"terminal": receiver}, said.append, True), said.append) == 0
+        notifying.drain(
+            notifying.build(store, settings, plan(), {"terminal": receiver}, said.append, True, Monitoring(settings, store)),
+            said.append,
+        )
+        == 0
     )
     assert said == []
     store.close()
@@ -38,7 +45,9 @@ def test_what_cannot_be_delivered_is_said(tmp_path: Path) -> None:
     with store.batch(BatchId("query", 0)) as ledger:
         ledger.put_incidents([TOO_LARGE])
     receiver = MemoryReceiver(answers=[Receipt(DeliveryState.RETRY_LATER, "it is down", after_s=999)])
-    notifier = notifying.build(store, settings, plan(), {"terminal": receiver}, said.append, once=True)
+    notifier = notifying.build(
+        store, settings, plan(), {"terminal": receiver}, said.append, once=True, monitoring=Monitoring(settings, store)
+    )
     assert notifying.drain(notifier, said.append) == 0
     assert said == [
         "terminal was not told of inc-0123456789: retry later, it is down",

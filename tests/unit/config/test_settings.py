@@ -303,7 +303,6 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
         (ARCHIVE % "url: https://es.example, api_key: hunter2", "must not hold the secret itself"),
         (ARCHIVE % "url: https://es.example, user: anna", "needs either `api_key`, or `user` and `password`"),
         (ARCHIVE % "url: https://es.example, index: Incidents", "`Incidents` is not the name of an index"),
-        (LEAST + "heartbeat: {url: x}\n", "`heartbeat` is not available in this version"),
         (LEAST + "kibana: {url: x, data_view: y}\n", "`kibana.url` is wrong: `x` is not an address of Kibana"),
         (LEAST + "kibana: {url: 'https://k', data_view: y, version: new}\n", "`new` is not a version of Kibana"),
         (LEAST + "kibana: {url: 'https://k'}\n", "links to the logs need `data_view` or `indices`"),

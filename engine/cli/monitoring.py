@@ -1,0 +1,110 @@
+"""Serve the metrics and health of a run, and send its heartbeats, on threads beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+
+from engine.config import HeartbeatSettings, MetricsSettings, Settings
+from engine.deliver import DeliveryNotice
+from engine.errors import RuntimeMissing
+from engine.ports import Say
+from engine.secrets import Secret
+from engine.spark.job import BatchReport
+from engine.store import Store
+
+ENDS_WITHIN_S = 5.0
+
+
+class Monitoring:
+    """The metrics and the health of a run; without `metrics` and `heartbeat` in the configuration nothing is collected.
+
+    Raises RuntimeMissing when a package that the sections need is not installed.
+    """
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self._settings = settings
+        self._enabled = settings.metrics is not None or settings.heartbeat is not None
+        if self._enabled:
+            try:
+                from engine.metrics import Health, RunMetrics, StoreCollector  # noqa: PLC0415 - the package is optional
+            except ImportError:
+                raise RuntimeMissing(
+                    "`metrics` and `heartbeat` need the package prometheus-client: pip install 'tocsin[web]'"
+                ) from None
+            self._metrics, self._health = RunMetrics(lambda: datetime.now(UTC)), Health(store.batches)
+            self._metrics.register(StoreCollector(store))
+
+    def batch_reported(self, report: BatchReport) -> None:
+        """Take the report of a batch."""
+        if self._enabled and report.is_stored:
+            self._health.batch_stored()
+            self._metrics.stored(report.incidents, report.letters, report.losses)
+            for amount in report.amounts:
+                self._metrics.read(amount.source_id, amount.lines, amount.bytes)
+
+    def triggered(self, seconds: float) -> None:
+        """Take the duration of a trigger."""
+        if self._enabled:
+            self._metrics.triggered(seconds)
+
+    def attempted(self, notice: DeliveryNotice) -> None:
+        """Take the outcome of an attempt to notify a receiver."""
+        if self._enabled:
+            self._metrics.attempted(notice.entry, notice.receipt.state)
+
+    def notifier_stepped(self) -> None:
+        """Take a sign of life of the notifier."""
+        if self._enabled:
+            self._health.notifier_stepped()
+
+    def exposition(self) -> bytes:
+        """Return the metrics in the text format of Prometheus; empty when nothing is collected."""
+        return self._metrics.exposition() if self._enabled else b""
+
+    @contextmanager
+    def running(self, say: Say) -> Iterator[None]:
+        """Serve metrics and health and send heartbeats while the body runs, as far as the configuration has them.
+
+        Raises ListenError when the address cannot be listened on.
+        """
+        with ExitStack() as stack:
+            if self._settings.metrics is not None:
+                stack.enter_context(self._serving(self._settings.metrics, say))
+            if self._settings.heartbeat is not None:
+                stack.enter_context(self._beating(self._settings.heartbeat, say))
+            yield
+
+    @contextmanager
+    def _serving(self, settings: MetricsSettings, say: Say) -> Iterator[None]:
+        try:
+            from engine.web.health import health_application  # noqa: PLC0415 - the package is optional
+            from engine.web.server import listen_anywhere, server_of  # noqa: PLC0415
+        except ImportError:
+            raise RuntimeMissing("`metrics` needs the packages starlette and uvicorn: pip install 'tocsin[web]'") from None
+        listener = listen_anywhere(settings.host, settings.port, "metrics.listen")
+        server = server_of(health_application(self.exposition, self._health.hangs, self._health.problems))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener.socket]}, name="metrics", daemon=True)
+        thread.start()
+        say(f"metrics and health are at {listener.address}metrics, healthz and readyz")
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            thread.join(ENDS_WITHIN_S)
+
+    @contextmanager
+    def _beating(self, settings: HeartbeatSettings, say: Say) -> Iterator[None]:
+        from engine.metrics.heartbeat import beat  # noqa: PLC0415
+
+        url = settings.url.reveal() if isinstance(settings.url, Secret) else settings.url
+        stop = threading.Event()
+        threading.Thread(
+            target=beat, args=(url, self._health.problems, settings.every_s, stop, say), name="heartbeat", daemon=True
+        ).start()
+        try:
+            yield
+        finally:
+            stop.set()

@@ -1,0 +1,87 @@
+"""The Prometheus metrics of a run (names and units: docs/metrics.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client.registry import Collector
+
+from engine.model.notifications import Delivery, DeliveryState
+from engine.model.quarantine import DeadLetter
+
+_BATCH_S = (0.1, 0.2, 0.35, 0.5, 1, 2, 5, 10, 30, 60, 300)
+_DELAY_S = (0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900, 3600)
+
+
+class RunMetrics:
+    """Counts what a run reads, decides and delivers. Every method may be called from any thread.
+
+    Args:
+        now: the clock, by which the time to a delivery is measured.
+    """
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        self._lines = Counter("tocsin_lines", "Lines that were read.", ["stream"], registry=registry)
+        self._bytes = Counter("tocsin_read_bytes", "Bytes that were read.", ["stream"], registry=registry)
+        self._batches = Counter("tocsin_batches", "Batches whose findings are stored.", registry=registry)
+        self._batch_s = Histogram(
+            "tocsin_batch_seconds",
+            "Time from the start of a trigger to its end, planning and reading included.",
+            buckets=_BATCH_S,
+            registry=registry,
+        )
+        self._last_batch = Gauge("tocsin_last_batch_timestamp_seconds", "When the last batch was stored.", registry=registry)
+        self._changes = Counter("tocsin_incident_changes", "Incidents that a batch opened or changed.", registry=registry)
+        self._dead_letters = Counter("tocsin_dead_letters", "Input that a stage failed on.", ["stage"], registry=registry)
+        self._lost = Counter("tocsin_lost_ranges", "Ranges of input that were gone before they were read.", registry=registry)
+        self._attempts = Counter(
+            "tocsin_notification_attempts",
+            "Finished attempts to notify a receiver.",
+            ["receiver", "reason", "outcome"],
+            registry=registry,
+        )
+        self._delay_s = Histogram(
+            "tocsin_notification_delay_seconds",
+            "Time from the moment a notification was wanted to its delivery.",
+            ["receiver"],
+            buckets=_DELAY_S,
+            registry=registry,
+        )
+
+    def register(self, collector: Collector) -> None:
+        """Add a collector, which is asked at each scrape."""
+        self._registry.register(collector)
+
+    def read(self, stream: str, lines: int, size: int) -> None:
+        """Count the lines and bytes that a batch read from a stream."""
+        self._lines.labels(stream).inc(lines)
+        self._bytes.labels(stream).inc(size)
+
+    def stored(self, incidents: int, letters: Iterable[DeadLetter], losses: int) -> None:
+        """Count a stored batch: incidents with a new revision, dead letters, and ranges of input that were lost."""
+        self._batches.inc()
+        self._last_batch.set(self._now().timestamp())
+        self._changes.inc(incidents)
+        self._lost.inc(losses)
+        for letter in letters:
+            self._dead_letters.labels(letter.stage).inc()
+
+    def triggered(self, seconds: float) -> None:
+        """Take the duration of a trigger."""
+        self._batch_s.observe(seconds)
+
+    def attempted(self, entry: Delivery, outcome: DeliveryState) -> None:
+        """Count a finished attempt; a delivery also with its delay."""
+        self._attempts.labels(entry.receiver, entry.reason.value, outcome.value).inc()
+        if outcome is DeliveryState.DELIVERED:
+            self._delay_s.labels(entry.receiver).observe(max((self._now() - entry.known_at).total_seconds(), 0.0))
+
+    def exposition(self) -> bytes:
+        """Return all metrics in the text format of Prometheus 0.0.4."""
+        return generate_latest(self._registry)
