@@ -1,5 +1,8 @@
-"""The checks of `rules lint`: each file by itself, rules that force every line to be read, and, on the logs of their tests,
-rules that shadow each other and cases that no test shows."""
+"""The checks of `rules lint`.
+
+Each file is checked by itself. Then rules without a sign are reported, because every line must be read for them. At last the
+tests are run, to report rules that shadow each other and cases of runbooks that no test covers.
+"""
 
 from __future__ import annotations
 

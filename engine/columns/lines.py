@@ -176,8 +176,8 @@ def _line_by_line(data: bytes, starts: Integers, valid: bool) -> bytes:
     """Clean the lines that need it."""
     sizes = np.diff(starts)
     odd = sizes > LINE_BYTES
-    found = np.array([hit.start() for hit in _unclean().finditer(data)], np.int64)
-    odd[np.searchsorted(starts, found, side="right") - 1] = True
+    positions = np.array([hit.start() for hit in _unclean().finditer(data)], np.int64)
+    odd[np.searchsorted(starts, positions, side="right") - 1] = True
     if not valid:
         odd |= np.maximum.reduceat(np.frombuffer(data, np.uint8), starts[:-1]) > 127 if len(sizes) else odd
     pieces: list[bytes] = []
