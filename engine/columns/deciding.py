@@ -274,7 +274,7 @@ def _checks(
 
 
 def _any_group(groups: Sequence[Sequence[Test]], detector: Detector, example: _Example) -> FieldCheck | None:
-    """Return the check of several groups of tests, without groups that hold for no event of the class; None when none is left."""
+    """Return the check of groups of tests, without those that hold for no event of the class; None when none is left."""
     signs = example.fields.signs
     present = [tests for tests in groups if not any(detector.is_absent(test, signs) for test in tests)]
     groups_of_checks = [[_class_check(test, example) for test in tests] for tests in present]
