@@ -22,13 +22,13 @@ CorrelatorInput = Match | ActivitySpan | Progress
 
 
 class Coverage(Struct, frozen=True):
-    """What was judged, and what was not.
+    """The extent of a scan: the input that was judged, and the gaps.
 
     Attributes:
         events: the number of events that were judged.
-        sources: the number of sources that have any.
-        processes: how many processes of a kind named themselves in the logs, by the noun for one.
-        gaps: a sentence with reason and remedy for everything that was not judged; empty when all of the input was.
+        sources: the number of sources with events.
+        processes: the number of processes that printed their id, by kind: a noun in the singular.
+        gaps: a sentence for each part of the input that was not judged, with reason and remedy.
     """
 
     events: int
@@ -38,7 +38,7 @@ class Coverage(Struct, frozen=True):
 
     @property
     def extent(self) -> str:
-        """What was judged: `2,310 events of 3 brokers`."""
+        """The judged input as text: `2,310 events of 3 brokers`."""
         owners = [count(number, noun) for noun, number in self.processes.items()] or [count(self.sources, "source")]
         return f"{count(self.events, 'event')} of {' and '.join(owners)}"
 

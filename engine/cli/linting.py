@@ -1,5 +1,8 @@
-"""The checks of `rules lint`: each file by itself, rules that force every line to be read, and, on the logs of their tests,
-rules that shadow each other and cases that no test shows."""
+"""The checks of `rules lint`.
+
+Each file is checked by itself. Then rules without a sign are reported, because every line must be read for them. At last the
+tests are run, to report rules that shadow each other and cases of runbooks that no test covers.
+"""
 
 from __future__ import annotations
 
@@ -59,17 +62,21 @@ def untested_cases(pack: Pack) -> list[Diagnostic]:
 
     Rules that never open an incident are exempt, and rules with a timeline, whose results are not computed here.
     """
-    plan = with_layouts(pack.plan)
-    return [finding for id_, draft in pack.drafts.items() for finding in _untested_cases(draft, pack.tests[id_], plan)]
+    drafts = [draft for id_, draft in pack.drafts.items() if _needs_shown_cases(draft, pack.tests[id_])]
+    plan = with_layouts(pack.plan) if drafts else pack.plan
+    return [finding for draft in drafts for finding in _untested_cases(draft, pack.tests[draft.id], plan)]
+
+
+def _needs_shown_cases(draft: Draft, tests: Sequence[RuleTest]) -> bool:
+    informs = draft.file.severity == SEVERITIES[0] and not draft.file.escalate
+    has_cases = draft.file.runbook is not None and bool(draft.file.runbook.cases)
+    return has_cases and not informs and not any(test.timeline for test in tests)
 
 
 def _untested_cases(draft: Draft, tests: Sequence[RuleTest], plan: Plan) -> tuple[Diagnostic, ...]:
     runbook, report = draft.file.runbook, Report(draft.document)
-    informs = draft.file.severity == SEVERITIES[0] and not draft.file.escalate
-    if runbook is None or not runbook.cases or informs or any(test.timeline for test in tests):
-        return ()
     shown = shown_cases([test for test in tests if test.fires is not None], plan, draft.id)
-    for index, entry in enumerate(runbook.cases):
+    for index, entry in enumerate(runbook.cases if runbook else ()):
         if index not in shown:
             at = draft.document.find(["runbook", "cases", index])
             help_line = "add a test whose log leads to it, with `cause`; an earlier case may hold where this one does"

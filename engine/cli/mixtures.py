@@ -1,8 +1,7 @@
-"""Divides a stream in which the logs of several brokers follow one another (`cat broker-*/* | tocsin scan -`), if it is sure.
+"""Divides a stream that is several brokers' logs, one after another (`cat broker-*/* | tocsin scan -`), if that is certain.
 
-The lines in which brokers name themselves show who writes. They show a border between two logs only if the time goes back
-there: lines that several processes write into one stream, or that were sorted by time, do not go back, and a stream of these is
-not divided.
+The lines in which brokers print their ids show who writes. There is a border between two logs only where event time goes back:
+it does not where several processes write into one stream, or lines were sorted by time, and such a stream is not divided.
 """
 
 from __future__ import annotations

@@ -73,8 +73,14 @@ def incidents(test: RuleTest, plan: Plan) -> tuple[Incident, ...]:
 def shown_cases(tests: Iterable[RuleTest], plan: Plan, rule_id: str) -> frozenset[int]:
     """Return the positions of the cases of `rule_id` that the incidents of `tests` have."""
     narrowed = _with_numbered_cases(narrow_plan(plan, rule_id), rule_id)
-    causes = {incident.cause.partition(" ")[0] for test in tests for incident in _replay(test, narrowed).incidents}
-    return frozenset(int(cause) for cause in causes if cause.isdecimal())
+    cases = set(range(len(narrowed.rules()[rule_id].runbook.cases)))
+    shown = set[int]()
+    for test in sorted(tests, key=lambda test: test.cause is None):  # those that name a cause show most cases
+        if shown == cases:
+            break
+        causes = {incident.cause.partition(" ")[0] for incident in _replay(test, narrowed).incidents}
+        shown |= {int(cause) for cause in causes if cause.isdecimal()}
+    return frozenset(shown)
 
 
 def _with_numbered_cases(plan: Plan, rule_id: str) -> Plan:

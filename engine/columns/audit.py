@@ -52,17 +52,19 @@ class AuditDifference(Struct, frozen=True):
 
 
 class ReadFacts:
-    """What was read, in a form that can be compared."""
+    """The results of reading, in a form that can be compared."""
 
     def __init__(self) -> None:
         self.unknown: Counter[tuple[str, str, str]] = Counter()
         self.matches: Counter[str] = Counter()
         self.spans: dict[str, Spans] = {}
-        self._naming: dict[str, set[str]] = {}  # ids of events in which a source names itself, by what they say
+        self._naming: dict[
+            str, set[str]
+        ] = {}  # ids of events in which a source prints its component id, by source, rule and captures
 
     def observe(self, event: LogEvent, matches: list[Match]) -> None:
         """Add an error that no rule matches."""
-        if event.level in BAD_LEVELS and all(each.rule_id.startswith(COMPONENT_LINE) for each in matches):
+        if event.level in BAD_LEVELS and all(match.rule_id.startswith(COMPONENT_LINE) for match in matches):
             self.unknown[event.level, event.message, event.text] += 1
 
     def take(self, items: Iterable[object]) -> ReadFacts:

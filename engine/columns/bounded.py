@@ -109,7 +109,7 @@ class Bounded:
             {reason: count for reason, count in sorted(reasons.items(), key=lambda item: -item[1]) if count},
             counts.failed,
             classes.learnt,
-            classes.bearing,
+            classes.with_results,
             classes.table_bytes,
         )
 

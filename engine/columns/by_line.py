@@ -1,6 +1,6 @@
-"""The stages of engine/pipeline up to correlation, for one line, record or block at a time.
+"""The stages of engine/pipeline up to matching, for one line, record or block at a time.
 
-All hosts use it: for input that is too small for columns, and for lines and events that columns cannot decide.
+Every host uses them for input that is too small for columns, and for lines and events that columns cannot decide.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from engine.quarantine import Quarantine, attempt
 
 
 class ReadCounts(Struct):
-    """What was read.
+    """Counts of one input, by columns and by line.
 
     Attributes:
-        lines: the number of lines.
-        events: the number of events.
-        unobserved: events that the observer was not called for.
-        matches: matches of rules in these, without lines in which a component names itself.
+        lines: lines that were read.
+        events: events that were read.
+        unobserved: events that the observer was not called with.
+        matches: matches in these, without lines in which a component prints its own id.
         by_reference: events that were read one by one.
-        reasons: how many of these columns could not decide, by reason; the others have no header.
-        failed: blocks that columns raised an error on, so that they were read line by line.
+        reasons: those of them that columns could not decide, by reason; the rest has no header.
+        failed: blocks that columns raised an error on, and that were read line by line.
     """
 
     lines: int = 0
@@ -42,11 +42,12 @@ class ReadCounts(Struct):
 
 
 class LineStages:
-    """The stages over one input, whose sources may interleave. Without a quarantine, what a stage raises is raised.
+    """The stages over one input, whose sources may interleave.
 
     Args:
-        observe: called with each event and its matches (see `report`).
-        held: takes a finished block and returns whether it keeps it; then the block is not decoded here.
+        observe: called with each event and its matches, by `report`.
+        quarantine: takes the input that a stage fails on; without one, the error is raised.
+        retain: called with each finished block; returns whether it keeps the block, which is then not decoded here.
     """
 
     def __init__(
@@ -57,33 +58,33 @@ class LineStages:
         activity: ActivityTracker,
         observe: Observer | None = None,
         quarantine: Quarantine | None = None,
-        held: Callable[[Block], bool] | None = None,
+        retain: Callable[[Block], bool] | None = None,
     ) -> None:
         self.plan, self.matcher, self.quarantine = plan, matcher, quarantine
         self.assembler, self.activity = assembler, activity
         self.counts = ReadCounts()
-        self._observe, self._held = observe, held
+        self._observe, self._retain = observe, retain
         self._observed: list[tuple[LogEvent, list[Match]]] = []
 
     def line(self, raw: RawLine) -> Iterator[Match | ActivitySpan]:
-        """Read a line: yield the matches of the event that it ends, and the span."""
+        """Read a line; yield the matches of the event that it ends, and the activity span that this event ends."""
         self.counts.lines += 1
         record = attempt(self.quarantine, "unwrap", raw, unwrap_line, raw, self.plan.formats)
         if record is not None:
             yield from self.record(record)
 
     def record(self, record: Record) -> Iterator[Match | ActivitySpan]:
-        """Read a record."""
+        """Read a record; yield as `line` does."""
         yield from self.blocks(attempt(self.quarantine, "assemble", record, self.assembler.push, record) or ())
 
     def close(self, source_id: str) -> Iterator[Match | ActivitySpan]:
-        """End the open block of a source."""
+        """End the open block of a source; yield the matches of its events and the span that they end."""
         yield from self.blocks(self.assembler.close(source_id))
 
     def blocks(self, blocks: Iterable[Block]) -> Iterator[Match | ActivitySpan]:
-        """Read finished blocks."""
+        """Read finished blocks; yield the matches of their events and the spans that they end."""
         for block in blocks:
-            if self._held is not None and self._held(block):
+            if self._retain is not None and self._retain(block):
                 continue
             for event in attempt(self.quarantine, "decode", block, decode_block, block, self.plan.formats) or ():
                 self.counts.events += 1
@@ -94,12 +95,12 @@ class LineStages:
                 yield from matches
 
     def observed(self, event: LogEvent, matches: list[Match]) -> None:
-        """Note an event for the observer."""
+        """Store an event for the next call of `report`."""
         if self._observe is not None:
             self._observed.append((event, matches))
 
     def report(self) -> None:
-        """Call the observer with the events that were noted since the last call, in the order of their offsets."""
+        """Call the observer with the events since the last report, in the order of their offsets."""
         observed, self._observed = sorted(self._observed, key=lambda pair: pair[0].offset), []
         for event, matches in observed:
             attempt(self.quarantine, "observe", event, self._observe or _ignore, event, matches)

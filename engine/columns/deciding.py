@@ -1,8 +1,8 @@
-"""What the reference decides about a whole class of events: which rules match them, and where in the text each value stands.
+"""Decides a class of events: which rules match all of them, and at which bytes of the text each captured value is.
 
-A class is all events whose texts are equal except for digits. An expression that tells no digit from another
-(engine/match/digits) answers alike for all of them and captures the same stretches. A rule with other expressions is open: it
-is tried on each event. What is certain of neither leaves the class undecided: the reference reads each of its events.
+A class is all events whose texts are equal except for digits. An expression that does not distinguish digits
+(engine/match/digits) has the same result for all of them, with captures at the same places. A rule with other expressions is
+open: it is tried on each event. A class for which neither is certain is undecided: the reference reads each of its events.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from engine.parse.times import has_millis
 _FIELDS = ("message", "logger", "thread")
 _PRINTED = re2.compile(r"(?m)^[ \t]*([a-z][\w.-]{0,199}) = ?([^\n]{0,199})$")  # a setting, as in engine/match/dumps
 
-_GroupSpans = Mapping[str, tuple[int, int]]  # where the groups of a header stand in a text, by name
+_GroupSpans = Mapping[str, tuple[int, int]]  # the start and end byte of each group of a header, by name
 
 
 class Place(NamedTuple):
-    """Where in the text of an event, as UTF-8, a value stands, and its type."""
+    """A value in the texts of a class: its name, its type, and its start and end byte in UTF-8."""
 
     name: str
     type: str
@@ -43,13 +43,13 @@ class Place(NamedTuple):
 
 
 class ClassValues(Struct, frozen=True):
-    """Named values of a class: `same` those of the event that was read, `places` where those stand that differ by event."""
+    """Named values of a class: `same` holds those of the decided event, `places` the places of those that differ by event."""
 
     same: Mapping[str, Value]
     places: tuple[Place, ...]
 
     def of(self, text: bytes) -> Mapping[str, Value]:
-        """Return the values of the event with this text."""
+        """Return the values of an event of the class, by its text."""
         if not self.places:
             return self.same
         values = dict(self.same)
@@ -59,7 +59,7 @@ class ClassValues(Struct, frozen=True):
 
 
 class MatchShape(Struct, frozen=True):
-    """A rule that matches every event of a class, its captures, and which of the items asked for hold."""
+    """A rule that matches every event of a class, its captures, and the names of the requested items that hold."""
 
     rule_id: str
     captures: ClassValues
@@ -67,24 +67,25 @@ class MatchShape(Struct, frozen=True):
 
 
 class OpenRule(Struct, frozen=True):
-    """A rule that is tried on each event of a class. `held` returns the items asked for that hold in an event."""
+    """A rule that is tried on each event of a class. `held_items` returns the names of the requested items that hold in it."""
 
     rule_id: str
     check: FieldCheck
-    held: Callable[[Fields], tuple[str, ...]]
+    held_items: Callable[[Fields], tuple[str, ...]]
 
 
 class EventClass(Struct, frozen=True):
-    """What the events of a class have in common.
+    """The common properties of the events of a class.
 
     Attributes:
         matches: the rules that match all of them, in the order of the matcher.
         fields: message, logger and thread.
-        size: the bytes of their text.
-        exact: the stamp of the header has fractions of seconds.
-        secret: the text may hold a secret.
+        labels: those that the header gives.
+        size: the length of the text in bytes.
+        exact: whether the stamp of the header has fractions of seconds.
+        secret: whether the text may hold a secret.
         open: the rules that are tried on each event.
-        signs: the signs in their text.
+        signs: the signs in the text.
     """
 
     matches: tuple[MatchShape, ...]
@@ -99,39 +100,43 @@ class EventClass(Struct, frozen=True):
     signs: frozenset[str] = frozenset()
 
     @property
-    def bears(self) -> bool:
-        """Whether an event of the class matches a rule, or may."""
+    def may_match(self) -> bool:
+        """Whether an event of the class matches a rule or may match one."""
         return bool(self.matches or self.open)
 
 
 class Undecided(Exception):
-    """The reference has to read each event of a class. The text is the reason, for `scan --stats`."""
+    """Raised for a class whose events the reference has to read one by one. The text is the reason, for `scan --stats`."""
 
 
 class _Example(Struct, frozen=True):
-    """The event of a class that is read.
+    """The event by which a class is decided.
 
-    `alike` is its text with every digit a 0, `moving` the fields that differ within the class, `offsets` where in the text a
-    field begins.
+    Attributes:
+        alike: its text with 0 for every digit.
+        differing: the fields that differ within the class.
+        offsets: the first byte of each field in the text, by name; without fields whose place is not certain.
     """
 
     fields: Fields
     alike: bytes
-    moving: frozenset[str]
+    differing: frozenset[str]
     offsets: Mapping[str, int]
 
 
 class Decider:
-    """Asks the reference about one event for its whole class."""
+    """Decides classes by the reference, which reads one event of each."""
 
     def __init__(self, plan: Plan, matcher: Matcher) -> None:
         self._plan, self._matcher = plan, matcher
         self._book = header_book(plan.formats)
 
     def decide(self, records: Sequence[Record]) -> tuple[EventClass, LogEvent]:
-        """Return what the events have in common that differ from that of `records` in digits only, and that event.
+        """Return the class of the event that `records` make up, and the event.
 
-        Raises Undecided, and what the stages raise.
+        Raises:
+            Undecided: the events of the class have to be read one by one.
+            Exception: a stage failed on the event.
         """
         event, text = self._read(records)
         header = self._book.read(event.text.partition("\n")[0])
@@ -143,7 +148,7 @@ class Decider:
         example = _Example(
             Fields(event),
             text.translate(ALIKE),
-            _moving(fields, labels, records[0]),
+            _differing(fields, labels, records[0]),
             {"text": 0} | {place.name: place.start for place in fields.places},
         )
         matches, open_rules = self._matches(example)
@@ -161,7 +166,7 @@ class Decider:
         ), event
 
     def _read(self, records: Sequence[Record]) -> tuple[LogEvent, bytes]:
-        """Return the event of some records, and its text, which is that of the records."""
+        """Return the event of some records, and its text. Raises Undecided unless it is one event with their text."""
         assembler = Assembler(self._plan.formats)
         blocks = [block for record in records for block in assembler.push(record)]
         events = [event for block in (*blocks, *assembler.flush()) for event in decode_block(block, self._plan.formats)]
@@ -173,7 +178,7 @@ class Decider:
         return events[0], text
 
     def _header_spans(self, header: Header | None, record: Record, text: bytes) -> _GroupSpans:
-        """Return where the groups of the header stand in a text, or the whole message where a wrapper gives the fields."""
+        """Return the places of the groups of the header; of the message alone where a wrapper gives the fields."""
         if record.fields:
             return {"message": (0, len(text.partition(b"\n")[0]))} if header is None else {}
         if header is None or header.format != self._book.find(record.text):
@@ -182,13 +187,14 @@ class Decider:
         return {} if match is None else {name: match.span(number) for name, number in match.re.groupindex.items()}
 
     def _fields(self, event: LogEvent, record: Record, text: bytes, spans: _GroupSpans) -> ClassValues:
+        """Return message, logger and thread with their places; fields that a wrapper gives need none."""
         given = record.fields.keys() | ({"logger", "thread"} if record.fields else set())
         same: dict[str, Value] = {name: getattr(event, name) for name in _FIELDS}
         places = (_place(name, getattr(event, name), text, spans) for name in _FIELDS if name not in given)
         return ClassValues(same, tuple(place for place in places if place is not None))
 
     def _matches(self, example: _Example) -> tuple[list[MatchShape], list[OpenRule]]:
-        """Return the rules that match every event of the class, and those that have to be tried."""
+        """Return the rules that match every event of the class, and those that are tried on each event."""
         fields, shapes, open_rules = example.fields, list[MatchShape](), list[OpenRule]()
         for detector in self._matcher.possible(fields):
             if _is_open(detector, example):
@@ -210,75 +216,77 @@ def _labels(event: LogEvent, given: Labels, text: bytes, spans: _GroupSpans) -> 
 
 
 def _place(name: str, value: str, text: bytes, spans: _GroupSpans) -> Place | None:
-    """Return where a value of a header stands; None when it is the same in the whole class. Raises Undecided."""
+    """Return the place of a header's value; None when the class has one value. Raises Undecided if the place is unknown."""
     start, end = spans.get(name, (-1, -1))
     if 0 <= start < end and text[start:end] == encoded(value):
         return Place(name, "", start, end)
     if _has_digits(value):
-        raise Undecided("a field that stands at no certain place")
+        raise Undecided("a field whose place is not certain")
     return None
 
 
-def _moving(fields: ClassValues, labels: ClassValues, record: Record) -> frozenset[str]:
-    """Return the fields that differ within the class. What a wrapper gives is part of the class."""
-    moving = {name for name, value in fields.same.items() if _has_digits(value)} - record.fields.keys()
-    moving_labels = {f"labels.{name}" for name, value in labels.same.items() if _has_digits(value)}
-    return frozenset(moving | moving_labels | ({"labels"} if moving_labels else set()))
+def _differing(fields: ClassValues, labels: ClassValues, record: Record) -> frozenset[str]:
+    """Return the fields that differ within the class. Fields that a wrapper gives do not: they are part of the class key."""
+    differing = {name for name, value in fields.same.items() if _has_digits(value)} - record.fields.keys()
+    differing_labels = {f"labels.{name}" for name, value in labels.same.items() if _has_digits(value)}
+    return frozenset(differing | differing_labels | ({"labels"} if differing_labels else set()))
 
 
 def _may_differ(test: Test, example: _Example) -> bool:
-    """Tell whether a test may answer otherwise for other events of the class."""
-    return may_differ(test, example.alike) if test.field == "text" else test.field in example.moving
+    """Return whether the result of a test may differ within the class."""
+    return may_differ(test, example.alike) if test.field == "text" else test.field in example.differing
 
 
 def _is_open(detector: Detector, example: _Example) -> bool:
-    """Tell whether a detector may answer otherwise for other events of the class. The values of a printed configuration have
-    their places, whatever their digits."""
+    """Return whether the result of a detector may differ within the class. That of a printed configuration does not: only its
+    values differ, at known places."""
     signs = example.fields.signs
     tests = () if detector.rule_id.startswith(CONFIGURATION) else detector.digit_tests
     return any(_may_differ(test, example) for test in tests if not detector.is_absent(test, signs))
 
 
 def _open_rule(detector: Detector, example: _Example) -> OpenRule:
-    """Return the rule of a detector for events of a class, with the answers of most tests taken from the example."""
+    """Return a rule to try on each event of the class; most results of its tests are taken from the example."""
     signature, signs = detector.signature, example.fields.signs
-    check, held = detector.check, detector.held_items
+    check, held_items = detector.check, detector.held_items
     if signature is not None and signature.exceptions is None:
         items = _checks([(item.name, item.any_of) for item in in_order(signature)], detector, example)
-        asked = _checks([(item.name, item.any_of) for item in detector.asked], detector, example)
-        check, held = signature_check(signature, items, None), partial(_held, asked)
+        requested = _checks([(item.name, item.any_of) for item in detector.asked], detector, example)
+        check, held_items = signature_check(signature, items, None), partial(_held_items, requested)
 
     def with_signs(fields: Fields) -> Captures | None:
         fields.signs = signs
         return check(fields)
 
-    return OpenRule(detector.rule_id, with_signs, held)
+    return OpenRule(detector.rule_id, with_signs, held_items)
 
 
-def _held(asked: Mapping[str, FieldCheck], fields: Fields) -> tuple[str, ...]:
-    return tuple(name for name, check in asked.items() if check(fields) is not None)
+def _held_items(requested: Mapping[str, FieldCheck], fields: Fields) -> tuple[str, ...]:
+    return tuple(name for name, check in requested.items() if check(fields) is not None)
 
 
 def _checks(
     items: Sequence[tuple[str, Sequence[Sequence[Test]]]], detector: Detector, example: _Example
 ) -> Mapping[str, FieldCheck]:
-    """Return the check of each item for events of the class, without the items that hold of none."""
+    """Return the check of each item for events of the class, without items that hold for none of them."""
     checks = ((name, _any_group(groups, detector, example)) for name, groups in items)
     return {name: check for name, check in checks if check is not None}
 
 
 def _any_group(groups: Sequence[Sequence[Test]], detector: Detector, example: _Example) -> FieldCheck | None:
-    """Return the check of several groups of tests, without those that hold of no event of the class; None when none is left."""
+    """Return the check of groups of tests, without those that hold for no event of the class; None when none is left."""
     signs = example.fields.signs
     present = [tests for tests in groups if not any(detector.is_absent(test, signs) for test in tests)]
-    answers = [[_answered(test, example) for test in tests] for tests in present]
-    checks = [all_of([check for check in group if check is not None]) for group in answers if None not in group]
+    groups_of_checks = [[_class_check(test, example) for test in tests] for tests in present]
+    checks = [all_of([check for check in group if check is not None]) for group in groups_of_checks if None not in group]
     return any_of(checks) if checks else None
 
 
-def _answered(test: Test, example: _Example) -> FieldCheck | None:
-    """Return a check with the answer that a test has for all events of the class; None where it holds of none; the test itself
-    where that is not certain."""
+def _class_check(test: Test, example: _Example) -> FieldCheck | None:
+    """Return a check with the result of a test for all events of the class; None where it holds for none of them.
+
+    Where the result may differ within the class, the check is that of the test itself.
+    """
     check = _check(test)
     if not is_digit_blind(test) and _may_differ(test, example):
         return check
@@ -291,7 +299,7 @@ def _answered(test: Test, example: _Example) -> FieldCheck | None:
 
 
 def _located(detector: Detector, captures: Captures, example: _Example) -> ClassValues:
-    """Return captures of the example with the places of those that differ within the class. Raises Undecided."""
+    """Return captures of the example, with the places of those that differ. Raises Undecided if a place is unknown."""
     if detector.rule_id.endswith(HEARTBEAT) or not any(map(_has_digits, captures.values())):
         return ClassValues(captures, ())
     places: dict[str, Place] = {}
@@ -303,12 +311,12 @@ def _located(detector: Detector, captures: Captures, example: _Example) -> Class
                 places.setdefault(place.name, place)
     values = _placed(captures, places, example.fields.text)
     if values is None:
-        raise Undecided("a capture that stands at no certain place")
+        raise Undecided("a capture whose place is not certain")
     return values
 
 
 def _holding_tests(detector: Detector, fields: Fields) -> Iterator[Test]:
-    """Yield the tests that hold, in the order in which their captures count."""
+    """Yield the tests that hold for an event, in the order of precedence of their captures."""
     for groups in detector.items:
         for tests in groups:
             if any(detector.is_absent(test, fields.signs) for test in tests):
@@ -324,7 +332,7 @@ def _check(test: Test) -> FieldCheck:
 
 
 def _captured(test: Test, example: _Example) -> Iterator[Place]:
-    """Yield the places of what a test that holds captures; at -1 what is in a field that is at no certain place."""
+    """Yield the places of the captures of a test that holds; at -1 where the place of its field is not certain."""
     if not test.captures:
         return
     base = example.offsets.get(test.field)
@@ -340,20 +348,20 @@ def _captured(test: Test, example: _Example) -> Iterator[Place]:
 
 
 def _placed(captures: Captures, places: Mapping[str, Place], text: bytes) -> ClassValues | None:
-    """Return captures with the places of those that differ within the class; None when one does not stand where it should."""
-    differing = []
+    """Return captures with the places of those that differ; None when the text has another value at a place."""
+    differing_places = []
     for name, value in captures.items():
         if not _has_digits(value):
             continue
         place = places.get(name)
         if place is None or place.start < 0 or typed(text[place.start : place.end].decode(), place.type) != value:
             return None
-        differing.append(place)
-    return ClassValues(captures, tuple(differing))
+        differing_places.append(place)
+    return ClassValues(captures, tuple(differing_places))
 
 
 def _printed_places(text: bytes) -> dict[str, Place]:
-    """Return where the values of a printed configuration stand, by name."""
+    """Return the places of the values of a printed configuration, by name."""
     places: dict[str, Place] = {}
     for match in _PRINTED.finditer(text):
         start, end = match.span(2)

@@ -1,7 +1,7 @@
-"""JSON documents, a line each, taken apart side by side: docker's rows, and what programs and shippers write around a message.
+"""Takes messages out of JSON documents, one a line: docker's rows, and the documents of programs and shippers.
 
-The keys are those of engine/parse/wrappers; a document in which anything else than message, stamp, level, logger, thread and
-labels counts (a trace, a reason, a group) is left to the parser, and so is one that Arrow does not read.
+The keys are those of engine/parse/wrappers. The parser reads a document that Arrow cannot read, and one with more keys that
+matter than message, stamp, level, logger, thread and labels (a trace, a reason, a group).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from engine.model.records import Labels
 from engine.parse.wrappers import docker_json
 from engine.parse.wrappers import structured_json as structured
 
-PART = 4096  # documents that are read together: what one of them spoils
+PART = 4096  # documents that are read together; if Arrow cannot read one of them, the parser reads them all
 MOST_KEYS = 256
 
 _WHOLE = r'^\{".*\}$'
@@ -58,10 +58,10 @@ ReadStamps = Callable[[Integers, pa.Array, str], Integers]  # of documents, by n
 
 
 class Documents(Struct, frozen=True):
-    """What was taken out of some texts: `rows` are their numbers, in the order of all else.
+    """The messages of documents, with their stamps, fields and labels. `rows` are the numbers of the texts, in the same order.
 
-    `fields` and `labels` are codes of what `field_sets` and `label_sets` hold; 0 is nothing. A document that has fields is a
-    whole event. `partial`: docker split the line.
+    `fields` and `labels` are indexes in `field_sets` and `label_sets`, whose first sets are empty. A document with fields is a
+    whole event. `partial`: docker split the line here.
     """
 
     rows: Integers
@@ -75,32 +75,32 @@ class Documents(Struct, frozen=True):
 
 
 class DocumentColumns:
-    """Reads documents. It remembers which keys there were, of which type."""
+    """Reads documents. It keeps the keys that occurred, with their types, as the schema for Arrow."""
 
     def __init__(self) -> None:
         self._types: dict[str, Any] = {}
 
     def read(self, texts: pa.StringArray, stamps: ReadStamps) -> Documents | None:
-        """Return what can be taken out of `texts`; None when nothing can."""
+        """Return the documents among `texts` that columns can read; None when there are none."""
         whole = matching(texts, _WHOLE) & ~matching(texts, _NULL)
         rows = np.flatnonzero(whole)
         made = _Made()
         for begin in range(0, len(rows), PART):
-            some = rows[begin : begin + PART]
-            part = texts.take(index_of(some))
+            part_rows = rows[begin : begin + PART]
+            part = texts.take(index_of(part_rows))
             table = self._table(part)
             if table is None:
                 continue
             leaves = list(_leaves(table))
             columns = dict(leaves)  # one name in two places is left to the parser
             if len(columns) == len(leaves) and _OTHERS.isdisjoint(name.partition(".")[0] for name in columns):
-                for alike in _by_keys(columns, len(some)):
+                for alike in _by_keys(columns, len(part_rows)):
                     own = {name: column.take(index_of(alike)) for name, column in columns.items()}
-                    made.take(some[alike], own, stamps, partial(_whole_numbers, part, alike))
+                    made.take(part_rows[alike], own, stamps, partial(_whole_numbers, part, alike))
         return made.documents()
 
     def _table(self, texts: pa.StringArray) -> pa.Table | None:
-        """Return documents as a table, None when they are not all alike enough, or one is no document."""
+        """Return documents as a table; None when their types conflict or one is no document."""
         _, data = offsets_of(with_behind(texts, "\n"))
         for _ in range(2):
             try:
@@ -113,8 +113,8 @@ class DocumentColumns:
         return None
 
     def _learn(self, texts: pa.StringArray) -> bool:
-        """Take note of the keys of documents; return whether any of them was new."""
-        known = repr(self._types)
+        """Add the keys of documents to the schema; return whether one was new."""
+        before = repr(self._types)
         try:
             for text in texts.to_pylist():
                 document = foreign(text)
@@ -125,7 +125,7 @@ class DocumentColumns:
         if _size(self._types) > MOST_KEYS:
             self._types = {}
             return False
-        return repr(self._types) != known
+        return repr(self._types) != before
 
 
 def _read(data: bytes, types: Mapping[str, Any]) -> pa.Table:
@@ -204,7 +204,7 @@ class _Made:
             self._structured(rows, own, texts, _times(rows, own, stamps, whole_numbers))
 
     def documents(self) -> Documents | None:
-        """Return all of it; None when it is nothing."""
+        """Return all documents that were added; None when there are none."""
         if not self._parts:
             return None
         rows, texts, at_us, fields, labels, partial = zip(*self._parts, strict=True)
@@ -236,18 +236,18 @@ class _Made:
             sure &= numbers_of(pc.binary_length(column)) > 0
         message = texts[key]
         sure &= ~matching(message, _CONTROL) & ~matching(message, r"[\s\x{85}\x{a0}\x{1680}\x{2000}-\x{3000}]\z")
-        said = _fields(own, texts)
-        fields = self._codes(said, self._fields, len(rows))
-        if "level" in said and "logger" not in said and not all(said["level"]):
-            sure &= np.array([bool(level) for level in said["level"]])
+        field_columns = _fields(own, texts)
+        fields = self._codes(field_columns, self._fields, len(rows))
+        if "level" in field_columns and "logger" not in field_columns and not all(field_columns["level"]):
+            sure &= np.array([bool(level) for level in field_columns["level"]])
         labels = self._codes(_labels(texts), self._labels, len(rows))
         sure &= at_us != NO_TIME
         self._add(sure, rows, message, at_us, fields, labels, np.zeros(len(rows), np.bool_))
 
     def _codes(
-        self, columns: Mapping[str, Sequence[str]], known: dict[tuple[tuple[str, str], ...], int], count: int
+        self, columns: Mapping[str, Sequence[str]], code_of: dict[tuple[tuple[str, str], ...], int], count: int
     ) -> Integers:
-        """Return the codes of values of several names, the same for all that have the same; what is empty does not count."""
+        """Return a code for each row of named values, equal for rows with equal values. Empty values are left out."""
         if not columns:
             return np.zeros(count, np.int64)
         kinds: dict[tuple[str, ...], int] = {}
@@ -256,14 +256,14 @@ class _Made:
         for values in zip(*columns.values(), strict=True):
             code = kinds.get(values)
             if code is None:
-                held = tuple((name, value) for name, value in zip(names, values, strict=True) if value)
-                code = kinds[values] = known.setdefault(held, len(known))
+                pairs = tuple((name, value) for name, value in zip(names, values, strict=True) if value)
+                code = kinds[values] = code_of.setdefault(pairs, len(code_of))
             codes.append(code)
         return np.array(codes, np.int64)
 
     def _add(self, sure: Flags, rows: Integers, texts: pa.StringArray, *others: Any) -> None:
         if sure.any():
-            at_us, fields, labels, partial = (each[sure] for each in others)
+            at_us, fields, labels, partial = (column[sure] for column in others)
             self._parts.append((rows[sure], texts.filter(mask_of(sure)), at_us, fields, labels, partial))
 
 

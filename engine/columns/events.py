@@ -1,4 +1,4 @@
-"""events: records cut at the headers into events, with their times; which of them only the reference can judge."""
+"""events: records joined to events, which begin at headers; the time of each, and which ones the reference has to read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 
 
 class Events(Struct, frozen=True):
-    """The events of some rows, all of one source together and in order; event i begins at row `heads[i]` and ends before
-    `ends[i]`.
+    """The events of a block. Those of one source are together and in order.
 
-    The layout of one whose wrapper said that it is a whole event is the number of layouts. `alike` is the text of each with its
-    line ends, every digit a 0. `by_header` are those whose time is that of the header, not of a wrapper. `asked` are those for
-    the reference.
+    Attributes:
+        heads: the first row of each event.
+        ends: the row behind the last one of each event.
+        layouts: the layout of each event's header; the number of layouts where a wrapper gave a whole event.
+        at_us: the time of each event, or NO_TIME, MISDATED, UNDATED.
+        by_header: events whose time is that of the header, not of a wrapper.
+        alike: the text of each event with its line ends, and with 0 for every digit.
+        for_reference: events that the reference has to read.
     """
 
     rows: RecordRows
@@ -30,7 +34,7 @@ class Events(Struct, frozen=True):
     at_us: Integers
     by_header: Flags
     alike: pa.StringArray
-    asked: Flags
+    for_reference: Flags
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -41,9 +45,9 @@ class Events(Struct, frozen=True):
 
 
 def events_of(rows: RecordRows, recogniser: Recogniser, layouts: Layouts) -> Events:
-    """Return the events of `rows`; what stands before the first header of a source is in none."""
+    """Return the events of `rows`. Rows before the first header of a source belong to none."""
     whole = rows.fields != 0
-    begins = ((layouts != NONE) | whole) & ~rows.odd
+    begins = ((layouts != NONE) | whole) & ~rows.irregular
     heads = np.flatnonzero(begins)
     borders = np.flatnonzero(np.diff(rows.source, prepend=-1) != 0)  # the first row of each source
     following = np.append(heads[1:], len(rows))
@@ -55,62 +59,63 @@ def events_of(rows: RecordRows, recogniser: Recogniser, layouts: Layouts) -> Eve
     by_header = at_us > UNDATED
     at_us = np.where((at_us <= UNDATED) & (at_us != NO_TIME) & ((wrapped > UNDATED) | (at_us == UNDATED)), wrapped, at_us)
     starts = np.append(rows.starts[heads], rows.starts[ends[-1]] if len(heads) else 0)
-    asked = at_us == NO_TIME
-    asked |= np.isin(head_layouts, recogniser.labelling)
-    asked |= (ends - heads > BLOCK_LINES) | (rows.starts[ends] - rows.starts[heads] > BLOCK_BYTES)
-    owners = np.searchsorted(heads, np.flatnonzero(rows.odd), side="right") - 1
-    asked[owners[owners >= 0]] = True
-    asked |= _ends_in_header(rows, recogniser, heads, head_layouts)
+    for_reference = at_us == NO_TIME
+    for_reference |= np.isin(head_layouts, recogniser.label_sharing)
+    for_reference |= (ends - heads > BLOCK_LINES) | (rows.starts[ends] - rows.starts[heads] > BLOCK_BYTES)
+    owners = np.searchsorted(heads, np.flatnonzero(rows.irregular), side="right") - 1
+    for_reference[owners[owners >= 0]] = True
+    for_reference |= _ends_in_header(rows, recogniser, heads, head_layouts)
     alike = _alike(rows, recogniser, heads, ends, head_layouts, starts)
-    return Events(rows, heads, ends, head_layouts, at_us, by_header, alike, asked)
+    return Events(rows, heads, ends, head_layouts, at_us, by_header, alike, for_reference)
 
 
 def _ends_in_header(rows: RecordRows, recogniser: Recogniser, heads: Integers, layouts: Layouts) -> Flags:
-    """Return the events whose first line is no header without the blanks at its end; the text of an event ends without them."""
+    """Return the events whose first line is no header once the blanks at its end are removed, as an event's text has none."""
     first_lines = rows.texts.take(index_of(heads))
-    asked = matching(first_lines, r"[ \t]$") & (layouts < len(recogniser.formats))
-    blank = np.flatnonzero(asked)
+    for_reference = matching(first_lines, r"[ \t]$") & (layouts < len(recogniser.formats))
+    blank = np.flatnonzero(for_reference)
     if len(blank):
         trimmed = recogniser.layouts(pc.ascii_rtrim_whitespace(first_lines.take(index_of(blank))))
-        asked[blank] = trimmed != layouts[blank]
-    return asked
+        for_reference[blank] = trimmed != layouts[blank]
+    return for_reference
 
 
 def _alike(
     rows: RecordRows, recogniser: Recogniser, heads: Integers, ends: Integers, layouts: Layouts, starts: Integers
 ) -> pa.StringArray:
+    """Return the text of each event with 0 for every digit, except in the levels of digit-sensitive layouts."""
     data = masked(rows.data)
-    telling = np.isin(layouts, recogniser.telling)
-    if telling.any():  # their levels are digits, which have to stay
-        kept = bytearray(data)
-        for row in heads[telling].tolist():
+    digit_sensitive = np.isin(layouts, recogniser.digit_sensitive)
+    if digit_sensitive.any():
+        restored = bytearray(data)
+        for row in heads[digit_sensitive].tolist():
             begin, end = int(rows.starts[row]), int(rows.starts[row + 1])
             span = recogniser.level_span(rows.data[begin : end - 1])
-            kept[begin + span[0] : begin + span[1]] = rows.data[begin + span[0] : begin + span[1]]
-        data = bytes(kept)
+            restored[begin + span[0] : begin + span[1]] = rows.data[begin + span[0] : begin + span[1]]
+        data = bytes(restored)
     if len(heads) and (ends[:-1] == heads[1:]).all():
         return strings(data, starts)
-    bounds = np.empty(2 * len(heads) + 1, np.int64)  # of events and what lies between sources
+    bounds = np.empty(2 * len(heads) + 1, np.int64)  # of events, and of the rows between them
     bounds[:-1:2], bounds[1::2], bounds[-1] = rows.starts[heads], rows.starts[ends], len(data)
     return strings(data, bounds).take(index_of(np.arange(len(heads)) * 2))
 
 
 def _times(rows: RecordRows, recogniser: Recogniser, heads: Integers, layouts: Layouts) -> Integers:
-    """Return the time of each event by its header."""
+    """Return the time of each event by its header; UNDATED where the header has no stamp."""
     at_us = np.full(len(heads), UNDATED, np.int64)
     for number in np.unique(layouts).tolist():
         head = recogniser.head(number) if number < len(recogniser.formats) else ""
         if not head:
             continue
-        some = np.flatnonzero(layouts == number)
-        first_lines = rows.texts.take(index_of(heads[some]))
+        own = np.flatnonzero(layouts == number)
+        first_lines = rows.texts.take(index_of(heads[own]))
         stamps = pc.struct_field(pc.extract_regex(first_lines, head), "time")
-        at_us[some] = _read(rows, heads[some], stamps, recogniser.formats[number].time)
+        at_us[own] = _read(rows, heads[own], stamps, recogniser.formats[number].time)
     return at_us
 
 
 def _read(rows: RecordRows, heads: Integers, stamps: pa.StringArray, layout: str) -> Integers:
-    """Return the times of stamps in one layout, of lines that bear different labels."""
-    at_us = read_stamps(rows.lines, rows.line[heads], rows.labelled[heads], rows.labels, stamps, layout, rows.at_us[heads])
+    """Return the times of stamps in one layout; UNDATED for empty ones."""
+    at_us = read_stamps(rows.lines, rows.line[heads], rows.label_codes[heads], rows.labels, stamps, layout, rows.at_us[heads])
     at_us[numbers_of(pc.binary_length(stamps)) == 0] = UNDATED
     return at_us

@@ -1,7 +1,8 @@
-"""Which layout each line is in, asked of all lines side by side: the lowest rank that fits, as engine/parse/headers has it.
+"""layouts: the layout of each line of an array, that of the lowest rank that matches it, as in engine/parse/headers.
 
-Only layouts that were met so far are asked one by one, so that a log costs what its own layouts do; whatever fits any other
-goes to the parser, and is met from then on. What was met never changes an answer.
+Only layouts that occurred before are tried one by one, so that the cost depends on the layouts of the log and not on how many
+there are. A line that any other layout may match goes to the parser, and that layout is tried from then on. Which layouts
+occurred changes the speed, never a result.
 """
 
 from __future__ import annotations
@@ -21,101 +22,100 @@ from engine.match.digits import widened
 from engine.model.rules import Format
 from engine.parse.headers import GENERIC_RANK, HeaderBook, header_book
 
-PROBED = 64  # lines in layouts not met so far that the parser looks at together
+PROBED = 64  # lines in layouts that did not occur before, which the parser reads together
 NONE = -1
 
 Layouts = npt.NDArray[np.int16]
 
 
 class Recogniser:
-    """Tells the layouts of lines, by their number in `formats` (lowest rank first); NONE where no event begins.
+    """Finds the layout of lines as a number: the index in `formats`, or NONE for a line that is no header.
 
     Attributes:
-        formats: the layouts, lowest rank first.
-        generic: from which number on layouts take any line with a stamp, wrapped or not.
+        formats: all layouts, lowest rank first.
+        first_generic: the number of the first generic layout: these match any line with a stamp, also one with a wrapper.
     """
 
     def __init__(self, formats: Sequence[Format]) -> None:
         self._book: HeaderBook = header_book(formats)
         self.formats = self._book.formats
-        self.generic = sum(each.rank < GENERIC_RANK for each in self.formats)
-        self._met: list[int] = []
+        self.first_generic = sum(layout.rank < GENERIC_RANK for layout in self.formats)
+        self._learnt: list[int] = []
         self._heads: dict[int, str] = {}
 
     def layouts(self, lines: pa.StringArray) -> Layouts:
-        """Return the layout of each of `lines`, which have no line ends."""
-        found = np.full(len(lines), NONE, np.int16)
+        """Return the layout of each line. `lines` have no line ends."""
+        layouts = np.full(len(lines), NONE, np.int16)
         rows = np.arange(len(lines))
         while len(rows):
-            rows, lines = self._by_met(lines, rows, found)
+            rows, lines = self._by_learnt(lines, rows, layouts)
             if not len(rows):
                 break
             fits = matching(lines, self._any)
             rows, lines = rows[fits], lines.filter(mask_of(fits))
-            self._meet(lines[:PROBED])
-        return found
+            self._learn(lines[:PROBED])
+        return layouts
 
-    def begins(self, line: str) -> bool:
-        """Tell whether a line is in any layout."""
+    def is_header(self, line: str) -> bool:
+        """Return whether a line is the header of an event in any layout."""
         return self._book.find(line) is not None
 
-    def knows(self, texts: pa.StringArray) -> Flags:
-        """Return which texts are in a layout of their own, so that nothing wraps them."""
-        return matching(texts, _either([each.header for each in self.formats[: self.generic]]))
+    def in_specific_layout(self, texts: pa.StringArray) -> Flags:
+        """Return which texts match a layout that is not generic. Such a line has no wrapper."""
+        return matching(texts, _either([layout.header for layout in self.formats[: self.first_generic]]))
 
     @cached_property
     def _any(self) -> str:
-        return _either([each.header for each in self.formats])
+        return _either([layout.header for layout in self.formats])
 
-    def _by_met(self, lines: pa.StringArray, rows: Integers, found: Layouts) -> tuple[Integers, pa.StringArray]:
-        """Give those of `rows` that are in a layout that was met their layout; return the others."""
-        for index in sorted(self._met):
+    def _by_learnt(self, lines: pa.StringArray, rows: Integers, layouts: Layouts) -> tuple[Integers, pa.StringArray]:
+        """Set the layout of lines that a learnt layout matches; return the rows and texts of the others."""
+        for index in sorted(self._learnt):
             if not len(rows):
                 break
             fits = matching(lines, self.formats[index].header)
             if not fits.any():
                 continue
-            taken = rows[fits]
-            found[taken] = index
-            self._prefer(lines.filter(mask_of(fits)), taken, index, found)
+            layouts[rows[fits]] = index
+            self._prefer_lower(lines.filter(mask_of(fits)), rows[fits], index, layouts)
             rows, lines = rows[~fits], lines.filter(mask_of(~fits))
         return rows, lines
 
-    def _prefer(self, lines: pa.StringArray, rows: Integers, index: int, found: Layouts) -> None:
-        """Look again at those lines that may be in a layout of lower rank that was not met."""
-        better = [self.formats[each].header for each in range(index) if each not in self._met]
-        doubted = np.flatnonzero(matching(lines, _either(better))) if better else np.zeros(0, np.int64)
-        if not len(doubted):
+    def _prefer_lower(self, lines: pa.StringArray, rows: Integers, index: int, layouts: Layouts) -> None:
+        """Correct the layout of lines that a layout of lower rank matches too, if that one is not learnt yet."""
+        lower = [self.formats[number].header for number in range(index) if number not in self._learnt]
+        ambiguous = np.flatnonzero(matching(lines, _either(lower))) if lower else np.zeros(0, np.int64)
+        if not len(ambiguous):
             return
-        some, met = lines.take(index_of(doubted)), len(self._met)
-        self._meet(some[:PROBED])
-        again = len(self._met) > met
-        found[rows[doubted]] = self.layouts(some) if again else [self._number(line) for line in some.to_pylist()]
+        texts, count = lines.take(index_of(ambiguous)), len(self._learnt)
+        self._learn(texts[:PROBED])
+        has_learnt = len(self._learnt) > count
+        layouts[rows[ambiguous]] = self.layouts(texts) if has_learnt else [self._number(line) for line in texts.to_pylist()]
 
-    def _meet(self, lines: pa.StringArray) -> None:
+    def _learn(self, lines: pa.StringArray) -> None:
         for line in lines.to_pylist():
             number = self._number(line)
-            if number != NONE and number not in self._met:
-                self._met.append(number)
+            if number != NONE and number not in self._learnt:
+                self._learnt.append(number)
 
     def _number(self, line: str) -> int:
-        found = self._book.find(line)
-        return NONE if found is None else self.formats.index(found)
+        layout = self._book.find(line)
+        return NONE if layout is None else self.formats.index(layout)
 
     @cached_property
-    def telling(self) -> Layouts:
-        """The layouts that tell one digit from another, so that texts equal but for digits may be in another one."""
-        return np.array([n for n, each in enumerate(self.formats) if widened(each.header) != each.header], np.int16)
+    def digit_sensitive(self) -> Layouts:
+        """The layouts whose expression names single digits: texts that are equal except for digits may differ in layout."""
+        return np.array([n for n, layout in enumerate(self.formats) if widened(layout.header) != layout.header], np.int16)
 
     @cached_property
-    def labelling(self) -> Layouts:
-        """The layouts whose lines give labels to others below them, and those of these others."""
-        takers = {name for each in self.formats for name in each.carries}
-        return np.array([n for n, each in enumerate(self.formats) if each.carries or each.name in takers], np.int16)
+    def label_sharing(self) -> Layouts:
+        """The layouts whose lines pass labels to lines of other layouts below them, and these other layouts."""
+        takers = {name for layout in self.formats for name in layout.carries}
+        return np.array([n for n, layout in enumerate(self.formats) if layout.carries or layout.name in takers], np.int16)
 
     def level_span(self, line: bytes) -> tuple[int, int]:
-        """Return where the level of a line in a telling layout stands; an empty stretch where it has none."""
-        for number in self.telling.tolist():
+        """Return the start and end byte of the level of a line in a digit-sensitive layout; (0, 0) when it has no level."""
+        for number in self.digit_sensitive.tolist():
             match = expression(self.formats[number].header).match(line)
             if match is not None and "level" in match.re.groupindex:
                 start, end = match.span(match.re.groupindex["level"])  # re2 takes no names here
@@ -123,20 +123,23 @@ class Recogniser:
         return 0, 0
 
     def head(self, index: int) -> str:
-        """Return the header of a layout up to its stamp, as an expression for `extract_regex`; "" when it has no stamp."""
+        """Return the beginning of a header, up to its stamp, as an expression for `extract_regex`; "" when it has no stamp."""
         if index not in self._heads:
             self._heads[index] = head_of(self.formats[index].header)
         return self._heads[index]
 
 
 def matching(lines: pa.StringArray, regex: str) -> Flags:
-    """Return in which of `lines` an expression is found."""
+    """Return which lines an expression matches anywhere."""
     flags: Flags = flags_of(pc.match_substring_regex(lines, regex))
     return flags
 
 
 def head_of(header: str) -> str:
-    """Return a header up to the end of what its stamp is part of, with no other group named; "" when it has no stamp."""
+    """Return the beginning of a header: up to the end of the outermost group that contains its stamp.
+
+    No group but the stamp has a name. "" when the header has no stamp.
+    """
     at = header.find("(?P<time>")
     if at < 0:
         return ""
@@ -150,7 +153,7 @@ def head_of(header: str) -> str:
 
 
 def groups_of(regex: str) -> list[tuple[int, int]]:
-    """Return where every group begins and ends."""
+    """Return the start and end of every group of an expression, inner groups first."""
     opened: list[int] = []
     groups: list[tuple[int, int]] = []
     for part in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", regex, re.DOTALL):

@@ -65,9 +65,9 @@ class Lines(Struct, frozen=True, dict=True):
         return counts
 
     @cached_property
-    def taken_us(self) -> Integers:
+    def ingested_us(self) -> Integers:
         """When each line was ingested, in microseconds since 1970; NO_TIME where that is unknown or no honest time."""
-        taken = np.concatenate([self._taken_us(number) for number in range(len(self.chunks))])
+        taken = np.concatenate([self._ingested_us(number) for number in range(len(self.chunks))])
         taken[(taken < to_us(EARLIEST)) | (taken >= to_us(LATEST))] = NO_TIME
         return taken
 
@@ -81,7 +81,7 @@ class Lines(Struct, frozen=True, dict=True):
         number = chunk.number + line - int(self.numbers[at]) if chunk.number else 0
         return RawLine(chunk.source_id, offset, value, number, taken, chunk.labels, chunk.origin(within))
 
-    def _taken_us(self, number: int) -> Integers:
+    def _ingested_us(self, number: int) -> Integers:
         """Return when the lines of a chunk were ingested."""
         chunk, count = self.chunks[number], int(self.per_chunk[number])
         if chunk.records is None:
@@ -176,8 +176,8 @@ def _line_by_line(data: bytes, starts: Integers, valid: bool) -> bytes:
     """Clean the lines that need it."""
     sizes = np.diff(starts)
     odd = sizes > LINE_BYTES
-    found = np.array([hit.start() for hit in _unclean().finditer(data)], np.int64)
-    odd[np.searchsorted(starts, found, side="right") - 1] = True
+    positions = np.array([hit.start() for hit in _unclean().finditer(data)], np.int64)
+    odd[np.searchsorted(starts, positions, side="right") - 1] = True
     if not valid:
         odd |= np.maximum.reduceat(np.frombuffer(data, np.uint8), starts[:-1]) > 127 if len(sizes) else odd
     pieces: list[bytes] = []

@@ -1,4 +1,4 @@
-"""matches: what the events of decided classes say, each value taken from where it stands in its class."""
+"""matches: the matches of events whose class is decided, with each captured value cut out at its place in the class."""
 
 from __future__ import annotations
 
@@ -27,51 +27,65 @@ from engine.parse.stamps import bounds_of
 LEVELS = ("FATAL", "ERROR")
 _NAMES = "/names"
 _SECOND_US = 1_000_000
-MOST_NAMED = 4096
+MOST_KINDS = 4096  # of lines in Sightings
 
-Said = tuple[LogEvent | None, list[Match]]  # the event where it is of a bad level
+EventMatches = tuple[LogEvent | None, list[Match]]  # of one event; the event itself if its level is in LEVELS
 
 
 class Sightings:
-    """The lines in which sources name themselves: a naming line tells nothing but a member, and SIGHTINGS of a kind do."""
+    """The lines in which sources print their own component id. Correlation needs no more than SIGHTINGS equal ones."""
 
     def __init__(self) -> None:
-        self._seen: dict[object, set[object]] = {}
+        self._events: dict[object, set[object]] = {}
 
-    def enough(self, kind: object, event: object) -> bool:
-        """Take a naming line, by what it says and which event it is; return whether it adds nothing to those before."""
-        seen = self._seen.get(kind)
-        if seen is None:
-            if len(self._seen) >= MOST_NAMED:
-                self._seen.clear()
-            seen = self._seen[kind] = set()
-        if len(seen) >= SIGHTINGS:
+    def is_redundant(self, kind: object, event: object) -> bool:
+        """Add a line; return whether SIGHTINGS other events of the same kind were added before.
+
+        Args:
+            kind: the source, rules and captures of the line.
+            event: equal for the same event only.
+        """
+        events = self._events.get(kind)
+        if events is None:
+            if len(self._events) >= MOST_KINDS:
+                self._events.clear()
+            events = self._events[kind] = set()
+        if len(events) >= SIGHTINGS:
             return True
-        seen.add(event)
+        events.add(event)
         return False
 
 
 def matches_of(
-    events: Events, codes: Codes, taken: Flags, decided: Sequence[EventClass | None], redact: Redactor, named: Sightings
-) -> Iterator[Said]:
-    """Yield what those events say that are `taken`, class by class."""
-    telling = np.array([each is not None for each in decided], np.bool_)
-    some = np.flatnonzero(telling[codes] & taken)
-    some = some[np.argsort(codes[some], kind="stable")]
-    if not len(some):
+    events: Events,
+    codes: Codes,
+    selected: Flags,
+    decided: Sequence[EventClass | None],
+    redact: Redactor,
+    sightings: Sightings,
+) -> Iterator[EventMatches]:
+    """Yield the matches of the `selected` events, class by class; leave out classes without a match or a bad level.
+
+    Args:
+        codes: the class of each event, as an index in `decided`.
+    """
+    has_results = np.array([event_class is not None for event_class in decided], np.bool_)
+    own = np.flatnonzero(has_results[codes] & selected)
+    own = own[np.argsort(codes[own], kind="stable")]
+    if not len(own):
         return
-    borders = np.flatnonzero(np.diff(codes[some], prepend=-1)).tolist()
-    for begin, end in zip(borders, [*borders[1:], len(some)], strict=True):
-        made = decided[int(codes[some[begin]])]
-        if made is not None:
-            yield from _OfClass(events, some[begin:end], made, redact).said(named)
+    borders = np.flatnonzero(np.diff(codes[own], prepend=-1)).tolist()
+    for begin, end in zip(borders, [*borders[1:], len(own)], strict=True):
+        event_class = decided[int(codes[own[begin]])]
+        if event_class is not None:
+            yield from _OfClass(events, own[begin:end], event_class, redact).matches(sightings)
 
 
-_ClassHit = tuple[str, Captures, tuple[str, ...]]  # rule id, captures, the items that held of those that are asked for
+_ClassHit = tuple[str, Captures, tuple[str, ...]]  # rule id, captures, names of the requested items that hold
 
 
 class _Placed(NamedTuple):
-    """Where and when an event was: `at` is its time, or when it was taken."""
+    """The position and time of an event. `time` is None without a stamp; `at` is then the ingest time."""
 
     event_id: str
     source_id: str
@@ -86,39 +100,36 @@ class _Placed(NamedTuple):
 class _OfClass:
     """The events of one class in a block."""
 
-    def __init__(self, events: Events, some: Integers, made: EventClass, redact: Redactor) -> None:
-        self._rows, self._made, self._redact = events.rows, made, redact
+    def __init__(self, events: Events, own: Integers, event_class: EventClass, redact: Redactor) -> None:
+        self._rows, self._class, self._redact = events.rows, event_class, redact
         self._octets = np.frombuffer(events.rows.data, np.uint8)
-        self._heads, self._at_us, self._by_header = events.heads[some], events.at_us[some], events.by_header[some]
-        self._whose: dict[tuple[int, int], tuple[str, Labels, Labels, Labels]] = {}
+        self._heads, self._at_us, self._by_header = events.heads[own], events.at_us[own], events.by_header[own]
+        self._origins: dict[tuple[int, int], tuple[str, Labels, Labels, Labels]] = {}
 
-    def said(self, named: Sightings) -> Iterator[Said]:
-        """Yield what they say; of those that only name their source as many as count."""
-        made, bad = self._made, self._made.level in LEVELS
-        if not bad and not made.open and all(each.rule_id.endswith(_NAMES) for each in made.matches):
-            self._leave_out(named)
+    def matches(self, sightings: Sightings) -> Iterator[EventMatches]:
+        """Yield the matches of each event. Events that only name their source are left out where they are redundant."""
+        event_class, bad = self._class, self._class.level in LEVELS
+        if not bad and not event_class.open and all(shape.rule_id.endswith(_NAMES) for shape in event_class.matches):
+            self._leave_out_redundant(sightings)
         if not len(self._heads):
             return
         begins = self._rows.starts[self._heads]
-        captured = [self._values(each.captures, begins) for each in made.matches]
-        fields = self._values(made.fields, begins) if made.open or bad else ()
+        captured = [self._values(shape.captures, begins) for shape in event_class.matches]
+        fields = self._values(event_class.fields, begins) if event_class.open or bad else ()
         header = self._labels(begins)
-        texts = [self._rows.data[at : at + made.size].decode() for at in begins.tolist()]
-        for n, (event, labels) in enumerate(self._events(header)):
-            text, own, clean = texts[n], *labels
-            hits = [(each.rule_id, captures[n], each.items) for each, captures in zip(made.matches, captured, strict=True)]
-            whole: LogEvent | None = None
+        texts = [self._rows.data[at : at + event_class.size].decode() for at in begins.tolist()]
+        for n, (placed, labels) in enumerate(self._events(header)):
+            text, raw_labels, clean_labels = texts[n], *labels
+            hits = [
+                (shape.rule_id, captures[n], shape.items) for shape, captures in zip(event_class.matches, captured, strict=True)
+            ]
+            event: LogEvent | None = None
             if fields:
-                whole = self._event(event, text, fields[n], own)
-                tested = Fields(whole)
-                tried = ((each, each.check(tested)) for each in made.open)
-                hits += [
-                    (each.rule_id, own_captures, each.held(tested)) for each, own_captures in tried if own_captures is not None
-                ]
-            yield whole if bad else None, self._matches(hits, text, event, clean)
+                event = self._event(placed, text, fields[n], raw_labels)
+                hits += _open_hits(event_class, Fields(event))
+            yield event if bad else None, self._matches(hits, text, placed, clean_labels)
 
-    def _event(self, placed: _Placed, text: str, said: Mapping[str, Value], labels: Labels) -> LogEvent:
-        made = self._made
+    def _event(self, placed: _Placed, text: str, fields: Mapping[str, Value], labels: Labels) -> LogEvent:
         return LogEvent(
             event_id=placed.event_id,
             source_id=placed.source_id,
@@ -127,11 +138,11 @@ class _OfClass:
             timestamp=placed.time,
             at=placed.at,
             text=text,
-            message=str(said["message"]),
-            level=made.level,
-            logger=str(said["logger"]),
-            thread=str(said["thread"]),
-            exception=made.exception,
+            message=str(fields["message"]),
+            level=self._class.level,
+            logger=str(fields["logger"]),
+            thread=str(fields["thread"]),
+            exception=self._class.exception,
             labels=labels,
             misdated=placed.misdated,
             origin=placed.origin,
@@ -140,7 +151,7 @@ class _OfClass:
     def _matches(self, hits: Sequence[_ClassHit], text: str, placed: _Placed, labels: Labels) -> list[Match]:
         if not hits:
             return []
-        redact, secret = self._redact, self._made.secret
+        redact, secret = self._redact, self._class.secret
         redacted = redact(text) if secret else text
         evidence, (event_id, source_id, _, number, time, at, origin, _) = cut(redacted), placed
         return [
@@ -160,31 +171,35 @@ class _OfClass:
             for rule_id, captures, items in hits
         ]
 
-    def _leave_out(self, named: Sightings) -> None:
-        """Leave out the events that name their sources as others have before."""
-        begins = self._rows.starts[self._heads]
-        columns = [self._column(begins, place) for each in self._made.matches for place in each.captures.places]
-        rules = tuple(each.rule_id for each in self._made.matches)
-        moving = {(n, place.name) for n, each in enumerate(self._made.matches) for place in each.captures.places}
+    def _leave_out_redundant(self, sightings: Sightings) -> None:
+        """Leave out events that name their source as SIGHTINGS others did before."""
+        begins, shapes = self._rows.starts[self._heads], self._class.matches
+        columns = [self._column(begins, place) for shape in shapes for place in shape.captures.places]
+        rules = tuple(shape.rule_id for shape in shapes)
+        differing = {(n, place.name) for n, shape in enumerate(shapes) for place in shape.captures.places}
         same = tuple(
             (n, name, value)
-            for n, each in enumerate(self._made.matches)
-            for name, value in each.captures.same.items()
-            if (n, name) not in moving
+            for n, shape in enumerate(shapes)
+            for name, value in shape.captures.same.items()
+            if (n, name) not in differing
         )
         sources, times = self._rows.source[self._heads].tolist(), self._at_us.tolist()
         kinds = zip(sources, *columns, strict=True) if columns else ((source,) for source in sources)
         names = self._rows.sources
-        kept = [n for n, (source, *own) in enumerate(kinds) if not named.enough((names[source], rules, same, *own), times[n])]
-        self._heads, self._at_us, self._by_header = self._heads[kept], self._at_us[kept], self._by_header[kept]
+        needed = [
+            n
+            for n, (source, *values) in enumerate(kinds)
+            if not sightings.is_redundant((names[source], rules, same, *values), times[n])
+        ]
+        self._heads, self._at_us, self._by_header = self._heads[needed], self._at_us[needed], self._by_header[needed]
 
     def _column(self, begins: Integers, place: Place) -> list[bytes]:
-        """Return what stands at a place in each event."""
+        """Return the bytes at a place of each event's text."""
         size = place.end - place.start
         if size == 1:
-            return [bytes((each,)) for each in self._octets[begins + place.start].tolist()]
-        stretch = self._octets[(begins + place.start)[:, None] + np.arange(size)]
-        column: list[bytes] = np.ascontiguousarray(stretch).view(f"S{size}").ravel().tolist()
+            return [bytes((octet,)) for octet in self._octets[begins + place.start].tolist()]
+        octets = self._octets[(begins + place.start)[:, None] + np.arange(size)]
+        column: list[bytes] = np.ascontiguousarray(octets).view(f"S{size}").ravel().tolist()
         return column
 
     def _values(self, values: ClassValues, begins: Integers) -> Sequence[Mapping[str, Value]]:
@@ -194,37 +209,50 @@ class _OfClass:
         columns = []
         for place in values.places:
             column = self._column(begins, place)
-            known = {text: typed(text.decode(), place.type) for text in set(column)}
-            columns.append([known[text] for text in column])
+            value_of = {text: typed(text.decode(), place.type) for text in set(column)}
+            columns.append([value_of[text] for text in column])
         names = [place.name for place in values.places]
-        return [{**values.same, **dict(zip(names, own, strict=True))} for own in zip(*columns, strict=True)]
+        return [{**values.same, **dict(zip(names, row, strict=True))} for row in zip(*columns, strict=True)]
 
     def _labels(self, begins: Integers) -> Sequence[Labels]:
-        return [{name: str(value) for name, value in own.items()} for own in self._values(self._made.labels, begins)]
+        """Return the labels that the header of each event gives."""
+        return [{name: str(value) for name, value in row.items()} for row in self._values(self._class.labels, begins)]
 
     def _events(self, header: Sequence[Labels]) -> Iterator[tuple[_Placed, tuple[Labels, Labels]]]:
-        """Yield where and when each event was, and its labels, raw and without secrets."""
-        rows, lines, made = self._rows, self._rows.lines, self._made
+        """Yield the position and time of each event, and its labels twice: raw, and without secrets.
+
+        Args:
+            header: the labels that the header of each event gives.
+        """
+        rows, lines, event_class = self._rows, self._rows.lines, self._class
         line = rows.line[self._heads]
         chunk_of = np.searchsorted(lines.firsts, lines.placed[line], side="right") - 1
         within = (lines.placed[line] - lines.firsts[chunk_of]).tolist()
         count = (line - lines.numbers[chunk_of]).tolist()
-        whose = zip(rows.source[self._heads].tolist(), rows.labelled[self._heads].tolist(), strict=True)
+        origins = zip(rows.source[self._heads].tolist(), rows.label_codes[self._heads].tolist(), strict=True)
         times = zip(self._at_us.tolist(), self._by_header.tolist(), strict=True)
-        columns = zip(self._heads.tolist(), times, chunk_of.tolist(), within, count, whose, header, strict=True)
-        for head, (at_us, by_header), chunk_at, inside, lines_in, key, own in columns:
-            if key not in self._whose or made.labels.places:
+        columns = zip(self._heads.tolist(), times, chunk_of.tolist(), within, count, origins, header, strict=True)
+        for head, (at_us, by_header), chunk_at, inside, lines_in, key, header_labels in columns:
+            if key not in self._origins or event_class.labels.places:
                 given = rows.labels[key[1]]
-                labels = labels_of(given, own, rows.sources[key[0]])
-                self._whose[key] = rows.sources[key[0]], labels, self._redact.labels(labels), given
-            source_id, labels, clean, given = self._whose[key]
+                labels = labels_of(given, header_labels, rows.sources[key[0]])
+                self._origins[key] = rows.sources[key[0]], labels, self._redact.labels(labels), given
+            source_id, labels, clean, given = self._origins[key]
             chunk = lines.chunks[chunk_at]
-            offset, taken = chunk.place(inside)
+            offset, ingested_at = chunk.place(inside)
             number = chunk.number + lines_in if chunk.number else 0
             time = to_datetime(at_us) if at_us > UNDATED else None
-            exact = made.exact if by_header else at_us % _SECOND_US != 0
+            exact = event_class.exact if by_header else at_us % _SECOND_US != 0
             first = rows.text(head)
             origin = chunk.origin(inside)
             identity = identity_of(source_id, time, first, None if exact and time is not None else origin or offset)
-            at = time or bounds_of(given).ingest_time(taken) or UNKNOWN_TIME
+            at = time or bounds_of(given).ingest_time(ingested_at) or UNKNOWN_TIME
             yield _Placed(identity, source_id, offset, number, time, at, origin, at_us == MISDATED), (labels, clean)
+
+
+def _open_hits(event_class: EventClass, fields: Fields) -> Iterator[_ClassHit]:
+    """Yield the open rules of a class that match an event of it."""
+    for rule in event_class.open:
+        captures = rule.check(fields)
+        if captures is not None:
+            yield rule.rule_id, captures, rule.held_items(fields)

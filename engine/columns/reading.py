@@ -17,7 +17,7 @@ from engine.columns.classes import Classes
 from engine.columns.events import Events, events_of
 from engine.columns.layouts import Recogniser
 from engine.columns.lines import MISDATED, UNDATED, Flags, Integers, lines_of
-from engine.columns.matches import Said, Sightings, matches_of
+from engine.columns.matches import EventMatches, Sightings, matches_of
 from engine.columns.records import RecordRows, Unwrapper
 from engine.columns.stamps import to_datetime
 from engine.match import Matcher, Observer
@@ -61,7 +61,7 @@ class Reader:
     def __init__(self, learnt: LearntTexts, stages: LineStages, enough: int | None = None) -> None:
         self._learnt, self._stages = learnt, stages
         self._enough = ENOUGH if enough is None else enough
-        self._named = Sightings()
+        self._sightings = Sightings()
 
     def twin(self, observe: Observer, enough: int) -> Reader:
         """Return a reader of other input that shares what was learnt. It raises what the stages raise."""
@@ -99,7 +99,7 @@ class Reader:
             yield from self._in_order(*columns[:2])
         self._stages.report()
 
-    def _columns(self, chunks: Sequence[Chunk]) -> tuple[Events, Flags, list[Said]] | None:
+    def _columns(self, chunks: Sequence[Chunk]) -> tuple[Events, Flags, list[EventMatches]] | None:
         """Return the events of `chunks`, which of them are for the stages, and the results of the others; None when there are
         too few."""
         lines = lines_of(chunks)
@@ -117,7 +117,7 @@ class Reader:
         self._stages.counts.reasons.update(classed.reasons)
         self._stages.counts.reasons[OPEN] += int(np.count_nonzero(asked & ~classed.undecided))
         redact = self._stages.matcher.redact
-        return events, asked, list(matches_of(events, classed.codes, ~asked, learnt.classes.decided, redact, self._named))
+        return events, asked, list(matches_of(events, classed.codes, ~asked, learnt.classes.decided, redact, self._sightings))
 
     def _torn(self, events: Events, firsts: Integers) -> Flags:
         """Return the first event of each source whose open block ends within a line: it may be the rest of that line."""
@@ -127,7 +127,7 @@ class Reader:
             torn[event] = block is not None and block.records[-1].partial
         return torn
 
-    def _decided(self, events: Events, asked: Flags, results: Iterable[Said]) -> Iterator[Match]:
+    def _decided(self, events: Events, asked: Flags, results: Iterable[EventMatches]) -> Iterator[Match]:
         """Yield the matches of events that columns decided."""
         counts, decided = self._stages.counts, int(np.count_nonzero(~asked))
         counts.lines += len(events.rows)

@@ -66,26 +66,26 @@ class StampReader(Struct, frozen=True):
     bounds: StampBounds
     reference: datetime | None = None
 
-    def read(self, stamps: pa.Array, taken_us: Integers) -> Integers:
+    def read(self, stamps: pa.Array, ingested_us: Integers) -> Integers:
         """Return the time of each stamp; MISDATED where it is out of bounds, UNDATED where it is not a time, and NO_TIME where
         the parser has to read it: it is in an hour that the zone had twice, in a leap second, or not in ASCII.
 
         Args:
             stamps: texts, or numbers of a document.
-            taken_us: when the line of each stamp was ingested; NO_TIME where that is unknown.
+            ingested_us: when the line of each stamp was ingested; NO_TIME where that is unknown.
         """
         if not pa.types.is_string(stamps.type):
-            return self._within(_of_numbers(stamps), taken_us, zoned=True)
+            return self._within(_of_numbers(stamps), ingested_us, zoned=True)
         at = np.full(len(stamps), NO_TIME, np.int64)
         sizes = numbers_of(pc.binary_length(stamps))
         for size in np.unique(sizes).tolist():
             rows = np.flatnonzero(sizes == size)
             if size:
                 of_size = stamps if len(rows) == len(stamps) else stamps.take(index_of(rows))
-                at[rows] = self._of_one_size(octets_of(of_size).reshape(len(rows), size), taken_us[rows])
+                at[rows] = self._of_one_size(octets_of(of_size).reshape(len(rows), size), ingested_us[rows])
         return at
 
-    def _of_one_size(self, stamps: Octets, taken_us: Integers) -> Integers:
+    def _of_one_size(self, stamps: Octets, ingested_us: Integers) -> Integers:
         at = np.full(len(stamps), NO_TIME, np.int64)
         left = np.arange(len(stamps))
         digits = (stamps >= _ZERO) & (stamps <= ord("9"))
@@ -95,20 +95,20 @@ class StampReader(Struct, frozen=True):
                 return at
             alike = (shapes[left] == shapes[left[0]]).all(axis=1)
             rows, left = left[alike], left[~alike]
-            at[rows] = self._of_one_shape(stamps[rows], shapes[rows[0]].tobytes(), taken_us[rows])
+            at[rows] = self._of_one_shape(stamps[rows], shapes[rows[0]].tobytes(), ingested_us[rows])
         zoned = np.array([names_offset(stamp.tobytes().decode(), self.layout) for stamp in stamps[left]], np.bool_)
-        at[left] = self._within(self._one_by_one(stamps[left]), taken_us[left], zoned)
+        at[left] = self._within(self._one_by_one(stamps[left]), ingested_us[left], zoned)
         return at
 
-    def _of_one_shape(self, stamps: Octets, shape: bytes, taken_us: Integers) -> Integers:
+    def _of_one_shape(self, stamps: Octets, shape: bytes, ingested_us: Integers) -> Integers:
         if max(shape, default=0) > _LAST_ASCII:
             return np.full(len(stamps), NO_TIME, np.int64)
         if self.layout == "epoch_ms":
-            return self._within(_of_epochs(stamps, shape), taken_us, zoned=True)
+            return self._within(_of_epochs(stamps, shape), ingested_us, zoned=True)
         zoned = names_offset(shape.decode(), self.layout)
         places = (_ISO_SECONDS.match if self.layout == "iso" else _SECONDS.search)(shape)
         if places is None:
-            return self._within(self._one_by_one(stamps), taken_us, zoned)
+            return self._within(self._one_by_one(stamps), ingested_us, zoned)
         second, (begin, end) = places.start(1), places.span(2)
         added = _seconds(stamps, second, begin, end)
         minutes = stamps.copy()
@@ -121,13 +121,13 @@ class StampReader(Struct, frozen=True):
         probed = np.unique(np.linspace(0, len(stamps) - 1, _PROBED).astype(np.int64))
         if ((at[probed] != NO_TIME) & (at[probed] != self._one_by_one(stamps[probed]))).any():
             at = self._one_by_one(stamps)
-        return self._within(at, taken_us, zoned)
+        return self._within(at, ingested_us, zoned)
 
-    def _within(self, at: Integers, taken_us: Integers, zoned: bool | Flags) -> Integers:
+    def _within(self, at: Integers, ingested_us: Integers, zoned: bool | Flags) -> Integers:
         ahead_us, more_us = (
             min(ahead // _MICROSECOND, _MOST_AHEAD_US) for ahead in (self.bounds.ahead, self.bounds.ahead + ZONES)
         )
-        latest = np.where(taken_us == NO_TIME, to_us(LATEST), taken_us + np.where(zoned, ahead_us, more_us))
+        latest = np.where(ingested_us == NO_TIME, to_us(LATEST), ingested_us + np.where(zoned, ahead_us, more_us))
         outside = (at > UNDATED) & ((at < to_us(self.bounds.earliest)) | (at > latest))
         return np.where(outside, MISDATED, at)
 
@@ -144,7 +144,7 @@ class StampReader(Struct, frozen=True):
 def read_stamps(
     lines: Lines,
     rows: Integers,
-    labelled: Integers,
+    label_codes: Integers,
     labels: Sequence[Labels],
     stamps: pa.Array,
     layout: str,
@@ -156,21 +156,21 @@ def read_stamps(
 
     Args:
         rows: the lines, by number.
-        labelled: the number of the labels of each line in `labels`.
+        label_codes: the number of the labels of each line in `labels`.
         wrapped: the time of the wrapper of each, UNDATED without one: it gives the year to a stamp without one. Where there is
             none the ingest time does.
     """
     at_us = np.full(len(rows), NO_TIME, np.int64)
     kinds: dict[tuple[str, ...], int] = {}
     kind_of = np.zeros(len(labels), np.int64)
-    for number in np.unique(labelled).tolist():
+    for number in np.unique(label_codes).tolist():
         kind_of[number] = kinds.setdefault(tuple(labels[number].get(name, "") for name in _CLOCK), len(kinds))
-    which = kind_of[labelled]
+    which = kind_of[label_codes]
     for kind in range(len(kinds)):
         own = np.flatnonzero(which == kind)
         part = stamps if len(own) == len(rows) else stamps.take(index_of(own))
         at_us[own] = _of_one_clock(
-            lines, rows[own], labels[labelled[own[0]]], part, layout, None if wrapped is None else wrapped[own]
+            lines, rows[own], labels[label_codes[own[0]]], part, layout, None if wrapped is None else wrapped[own]
         )
     return at_us
 
@@ -179,7 +179,7 @@ def _of_one_clock(
     lines: Lines, rows: Integers, labels: Labels, stamps: pa.Array, layout: str, wrapped: Integers | None
 ) -> Integers:
     """Return the times of the stamps of lines in one zone and with the same bounds."""
-    zone, bounds, taken = zone_of(labels.get(TIMEZONE_LABEL, "")), bounds_of(labels), lines.taken_us[rows]
+    zone, bounds, taken = zone_of(labels.get(TIMEZONE_LABEL, "")), bounds_of(labels), lines.ingested_us[rows]
     if layout not in YEARLESS:
         return StampReader(layout, zone, bounds).read(stamps, taken)
     at_us = np.full(len(rows), NO_TIME, np.int64)

@@ -1,7 +1,7 @@
-"""What columns know of the wrappers in engine/parse/wrappers: how a line that bears one begins, and how one is cut off.
+"""Expressions for the wrappers of engine/parse/wrappers: which lines may have one, and where a prefix ends.
 
-SIGNS holds, for each wrapper, an expression that is found in every ASCII line that may bear it. A wrapper that is not listed
-may be on any line that begins with one of its characters.
+SIGNS holds, for each wrapper, an expression that matches every ASCII line that may have it. A wrapper that is not listed may be
+on any line that begins with one of its characters (`FIRST`).
 """
 
 from __future__ import annotations
@@ -31,25 +31,28 @@ from engine.parse.wrappers import (
     table_row,
 )
 
-_MANY = 8  # what may stand there so often is taken to stand there any number of times
+_MANY = 8  # an expression that may repeat more often is taken to repeat any number of times
 _COUNT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def loosened(pattern: re.Pattern[str]) -> str:
-    """Return an RE2 expression found wherever `pattern` matches the beginning of an ASCII line: what it looks ahead at in the
-    end is taken to stand there; what it looks at elsewhere, and what must not stand there, is left out."""
+    """Return an RE2 expression that matches every ASCII line that `pattern` matches at its beginning, and perhaps others.
+
+    RE2 has no look-around: a look-ahead at the end of `pattern` becomes a plain group; every other one is left out, as are
+    negative ones and look-behinds.
+    """
     regex = re.sub(r"\(\?(?:<[=!]|!)(?:\\.|[^()\\])*\)", "", pattern.pattern)
     while (start := regex.find("(?=")) >= 0:
         groups = groups_of(regex)
         end = next(stop for begin, stop in groups if begin == start)
         ahead = f"(?:{regex[start + 3 : end]}" if _is_last(regex, end, groups) else ""
         regex = regex[:start] + ahead + regex[end:]
-    regex = re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), regex)
+    regex = re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), regex)
     return f"^(?:{_COUNT.sub(_any_number, regex)})"
 
 
 def _is_last(regex: str, at: int, groups: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether nothing may have to match behind a place."""
+    """Return whether an alternative of `regex` may end at a position, so that nothing has to match behind it."""
     while at < len(regex):
         if regex[at] not in "|)":
             return False
@@ -60,11 +63,11 @@ def _is_last(regex: str, at: int, groups: Sequence[tuple[int, int]]) -> bool:
     return True
 
 
-def _any_number(found: re.Match[str]) -> str:
-    least, most = int(found[1]), found[2]
+def _any_number(repeat: re.Match[str]) -> str:
+    least, most = int(repeat[1]), repeat[2]
     if most is None:
-        return found[0] if least <= _MANY * 2 else "+"
-    return found[0] if most and int(most) <= _MANY else ("+" if least else "*")
+        return repeat[0] if least <= _MANY * 2 else "+"
+    return repeat[0] if most and int(most) <= _MANY else ("+" if least else "*")
 
 
 SIGNS: Mapping[str, str] = {
@@ -91,8 +94,13 @@ SIGNS: Mapping[str, str] = {
 
 
 class Prefix(Struct, frozen=True):
-    """A wrapper that stands before a line: `fits` is found in lines that surely bear it, `head` matches what is cut off, a
-    stamp first (`at`), then the rest of it (`key`), by which lines are wrapped alike but for the stamp."""
+    """A wrapper that is text before a line.
+
+    Attributes:
+        name: its module in engine/parse/wrappers.
+        fits: an expression that matches only lines that certainly have it.
+        head: matches the text to cut off: a stamp (`at`), then the rest (`key`). Prefixes with equal keys differ in the stamp.
+    """
 
     name: str
     fits: str
@@ -119,24 +127,24 @@ PREFIXES = (
         r"^(?P<at>)(?P<key>\[pod/[^\]]+\] ?)",
     ),
 )
-OUTERMOST = frozenset(("compose", "pod"))  # they are on no line of a container
+OUTERMOST = frozenset(("compose", "pod"))  # wrappers that never stand within another one
 
 
 @cache
 def order() -> tuple[str, ...]:
-    """Return the names of all wrappers in the order they are asked."""
-    modules = [import_module(f"{wrappers.__name__}.{found.name}") for found in iter_modules(wrappers.__path__)]
+    """Return the names of all wrappers in the order in which the parser tries them."""
+    modules = [import_module(f"{wrappers.__name__}.{module.name}") for module in iter_modules(wrappers.__path__)]
     modules.sort(key=lambda module: (module.ORDER, module.__name__))
     return tuple(module.__name__.rpartition(".")[2] for module in modules)
 
 
 @cache
 def sign(inside: bool, before: str = "") -> str:
-    """Return what is found in every line that may bear a wrapper.
+    """Return an expression that matches every ASCII line that may have a wrapper.
 
     Args:
-        inside: the line is of a container, which others are not looked for in.
-        before: only of those that are asked before this one.
+        inside: leave out those of OUTERMOST: the line was within a wrapper that names a container.
+        before: take only the wrappers that the parser tries before this one.
     """
     names = order()[: order().index(before)] if before else order()
     return "|".join(_sign(name) for name in names if not (inside and name in OUTERMOST)) or r"[^\x00-\x{10FFFF}]"

@@ -164,22 +164,22 @@ class EntityLimit:
 
 
 def is_of_others(entity: Entity) -> bool:
-    """Return whether `entity` stands for all that are not kept apart."""
+    """Return whether `entity` represents the entities beyond the limit, which share one alert."""
     return any(value == OTHERS for _, value in entity)
 
 
 def of_others(labels: Iterable[str], key: GroupKey) -> GroupKey:
-    """Return the key of the matches of `key` when it is not kept apart.
+    """Return the key that the matches of `key` get when its entity is beyond the limit.
 
     Args:
-        labels: the labels of the values of `key`.
+        labels: the names of the labels that `key.values` holds, in the same order.
     """
     values = tuple(value if label == "cluster" else None for label, value in zip(labels, key.values, strict=True))
     return GroupKey(key.rule_id, OTHERS.removeprefix("?"), key.dated, values)
 
 
 def entity_of_others(labels: Iterable[str], key: GroupKey) -> Entity:
-    """Return the entity that stands for all that are not kept apart."""
+    """Return the entity that represents the entities beyond the limit; see `of_others`."""
     return tuple((label, value or OTHERS) for label, value in zip(labels, key.values, strict=True))
 
 

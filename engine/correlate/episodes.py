@@ -32,7 +32,7 @@ class Opening(Protocol):
 
         Args:
             entries: in order of `at`.
-            free: the position from which on entries may be used.
+            free: the first position that is not part of an earlier episode.
         """
 
 

@@ -24,11 +24,11 @@ class Measure(Struct, frozen=True):
     """How a rule measures its matches.
 
     Attributes:
-        opening: says when the rule begins to hold.
+        opening: decides when the rule begins to hold.
         field: the capture or label whose distinct values are counted; "" to count matches. Matches with different values are
-            kept apart, so that no bound makes two values one.
-        timed: whether it matters when each match was, also of those that are kept as sums only.
-        single: whether one match of an entity is enough for an alert, so that of very many entities some may share one.
+            never merged into one aggregate.
+        timed: whether the time of each match matters, also of matches that are stored as aggregates.
+        single: whether one match of an entity is enough for an alert; then very many entities may share one alert.
     """
 
     opening: Opening
@@ -41,7 +41,7 @@ class Measure(Struct, frozen=True):
         return not self.field or self._measured(match) is not None
 
     def value(self, match: Match) -> str:
-        """Return the value by which `match` is kept apart; "" when matches are counted."""
+        """Return the value of `field` in a match, as text; "" when matches are counted."""
         return str(self._measured(match)) if self.field else ""
 
     def _measured(self, match: Match) -> Value | None:

@@ -7,6 +7,7 @@ a folder `terms` holds the terms of a library, a file `_terms.yml` those of no l
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -46,8 +47,10 @@ def collect(paths: Sequence[Path]) -> tuple[RuleSource, ...]:
             sources.setdefault(path, RuleSource(path, "rule", None, "there is no such file or folder"))
             continue
         files = _under(path)
+        folders = {folder: folder.resolve() for folder in {file.parent for file in files}}
         for file in files:
-            sources.setdefault(file.resolve(), _source(file))
+            same = file.resolve() if file.is_symlink() else folders[file.parent] / file.name
+            sources.setdefault(same, _source(file))
         if not files:
             sources.setdefault(path, RuleSource(path, "rule", None, NO_FILE))
     return tuple(sources.values())
@@ -80,15 +83,18 @@ def stamps(paths: Sequence[Path]) -> Mapping[Path, tuple[int, int]]:
 
 
 def _under(path: Path) -> list[Path]:
+    """Return the rule files at or under a path, in order of path. Links to folders are not followed."""
     if path.is_file():
         return [path]
-    return [
-        file
-        for file in sorted(path.rglob("*"))
-        if file.suffix in SUFFIXES
-        and file.is_file()
-        and not any(p.startswith((".", "_")) and p not in TERM_FILES for p in file.relative_to(path).parts)
-    ]
+    files: list[Path] = []
+    for folder, names, file_names in os.walk(path):
+        names[:] = [name for name in names if not name.startswith((".", "_"))]
+        files += [Path(folder, name) for name in file_names if _is_rule_file(name)]
+    return sorted(file for file in files if file.is_file())
+
+
+def _is_rule_file(name: str) -> bool:
+    return name.endswith(SUFFIXES) and (name in TERM_FILES or not name.startswith((".", "_")))
 
 
 def _source(path: Path) -> RuleSource:

@@ -19,8 +19,8 @@ from typing import Any
 from msgspec import Struct
 from pyparsing import (
     Forward,
-    Opt,
     ParseBaseException,
+    ParseFatalException,
     ParserElement,
     ParseResults,
     Regex,
@@ -130,60 +130,94 @@ _SYNTAX = "write for example `too_large and not retried`, `size > 1048576`, `1 o
 
 
 _WORD = r"(?!(?:and|or|not|of|true|false)\b)[a-z_][a-z0-9_]*"
-_OR, _AND, _NOT = (Regex(rf"{word}(?!\w)") for word in ("or", "and", "not"))
+_LOGICAL = Regex(r"(?:and|or)(?!\w)")
+_COMPARISON = frozenset(("==", "!=", "<=", ">=", "<", ">"))
+_ARITHMETIC = Regex(r"[=!<>]=|[<>]|[+*/%-]")
+_RANKS = (frozenset("*/%"), frozenset("+-"), _COMPARISON)  # the tightest first
+_NEGATIONS, _SIGNS = Regex(r"(?:not(?!\w)\s*)*"), Regex(r"(?:-\s*)*")
 _QUANTIFIER = Regex(r"(?P<how>1|any|all)\s+of\s+(?P<glob>them\b|[a-z_][a-z0-9_]*\*?)")
-_COMPARISON = Regex(r"[=!<>]=|[<>]")
-_SUM, _PRODUCT, _MINUS = Regex(r"[+-]"), Regex(r"[*/%]"), Regex("-")
 _CALLED = Regex(rf"{_WORD}(?=\s*\()")
-_NAME = Regex(rf"{_WORD}(?:\.(?:all|min|max|first|last|sum)\b)?(?![\w.])")
-_NUMBER = Regex(r"[0-9]+(?:\.[0-9]+)?(?:(?:ms|[smhd]|[KMGT]iB)\b)?(?![\w.])")
-_STRING = Regex(r"'[^'\n]*'|\"[^\"\n]*\"")
-_BOOLEAN = Regex(r"(?:true|false)\b(?!\s*\()")
+_LEAF = Regex(
+    r"(?P<number>[0-9]+(?:\.[0-9]+)?(?:(?:ms|[smhd]|[KMGT]iB)\b)?(?![\w.]))"
+    r"|(?P<string>'[^'\n]*'|\"[^\"\n]*\")"
+    r"|(?P<boolean>(?:true|false)\b(?!\s*\())"
+    rf"|(?P<name>{_WORD}(?:\.(?:all|min|max|first|last|sum)\b|(?!\s*\())(?![\w.]))",
+    as_match=True,
+)
 _OPEN, _CLOSE, _COMMA = (Suppress(char) for char in "(),")
 
 
 @cache
 def _grammar() -> ParserElement:
     """Return the parser. It never backtracks past an operator or a parenthesis (`-`), so its time is linear in the text and a
-    syntax error has its own offset."""
-    disjunction = Forward()
-    arguments = _OPEN - (_CLOSE | (disjunction - ZeroOrMore(_COMMA - disjunction) - _CLOSE))
+    syntax error has its own offset. Operators that differ in rank only are read as one list: each level costs a call."""
+    logical = Forward()
+    arguments = _OPEN - (_CLOSE | (logical - ZeroOrMore(_COMMA - logical) - _CLOSE))
     call = (_CALLED - arguments).set_parse_action(lambda parts: Call(parts[0], tuple(parts[1:])))
-    atom = (
-        call
-        | _NUMBER.copy().set_parse_action(lambda parts: _number(parts[0]))
-        | _STRING.copy().set_parse_action(lambda parts: Literal(parts[0][1:-1]))
-        | _BOOLEAN.copy().set_parse_action(lambda parts: Literal(parts[0] == "true"))
-        | _NAME.copy().set_parse_action(lambda parts: NameExpression(parts[0]))
-        | (_OPEN - disjunction - _CLOSE)
-    )
-    signed = (ZeroOrMore(_MINUS) + atom).set_parse_action(_prefixed)
-    product = (signed + ZeroOrMore(_PRODUCT - signed)).set_parse_action(_left_to_right)
-    total = (product + ZeroOrMore(_SUM - product)).set_parse_action(_left_to_right)
-    comparison = (total + Opt(_COMPARISON - total)).set_parse_action(_left_to_right)
+    atom = _LEAF.copy().set_parse_action(_leaf) | call | (_OPEN - logical - _CLOSE)
+    signed = (_SIGNS + atom).set_parse_action(lambda parts: _prefixed("-", parts[0].count("-"), parts[1]))
+    operator = _ARITHMETIC.copy().set_parse_action(lambda _, offset, parts: (parts[0], offset))
+    arithmetic = (signed + ZeroOrMore(operator - signed)).set_parse_action(_by_rank)
     quantifier = _QUANTIFIER.copy().set_parse_action(_quantifier)
-    negation = (ZeroOrMore(_NOT) + (quantifier | comparison)).set_parse_action(_prefixed)
-    conjunction = (negation + ZeroOrMore(_AND - negation)).set_parse_action(_balanced)
-    disjunction <<= (conjunction + ZeroOrMore(_OR - conjunction)).set_parse_action(_balanced)
-    return disjunction + StringEnd()
+    negation = _NEGATIONS + (quantifier | arithmetic)
+    negation.set_parse_action(lambda parts: _prefixed("not", parts[0].count("not"), parts[1]))
+    logical <<= (negation + ZeroOrMore(_LOGICAL - negation)).set_parse_action(_balanced)
+    return logical + StringEnd()
+
+
+def _leaf(parts: ParseResults) -> Any:
+    match = parts[0]
+    text = match[0]
+    match match.lastgroup:
+        case "number":
+            return _number(text)
+        case "string":
+            return Literal(text[1:-1])
+        case "boolean":
+            return Literal(text == "true")
+    return NameExpression(text)
 
 
 def _quantifier(_text: str, offset: int, parts: ParseResults) -> _Quantifier:
     return _Quantifier(parts["how"] == "all", str(parts["glob"]), offset)
 
 
-def _prefixed(parts: ParseResults) -> Any:
-    *operators, operand = parts
-    return reduce(lambda inner, operator: Unary(operator, inner), reversed(operators), operand)
+def _prefixed(operator: str, count: int, operand: Any) -> Any:
+    return reduce(lambda inner, _: Unary(operator, inner), range(count), operand)
 
 
-def _left_to_right(parts: ParseResults) -> Any:
-    first, *rest = parts
-    return reduce(lambda left, pair: Binary(pair[0], left, pair[1]), zip(rest[0::2], rest[1::2], strict=True), first)
+def _by_rank(text: str, _offset: int, parts: ParseResults) -> Any:
+    """Return the tree of operands and the operators between them, left to right within a rank. Comparisons have no chains."""
+    operands, operators = list(parts[0::2]), list(parts[1::2])
+    comparisons = [offset for operator, offset in operators if operator in _COMPARISON]
+    if len(comparisons) > 1:
+        raise ParseFatalException(text, comparisons[1])
+    for rank in _RANKS:
+        operands, operators = _joined(operands, operators, rank)
+    return operands[0]
+
+
+def _joined(operands: list[Any], operators: list[Any], rank: frozenset[str]) -> tuple[list[Any], list[Any]]:
+    """Return operands and operators after those of one rank were joined to trees."""
+    left, others = [operands[0]], []
+    for operator, operand in zip(operators, operands[1:], strict=True):
+        if operator[0] in rank:
+            left[-1] = Binary(operator[0], left[-1], operand)
+        else:
+            left.append(operand)
+            others.append(operator)
+    return left, others
 
 
 def _balanced(parts: ParseResults) -> Any:
-    return join(parts[1], parts[0::2]) if len(parts) > 1 else parts[0]
+    """Return the tree of operands joined by `and` and `or`, of which `and` binds tighter."""
+    conjunctions = [[parts[0]]]
+    for operator, operand in zip(parts[1::2], parts[2::2], strict=True):
+        if operator == "and":
+            conjunctions[-1].append(operand)
+        else:
+            conjunctions.append([operand])
+    return join("or", [join("and", operands) for operands in conjunctions])
 
 
 def _number(text: str) -> Literal:

@@ -128,7 +128,7 @@ def _may_be_linked(first: AlertInterval, second: AlertInterval, link: RuleLink) 
 def _may_be_equal(value: str | None, other: str | None) -> bool:
     """Return whether two values of a key may be equal.
 
-    None is in no entity, so it may be a capture of any value; a placeholder (`?...`) is known to be missing.
+    None means that the alert has no such value, so a capture may have any. A placeholder (`?...`) equals nothing.
     """
     missing = any(text is not None and text.startswith("?") for text in (value, other))
     return not missing and (value is None or other is None or value == other)

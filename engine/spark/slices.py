@@ -167,7 +167,7 @@ class _Stream:
         self._assembler = Assembler(stages.formats, mid_stream=self._mid_stream)
         self._activity = ActivityTracker(first.parent_id)
         self._line_stages = LineStages(
-            stages.plan, stages.matcher, self._assembler, self._activity, quarantine=quarantine, held=self._held
+            stages.plan, stages.matcher, self._assembler, self._activity, quarantine=quarantine, retain=self._retain
         )
         self._reader = Reader(stages.learnt, self._line_stages)
         self._heads: list[Block] = []
@@ -199,7 +199,7 @@ class _Stream:
         yield self._fragments()
         yield Scanned(self._parent_id, self._line_stages.counts.lines, self._bytes)
 
-    def _held(self, block: Block) -> bool:
+    def _retain(self, block: Block) -> bool:
         """Keep a finished block as a head of the slice if it cannot be decoded without the slice before; return whether it
         was kept. Every event of a source but its last one ends with a call or is decided by columns."""
         self._moved_on.add(source_of(block))

@@ -60,7 +60,7 @@ class Query(Struct, frozen=True):
 
     @property
     def narrows(self) -> bool:
-        """Whether anything besides the state narrows the list."""
+        """Whether the list has a filter besides the state."""
         return replace(self, state="", page=1) != Query()
 
     def search(self) -> Search:

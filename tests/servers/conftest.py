@@ -15,12 +15,12 @@ from tests.servers.jars import NoJars, kafka_jars
 from tests.servers.search_home import OLD, SearchVersion, search_home
 from tests.servers.topics import Topics
 
-HERE = Path(__file__).parent
+FOLDER = "tests/servers/"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.nodeid.startswith(FOLDER):
             item.add_marker(pytest.mark.server)
 
 

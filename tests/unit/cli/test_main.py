@@ -153,6 +153,16 @@ def test_help_loads_nothing_it_does_not_need() -> None:
     assert not loaded & {"rich", "pydantic", "yaml", "pyparsing", "re2", "msgspec", "drain3", "pyspark", "connectors"}
 
 
+def test_a_scan_of_a_small_file_loads_nothing_it_does_not_need(tmp_path: Path) -> None:
+    log = tmp_path / "broker.log"
+    log.write_text("[2022-10-05 17:05:01,000] INFO started (kafka.server.KafkaServer)\n")
+    assert main(["scan", str(log)]) == 0, "the rules are compiled from now on"
+    probe = f"import sys; from engine.cli.main import main; main(['scan', {str(log)!r}]); print(*sys.modules, file=sys.stderr)"
+    loaded = set(python("-c", probe).stderr.split())
+    assert "re2" in loaded
+    assert not loaded & {"pydantic", "yaml", "pyparsing", "pyarrow", "numpy", "drain3", "sqlalchemy", "jinja2", "email", "ssl"}
+
+
 def test_a_cache_that_others_can_write_to_is_told_of_once_and_done_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

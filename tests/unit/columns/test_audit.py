@@ -10,7 +10,7 @@ from engine.cache import DiskCache
 from engine.columns import reading
 from engine.columns.audit import Audit
 from engine.columns.by_line import LineStages
-from engine.columns.matches import Said
+from engine.columns.matches import EventMatches
 from engine.columns.reading import LearntTexts, Reader
 from engine.match import Matcher
 from engine.match.activity import ActivityTracker
@@ -59,9 +59,9 @@ def test_a_difference_comes_with_the_smallest_input(monkeypatch: pytest.MonkeyPa
     def named(match: Match) -> bool:
         return match.rule_id.endswith("/names")
 
-    def losing(*arguments: object) -> Iterator[Said]:
-        said = list(truth(*arguments))  # type: ignore[arg-type]
-        yield from ((event, [match for match in matches if match.number < 180 or named(match)]) for event, matches in said)
+    def losing(*arguments: object) -> Iterator[EventMatches]:
+        results = list(truth(*arguments))  # type: ignore[arg-type]
+        yield from ((event, [match for match in matches if match.number < 180 or named(match)]) for event, matches in results)
 
     monkeypatch.setattr(reading, "matches_of", losing)
     (difference,) = audited(reader()).differences
@@ -91,6 +91,6 @@ def test_an_error_of_columns_is_a_difference(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_signs_that_the_prefilter_misses_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.columns.classes.Classes._may_bear", lambda *_: False)
+    monkeypatch.setattr("engine.columns.classes.Classes._may_match", lambda *_: False)
     assert audited(reader()).differences
     assert Prefilter(("x",)).signs_in(b"x") == {"x"}

@@ -37,8 +37,8 @@ def test_every_layout_is_read_as_the_parser_reads_it(layout: str, times: list[da
     labels = {"timezone": zone} if zone else {}
     stamps = [at.strftime(shape).format(ms=f"{at.microsecond // 1000:03d}") for at in times for shape in SHAPES[layout]]
     stamps += [f"{stamp[:-2]}61" for stamp in stamps[:3]] + [f"{stamp[:-2]}é" for stamp in stamps[:1]]
-    taken_us = np.full(len(stamps), to_us(TAKEN))
-    read = StampReader(layout, zone_of(zone), bounds_of(labels), TAKEN).read(texts_of(stamps), taken_us).tolist()
+    ingested_us = np.full(len(stamps), to_us(TAKEN))
+    read = StampReader(layout, zone_of(zone), bounds_of(labels), TAKEN).read(texts_of(stamps), ingested_us).tolist()
     record = Record("a", 0, "", ingested_at=TAKEN, labels=labels)
     for stamp, at_us in zip(stamps, read, strict=True):
         assert at_us in (NO_TIME, _told(*stamp_of(record, stamp, layout))), stamp
@@ -60,8 +60,8 @@ EPOCHS = (FLOATS | st.floats(-2e12, 2e12), st.one_of([st.integers(low, high) for
 def test_numbers_are_read_as_those_of_documents(type_: pa.DataType, data: st.DataObject, earliest: str) -> None:
     numbers = data.draw(st.lists(EPOCHS[pa.types.is_integer(type_)], min_size=1, max_size=30))
     labels = {EARLIEST_LABEL: earliest} if earliest else {}
-    taken_us = np.full(len(numbers), to_us(TAKEN))
-    read = StampReader("epoch_ms", UTC, bounds_of(labels)).read(pa.array(numbers, type_), taken_us).tolist()
+    ingested_us = np.full(len(numbers), to_us(TAKEN))
+    read = StampReader("epoch_ms", UTC, bounds_of(labels)).read(pa.array(numbers, type_), ingested_us).tolist()
     record = Record("a", 0, "", ingested_at=TAKEN, labels=labels)
     for number, at_us in zip(numbers, read, strict=True):
         assert at_us == _told(*stamp_of(record, epoch_text(number), "epoch_ms")), number

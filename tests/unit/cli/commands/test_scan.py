@@ -315,7 +315,7 @@ def test_a_difference_that_the_audit_finds_is_no_clean_end(
     log = tmp_path / "connect.log"
     log.write_bytes((QUIET + TROUBLE) * 50)
     monkeypatch.setattr(bounded, "COLUMNS_FROM_BYTES", 0)
-    monkeypatch.setattr("engine.columns.classes.Classes._may_bear", lambda *_: False)
+    monkeypatch.setattr("engine.columns.classes.Classes._may_match", lambda *_: False)
     code, _, err = answer(capsys, log, "--audit")
     assert code == 3
     assert "columns and the reference differ" in err
