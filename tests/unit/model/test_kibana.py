@@ -45,6 +45,16 @@ def test_discover_from_9_2_has_a_tab_of_its_own() -> None:
     assert kibana.tab_discover(VIEW) == f"/app/discover#/?{G}&{SOURCE.join(A)}&_tab=(tabId:new,tabLabel:'inc-1')"
 
 
+def test_a_document_is_opened_beside_the_logs_from_9_6() -> None:
+    view = replace(VIEW, opened=(".ds-logs-2026.01.01-000001", "a'b/ü"))
+    document = ",expandedDoc:(id:'a!'b/%C3%BC',index:'.ds-logs-2026.01.01-000001'))&_tab="
+    saved = replace(view, saved_search="s")
+    for each in (view, saved):
+        plain = kibana.tab_discover(replace(each, opened=()))
+        assert kibana.tab_discover(each) == plain.replace(")&_tab=", document)
+        assert params(kibana.locator(each, (9, 6)))["expandedDoc"] == {"id": "a'b/ü", "index": ".ds-logs-2026.01.01-000001"}
+
+
 def test_a_saved_search_brings_its_data_view_and_its_columns() -> None:
     view = replace(VIEW, saved_search="my search/1")
     address = f"/app/discover#/view/my%20search%2F1?{G}&_a=(filters:!(),{QUERY})"
