@@ -3,7 +3,8 @@
 Sources, all elastic/kibana, below src/platform/plugins/shared. Discover's routes: discover/public/application/
 discover_router.tsx. The state in an address: discover/common/app_locator_get_location.ts; until 7.8 Discover lay below
 /app/kibana, since 8.15 the data view is named by `dataSource` instead of `index`, since 9.2 there are tabs. The redirect, since
-7.14: share/common/url_service/locators/redirect/parse_search_params.ts; its `p` is JSON. One document and those around it:
+7.14: share/common/url_service/locators/redirect/parse_search_params.ts; its `p` is JSON, in which a data view was named
+`indexPatternId` until 8.4 (elastic/kibana#138423), and had to be a saved one (#138283). One document and those around it:
 discover/public/application/doc/locator.ts and context/services/locator.ts; since 9.6 Discover opens one in place, by `expandedDoc`
 in its state and in its locator: discover/public/application/main/utils/expanded_doc.ts. OpenSearch Dashboards: src/plugins/data_explorer.
 
@@ -24,6 +25,7 @@ from msgspec import Struct
 from engine.model.rison import Rison, rison
 
 AD_HOC = "adhoc-tocsin"  # the id of a data view that stands in the address itself
+AD_HOC_SINCE = (8, 5)  # the first version that opens such a data view
 _PLAIN = "!(),:'@$*-_.~/"  # what rison needs, and a fragment may hold as it is
 
 MajorMinor = tuple[int, int]
@@ -80,7 +82,7 @@ def esql_discover(view: LogView, version: MajorMinor) -> str:
 def locator(view: LogView, version: MajorMinor) -> str:
     """Return Discover of 7.14 and later by the one form whose parameters Kibana itself brings up to date from `version`."""
     params: dict[str, Any] = {
-        **_data_view(view),
+        **_data_view(view, version),
         "timeRange": {"from": _instant(view.start), "to": _instant(view.end)},
         "refreshInterval": {"pause": True, "value": 0},
         "useHash": False,
@@ -168,9 +170,11 @@ def _opened(view: LogView) -> dict[str, Any]:
     return {"id": id_, "index": index}
 
 
-def _data_view(view: LogView) -> Mapping[str, Any]:
+def _data_view(view: LogView, version: MajorMinor) -> Mapping[str, Any]:
     if view.saved_search:
         return {"savedSearchId": view.saved_search}
+    if version < AD_HOC_SINCE:
+        return {"indexPatternId": view.data_view}
     return {"dataViewId": view.data_view} if view.data_view else {"dataViewSpec": _spec(view)}
 
 

@@ -94,7 +94,7 @@ class Kibana(Struct, frozen=True):
 
     def _of_document(self, event: Evidence, index: str, id: str, is_dated: bool) -> Iterator[tuple[str, str]]:
         view = self._view(event.at, event.at, ((("_id", id),),), id)
-        if self.style == OPENSEARCH or self.version < (7, 9) or not (self.data_view or self.version >= (8, 5)):
+        if self.style == OPENSEARCH or self.version < (7, 9) or not (self.data_view or self.version >= forms.AD_HOC_SINCE):
             yield "line", self._fitting(view)  # no form of its own, but a query that finds it
             return
         in_place = self._in_place(event, index, id) if is_dated and self.style != ESQL and self.version >= (9, 6) else ""

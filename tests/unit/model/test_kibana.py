@@ -73,14 +73,15 @@ def test_esql_names_its_indices_itself() -> None:
     assert kibana.esql_discover(view, (9, 2)) == f"{address}&_tab=(tabId:new,tabLabel:'inc-1')"
 
 
-@pytest.mark.parametrize("version", [(7, 14), (8, 15), (9, 1), (9, 2), (9, 6)])
+@pytest.mark.parametrize("version", [(7, 14), (7, 17), (8, 4), (8, 5), (8, 15), (9, 1), (9, 2), (9, 6)])
 def test_the_redirect_bears_json_that_kibana_migrates_from_its_version(version: tuple[int, int]) -> None:
     address = kibana.locator(VIEW, version)
     start = f"/app/r?l=DISCOVER_APP_LOCATOR&v={version[0]}.{version[1]}.0&p="
-    assert address.startswith(f"{start}%7B%22dataViewId%22%3A%22logs%201%22")
+    named = "dataViewId" if version >= (8, 5) else "indexPatternId"
+    assert address.startswith(f"{start}%7B%22{named}%22%3A%22logs%201%22")
     tab = {"tab": {"id": "new", "label": "inc-1"}} if version >= (9, 2) else {}
     assert params(address) == {
-        "dataViewId": "logs 1",
+        named: "logs 1",
         "timeRange": {"from": "2023-02-03T02:03:02.285Z", "to": "2023-02-03T02:07:00.000Z"},
         "refreshInterval": {"pause": True, "value": 0},
         "useHash": False,
