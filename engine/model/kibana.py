@@ -5,8 +5,9 @@ discover_router.tsx. The state in an address: discover/common/app_locator_get_lo
 /app/kibana, since 8.15 the data view is named by `dataSource` instead of `index`, since 9.2 there are tabs. The redirect, since
 7.14: share/common/url_service/locators/redirect/parse_search_params.ts; its `p` is JSON, in which a data view was named
 `indexPatternId` until 8.4 (elastic/kibana#138423), and had to be a saved one (#138283). One document and those around it:
-discover/public/application/doc/locator.ts and context/services/locator.ts; since 9.6 Discover opens one in place, by `expandedDoc`
-in its state and in its locator: discover/public/application/main/utils/expanded_doc.ts. OpenSearch Dashboards: src/plugins/data_explorer.
+discover/public/application/doc/locator.ts and context/services/locator.ts; since 9.6 Discover opens one in place, by
+`expandedDoc` in its state and in its locator: discover/public/application/main/utils/expanded_doc.ts. OpenSearch Dashboards:
+src/plugins/data_explorer.
 
 Everything behind `#` is read in the browser, and whoever opens a link may be anybody: times are absolute, and no state is a
 hash that only one browser knows.
@@ -35,8 +36,8 @@ class LogView(Struct, frozen=True):
     """Logs as Discover shows them: from when to when, narrowed by a query (`kql`, or `esql` where that is the language).
 
     `data_view` is the id of a saved data view; without one `pattern` names the indices. `saved_search` is the id of a saved
-    search, which has a data view, columns and an order of its own; empty without one. `title` names the tab. `opened` is the index
-    and id of the document that 9.6 and later open beside the logs, whether or not the query selects it; empty without one.
+    search, which has a data view, columns and an order of its own; empty without one. `title` names the tab. `opened` is the
+    index and id of the document that 9.6 and later open beside the logs, whatever the query selects; empty without one.
     """
 
     start: datetime
