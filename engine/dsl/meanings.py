@@ -223,5 +223,5 @@ UNIT_MEANINGS: Mapping[str, str] = {
     "human": "a number of bytes as 1.07 MiB",
     "bytes": "a number with its thousands apart: 1,125,872",
     "ms": "a number of milliseconds as 10 min",
-    "host": "an address as its name alone, as DNS knows it: kafka-1 of kafka-1:9092, http://kafka-1:8083/ or kafka-1:9092,kafka-2:9092",
+    "host": "the name in an address: kafka-1 of kafka-1:9092, http://kafka-1:8083/ or kafka-1:9092,kafka-2:9092",
 }

@@ -42,7 +42,7 @@ _CHARSETS: Mapping[str, re.Pattern[str]] = {
 }
 _REMARK = re.compile(rf" ?\(([^()]*{OMITTED}[^()]*)\)")
 _OMITTED_WORD = re.compile(f" ?{OMITTED}")
-_ADDRESS = re.compile(r"(?:[a-z+]+://)?(?:[^/@\s]*@)?(?:\[(?P<v6>[^\]]+)\]|(?P<name>[^/:,\s]+)(?![^/,\s]*:[^/,\s]*:))")
+_ADDRESS = re.compile(r"(?:[A-Za-z_+]+://)?(?:[^/@\s]*@)?(?:\[(?P<v6>[^\]]+)\]|(?P<name>[^/:,\s]+)(?![^/,\s]*:[^/,\s]*:))")
 _MEBI = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 

@@ -57,8 +57,8 @@ COMMANDS = {
 }
 # dialect -> step -> its command there; empty where it does not work
 SPOKEN_COMMANDS: Mapping[str, Mapping[int, str]] = {
-    **dict.fromkeys(("airbyte", "nifi", "debezium-server", "debezium-engine", "flink"), {AGAIN: ""}),
-    **dict.fromkeys(("heroku", "confluent-cloud", "event-hubs"), {ALLOW: ""}),
+    **{name: {AGAIN: ""} for name in ("airbyte", "nifi", "debezium-server", "debezium-engine", "flink")},
+    **{name: {ALLOW: ""} for name in ("heroku", "confluent-cloud", "event-hubs")},
     "rpk": {LOOK: "rpk topic describe orders", REACH: "rpk cluster info -X brokers=k:9092"},
     "scala-clients": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: ""},
 }
@@ -188,7 +188,7 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
     ),
     "rpk": ("ERROR TROUBLE unable to dial: dial tcp 127.0.0.1:9093, broker seed", {}, {}),
     "kafkajs": (
-        '{"level":"ERROR","timestamp":"2023-10-06T12:00:50.029Z","logger":"kafkajs","message":"[Consumer] TROUBLE KafkaJSError"}',
+        '{"level":"ERROR","timestamp":"2023-10-06T12:00:50.029Z","logger":"kafkajs","message":"TROUBLE KafkaJSError"}',
         {},
         {POLL: {"sessionTimeout": "120000"}, WAIT: {"requestTimeout": "60000"}, LEAD: {"groupId": "g", **OWN}},
     ),
