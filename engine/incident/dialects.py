@@ -22,7 +22,9 @@ def spelled(steps: Iterable[RenderedStep], texts: Sequence[str], labels: Labels,
         texts: the events that prove the incident; events of no dialect do not count.
         labels: the labels of the incident.
     """
-    return tuple(_with_command(_with_settings(step, texts, labels, plan), texts, labels, plan) for step in steps)
+    dialect = _commander(texts, labels, plan)
+    remarks: set[str] = set()
+    return tuple(_with_command(_with_settings(step, texts, labels, plan), dialect, remarks) for step in steps)
 
 
 def spelled_command(command: str, texts: Sequence[str], labels: Labels, plan: Plan) -> str:
@@ -31,12 +33,16 @@ def spelled_command(command: str, texts: Sequence[str], labels: Labels, plan: Pl
     return command if dialect is None else _command(command, dialect)[0]
 
 
-def _with_command(step: RenderedStep, texts: Sequence[str], labels: Labels, plan: Plan) -> RenderedStep:
-    dialect = _commander(texts, labels, plan) if step.run else None
-    if dialect is None:
+def _with_command(step: RenderedStep, dialect: Dialect | None, remarks: set[str]) -> RenderedStep:
+    """Return the step with its command as `dialect` has it, and with the remark about that unless it is in `remarks`, to which
+    it is added.
+    """
+    if dialect is None or not step.run:
         return step
     run, remark = _command(step.run, dialect)
-    return replace(step, run=run, do=f"{step.do} ({remark})" if remark else step.do)
+    is_new = bool(remark) and remark not in remarks
+    remarks.add(remark)
+    return replace(step, run=run, do=f"{step.do} ({remark})" if is_new else step.do)
 
 
 def _commander(texts: Sequence[str], labels: Labels, plan: Plan) -> Dialect | None:

@@ -286,6 +286,12 @@ def test_a_command_that_does_not_work_there_leaves_what_to_know_instead(plan: Pl
     assert "Restart it (NiFi has no Connect worker: stop the processor" in incident_of(line, labels, plan).fix[AGAIN].do
 
 
+def test_what_to_know_instead_is_said_once(plan: Plan) -> None:
+    line, labels, _ = SPOKEN["scala-clients"]
+    steps = incident_of(line, labels, plan).fix
+    assert [step.do.count("spelled for Kafka 0.8") for step in steps] == [int(n == LOOK) for n, _ in enumerate(steps)]
+
+
 def test_every_dialect_is_spoken_here() -> None:
     assert {path.stem for path in (builtin_rules() / "dialects").glob("*.yml")} == {*SPOKEN}
 
