@@ -8,8 +8,9 @@ incident with newer evidence is open again; an acknowledged one stays so until i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -92,6 +93,26 @@ def as_shown(incident: Incident, handling: Handling | None) -> Incident:
 def began(incident: Incident) -> datetime | None:
     """Return when the last firing of the incident's root began; None when its lines have no times."""
     return max((_last_begin(course) for course in incident.course if course.role == "root"), default=incident.first_seen)
+
+
+def lapses(acts: Sequence[Act], revisions: Iterable[Incident]) -> list[tuple[Act, Incident]]:
+    """Return the acts whose state newer evidence has ended while they were the last to set one, each with the first of
+    `revisions` (as the job stored them, in order) that shows it.
+
+    Args:
+        acts: all acts on the incident, in their order.
+    """
+    every, setting = list(revisions), [act for act in acts if act.kind in _STATES]
+    ended = []
+    for act, following in pairwise([*setting, None]):
+        if act is None or act.kind is ActKind.REOPEN:
+            continue
+        handling = _after(NO_HANDLING, act)
+        newer = (revision for revision in every if revision.status == "open" and not _is_in_force(revision, handling))
+        revision = next(newer, None)
+        if revision is not None and (following is None or _knew(following, revision)):
+            ended.append((act, revision))
+    return ended
 
 
 def silence_of(act: Act, incident: Incident) -> Silence | None:
@@ -202,6 +223,13 @@ def _is_in_force(incident: Incident, handling: Handling) -> bool:
     if newest is None or handling.until_seen is None:
         return handling.state == "acknowledged" or incident.count <= handling.count
     return newest <= handling.until_seen
+
+
+def _knew(act: Act, revision: Incident) -> bool:
+    """Return whether what `revision` shows was known when `act` was done."""
+    if revision.last_seen is None or act.until_seen is None:
+        return revision.count <= act.count
+    return revision.last_seen <= act.until_seen
 
 
 def _ended(handling: Handling) -> Handling:

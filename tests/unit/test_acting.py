@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.acting import IN_FLIGHT, as_shown, decide_act, handling_of, known_until, noted, silence_of
+from engine.acting import IN_FLIGHT, as_shown, decide_act, handling_of, known_until, lapses, noted, silence_of
 from engine.model.acts import Act, ActKind, ActOutcome, SilenceScope
 from engine.model.incidents import AlertCourse, Incident
 from tests.unit.cli.incidents import AT, incident
@@ -177,3 +177,15 @@ def test_a_silence_of_an_entity_never_mutes_a_whole_cluster() -> None:
     silence = act(ActKind.SILENCE, whole, scope=SilenceScope.ENTITY, until=THEN + timedelta(hours=2))
     assert decide_act(silence, whole).outcome is ActOutcome.REFUSED
     assert silence_of(silence, whole) is None
+
+
+def test_a_state_that_newer_evidence_ended_is_found_where_that_came_and_once() -> None:
+    grown, again = later(OPEN, 60), later(OPEN, 3600)
+    resolved = act(ActKind.RESOLVE)
+    assert lapses([resolved], [OPEN, grown]) == []
+    assert lapses([resolved], [OPEN, grown, again, later(OPEN, 7200)]) == [(resolved, again)]
+    sooner = act(ActKind.REOPEN, grown)
+    assert lapses([resolved, sooner], [OPEN, grown, again]) == [], "a person had opened it before"
+    later_on = act(ActKind.RESOLVE, again)
+    assert lapses([resolved, later_on], [OPEN, grown, again]) == [(resolved, again)]
+    assert lapses([], [OPEN, again]) == []
