@@ -3,13 +3,26 @@ by engine/store, never touched by the job."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from enum import Enum
 
 from msgspec import Struct
 
 MOST_TEXT = 4000  # characters of a note or a reason
 MOST_NAME = 200  # characters of a name
+# what a silence may last where that is chosen from a list, by its words
+SILENCE_SPANS: Mapping[str, timedelta] = {
+    "30 min": timedelta(minutes=30),
+    "1 h": timedelta(hours=1),
+    "2 h": timedelta(hours=2),
+    "4 h": timedelta(hours=4),
+    "8 h": timedelta(hours=8),
+    "1 d": timedelta(days=1),
+    "3 d": timedelta(days=3),
+    "7 d": timedelta(days=7),
+}
+USUAL_SPAN = "2 h"
 
 
 class ActKind(str, Enum):

@@ -13,17 +13,13 @@ from sqlalchemy.dialects.sqlite import insert
 
 from engine.acting import as_shown, decide_act, handling_of, noted, sentence, silence_of
 from engine.codec import dumps, loads
-from engine.errors import UsageError
+from engine.errors import UnknownIncident
 from engine.model.acts import Act, ActDecision, ActOutcome, Handling
 from engine.model.incidents import Incident
 from engine.store import schema
 from engine.store.outbox import put_silence
 
 _AT_ONCE = 500  # bound parameters of one statement
-
-
-class UnknownIncident(UsageError):
-    """There is no incident of that id, or several ids begin with it."""
 
 
 class RecordedAct(Struct, frozen=True):

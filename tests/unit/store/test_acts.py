@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.acting import as_shown, handling_of, noted
+from engine.errors import UnknownIncident
 from engine.model.acts import Act, ActKind, ActOutcome, SilenceScope
 from engine.model.incidents import STATES, AlertCourse, Incident
 from engine.model.searches import Search
 from engine.store import Store
-from engine.store.acts import UnknownIncident, _insert
+from engine.store.acts import _insert
 from engine.store.store import BatchId
 from tests.unit.cli.incidents import AT, incident
 
