@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 from engine.config import AuthSettings, WebSettings
 from engine.errors import UsageError
-from engine.web.access import READ_ONLY, Access, BehindProxy, SignedIn
-from engine.web.audit import Audit, AuditFile, no_audit
+from engine.web.access import READ_ONLY, BehindProxy, Entrance, SignedIn
+from engine.web.audit import AuditFile, PageAudit, no_audit
 from engine.web.passwords import Users
 from engine.web.sessions import Sessions, checked_secret, stored_secret
 
 
 @contextmanager
-def entrance(web: WebSettings) -> Iterator[tuple[Access, Audit]]:
+def entrance(web: WebSettings) -> Iterator[tuple[Entrance, PageAudit]]:
     """Yield who may see and change the pages, and the audit of that, which is closed at the end. Raises UsageError when users,
     secret or audit cannot be used."""
     if web.auth is None:
@@ -29,7 +29,7 @@ def entrance(web: WebSettings) -> Iterator[tuple[Access, Audit]]:
         audit.close()
 
 
-def _access(auth: AuthSettings, is_encrypted: bool) -> Access:
+def _access(auth: AuthSettings, is_encrypted: bool) -> Entrance:
     if auth.users is None:
         return BehindProxy(auth.header, auth.proxies, Sessions(_secret(auth), auth.session_s, lambda _: ""))
     users = Users(auth.users)

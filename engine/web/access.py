@@ -35,7 +35,7 @@ class Visitor(Struct, frozen=True):
 ANYBODY = Visitor()
 
 
-class Access(Protocol):
+class Entrance(Protocol):
     """The way in to the pages."""
 
     @property

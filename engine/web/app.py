@@ -27,9 +27,9 @@ from starlette.types import ASGIApp
 from engine.errors import StoreError, StoreLost, UsageError
 from engine.model.links import NO_LINKS, LinkTargets
 from engine.store import Store
-from engine.web.access import READ_ONLY, Access, SignedIn
+from engine.web.access import READ_ONLY, Entrance, SignedIn
 from engine.web.answers import history_value
-from engine.web.audit import Audit, no_audit
+from engine.web.audit import PageAudit, no_audit
 from engine.web.changing import Changes, SigningIn, desk_of, to_login
 from engine.web.guard import Guard
 from engine.web.history import history_of
@@ -54,8 +54,8 @@ def application(
     hosts: frozenset[str],
     clock: Callable[[], datetime],
     links: LinkTargets = NO_LINKS,
-    access: Access = READ_ONLY,
-    audit: Audit = no_audit,
+    access: Entrance = READ_ONLY,
+    audit: PageAudit = no_audit,
     origins: frozenset[str] = frozenset(),
 ) -> ASGIApp:
     """Return the pages over `store` as an ASGI application.
@@ -68,7 +68,7 @@ def application(
         audit: takes sign-ins, refusals and acts.
         origins: scheme and host of the pages' own addresses, in lower case; changes come from pages of these only.
     """
-    pages = Pages(store, clock, links, access)
+    pages = Views(store, clock, links, access)
     changes = Changes(store, clock, access, audit, origins, pages.incident)
     routes = [
         Route("/", pages.checked(pages.incidents)),
@@ -89,10 +89,10 @@ def application(
     return Guard(Starlette(routes=routes, exception_handlers=_HANDLERS), hosts)
 
 
-class Pages:
+class Views:
     """What can be seen."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], links: LinkTargets, access: Access) -> None:
+    def __init__(self, store: Store, clock: Callable[[], datetime], links: LinkTargets, access: Entrance) -> None:
         self._store, self._clock, self._links, self._access = store, clock, links, access
 
     def incidents(self, request: Request, desk: Desk) -> Response:

@@ -18,7 +18,7 @@ MOST_BYTES, FILES = 5_000_000, 5  # of a file, and how many older ones are left
 _MOST_TEXT = 300  # characters of a value
 
 
-class Audit(Protocol):
+class PageAudit(Protocol):
     """Takes the events of the pages."""
 
     def __call__(self, event: str, user: str, address: str, **details: str) -> None:

@@ -19,9 +19,9 @@ from engine.errors import UnknownIncident
 from engine.model.acts import MOST_NAME, ActOutcome
 from engine.model.phrases import lasting
 from engine.store import Store
-from engine.web.access import Access, SignedIn, Visitor, client_address, is_same_origin
+from engine.web.access import Entrance, SignedIn, Visitor, client_address, is_same_origin
 from engine.web.addresses import SERVED
-from engine.web.audit import Audit
+from engine.web.audit import PageAudit
 from engine.web.forms import act_of, fields_of, local_address, new_key
 from engine.web.pages import NO_DESK, Desk, login_page
 
@@ -35,8 +35,8 @@ class Changes:
         self,
         store: Store,
         clock: Callable[[], datetime],
-        access: Access,
-        audit: Audit,
+        access: Entrance,
+        audit: PageAudit,
         origins: frozenset[str],
         page: IncidentPage,
     ) -> None:
@@ -75,7 +75,7 @@ class Changes:
 class SigningIn:
     """Where users sign in and out."""
 
-    def __init__(self, access: SignedIn, audit: Audit, origins: frozenset[str]) -> None:
+    def __init__(self, access: SignedIn, audit: PageAudit, origins: frozenset[str]) -> None:
         self._access, self._audit, self._origins = access, audit, origins
 
     def form(self, request: Request) -> Response:
@@ -121,14 +121,14 @@ class SigningIn:
         return response
 
 
-def check_origin(request: Request, origins: frozenset[str], audit: Audit) -> None:
+def check_origin(request: Request, origins: frozenset[str], audit: PageAudit) -> None:
     """Raise HTTPException when a request that changes something does not come from a page of ours."""
     if not is_same_origin(request.headers, origins):
         audit("refused", "", client_address(request), why="another origin", origin=request.headers.get("origin", "none"))
         raise HTTPException(403, "This form came from a page of another site, and was not accepted.")
 
 
-def desk_of(access: Access, visitor: Visitor, notice: str = "") -> Desk:
+def desk_of(access: Entrance, visitor: Visitor, notice: str = "") -> Desk:
     """Return what a visitor may do on a page, with a sentence about what was tried."""
     return Desk(visitor.user, access.token(visitor), new_key(), access.signs_in, notice) if visitor.user else NO_DESK
 

@@ -13,9 +13,9 @@ from engine.cli.entrance import entrance
 from engine.config import Settings, listen_address, load
 from engine.errors import UsageError
 from engine.store import Store
-from engine.web.access import Access
+from engine.web.access import Entrance
 from engine.web.app import application
-from engine.web.audit import Audit
+from engine.web.audit import PageAudit
 from engine.web.server import Listener, listen_on, origins, serve
 
 app = typer.Typer()
@@ -52,7 +52,7 @@ def run(
             store.close()
 
 
-def _serve(store: Store, settings: Settings, listener: Listener, access: Access, audit: Audit) -> None:
+def _serve(store: Store, settings: Settings, listener: Listener, access: Entrance, audit: PageAudit) -> None:
     public_url = settings.web.public_url
     names, own = listener.names(public_url), origins(listener, public_url)
     app = application(store, names, lambda: datetime.now(UTC), settings.links, access, audit, own)
