@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, insert, or_, select
 
 from engine.acting import as_shown, decide_act, handling_of, noted, sentence, silence_of
 from engine.codec import dumps, loads
@@ -139,10 +138,10 @@ def handlings(connection: Connection, ids: Sequence[str]) -> Mapping[str, Handli
 
 
 def _surviving(connection: Connection, id: str) -> Incident:
-    """Return the incident `id`, or the one that it is part of now; its row is locked where the database has such locks."""
+    """Return the incident `id`, or the one that it is part of now. Raises UnknownIncident."""
     table, seen = schema.incidents.c, set[str]()
     while True:
-        body = connection.scalar(select(table.body).where(table.id == id).with_for_update())
+        body = connection.scalar(select(table.body).where(table.id == id))
         if body is None:
             raise UnknownIncident(f"there is no incident `{id}`; see tocsin incidents list")
         incident = loads(body, Incident)
@@ -173,5 +172,5 @@ def _insert(connection: Connection, act: Act) -> None:
         "count": handling.count,
         "body": dumps(handling),
     }
-    statement = insert(schema.handlings).values(incident=act.incident, **values)
-    connection.execute(statement.on_conflict_do_update(index_elements=["incident"], set_=values))
+    connection.execute(delete(schema.handlings).where(schema.handlings.c.incident == act.incident))
+    connection.execute(insert(schema.handlings), [{"incident": act.incident, **values}])
