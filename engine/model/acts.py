@@ -110,3 +110,21 @@ class ActDecision(Struct, frozen=True):
 
     outcome: ActOutcome
     sentence: str
+
+
+class RuleStats(Struct, frozen=True):
+    """How people fared with a rule: how many of its incidents there were, somebody was told of, somebody acknowledged, and
+    people called useful or not.
+
+    `resolve_s`: the median of the seconds from the first event to the end of those that are resolved; None when none is.
+    `reasons`: why they were called not useful, the last few.
+    """
+
+    rule: str
+    incidents: int
+    told: int
+    acknowledged: int
+    useful: int
+    not_useful: int
+    resolve_s: float | None = None
+    reasons: tuple[str, ...] = ()

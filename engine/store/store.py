@@ -23,6 +23,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from engine.acting import as_shown
 from engine.codec import dumps, loads
 from engine.errors import DataLoss, StoreAway, StoreError, StoreLost
+from engine.model.acts import RuleStats
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.quarantine import DeadLetter
 from engine.model.searches import Search
@@ -34,6 +35,7 @@ from engine.store.migrations import bring_up_to_date
 from engine.store.outbox import Outbox
 from engine.store.retention import prune
 from engine.store.search import count_by_state, find, going_on, values_by_facet
+from engine.store.stats import rule_stats
 
 BUSY_S = 30.0
 PRUNED_AT_ONCE = 100
@@ -186,6 +188,11 @@ class Store:
         """Return the values by which the list can be narrowed: of `component`, `cluster`, `rule` and `receiver`, sorted."""
         with self._reading() as connection:
             return values_by_facet(connection)
+
+    def rule_stats(self, since: datetime) -> Sequence[RuleStats]:
+        """Return how people fared with each rule, by its incidents since `since` (see stats.rule_stats)."""
+        with self._reading() as connection:
+            return rule_stats(connection, since)
 
     def going_on(self, since: datetime) -> Sequence[tuple[str, datetime, datetime]]:
         """Return severity, first and last time of the incidents that went on at `since` or later, pending ones included; not

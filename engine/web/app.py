@@ -4,6 +4,7 @@
                       narrow it, page turns it
 /incidents/<id>       one incident; POST /incidents/<id>/acts does something about it
 /incidents/<id>.json  the same as in `tocsin scan --format json`, with links, deliveries and history
+/rules                how people fared with each rule
 /login, /logout       where users sign in
 /healthz              200 when the store can be read, else 503; open to everybody
 """
@@ -25,6 +26,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from engine.errors import StoreError, StoreLost, UsageError
+from engine.model.incidents import DAWN
 from engine.model.links import NO_LINKS, LinkTargets
 from engine.store import Store
 from engine.web.access import READ_ONLY, Entrance, SignedIn
@@ -34,7 +36,7 @@ from engine.web.changing import Changes, SigningIn, desk_of, to_login
 from engine.web.guard import Guard
 from engine.web.history import history_of
 from engine.web.listing import list_incidents, parse_query
-from engine.web.pages import STATIC, Desk, incident_page, list_page, problem_page
+from engine.web.pages import STATIC, Desk, incident_page, list_page, problem_page, rules_page
 
 _SENTENCES = {404: "There is nothing at this address.", 405: "This address cannot be used that way."}
 
@@ -74,6 +76,7 @@ def application(
         Route("/", pages.checked(pages.incidents)),
         Route("/incidents/{id}.json", pages.checked(pages.incident_json)),
         Route("/incidents/{id}", pages.checked(pages.incident)),
+        Route("/rules", pages.checked(pages.rules)),
         Route("/healthz", pages.healthz),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
@@ -112,6 +115,10 @@ class Views:
         """Answer with an incident as JSON."""
         history = history_of(self._store, request.path_params["id"], self._links)
         return JsonText(history_value(history)) if history else JsonText({"error": "no such incident"}, 404)
+
+    def rules(self, _request: Request, desk: Desk) -> Response:
+        """Answer with the stats of the rules."""
+        return HTMLResponse(rules_page(self._store.rule_stats(DAWN), desk))
 
     def healthz(self, _request: Request) -> Response:
         """Answer whether the store can be read."""

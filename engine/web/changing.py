@@ -65,7 +65,7 @@ class Changes:
         decision, id = recorded.decision, recorded.incident.id
         self._audit("act", visitor.user, client_address(request), kind=act.kind, incident=id, outcome=decision.outcome)
         if decision.outcome is ActOutcome.DONE:
-            return RedirectResponse(f"{SERVED.incident(id)}#acts", 303)
+            return RedirectResponse(SERVED.incident(id), 303)
         request.path_params["id"] = id
         status = 409 if decision.outcome is ActOutcome.REFUSED else 200
         notice = f"Not done: {decision.sentence}." if status == 409 else f"Nothing changed: {decision.sentence}."

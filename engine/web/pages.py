@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from msgspec import Struct
 
 from engine.errors import DataLoss
-from engine.model.acts import SILENCE_SPANS, USUAL_SPAN
+from engine.model.acts import SILENCE_SPANS, USUAL_SPAN, RuleStats
 from engine.model.answers import iso
 from engine.model.incidents import STATES, Incident, NotEvaluated
 from engine.model.links import Link
@@ -127,6 +127,11 @@ def incident_page(history: History, now: datetime, site: Addresses = SERVED, des
     return _page("incident.html", site, view=view_of(history), incident=history.incident, now=now, desk=desk)
 
 
+def rules_page(stats: Sequence[RuleStats], desk: Desk = NO_DESK) -> str:
+    """Return the page with how people fared with each rule."""
+    return _page("rules.html", SERVED, desk=desk, stats=stats)
+
+
 def login_page(onward: str, name: str = "", problem: str = "") -> str:
     """Return the page where users sign in; they are sent on to the address `onward`."""
     return _page("login.html", SERVED, onward=onward, name=name, problem=problem)
@@ -215,6 +220,16 @@ def only_label(name: str, value: str) -> str:
     return Query(labels=((name, value),)).address()
 
 
+def only_rule(rule: str) -> str:
+    """Return the address of the list of the incidents of a rule."""
+    return Query(rule=rule).address()
+
+
+def span(seconds: float | None) -> str:
+    """Return a duration; empty for None."""
+    return "" if seconds is None else lasting(timedelta(seconds=seconds))
+
+
 def _shown(value: Any) -> Any:
     """Return the output of a template expression: HTML unchanged, every other value as visible text."""
     return value if isinstance(value, Markup) else visible(str(value))
@@ -245,6 +260,8 @@ def _environment() -> Environment:
     }
     templates.globals |= {
         "only_label": only_label,
+        "only_rule": only_rule,
+        "span": span,
         "label_text": label_text,
         "states": STATES,
         "severities": SEVERITIES[::-1],

@@ -58,7 +58,7 @@ def test_a_person_acknowledges_notes_and_resolves(browser: TestClient, store: St
     assert "Acknowledge</button>" in browser.get(PAGE).text
     assert act(browser, "acknowledge", text="on it") == 303
     page = browser.get(PAGE).text
-    assert "mina has it" in page and "acknowledged: on it" in page and "Take back</button>" in page
+    assert "mina has it" in page and "acknowledged: on it" in page and "Unacknowledge</button>" in page
     assert act(browser, "note", text="<b>the disk</b>\r\nis full") == 303
     assert "note: &lt;b&gt;the disk&lt;/b&gt;\nis full" in browser.get(PAGE).text
     assert act(browser, "silence", **{"of": "rule", "for": "4 h"}) == 303
@@ -111,7 +111,7 @@ def test_what_has_no_effect_says_why_on_the_page(browser: TestClient, signed: Op
 def test_an_act_on_a_merged_incident_leads_to_the_one_that_it_is_part_of(browser: TestClient, fill: Fill) -> None:
     fill(incident(id="inc-0"), incident(revision=3, status="merged", merged_into="inc-0"))
     answer = browser.post(ACTS, data={**hidden(browser), "kind": "note", "text": "x"}, headers=FROM_HERE)
-    assert answer.headers["location"] == "/incidents/inc-0#acts"
+    assert answer.headers["location"] == "/incidents/inc-0"
 
 
 def test_without_signing_in_nothing_is_seen_and_nothing_changed(signed: Open, fill: Fill, store: Store) -> None:
