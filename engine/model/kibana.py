@@ -93,7 +93,7 @@ def locator(view: LogView, version: MajorMinor) -> str:
     if view.columns and not view.saved_search:
         params["columns"] = list(view.columns)
     if view.opened:
-        params["expandedDoc"] = _opened(view)
+        params["expandedDoc"] = _opened(*view.opened)
     if version >= (9, 2):
         params["tab"] = {"id": "new", "label": view.title}
     return _redirect("DISCOVER_APP_LOCATOR", version, params)
@@ -154,7 +154,7 @@ def _state(view: LogView, source: Mapping[str, Rison]) -> str:
     if view.saved_search:
         state = {name: state[name] for name in ("filters", "query")}
     if view.opened:
-        state["expandedDoc"] = _opened(view)
+        state["expandedDoc"] = _opened(*view.opened)
     return f"_g={_encoded(rison(_globals(view)))}&_a={_encoded(rison(state))}"
 
 
@@ -166,8 +166,7 @@ def _globals(view: LogView) -> dict[str, Rison]:
     }
 
 
-def _opened(view: LogView) -> dict[str, Any]:
-    index, id_ = view.opened
+def _opened(index: str, id_: str) -> dict[str, Any]:
     return {"id": id_, "index": index}
 
 

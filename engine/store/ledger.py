@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, case, delete, func, or_, select, union
 
+from engine.acting import began
 from engine.codec import dumps, loads
 from engine.errors import DataLoss
 from engine.model.incidents import (
@@ -252,7 +253,7 @@ class StoreLedger:
             self._connection.execute(upsert(table, self._connection.dialect.name), rows)
 
 
-def _incident_row(incident: Incident) -> dict[str, str | None]:
+def _incident_row(incident: Incident) -> dict[str, str | int | None]:
     when = extent(incident)
     return {
         "scope": incident.key[0],
@@ -267,6 +268,8 @@ def _incident_row(incident: Incident) -> dict[str, str | None]:
         "component": incident.component,
         "seen": schema.text(incident.last_seen) if incident.last_seen else "",
         "merged_into": incident.merged_into,
+        "began": schema.text(start) if (start := began(incident)) else "",
+        "count": incident.count,
     }
 
 
