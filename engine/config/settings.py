@@ -114,6 +114,7 @@ class Settings(Struct, frozen=True):
     heap: str
     trigger_s: float
     batch_lines: int
+    audited: bool  # whether some of the input is read by the reference too
     web: WebSettings
     links: LinkTargets  # targets of the links in messages and on pages of incidents
 
@@ -259,6 +260,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         heap=spark.heap,
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
+        audited=spark.audit,
         web=web,
         links=LinkTargets(web.public_url, kibana_of(config.kibana, _indices_read(config))),
     )
