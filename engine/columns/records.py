@@ -29,7 +29,7 @@ from engine.columns.lines import (
     without_ends,
 )
 from engine.columns.stamps import offsets_of, read_stamps, to_datetime, wrapped_us
-from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, sign
+from engine.columns.wrapping import OUTERMOST, PREFIXES, Prefix, may_have_wrapper, sign
 from engine.model.records import NO_LABELS, Labels, Record
 from engine.parse import wrappers
 from engine.parse.continuation import opens_document
@@ -38,7 +38,6 @@ from engine.parse.wrappers import by_first_character
 
 PROBED = 16  # documents of a block whose result is compared with the parser
 DOCUMENT = r'^\{"'
-_ASCII = r"^[\x00-\x7f]*$"
 
 
 class RecordRows(Struct, frozen=True, dict=True):
@@ -128,16 +127,6 @@ class Unwrapper:
         if len(rows):
             fits[rows] = ~self._recogniser.in_specific_layout(texts.take(index_of(rows)))
         return fits
-
-
-def may_have_wrapper(texts: pa.StringArray, inside: bool) -> Flags:
-    """Return which texts, in no specific layout, may have a wrapper. Texts that are not ASCII may: signs are for ASCII only.
-
-    Args:
-        inside: the texts were within a wrapper that names a container.
-    """
-    flags: Flags = matching(texts, sign(inside)) | (~matching(texts, _ASCII) & ~matching(texts, r"^\t"))
-    return flags
 
 
 class _BareLines(Struct, frozen=True):

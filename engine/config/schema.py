@@ -281,6 +281,7 @@ class SparkEntry(Strict):
     heap: Text = "1g"
     trigger: Duration = 1.0
     batch_lines: Count = 500_000
+    audit: bool = False
     checkpoint: Text | None = None
 
 

@@ -118,6 +118,7 @@ class Settings(Struct, frozen=True):
     heap: str
     trigger_s: float
     batch_lines: int
+    audited: bool  # whether some of the input is read by the reference too
     web: WebSettings
     metrics: MetricsSettings | None
     heartbeat: HeartbeatSettings | None
@@ -265,6 +266,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         heap=spark.heap,
         trigger_s=spark.trigger,
         batch_lines=max(1, spark.batch_lines),
+        audited=spark.audit,
         web=web,
         metrics=metrics_settings(config.metrics),
         heartbeat=heartbeat_settings(config.heartbeat, folder),

@@ -151,6 +151,7 @@ def _job(
         trigger_s=settings.trigger_s,
         max_lines=settings.batch_lines,
         parallelism=1,
+        audited=settings.audited,
         retention_s=settings.retention_s,
         on_batch=lambda report: _report(report, notifier, monitoring),
         on_trigger=monitoring.triggered,

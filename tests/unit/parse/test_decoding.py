@@ -127,7 +127,7 @@ def test_an_empty_file_has_no_events() -> None:
     assert events("\n\n") == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 @given(st.binary(max_size=400))
 def test_no_bytes_make_it_fail(data: bytes) -> None:
     for found in events(data):
@@ -155,7 +155,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30))
 def test_no_mixture_of_layouts_makes_it_fail(pieces: list[str]) -> None:
     for found in events("".join(pieces)):
