@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from engine.config.connection import ConnectionEntry
 from engine.config.faults import finding_error, validated_by
