@@ -105,6 +105,12 @@ def test_events_of_one_time_have_ids_in_an_order_that_names_and_positions_do_not
     assert len(orders) == 1
 
 
+def test_the_id_of_an_event_without_a_time_comes_behind_those_of_others() -> None:
+    undated = [at_offset(f"Removed {number} expired offsets", 0).event_id for number in range(50)]
+    dated = [at_offset(LINE.replace("0 exp", f"{number} exp"), 0).event_id for number in range(50)]
+    assert min(undated) > max(dated)
+
+
 def test_a_line_of_five_megabytes_is_one_cut_event() -> None:
     found = event(f"{LINE} ".encode() + b"x" * 5_000_000)
     assert found.cut
