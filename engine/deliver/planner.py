@@ -128,6 +128,8 @@ class Planner:
     def _take_changes(self) -> None:
         mark, incidents = self._store.changed_since(self._mark)
         self._mark = mark
+        if incidents and (explained := self._store.explained_rules()) is not None:
+            self.policy = replace(self.policy, explained=explained)
         for incident in incidents:
             self._incidents[incident.id] = incident
             if incident.merged_into:
