@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from engine.deliver.agenda import Agenda
 from engine.deliver.book import Book, entries_by_digest, is_held
 from engine.deliver.digests import (
