@@ -13,7 +13,8 @@
     |   `-- DataLoss            lines between two offsets are gone; carries the gap
     |-- StoreError              the incident store cannot be read or written
     |   |-- StoreAway           it cannot be used now, but may be soon
-    |   `-- StoreLost           its file was removed or replaced while it was in use
+    |   |-- StoreLost           its file was removed or replaced while it was in use
+    |   `-- LeaseLost           another process has taken over the work of this one
     |-- FenceError              checkpoint and incident store do not belong together, or another job uses them
     |-- ListenError             the pages cannot be served on an address
     `-- RuntimeMissing          Java, a package or a server that this command needs is absent; says what to install
@@ -109,6 +110,10 @@ class StoreAway(StoreError):
 
 class StoreLost(StoreError):
     """The file of the incident store was removed or replaced while it was in use."""
+
+
+class LeaseLost(StoreError):
+    """Another process has taken over the work of this one, which was stopped or cut off for too long."""
 
 
 class FenceError(TocsinError):

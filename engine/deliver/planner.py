@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from itertools import chain
 
+from msgspec.structs import replace
+
 from engine.deliver.agenda import Agenda
 from engine.deliver.book import Book, entries_by_digest, is_held
 from engine.deliver.digests import (
@@ -132,6 +134,8 @@ class Planner:
         mark, incidents = self._store.changed_since(self._mark)
         act_mark, acted_on = self._store.acts().changed_since(self._act_mark)
         self._mark, self._act_mark = mark, act_mark
+        if incidents and (explained := self._store.explained_rules()) is not None:
+            self.policy = replace(self.policy, explained=explained)
         incidents = (*incidents, *acted_on)
         for incident in incidents:
             self._incidents[incident.id] = incident

@@ -37,10 +37,11 @@ _ENDED = frozenset(("resolved", "retracted", "merged"))
 class Policy(Struct, frozen=True):
     """The notification settings of a configuration.
 
-    `edits`: receivers that update one message. `explained`: rules whose alerts other rules may explain. `hurry`: waits count as
-    elapsed (in a run that ends); repetitions keep their interval. `links`: the targets of links in messages. `max_age_s`: an
-    incident that is older when first seen is notified in a digest only; 0: no limit. `fallbacks`: receiver -> the one that is
-    notified when it refuses, without circles. `records`: receivers that keep a record of every incident.
+    `edits`: receivers that update one message. `explained`: rules whose alerts other rules may explain, as long as the store
+    has none of a job. `hurry`: waits count as elapsed (in a run that ends); repetitions keep their interval. `links`: the
+    targets of links in messages. `max_age_s`: an incident that is older when first seen is notified in a digest only; 0: no
+    limit. `fallbacks`: receiver -> the one that is notified when it refuses, without circles. `records`: receivers that keep a
+    record of every incident.
     """
 
     tree: Route

@@ -30,6 +30,7 @@ from engine.match import redactor_of
 from engine.model.incidents import Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.quarantine import DeadLetter
 from engine.model.rules import Plan
+from engine.ports import Say
 from engine.quarantine import Quarantine, summed
 from engine.spark.audit_report import AuditReport
 from engine.spark.dead_letters import DeadLetterFile
@@ -149,17 +150,17 @@ def run(job: Job, spark: SparkSession) -> None:
     if job.stop.is_set():  # the stop came while Spark started
         return None
     if job.fence is None:
-        with fence_of(job.store, job.checkpoint, job.say) as fence:
-            return _run_fenced(replace(job, fence=fence), spark, fence)
+        with fence_of(job.store, job.checkpoint, job.say, job.stop.wait) as fence:
+            return _run_fenced(job, spark, fence)
     return _run_fenced(job, spark, job.fence)
 
 
 @contextmanager
-def fence_of(store: Store, checkpoint: Path, say: Callable[[str], None]) -> Iterator[Fence]:
+def fence_of(store: Store, checkpoint: Path, say: Say, pause: Callable[[float], object] = time.sleep) -> Iterator[Fence]:
     """Hold store and checkpoint for this process (see fence.fenced). Raises TocsinError when that is not possible."""
     with ExitStack() as stack:
         try:
-            fence = stack.enter_context(fenced(store, checkpoint, say))
+            fence = stack.enter_context(fenced(store, checkpoint, say, pause))
         except OSError as error:
             raise _cannot_write(Path(error.filename or checkpoint).parent, error.strerror or str(error)) from None
         yield fence
@@ -168,7 +169,7 @@ def fence_of(store: Store, checkpoint: Path, say: Callable[[str], None]) -> Iter
 def _run_fenced(job: Job, spark: SparkSession, fence: Fence) -> None:
     plan: Plan | None = job.plan
     while plan is not None and not job.stop.is_set():  # the stop may come while the plan is replaced
-        job = replace(job, plan=plan)
+        job = replace(job, plan=plan, fence=fence, store=fence.store)
         plan = _run_until_renewed(job, spark, fence)
 
 
@@ -329,6 +330,7 @@ class _BatchWriter:
 
     def _regroup(self) -> Sequence[Incident]:
         with self._job.store.amending() as ledger:
+            ledger.put_explained(self._job.plan.explained_rules())
             return list(regroup(self._job.plan, ledger, self._quarantine()))
 
     def replan(self, why: str) -> None:

@@ -136,6 +136,10 @@ class StoreLedger:
         """Record that all of `scope` was decided by the plan with this hash."""
         self._put(schema.meta, [{"name": f"judged:{scope}", "value": plan}])
 
+    def put_explained(self, rules: Collection[str]) -> None:
+        """Store the ids of the rules that other rules explain (see Plan.explained_rules), for a notifier in another process."""
+        self._put(schema.meta, [{"name": schema.EXPLAINED, "value": dumps(sorted(rules))}])
+
     def evidence(self, event_ids: Sequence[str]) -> Mapping[str, Evidence]:
         """Return the stored evidence by event id; unknown ids are left out."""
         table, evidence = schema.evidence, {}

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, insert, inspect, select, update
 
 from engine.errors import StoreError
 from engine.store import schema
+from engine.store.databases import index_text
 
 FIRST_IN_POSTGRESQL = 8
 Statement = str | Mapping[str, str]  # for every database, or one by dialect
@@ -112,6 +113,8 @@ STEPS: Mapping[int, Sequence[Statement]] = {
         "INSERT INTO blinds SELECT tocsin_digest(scope, what, why), scope, what, why FROM former_blinds",
         "DROP TABLE former_blinds",
         "CREATE INDEX blinds_by_scope ON blinds (scope)",
+        "CREATE TABLE leases (name TEXT NOT NULL PRIMARY KEY, holder TEXT NOT NULL, token BIGINT NOT NULL,"
+        " until_s DOUBLE PRECISION NOT NULL)",
     ),
     8: (
         "ALTER TABLE incidents ADD COLUMN began TEXT NOT NULL DEFAULT ''",
@@ -146,6 +149,7 @@ def bring_up_to_date(connection: Connection) -> None:
     stored = _stored_version(connection)
     if stored is None:
         schema.metadata.create_all(connection, checkfirst=False)
+        index_text(connection, schema.searchable.c.text, "searchable_by_part")
         connection.execute(insert(schema.meta).values(name="schema", value=str(schema.SCHEMA_VERSION)))
         return
     version = int(stored) if stored.isdigit() else 0

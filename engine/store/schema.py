@@ -12,12 +12,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table
+from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, Table
 
 from engine.store.databases import CleanText as Text
 
 SCHEMA_VERSION = 9
 KEY_BYTES = 1000
+EXPLAINED = "explained rules"  # the name of their row in meta
 LONG_KEY = "#"  # what the key of a text that is longer than KEY_BYTES begins with
 
 _COUNTED_UP = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up integers only
@@ -228,6 +229,16 @@ handlings = Table(
     Column("count", BigInteger, nullable=False),  # ... or counted, where lines bear no time
     Column("body", Text, nullable=False),
     comment="the result of the acts on an incident, written with each of them",
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("holder", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("until_s", Double, nullable=False),  # since 1970, by the clock of the database
+    comment="which process does a kind of work with this store, and until when unless it says again that it does",
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -24,10 +25,11 @@ from engine.model.acts import RuleStats
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.quarantine import DeadLetter
 from engine.model.searches import Search
-from engine.store import schema
+from engine.store import leases, schema
 from engine.store.acts import Acts, handlings, shown
-from engine.store.databases import READING, StoreDatabase, database_of, upsert
+from engine.store.databases import READING, RENEWING, TRANSACTION, StoreDatabase, database_of, upsert
 from engine.store.file import StoreFile
+from engine.store.leases import HeldLease, Lease
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date, is_up_to_date
 from engine.store.outbox import Outbox
@@ -62,12 +64,15 @@ class Store:
         id: the same for the life of the store, and in every copy of it.
         name: the address, without a password.
         path: the file; None for a store in memory or on a server.
+        is_on_a_server: whether processes of several machines can use it.
     """
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database, self._engine = database, database.engine()
         self.name, self.path = database.name, database.path
+        self.is_on_a_server = database.is_on_a_server
         self._is_open = False
+        self._lease: Lease | None = None
         try:
             with self._store_errors():
                 self.id = self._create()
@@ -254,6 +259,12 @@ class Store:
             body = connection.scalar(select(schema.meta.c.value).filter_by(name="input notes"))
             return loads(body or "[]", list[str])
 
+    def explained_rules(self) -> frozenset[str] | None:
+        """Return the rules that other rules explain, by the plan of the last job; None when no job has begun yet."""
+        with self._reading() as connection:
+            body = connection.scalar(select(schema.meta.c.value).filter_by(name=schema.EXPLAINED))
+            return None if body is None else frozenset(loads(body, list[str]))
+
     def quarantined(self) -> Sequence[DeadLetter]:
         """Return the stored dead letters, newest first."""
         table = schema.quarantine
@@ -280,6 +291,28 @@ class Store:
         with self._begin() as connection:
             return prune(connection, before, limit)
 
+    def take_lease(self, name: str, holder: str) -> Lease | HeldLease:
+        """Take the lease `name` for `holder`, or return whose it is (see leases.take)."""
+        with self._begin() as connection:
+            return leases.take(connection, name, holder)
+
+    def renew_lease(self, lease: Lease) -> None:
+        """Prolong a lease. Raises LeaseLost when another process has taken it."""
+        with self._begin(RENEWING) as connection:
+            leases.renew(connection, lease)
+
+    def release_lease(self, lease: Lease) -> None:
+        """End a lease now; nothing when it was lost."""
+        with self._begin(RENEWING) as connection:
+            leases.release(connection, lease)
+
+    def fenced_by(self, lease: Lease) -> Store:
+        """Return this store for the work of `lease`: everything that is written by it raises LeaseLost, and changes nothing,
+        once another process has taken the lease. It is closed with this one."""
+        fenced = copy(self)
+        fenced._lease = lease
+        return fenced
+
     def outbox(self) -> Outbox:
         """Return the notifier's part of this store."""
         return Outbox(self._reading, self._begin)
@@ -292,14 +325,19 @@ class Store:
     def _reading(self) -> Iterator[Connection]:
         """Begin a transaction that sees the store as of one moment. It neither waits for a writer nor makes one wait."""
         with self._store_errors(), self._engine.connect() as plain:
-            connection = plain.execution_options(**{READING: True})
+            connection = plain.execution_options(**{TRANSACTION: READING})
             with connection.begin():
                 yield connection
 
     @contextmanager
-    def _begin(self) -> Iterator[Connection]:
-        with self._store_errors(), self._engine.begin() as connection:
-            yield connection
+    def _begin(self, kind: str = "") -> Iterator[Connection]:
+        """Begin a transaction that writes, of one of the kinds of databases.py; its lease is checked first."""
+        with self._store_errors(), self._engine.connect() as plain:
+            connection = plain.execution_options(**{TRANSACTION: kind})
+            with connection.begin():
+                if self._lease is not None and not kind:
+                    leases.check(connection, self._lease)
+                yield connection
 
     def _create(self) -> str:
         """Bring the tables up to date; return the id of the store, which a new store gets here. A store that is up to date is

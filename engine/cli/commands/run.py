@@ -17,23 +17,20 @@ from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
 from engine.cli.monitoring import Monitoring
-from engine.cli.notifying import build, drain, explained_rules, running_notifier
+from engine.cli.notifying import build, drain, running_notifier, show_notification
 from engine.cli.output import count
 from engine.cli.receiving import check_receivers, open_receivers
-from engine.cli.report import render_incident
 from engine.cli.resuming import ConfiguredSource, resumed
 from engine.cli.rule_reloading import RuleReloader
 from engine.cli.rulebook import not_empty, with_layouts, with_speakers
 from engine.cli.signals import Signals, handle_signals
-from engine.cli.terminal import show
 from engine.config import Settings, load
-from engine.deliver import Notifier
+from engine.deliver import NotifierStandby
 from engine.dsl import builtin_rules, load_cached
 from engine.errors import SourceError, StoreAway, StoreError, StoreLost
-from engine.model.notifications import Notification, Reason
 from engine.model.rules import Plan
 from engine.rights import keep_private, narrow
-from engine.spark.fence import refuse_lost_store
+from engine.spark.fence import Fence, refuse_lost_store
 from engine.spark.job import BatchReport, Job, fence_of, log_of, plan_file
 from engine.spark.job import run as run_job
 from engine.spark.session import Resources, check_runtime, start, stop
@@ -55,6 +52,7 @@ or severity changes, or after hours in which it stays open. `route` and `receive
 to the incident store, so a restart continues where the run ended. Changed rule files are loaded while it runs; as long as they
 have errors, it reports these and continues with the rules before. SIGHUP loads them at once, SIGQUIT shows what every thread
 is doing, SIGTERM and Ctrl-C end the run (a second one at once). Only one run at a time can use a store and a checkpoint.
+`tocsin job` and `tocsin notify` are its two parts, for two machines.
 
 \b
 Examples:
@@ -75,7 +73,12 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Read the present input, notify, and end.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print what would be read, and end.")] = False,
 ) -> None:
-    """Run the job of `config`; the help text is HELP."""
+    """Run the job of `config` with the notifier beside it; the help text is HELP."""
+    watch(config, once, dry_run, notify=True)
+
+
+def watch(config: Path, once: bool, dry_run: bool, notify: bool) -> None:
+    """Run the job of `config`, with the notifier beside it if `notify`, and exit with its code."""
     settings = load(config, checks())
     plan = _plan(settings)
     around = surroundings(settings)
@@ -84,22 +87,23 @@ def run(
     errors = _check(sources, once, dry_run)
     check_runtime()
     if dry_run:
-        check_receivers(settings.receivers)
+        if notify:
+            check_receivers(settings.receivers)
         _announce(settings, plan, sources, resumed_sources)
         raise typer.Exit(FAILURE if errors else NOTHING_FOUND)
     for sentence in (*_reading(sources), *resumed_sources):
         _say(sentence)
     with handle_signals(_say) as signals:
-        notified = _run(settings, plan, sources, once, signals)
+        notified = _run(settings, plan, sources, once, signals, notify)
     if once and signals.ended_by is not None:
         raise typer.Exit(BY_SIGNAL + signals.ended_by)
     raise typer.Exit(FAILURE if errors else FOUND if notified and once else NOTHING_FOUND)
 
 
-def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: bool, signals: Signals) -> int:
-    """Run the job with the notifier beside it; return how many notifications a bounded run sent at its end."""
+def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: bool, signals: Signals, notify: bool) -> int:
+    """Run the job, with the notifier beside it if `notify`; return how many notifications a bounded run sent at its end."""
     _keep_private(settings)
-    receivers = open_receivers(settings.receivers, _show)
+    receivers = open_receivers(settings.receivers, lambda notification: show_notification(notification, _say)) if notify else {}
     refuse_lost_store(settings.store.path, settings.checkpoint)
     started_at_s = time.perf_counter()
     try:
@@ -109,18 +113,22 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: b
             return 0
         raise
     try:
-        with fence_of(store, settings.checkpoint, _say) as fence:
+        with fence_of(store, settings.checkpoint, _say, signals.stop.wait) as fence:
             with suppress(StoreAway):  # it is printed in any case
-                store.put_input_notes(_reading(sources))
-            monitoring = Monitoring(settings, store)
-            notifier = build(store, settings, plan, receivers, _say, once, monitoring)
-            job = replace(_job(settings, plan, sources, once, signals, store, notifier, monitoring), fence=fence)
+                fence.store.put_input_notes(_reading(sources))
+            monitoring = Monitoring(settings, store, has_notifier=notify)
+            notifier = build(store, settings, receivers, _say, once, monitoring) if notify else None
+            job = _job(settings, plan, sources, once, signals, notifier, fence, monitoring)
             with monitoring.running(_say):
                 _watch(job, settings, notifier, started_at_s)
-            notified = drain(notifier, _say) if once and not signals.stop.is_set() else 0
+            notified = drain(notifier, _say) if notifier is not None and once and not signals.stop.is_set() else 0
+    except StoreAway:
+        if not signals.stop.is_set():
+            raise
+        notified = 0
     except StoreLost as lost:
         raise StoreError(f"{lost}; {_save_lost_store(store)}") from None
-    prefix = f"{notified} told, " if once else ""
+    prefix = f"{notified} told, " if once and notify else ""
     _say(f"{prefix}{time.perf_counter() - started_at_s:.1f} s in all; incidents are kept in {settings.store}")
     store.close()
     return notified
@@ -137,15 +145,15 @@ def _job(
     sources: Sequence[SourceInput],
     once: bool,
     signals: Signals,
-    store: Store,
-    notifier: Notifier,
+    notifier: NotifierStandby | None,
+    fence: Fence,
     monitoring: Monitoring,
 ) -> Job:
     reloader = RuleReloader(_rule_paths(settings), plan, lambda: _plan(settings), _say, requested=signals.reload)
     return Job(
         sources=[spec for source in sources for spec in source.specs],
         plan=plan,
-        store=store,
+        store=fence.store,
         checkpoint=settings.checkpoint,
         bounded=once,
         trigger_s=settings.trigger_s,
@@ -155,19 +163,20 @@ def _job(
         retention_s=settings.retention_s,
         on_batch=lambda report: _report(report, notifier, monitoring),
         on_trigger=monitoring.triggered,
-        renewed=(lambda: None) if once else lambda: _take_renewed_plan(reloader, notifier),
+        renewed=(lambda: None) if once else reloader.poll,
         stop=signals.stop,
+        fence=fence,
     )
 
 
-def _watch(job: Job, settings: Settings, notifier: Notifier, started_at_s: float) -> None:
+def _watch(job: Job, settings: Settings, notifier: NotifierStandby | None, started_at_s: float) -> None:
     """Start Spark and run `job` on it to its end."""
     plan_file(job.plan, job.checkpoint)  # a folder that cannot be written to is noticed before Spark starts
     if job.stop.is_set() or (spark := _start_spark(settings, job)) is None:
         return
     _say(f"Spark is up after {time.perf_counter() - started_at_s:.1f} s; its messages go to {log_of(job.checkpoint)}")
     try:
-        with nullcontext() if job.bounded else running_notifier(notifier, _say):
+        with nullcontext() if notifier is None or job.bounded else running_notifier(notifier, _say):
             run_job(job, spark)
     finally:
         stop(spark)
@@ -221,14 +230,6 @@ def _rule_paths(settings: Settings) -> list[Path]:
     return [path or builtin_rules() for path in settings.rules]
 
 
-def _take_renewed_plan(reloader: RuleReloader, notifier: Notifier) -> Plan | None:
-    """Return the plan of changed rule files, after passing its rules to the notifier; None while there is no new plan."""
-    plan = reloader.poll()
-    if plan is not None:
-        notifier.rules_changed(explained_rules(plan))
-    return plan
-
-
 def _check(sources: Sequence[SourceInput], once: bool, dry_run: bool) -> list[SourceError]:
     """Report the errors of `sources` and return them. Raises SourceMissing when a bounded run has nothing to read."""
     errors = unreadable(sources, once, dry_run)
@@ -256,22 +257,15 @@ def _announce(settings: Settings, plan: Plan, sources: Sequence[SourceInput], re
     print(f"receivers {', '.join(receiver.name for receiver in settings.receivers)}")
 
 
-def _report(report: BatchReport, notifier: Notifier, monitoring: Monitoring) -> None:
+def _report(report: BatchReport, notifier: NotifierStandby | None, monitoring: Monitoring) -> None:
     """Print the messages and counts of a batch, count it, and wake the notifier when incidents changed."""
     monitoring.batch_reported(report)
     for sentence in report.messages:
         _say(sentence)
     if report.lines or report.incidents:
         _say(f"batch {report.batch}: {count(report.lines, 'line')}, {count(report.incidents, 'incident')} new or changed")
-    if report.incidents:
+    if report.incidents and notifier is not None:
         notifier.wake()
-
-
-def _show(notification: Notification) -> None:
-    if notification.reason not in (Reason.OPENED, Reason.BACKFILL, Reason.DIGEST):
-        _say(f"{notification.incident.id} {notification.reason.value.replace('_', ' ')}: {notification.news}")
-    show(lambda width: render_incident(notification.incident, width, notification.links).append("\n"))
-    sys.stdout.flush()
 
 
 def _say(sentence: str) -> None:
