@@ -49,7 +49,7 @@ def known_until(seen: datetime | None, at: datetime) -> datetime | None:
 
 def noted(act: Act, incident: Incident) -> Act:
     """Return `act` with what the logs have shown of `incident`, which is as the job stored it, and the id of its silence."""
-    silence = hashlib.sha256(act.key.encode()).hexdigest()[:_SILENCE_ID] if act.kind is ActKind.SILENCE else ""
+    silence = hashlib.sha256(act.key.encode()).hexdigest()[:_SILENCE_ID] if act.kind is ActKind.SILENCE else act.silence
     seen = known_until(incident.last_seen, act.at)
     return replace(act, incident=incident.id, until_seen=seen, count=incident.count, status=incident.status, silence=silence)
 
@@ -142,6 +142,7 @@ def sentence(act: Act) -> str:
         ActKind.ACKNOWLEDGE: "acknowledged",
         ActKind.RESOLVE: "resolved",
         ActKind.REOPEN: "reopened",
+        ActKind.UNSILENCE: f"ended the silence {act.silence}",
         ActKind.USEFUL: "called useful",
         ActKind.NOT_USEFUL: "called not useful",
     }

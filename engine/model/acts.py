@@ -32,6 +32,7 @@ class ActKind(str, Enum):
     RESOLVE = "resolve"
     REOPEN = "reopen"
     SILENCE = "silence"
+    UNSILENCE = "unsilence"
     NOTE = "note"
     ASSIGN = "assign"
     USEFUL = "useful"
@@ -54,7 +55,7 @@ class Act(Struct, frozen=True):
     empty: nobody. `until` and `scope` belong to silences.
 
     The rest is set when it is stored (see engine/acting.noted): `until_seen`, `count` and `status` are what the logs had shown
-    of the incident, and `silence` is the id of the silence that was added.
+    of the incident, and `silence` is the id of the silence that was added. Of an act that ends a silence it is given.
     """
 
     key: str

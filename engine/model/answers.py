@@ -24,7 +24,7 @@ def act_value(act: Act) -> Mapping[str, Any]:
         return {**value, "assignee": act.assignee}
     if act.kind is ActKind.SILENCE:
         return {**value, "scope": act.scope.value, "until": iso(act.until), "silence": act.silence}
-    return value
+    return {**value, "silence": act.silence} if act.kind is ActKind.UNSILENCE else value
 
 
 def _handling(handling: Handling) -> Mapping[str, Any]:

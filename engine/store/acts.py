@@ -8,13 +8,15 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, insert, or_, select
 
 from engine.acting import as_shown, decide_act, handling_of, noted, sentence, silence_of
 from engine.codec import dumps, loads
 from engine.errors import UnknownIncident
-from engine.model.acts import Act, ActDecision, ActOutcome, Handling
+from engine.model.acts import Act, ActDecision, ActKind, ActOutcome, Handling
 from engine.model.incidents import Incident
+from engine.model.routes import Silence
 from engine.store import schema
 from engine.store.outbox import put_silence
 
@@ -63,10 +65,13 @@ class Acts:
             act = noted(act, incident)
             before = shown(connection, [incident])[0]
             decision = decide_act(act, before)
+            ended = _ended_silence(connection, act) if act.kind is ActKind.UNSILENCE else None
+            if act.kind is ActKind.UNSILENCE and ended is None:
+                decision = ActDecision(ActOutcome.UNCHANGED, f"there is no silence `{act.silence}` that has not ended")
             if decision.outcome is not ActOutcome.DONE:
                 return RecordedAct(decision, before)
             _insert(connection, act)
-            if (silence := silence_of(act, incident)) is not None:
+            if (silence := ended or silence_of(act, incident)) is not None:
                 put_silence(connection, silence)
             return RecordedAct(decision, shown(connection, [incident])[0], act)
 
@@ -154,6 +159,13 @@ def _surviving(connection: Connection, id: str) -> Incident:
 def _act_of(connection: Connection, key: str) -> Act | None:
     body = connection.scalar(select(schema.acts.c.body).where(schema.acts.c.key == key))
     return None if body is None else loads(body, Act)
+
+
+def _ended_silence(connection: Connection, act: Act) -> Silence | None:
+    """Return the silence that an act names, as it is after its end now; None when it has ended before, or there is none."""
+    body = connection.scalar(select(schema.silences.c.body).where(schema.silences.c.id == act.silence))
+    silence = None if body is None else loads(body, Silence)
+    return None if silence is None or silence.ends_at <= act.at else replace(silence, ends_at=act.at)
 
 
 def _acts_on(connection: Connection, incident: str) -> list[Act]:

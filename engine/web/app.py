@@ -106,14 +106,14 @@ class Views:
 
     def incident(self, request: Request, desk: Desk, status: int = 200) -> Response:
         """Answer with the page of an incident."""
-        history = history_of(self._store, request.path_params["id"], self._links)
+        history = history_of(self._store, request.path_params["id"], self._links, self._clock())
         if history is None:
             raise HTTPException(404, f"There is no incident {request.path_params['id']}.")
         return HTMLResponse(incident_page(history, self._clock(), desk=desk), status)
 
     def incident_json(self, request: Request, _desk: Desk) -> Response:
         """Answer with an incident as JSON."""
-        history = history_of(self._store, request.path_params["id"], self._links)
+        history = history_of(self._store, request.path_params["id"], self._links, self._clock())
         return JsonText(history_value(history)) if history else JsonText({"error": "no such incident"}, 404)
 
     def rules(self, _request: Request, desk: Desk) -> Response:

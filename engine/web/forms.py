@@ -58,6 +58,7 @@ def act_of(fields: Mapping[str, str], incident: str, user: str, now: datetime) -
         assignee=assignee,
         until=now + span if kind is ActKind.SILENCE else None,
         scope=scope,
+        silence=fields.get("silence", "") if kind is ActKind.UNSILENCE else "",
     )
 
 

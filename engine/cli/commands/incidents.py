@@ -89,7 +89,7 @@ def list_incidents(  # noqa: PLR0913, PLR0917  (options)
 def show_incident(id: IdArgument, config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
     """Show one incident: cause, fix, proof, who has it, and its timeline."""
     with _store(config) as (store, links):
-        history = history_of(store, store.acts().id_of(id), links)
+        history = history_of(store, store.acts().id_of(id), links, datetime.now(UTC))
     if history is None:  # removed since
         raise UsageError(f"there is no incident `{id}`; see tocsin incidents list")
     if format is OutputFormat.JSON:

@@ -79,6 +79,8 @@ def test_a_person_acknowledges_notes_and_resolves(browser: TestClient, store: St
     ]
     (silence,) = store.outbox().silences(NOW)
     assert (silence.ends_at - NOW).total_seconds() == 4 * 3600
+    page = browser.get(PAGE).text
+    assert "Silenced until" in page and f"<code>rule=&#34;{TOO_LARGE.rule}&#34; cluster=&#34;default&#34;</code>" in page
     assert [each["event"] for each in audit] == ["signed in", *["act"] * 6]
     assert audit[1] == {
         "event": "act",
@@ -106,6 +108,18 @@ def test_what_has_no_effect_says_why_on_the_page(browser: TestClient, signed: Op
     refused = other.post(ACTS, data={**hidden(other), "kind": "acknowledge"}, headers=FROM_HERE)
     assert (refused.status_code, "Not done: it is resolved (by mina); reopen it first." in refused.text) == (409, True)
     assert len(store.acts().of(TOO_LARGE.id)) == 1
+
+
+def test_a_silence_can_be_ended_once(browser: TestClient, store: Store) -> None:
+    act(browser, "silence")
+    (silence,) = store.outbox().silences(NOW)
+    assert act(browser, "unsilence", silence=silence.id) == 303
+    assert store.outbox().silences(NOW) == []
+    page = browser.get(PAGE).text
+    assert f"ended the silence {silence.id}" in page and "Silenced until" not in page
+    fields = {**hidden(browser), "kind": "unsilence", "silence": silence.id}
+    again = browser.post(ACTS, data=fields, headers=FROM_HERE)
+    assert f"Nothing changed: there is no silence `{silence.id}` that has not ended." in unescape(again.text)
 
 
 def test_an_act_on_a_merged_incident_leads_to_the_one_that_it_is_part_of(browser: TestClient, fill: Fill) -> None:
