@@ -9,6 +9,7 @@
     |   |-- SourceMissing       it is not there
     |   |-- SourceDenied        no permission
     |   |-- SourceAway          it cannot be read now, but may be soon
+    |   |   `-- NoAnswer        a server that is asked about its state does not answer
     |   |-- LateInput           lines came so late that later ones may be missed
     |   `-- DataLoss            lines between two offsets are gone; carries the gap
     |-- StoreError              the incident store cannot be read or written
@@ -77,6 +78,10 @@ class SourceAway(SourceError):
     def __init__(self, what: str, why: str) -> None:
         self.what = what
         super().__init__(why)
+
+
+class NoAnswer(SourceAway):
+    """`what`, the address of a server that is asked about its state, does not answer. No log is behind it."""
 
 
 class DataLoss(SourceError):

@@ -1,4 +1,4 @@
-"""One HTTP exchange with a receiver: no redirect is followed, and the answer is bounded in size and time.
+"""One HTTP exchange with a receiver or a server that is asked: no redirect is followed; the answer is bounded in size and time.
 
 A redirect would send a token, or text from logs, to another host. The timeout of a socket starts again with every byte, so a
 server that sends a byte now and then could block a delivery for ever: the connection is cut at a deadline.
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from ssl import SSLContext
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -58,13 +59,18 @@ class HttpAnswer(Struct, frozen=True):
         return visible(host[:MOST_QUOTED]) if host else "another address"
 
 
-def exchange(request: Request, silent_s: float = SILENT_S, longest_s: float = LONGEST_S) -> HttpAnswer:
+def exchange(
+    request: Request, silent_s: float = SILENT_S, longest_s: float = LONGEST_S, trusted: SSLContext | None = None
+) -> HttpAnswer:
     """Send `request` and return the answer, whatever its status.
+
+    Args:
+        trusted: the authorities that may sign the server's certificate; None: those of the system.
 
     Raises OSError (TimeoutError at the deadline) or HTTPException when there is no complete answer.
     """
     deadline = _Deadline(longest_s)
-    opener = build_opener(_NoRedirects, _Http(deadline), _Https(deadline))
+    opener = build_opener(_NoRedirects, _Http(deadline), _Https(deadline, trusted))
     try:
         with deadline, _opened(opener, request, silent_s) as response:
             body = response.read(MOST_BYTES)
@@ -141,12 +147,12 @@ class _Http(HTTPHandler):
 
 
 class _Https(HTTPSHandler):
-    def __init__(self, deadline: _Deadline) -> None:
+    def __init__(self, deadline: _Deadline, trusted: SSLContext | None) -> None:
         super().__init__()
-        self._deadline = deadline
+        self._deadline, self._options = deadline, {} if trusted is None else {"context": trusted}
 
     def https_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(partial(_connection, HTTPSConnection, self._deadline), req)
+        return self.do_open(partial(_connection, HTTPSConnection, self._deadline), req, **self._options)
 
 
 def _connection(kind: type[HTTPConnection], deadline: _Deadline, *args: Any, **options: Any) -> HTTPConnection:

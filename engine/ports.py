@@ -136,7 +136,7 @@ class Source(Protocol):
 
     def unreadable(self) -> Mapping[str, SourceError]:
         """Return the inputs that the last `latest` could not read while it went on with the others, by name. Those that are
-        denied (SourceDenied) are tried again each time; the others are skipped."""
+        denied (SourceDenied), and servers that do not answer (NoAnswer), are tried again each time; the others are skipped."""
 
     def progress(self, end: Offset) -> Sequence[Progress]:
         """Return the progress of every stream in `end`: how far `end` is, and how much there is to read."""

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from connectors import elasticsearch, files, journald, kafka
+from connectors import connect, elasticsearch, files, journald, kafka
 from engine.cli.output import count
 from engine.cli.resuming import offsets_in
 from engine.config import Checks, ElasticsearchSettings, Settings, SourceSettings
 from engine.dsl.quantities import duration_s
 from engine.errors import SourceAway, SourceDenied, SourceError, SourceMissing
+from engine.model.records import SPEAKS_FOR, Labels
 from engine.ports import Offset
 from engine.spark.sources import SourceSpec
 
 _PASSING = (SourceAway, SourceMissing, SourceDenied)  # an unbounded run waits for what may be read later
 LIVE_START = "1h"  # how far back a live run reads when the source has no `start`
 OPENERS: Mapping[str, str] = {
+    "connect": "connectors.connect:open_source",
     "docker": "connectors.files:open_source",
     "elasticsearch": "connectors.elasticsearch:open_source",
     "files": "connectors.files:open_source",
@@ -52,11 +57,12 @@ class SourceInput(Struct, frozen=True):
 
 class RunSurroundings(Struct, frozen=True):
     """What surrounds the sources of a run. `own_paths` and `own_indices` are written by tocsin itself and are not input;
-    `offsets` are those of earlier runs, by the name of the spec."""
+    `offsets` are those of earlier runs, by the name of the spec. `answers` is the folder for what sources that ask are told."""
 
     own_paths: tuple[str, ...] = ()
     own_indices: tuple[str, ...] = ()
     offsets: Mapping[str, Offset] = {}
+    answers: str = ""
 
 
 NO_SURROUNDINGS = RunSurroundings()
@@ -75,17 +81,21 @@ def open_input(source: SourceSettings, once: bool, around: RunSurroundings = NO_
 
 def surroundings(settings: Settings) -> RunSurroundings:
     """Return what tocsin writes with `settings`, and the offsets of earlier runs. The paths are the store, unless it is on a
-    server, and the checkpoint, which contains Spark's log."""
-    paths = tuple(os.path.abspath(path) for path in (settings.store.path, settings.checkpoint) if path is not None)  # noqa: PTH100  (links stay)
+    server, the checkpoint, which contains Spark's log, and records of what was asked."""
+    records = [Path(source.record) for source in settings.sources if source.record]
+    own_paths = [path for path in (settings.store.path, settings.checkpoint, *records) if path is not None]
+    paths = tuple(os.path.abspath(path) for path in own_paths)  # noqa: PTH100  (links stay)
     archives = [receiver for receiver in settings.receivers if isinstance(receiver, ElasticsearchSettings)]
     indices = {name for archive in archives for name in (archive.index, archive.changes) if name}
-    return RunSurroundings(paths, tuple(sorted(indices)), offsets_in(settings.checkpoint))
+    answers = str(settings.checkpoint / "answers")
+    return RunSurroundings(paths, tuple(sorted(indices)), offsets_in(settings.checkpoint), answers)
 
 
 def checks() -> Checks:
     """Return the checks of the connectors on a configuration."""
     labels = {
         **dict.fromkeys(("docker", "files", "kubernetes"), _files_label),
+        "connect": connect.check_label,
         "elasticsearch": elasticsearch.check_label,
         "journald": journald.check_label,
         "kafka": kafka.check_label,
@@ -189,7 +199,33 @@ def _of_elasticsearch(source: SourceSettings, settings: Mapping[str, object], ar
     return SourceInput(tuple(specs), summary, tuple(patterns), tuple(errors), tuple(reading))
 
 
+def _of_connect(source: SourceSettings, settings: Mapping[str, object], around: RunSurroundings) -> SourceInput:
+    place = ", ".join(source.connection["urls"])
+    spec = _asking(source, place, {SPEAKS_FOR: "connect", **source.labels}, bool(settings["final"]), around)
+    try:
+        inventory = connect.look(spec.settings)
+    except SourceError as error:
+        return SourceInput(() if settings["final"] else (spec,), f"{place}, which does not answer now", (), (error,))
+    parts = f"{count(len(inventory.parts), 'connector')}, {count(inventory.tasks, 'task')} of Kafka Connect {inventory.version}"
+    return SourceInput((spec,), f"{place}, asked every {source.every_s:g} s", (parts,), ())
+
+
+def _asking(source: SourceSettings, place: str, labels: Labels, final: bool, around: RunSurroundings) -> SourceSpec:
+    """Return the spec of a source that asks `place`. Its answers are kept below a folder named after the spec."""
+    settings: dict[str, object] = {
+        "connection": source.connection,
+        "every_s": source.every_s,
+        "record": source.record,
+        "labels": {**labels, "cluster": source.scope},
+        "final": final,
+    }
+    spec = _spec(source, place, settings)
+    folder = hashlib.sha256(spec.name.encode()).hexdigest()[:16]
+    return replace(spec, settings={**settings, "folder": os.path.join(around.answers, folder)})  # noqa: PTH118
+
+
 _INPUTS: Mapping[str, Callable[[SourceSettings, Mapping[str, object], RunSurroundings], SourceInput]] = {
+    "connect": _of_connect,
     "elasticsearch": _of_elasticsearch,
     "files": _of_files,
     "docker": _of_docker,

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from engine.config.connection import ConnectionEntry
+from engine.config.connection import ConnectionEntry, EndpointEntry
 from engine.config.faults import finding_error, validated_by
 from engine.config.hours import IntervalEntry
 from engine.config.kibana import KibanaEntry
@@ -27,8 +27,9 @@ from engine.dsl.schema import Count, Duration, Flag, Severity, Strict, Text
 from engine.dsl.structure import TAG
 from engine.store_address import has_password, is_store_url
 
-SOURCE_TYPES = ("files", "docker", "kubernetes", "journald", "kafka", "elasticsearch")
+SOURCE_TYPES = ("files", "docker", "kubernetes", "journald", "kafka", "elasticsearch", "connect")
 READ_BY = ("sequence", "ingested", "timestamp")  # connectors/elasticsearch/facts, Strategy
+LEAST_EVERY_S = 5.0  # between two rounds of questions
 
 
 def _check_start(value: str) -> None:
@@ -160,6 +161,32 @@ class ElasticsearchSourceEntry(SourceEntry, ConnectionEntry):
     overlap: Duration | None = None
 
 
+def _check_every(value: float) -> float:
+    if value < LEAST_EVERY_S:
+        raise finding_error(
+            Code.BAD_OPTION, f"asking more often than every {LEAST_EVERY_S:.0f} s is a load", "for example: every: 30s"
+        )
+    return value
+
+
+class AskedEntry(SourceEntry):
+    """a source that asks a server about its state: the keys that all of these have"""
+
+    every: Annotated[Duration, AfterValidator(_check_every)] = 30.0
+    record: Text | None = None
+
+    @model_validator(mode="after")
+    def _has_no_past(self) -> AskedEntry:
+        if self.start is not None:
+            help = "leave `start` out: a server is asked about the present only"
+            raise finding_error(Code.BAD_START, f"a source of type {self.type} has no past to start in", help)
+        return self
+
+
+class ConnectSourceEntry(AskedEntry, EndpointEntry):
+    """a source of type connect"""
+
+
 class LocalEntry(SourceEntry):
     """a source that finds the logs of this machine by itself: the keys that docker, kubernetes and journald have"""
 
@@ -218,7 +245,8 @@ TaggedSourceEntry = Annotated[
     | Annotated[KubernetesEntry, Tag(f"{TAG}kubernetes")]
     | Annotated[JournaldEntry, Tag(f"{TAG}journald")]
     | Annotated[KafkaEntry, Tag(f"{TAG}kafka")]
-    | Annotated[ElasticsearchSourceEntry, Tag(f"{TAG}elasticsearch")],
+    | Annotated[ElasticsearchSourceEntry, Tag(f"{TAG}elasticsearch")]
+    | Annotated[ConnectSourceEntry, Tag(f"{TAG}connect")],
     Discriminator(lambda value: f"{TAG}{_type_of(value)}"),
     BeforeValidator(_known_type),
 ]

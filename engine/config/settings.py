@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from engine.config.connection import connection_of
+from engine.config.connection import connection_of, endpoint_of
 from engine.config.hours import interval_of
 from engine.config.kibana import kibana_of, pattern_of
 from engine.config.monitoring import HeartbeatSettings, MetricsSettings, heartbeat_settings, metrics_settings
@@ -24,6 +24,7 @@ from engine.config.schema import (
     SELECTING,
     ClusterEntry,
     ConfigFile,
+    ConnectSourceEntry,
     ElasticsearchSourceEntry,
     FilesEntry,
     KafkaEntry,
@@ -50,6 +51,7 @@ from engine.store_address import StoreAddress
 BUILTIN = "builtin"
 TERMINAL = "terminal"
 DEFAULT_STORE = ".tocsin/tocsin.db"
+DEFAULT_SCOPE = "default"
 
 LabelCheck = Callable[[str], str | None]  # the template of a label -> error message; None: valid
 OptionCheck = Callable[[str, str], str | None]  # name and value of an option -> error message; None: valid
@@ -60,7 +62,8 @@ class SourceSettings(Struct, frozen=True):
 
     `paths` belong to type files; `bootstrap_servers`, `topics` and `options` to type kafka; `connection` (the fields of an
     ElasticsearchConnection), `indices`, `query`, `read_by` and `overlap_s` to type elasticsearch; `root` (empty:
-    the usual place) and `select` (patterns by label) to the types docker, kubernetes and journald.
+    the usual place) and `select` (patterns by label) to the types docker, kubernetes and journald; `connection` (the fields of
+    a ConnectEndpoint), `every_s` and `record` (a path; empty: none) to type connect.
     """
 
     type: str
@@ -77,11 +80,13 @@ class SourceSettings(Struct, frozen=True):
     overlap_s: float | None = None
     root: str = ""
     select: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    every_s: float = 0.0
+    record: str = ""
 
     @property
     def scope(self) -> str:
         """The scope in which the source's lines are correlated: its cluster."""
-        return self.labels.get("cluster", "default")
+        return self.labels.get("cluster", DEFAULT_SCOPE)
 
 
 def _no_error(*_: str) -> str | None:
@@ -250,7 +255,10 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         sources=tuple(_source(entry, folder) for entry in config.sources),
         rules=tuple(None if rules == BUILTIN else folder / rules for rules in config.rules),
         overrides=overrides,
-        context={name: value for cluster, entry in config.clusters.items() for name, value in _context(cluster, entry)},
+        context={
+            **dict(_asked_context(config)),
+            **{name: value for cluster, entry in config.clusters.items() for name, value in _context(cluster, entry)},
+        },
         route=route_tree(config.route, config.route.receiver, intervals)
         if config.route
         else Route(default_receiver(receivers)),
@@ -280,7 +288,16 @@ def _context(cluster: str, entry: ClusterEntry) -> Iterator[tuple[str, str]]:
     yield from ((f"{cluster}.{name}", value) for name, value in values.items() if value)
 
 
-def _source(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry | LocalEntry, folder: Path) -> SourceSettings:
+def _asked_context(config: ConfigFile) -> Iterator[tuple[str, str]]:
+    """Yield the addresses of the servers that are asked, as the context of their clusters."""
+    for entry in config.sources:
+        if isinstance(entry, ConnectSourceEntry):
+            yield f"{entry.labels.get('cluster', DEFAULT_SCOPE)}.connect_url", entry.url[0].rstrip("/")
+
+
+def _source(
+    entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry | ConnectSourceEntry | LocalEntry, folder: Path
+) -> SourceSettings:
     labels = {**entry.labels, **dict(_timestamp_labels(entry))}
     if entry.may_speak_for is not None:
         labels[SPEAKS_FOR] = ", ".join(entry.may_speak_for) or NOBODY
@@ -299,6 +316,10 @@ def _source(entry: FilesEntry | KafkaEntry | ElasticsearchSourceEntry | LocalEnt
             read_by=entry.read_by or "",
             overlap_s=entry.overlap,
         )
+    if isinstance(entry, ConnectSourceEntry):
+        record = os.path.normpath(folder / entry.record) if entry.record else ""
+        connection = endpoint_of(entry, folder)
+        return SourceSettings(entry.type, labels=labels, connection=connection, every_s=entry.every, record=record)
     if isinstance(entry, LocalEntry):
         root = os.path.normpath(folder / entry.root) if entry.root else ""
         patterns = {label: tuple(getattr(entry, key, ())) for key, label in SELECTING.items()}

@@ -31,7 +31,7 @@ from engine.parse.headers import GENERIC_RANK, Header, HeaderBook, header_book, 
 from engine.parse.lines import clean
 from engine.parse.open_block import BLOCK_BYTES, BLOCK_LINES
 from engine.parse.stamps import bounds_of, stamp_of
-from engine.parse.status import STATUS, about_torn, failed_parts
+from engine.parse.status import STATUS, about_torn, failed_parts, stated_parts
 from engine.parse.times import has_millis, is_repeated, zone_of
 from engine.quarantine import Quarantine, attempt
 
@@ -59,8 +59,8 @@ def decode(
 def decode_block(block: Block, formats: Sequence[Format]) -> list[LogEvent]:
     """Return the events of one block, at least one; no text makes it raise.
 
-    A Connect status gives one event for every failed part, an unsettled block those of the blocks that it divides into, every
-    other block one event.
+    A Connect status gives one event for every failed part, one that tells when it was asked for one for every part; an
+    unsettled block gives those of the blocks that it divides into, every other block one event.
     """
     if block.unsettled:
         completed, open_block = settle(block, formats)
@@ -84,11 +84,12 @@ class _Stamp(Struct, frozen=True):
 
 def _events(block: Block, book: HeaderBook) -> list[LogEvent]:
     text = _text(block)
-    failed = failed_parts(text) if opens_document(text) else ()
-    if failed and not any("connector" in part.labels for part in failed):
-        return [_event(block, None, unescape(text), failed[0].labels)]  # an alert; its text keeps worker and state
-    if failed:
-        return [_of_status(block, clean(part.trace).rstrip(), part.labels) for part in failed]
+    asked = block.records[0].at is not None
+    parts = (stated_parts(text) if asked else ()) or failed_parts(text) if opens_document(text) else ()
+    if parts and not any("connector" in part.labels for part in parts):
+        return [_event(block, None, unescape(text), parts[0].labels)]  # an alert; its text keeps worker and state
+    if parts:
+        return [_of_status(block, clean(part.text).rstrip(), part.labels) for part in parts]
     torn = about_torn(text) if opens_document(text) else {}
     text = unescape(text)
     return [_of_status(block, text, torn) if torn else _event(block, _header(block, text, book), text, {})]

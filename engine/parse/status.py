@@ -1,4 +1,5 @@
-"""Reads which connectors and tasks have failed, and their traces, out of documents of the Kafka Connect REST API.
+"""Reads which connectors and tasks have failed, and their traces, out of documents of the Kafka Connect REST API. Of a document
+that tells when it was asked for, every state is read: one without a time cannot show that a failure is over.
 
 Shapes: a connector's status (`/connectors/{name}/status`), many of them by name (`/connectors?expand=status`), one task's
 status (`/connectors/{name}/tasks/{id}/status`), which alerts also carry. Unescaped line ends inside strings are accepted, since
@@ -13,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.codec import foreign
+from engine.codec import dumps, foreign
 from engine.model.records import Labels
 
 STATUS = "org.apache.kafka.connect.runtime.rest.entities.ConnectorStateInfo"  # the logger of events that a status gives
@@ -22,22 +23,26 @@ _NAME = re.compile(r'\{\s*"name"\s*:\s*"([^"]{1,255})"\s*,\s*"connector"')
 _TASK = re.compile(r'\{\s*"id"\s*:\s*(\d{1,6})\s*,[^{}]{0,400}?"state"\s*:\s*"FAILED"')
 
 
-class FailedPart(Struct, frozen=True):
-    """A connector or task that has failed: its trace, and the labels connector, task and worker where the document has them."""
+class ConnectorPart(Struct, frozen=True):
+    """A connector or task: the trace of a failed one, else the JSON of its state; and the labels connector, task and worker
+    where the document has them."""
 
-    trace: str
+    text: str
     labels: Labels
 
 
-def failed_parts(text: str) -> tuple[FailedPart, ...]:
+def failed_parts(text: str) -> tuple[ConnectorPart, ...]:
     """Return the failed parts of a Connect document, a connector before its tasks; an empty tuple for any other text."""
     if f'"{_FAILED}"' not in text or '"trace"' not in text:
         return ()
-    try:
-        document = foreign(text, strict=False)
-    except (ValueError, RecursionError):
+    return tuple(part for part, failed in _parts(text) if failed)
+
+
+def stated_parts(text: str) -> tuple[ConnectorPart, ...]:
+    """Return the parts of a connector's status in any state, a connector before its tasks; an empty tuple for other texts."""
+    if '"state"' not in text or '"connector"' not in text:
         return ()
-    return tuple(_of_document(document)) if isinstance(document, dict) else ()
+    return tuple(part for part, _ in _parts(text) if "connector" in part.labels)
 
 
 def about_torn(text: str) -> Labels:
@@ -50,7 +55,17 @@ def about_torn(text: str) -> Labels:
     return {"connector": name[1]} if task is None else {"connector": name[1], "task": task[1]}
 
 
-def _of_document(document: Mapping[str, Any]) -> Iterator[FailedPart]:
+def _parts(text: str) -> Iterator[tuple[ConnectorPart, bool]]:
+    """Yield the parts of a document, and whether each has failed."""
+    try:
+        document = foreign(text, strict=False)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(document, dict):
+        yield from _of_document(document)
+
+
+def _of_document(document: Mapping[str, Any]) -> Iterator[tuple[ConnectorPart, bool]]:
     if isinstance(document.get("connector"), dict):
         yield from _of_connector(document)
     elif "state" in document:
@@ -61,7 +76,7 @@ def _of_document(document: Mapping[str, Any]) -> Iterator[FailedPart]:
                 yield from _of_connector(expanded["status"])
 
 
-def _of_connector(status: Mapping[str, Any]) -> Iterator[FailedPart]:
+def _of_connector(status: Mapping[str, Any]) -> Iterator[tuple[ConnectorPart, bool]]:
     labels = {"connector": status["name"]} if isinstance(status.get("name"), str) else {}
     tasks = status.get("tasks")
     for part in (status.get("connector"), *(tasks if isinstance(tasks, list) else ())):
@@ -69,13 +84,15 @@ def _of_connector(status: Mapping[str, Any]) -> Iterator[FailedPart]:
             yield from _of_part(part, labels)
 
 
-def _of_part(part: Mapping[str, Any], labels: Labels) -> Iterator[FailedPart]:
-    trace = part.get("trace")
-    if part.get("state") != _FAILED or not isinstance(trace, str):
+def _of_part(part: Mapping[str, Any], labels: Labels) -> Iterator[tuple[ConnectorPart, bool]]:
+    trace, state = part.get("trace"), part.get("state")
+    if not isinstance(state, str):
         return
+    failed = state == _FAILED and isinstance(trace, str)
     task = {"task": str(part["id"])} if isinstance(part.get("id"), int) else {}
     worker = {"worker": _worker(part["worker_id"])} if isinstance(part.get("worker_id"), str) else {}
-    yield FailedPart(trace, {**labels, **task, **worker})
+    text = str(trace) if failed else dumps({key: value for key, value in part.items() if key != "trace"})
+    yield ConnectorPart(text, {**labels, **task, **worker}), failed
 
 
 def _worker(worker_id: str) -> str:

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from engine.clock import SteadyClock
 from engine.codec import dumps, loads, made, plain
 from engine.columns.audit import AuditResult
-from engine.errors import DataLoss, LateInput, SourceAway, SourceDenied
+from engine.errors import DataLoss, LateInput, NoAnswer, SourceAway, SourceDenied
 from engine.model.phrases import lasting
 from engine.model.quarantine import DeadLetter
 from engine.model.records import Progress, Tick
@@ -228,7 +228,9 @@ class SourceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         for name in sorted(names) if self._live else ():
             for resource, error in self._sources[name].unreadable().items():
                 why = str(error).removeprefix(f"{resource}: ")
-                yield Failure(self._scopes[name], name, resource, why, waits=isinstance(error, SourceDenied))
+                asked = isinstance(error, NoAnswer)
+                waits = asked or isinstance(error, SourceDenied)
+                yield Failure(self._scopes[name], name, resource, why, waits, asked)
 
 
 def _progress(source: Source, end: Offset, waiting: bool) -> Iterator[Progress]:

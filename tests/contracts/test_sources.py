@@ -5,31 +5,43 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import Struct
+from msgspec import Struct, field
 
-from connectors import files, journald, memory
+from connectors import connect, files, journald, memory
+from connectors.connect.statuses import lines_of
+from engine.codec import dumps
 from engine.ports import Chunk, Offset, Source
 from tests.containers import docker_row, make_docker_log, make_pod_log, pod_row
 from tests.standins.journal import Journal
+from tests.unit.connectors.answering import answering
+from tests.unit.connectors.connect.test_rest import PLUGINS, SERVER, Cluster
+from tests.unit.connectors.connect.test_statuses import part, status
 
 STREAMS = {"a.log": [f"a{n}" for n in range(10)], "b.log": [f"b{n}" for n in range(3)], "c.log": []}
+ANSWERING = ExitStack()  # the servers of the present test
 AT = datetime(2022, 10, 5, 8, tzinfo=UTC)
 
 
 class Kind(Struct, frozen=True):
-    """A kind of source over STREAMS: how it is opened, what it names a stream, and what a row of it holds."""
+    """A kind of source over `streams`: how it is opened, what it names a stream, and what a row of it holds."""
 
     open: Callable[[Mapping[str, Any]], Source]
     settings: Mapping[str, Any]
     name: Callable[[Chunk], str]
     text: Callable[[str], str]
     labels: frozenset[str] = frozenset()
+    streams: Mapping[str, Sequence[str]] = field(default_factory=lambda: STREAMS)
+
+    @property
+    def everything(self) -> dict[str, str]:
+        return {name: "".join(f"{line}\n" for line in lines) for name, lines in self.streams.items() if lines}
 
 
 def through_json(value: Any) -> Any:
@@ -81,7 +93,19 @@ def journald_kind(folder: Path) -> Kind:
     )
 
 
+def connect_kind(folder: Path) -> Kind:
+    """A server that is asked: what it tells in one round is one stream."""
+    cluster = Cluster(*(status(f"connector-{n}", part()) for n in range(8)))
+    url = ANSWERING.enter_context(answering(cluster)).url
+    lines = [dumps(SERVER), *lines_of([*cluster.statuses.values()], None, whole=True), dumps(PLUGINS)]
+    settings = {"connection": {"urls": [url]}, "folder": str(folder / "answers"), "every_s": 30.0, "final": True}
+    return Kind(
+        connect.open_source, settings, lambda chunk: "asked", lambda row: row.partition(" ")[2], streams={"asked": lines}
+    )
+
+
 KINDS = {
+    "connect": connect_kind,
     "memory": memory_kind,
     "files": files_kind,
     "docker": docker_kind,
@@ -91,9 +115,10 @@ KINDS = {
 
 
 @pytest.fixture(params=sorted(KINDS))
-def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kind:
+def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
     monkeypatch.setenv("PATH", os.environ["PATH"])  # restored afterwards
-    return KINDS[request.param](tmp_path)
+    with ANSWERING:
+        yield KINDS[request.param](tmp_path)
 
 
 @pytest.fixture
@@ -133,14 +158,11 @@ def _container(chunk: Chunk) -> str:
     return chunk.labels["container"]
 
 
-EVERYTHING = {name: "".join(f"{line}\n" for line in lines) for name, lines in STREAMS.items() if lines}
-
-
 @pytest.mark.parametrize("parallelism", [1, 2, 5])
 def test_all_lines_are_read_once(source: Source, kind: Kind, parallelism: int) -> None:
     start = through_json(source.initial())
     end = through_json(source.latest(start))
-    assert text(kind, read(source, start, end, parallelism)) == EVERYTHING
+    assert text(kind, read(source, start, end, parallelism)) == kind.everything
     assert len(source.partitions(start, end, parallelism)) <= parallelism
 
 
@@ -155,10 +177,10 @@ def test_bounded_batches_end_and_read_all_lines_once(source: Source, kind: Kind,
     offset, chunks = through_json(source.initial()), []
     while (end := through_json(source.latest(offset, max_lines))) != offset:
         batch = read(source, offset, end)
-        assert sum(chunk.data.count(b"\n") for chunk in batch) <= max(max_lines, len(STREAMS))
+        assert sum(chunk.data.count(b"\n") for chunk in batch) <= max(max_lines, len(kind.streams))
         chunks += batch
         offset = end
-    assert text(kind, chunks) == EVERYTHING
+    assert text(kind, chunks) == kind.everything
 
 
 def test_nothing_new_is_no_new_offset_and_no_slice(source: Source) -> None:

@@ -9,9 +9,12 @@ import pytest
 
 from engine.cli.inputs import checks, open_input, surroundings, unreadable
 from engine.config import load
+from engine.model.records import SPEAKS_FOR
 from tests.containers import make_docker_log, make_pod_log
 from tests.standins.journal import Journal
 from tests.unit.connectors.answering import Answer, Asked, answering
+from tests.unit.connectors.connect.test_rest import Cluster
+from tests.unit.connectors.connect.test_statuses import part, status
 
 
 @pytest.mark.parametrize("once", [True, False])
@@ -72,6 +75,33 @@ def test_a_cluster_that_is_away_is_waited_for_by_a_run_without_end(tmp_path: Pat
     (tmp_path / "tocsin.yml").write_text(elasticsearch("http://127.0.0.1:9"))
     (source,) = load(tmp_path / "tocsin.yml", checks()).sources
     assert [len(open_input(source, once).specs) for once in (False, True)] == [2, 0]
+
+
+def test_a_connect_cluster_is_looked_at_and_its_answers_have_a_place_of_their_own(tmp_path: Path) -> None:
+    with answering(Cluster(status("cdc", part(), part()))) as server:
+        config = tmp_path / "tocsin.yml"
+        config.write_text(f"sources:\n  - {{type: connect, url: {server.url}, record: asked.log, labels: {{cluster: prod}}}}\n")
+        settings = load(config, checks())
+        around = surroundings(settings)
+        (input,) = (open_input(source, False, around) for source in settings.sources)
+    assert (input.summary, input.contents) == (
+        f"{server.url}, asked every 30 s",
+        ("1 connector, 2 tasks of Kafka Connect 4.3.1",),
+    )
+    (spec,) = input.specs
+    assert spec.name == f"connect prod {server.url}"
+    assert spec.settings["labels"] == {"cluster": "prod", SPEAKS_FOR: "connect"}
+    assert Path(str(spec.settings["folder"])).parent == settings.checkpoint / "answers"
+    assert str(tmp_path / "asked.log") in around.own_paths
+    assert spec.open().initial() == {"at": 0}
+
+
+def test_a_connect_cluster_that_is_away_is_waited_for_by_a_run_without_end(tmp_path: Path) -> None:
+    (tmp_path / "tocsin.yml").write_text("sources:\n  - {type: connect, url: 'http://127.0.0.1:9'}\n")
+    (source,) = load(tmp_path / "tocsin.yml", checks()).sources
+    inputs = [open_input(source, once) for once in (False, True)]
+    assert [len(input.specs) for input in inputs] == [1, 0]
+    assert str(inputs[0].errors[0]) == "Kafka Connect at 127.0.0.1:9 cannot be reached (ConnectionRefusedError)"
 
 
 PRESETS = """\

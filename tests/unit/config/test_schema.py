@@ -1,4 +1,4 @@
-"""Sources of type elasticsearch and stores in tocsin.yml, and the help for keys in the wrong place and for tabs."""
+"""Stores and sources of types elasticsearch and connect, and the help for keys in the wrong place and for tabs."""
 
 from __future__ import annotations
 
@@ -51,6 +51,48 @@ def test_an_elasticsearch_source_has_its_cluster_indices_and_query(tmp_path: Pat
 def test_what_is_wrong_with_an_elasticsearch_source_is_said(tmp_path: Path, was: str, becomes: str, finding: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(finding)) as caught:
         load(written(tmp_path, ELASTICSEARCH.replace(was, becomes)), CHECKS)
+    assert "c2VjcmV0" not in str(caught.value)
+
+
+CONNECT = """
+sources:
+  - type: connect
+    url: [https://connect-1.example:8083/, https://connect-2.example:8083]
+    user: tocsin
+    password: file:password
+    ca: file:ca.pem
+    every: 10s
+    record: asked.log
+    labels: {cluster: prod}
+clusters: {}
+"""
+
+
+def test_a_connect_source_has_its_workers_and_they_are_the_address_in_fixes(tmp_path: Path) -> None:
+    settings = load(written(tmp_path, CONNECT), CHECKS)
+    (source,) = settings.sources
+    assert source.connection["urls"] == ["https://connect-1.example:8083/", "https://connect-2.example:8083"]
+    assert (source.connection["password"], source.connection["ca"]) == (f"file:{tmp_path}/password", f"file:{tmp_path}/ca.pem")
+    assert (source.every_s, source.record, source.scope) == (10.0, str(tmp_path / "asked.log"), "prod")
+    assert settings.context == {"prod.connect_url": "https://connect-1.example:8083"}
+    other = CONNECT.replace("clusters: {}", "clusters: {prod: {connect_url: 'http://connect:1'}}")
+    assert load(written(tmp_path, other), CHECKS).context == {"prod.connect_url": "http://connect:1"}
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "finding"),
+    [
+        ("password: file:password", "password: c2VjcmV0", "must not"),
+        ("    password: file:password\n", "", "needs both `user` and `password`"),
+        ("https://connect-2", "http://connect-2", "is not an address that may be sent a secret"),
+        ("every: 10s", "every: 1s", "asking more often than every 5 s is a load"),
+        ("every: 10s", "start: 1h", "a source of type connect has no past to start in"),
+        ("url:", "urls:", "`sources[0].url` is missing"),
+    ],
+)
+def test_what_is_wrong_with_a_connect_source_is_said(tmp_path: Path, was: str, becomes: str, finding: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(finding)) as caught:
+        load(written(tmp_path, CONNECT.replace(was, becomes)), CHECKS)
     assert "c2VjcmV0" not in str(caught.value)
 
 

@@ -56,6 +56,16 @@ def test_what_is_passed_over_is_said_once_and_nobody_waits_for_it() -> None:
     assert texts(later, (), 1001) == ["'/var/log/a.hprof' is gone, or can be read now"]
 
 
+def test_a_server_that_does_not_answer_is_said_in_words_of_its_own_and_nobody_waits_for_it() -> None:
+    asked = Failure("prod", "one", "http://c:8083", "it cannot be reached", asked=True)
+    begun = updated_stalls((), [asked], 100, 60)
+    assert texts((), begun, 100) == ["cannot ask 'http://c:8083': it cannot be reached; asking again until it answers"]
+    assert not stalled_sources(begun)
+    long = updated_stalls(begun, [asked], 160, 60)
+    assert texts(begun, long, 160) == ["'http://c:8083' has not answered for 60 s: it cannot be reached"]
+    assert texts(long, (), 175) == ["'http://c:8083' answers again after 75 s"]
+
+
 def test_a_stall_of_an_earlier_checkpoint_is_read() -> None:
     earlier = '{"scope": "prod", "what": "k1:9092", "why": "refused", "since_s": 100, "sources": ["one"], "told": true}'
     assert loads(earlier, Stall) == Stall("prod", "k1:9092", "refused", 100, ("one",), reported=True)

@@ -1,0 +1,207 @@
+"""Asks a Kafka Connect cluster by its REST API. The requests are a closed set, all GET; configurations of connectors, which may
+hold passwords, are never asked for.
+
+    /                                         version of the worker
+    /connectors?expand=status                 the states of all connectors and tasks (by name from workers before 2.3)
+    /connectors, /connectors/{c}/status       the same, one by one
+    /connectors/{c}/tasks/{t}/status          whether a task that is not there any more is gone
+    /connector-plugins                        plugins and their versions, once an hour
+
+Source: Apache Kafka, Connect REST API (org.apache.kafka.connect.runtime.rest.resources.ConnectorsResource).
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+import time
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request
+
+from msgspec import Struct
+
+from connectors.connect.statuses import ITSELF, ConnectInventory, Status, gone, inventory_of, lines_of, with_parts
+from engine.codec import dumps, foreign
+from engine.errors import SourceAway, SourceDenied, SourceError, UsageError
+from engine.exchange import MOST_BYTES, HttpAnswer, exchange
+from engine.model.visible import visible
+from engine.secrets import parse_secret
+
+SILENT_S, LONGEST_S = 10.0, 20.0  # of one request
+ROUND_S = 60.0  # of one round
+MOST_GONE = 200  # parts that are gone and asked about in one round; the others in the next
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----")
+
+
+class ConnectEndpoint(Struct, frozen=True):
+    """The addresses of the workers of one Connect cluster, and the credentials of its REST API. `password` and `ca` are
+    references (`env:NAME`, `file:PATH`). `ca`: certificates in PEM that verify the workers'; empty: the system's."""
+
+    urls: tuple[str, ...]
+    user: str = ""
+    password: str = ""
+    ca: str = ""
+    unprotected: bool = False
+
+
+@dataclass
+class ConnectAsker:
+    """Asks the first worker that answers; the last one that did comes first. See asking.Asker."""
+
+    endpoint: ConnectEndpoint
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    _first: int = field(default=0, repr=False)
+
+    @property
+    def resource(self) -> str:
+        """The addresses."""
+        return ", ".join(self.endpoint.urls)
+
+    @property
+    def inventory(self) -> type[ConnectInventory]:
+        """The type of what one round learns."""
+        return ConnectInventory
+
+    def ask(self, before: ConnectInventory | None, whole: bool) -> tuple[ConnectInventory, Sequence[str]]:
+        """Return what the cluster holds, and the lines: the worker's version, and the states that have changed."""
+        failures = list[SourceError]()
+        urls = self.endpoint.urls
+        for number in range(len(urls)):
+            at = (self._first + number) % len(urls)
+            try:
+                answer = _Round(urls[at], self.endpoint, self.clock).ask(before, whole)
+            except SourceError as failure:
+                failures.append(failure)
+            else:
+                self._first = at
+                return answer
+        raise failures[0] if len(failures) == 1 else SourceAway(self.resource, "; ".join(map(str, failures)))
+
+
+class _Round:
+    """One round with the worker at `url`."""
+
+    def __init__(self, url: str, endpoint: ConnectEndpoint, clock: Callable[[], float]) -> None:
+        self._url, self._endpoint, self._clock = url.rstrip("/"), endpoint, clock
+        self._until = clock() + ROUND_S
+        self._place = urlsplit(url).netloc
+        self._trusted = _trusted(endpoint.ca) if endpoint.ca else None
+
+    def ask(self, before: ConnectInventory | None, whole: bool) -> tuple[ConnectInventory, Sequence[str]]:
+        server = self._answer("/", dict)
+        statuses = self._statuses()
+        inventory = inventory_of(str(server.get("version", "")), statuses)
+        lines = [dumps(server), *lines_of(statuses, before, whole)]
+        if before is not None and (missing := gone(before, inventory)):
+            unsure = list[tuple[str, str]](missing[MOST_GONE:])
+            for name, part in missing[:MOST_GONE]:
+                tasks = "" if part == ITSELF else f"/tasks/{part}"
+                answer = self._get(f"/connectors/{_escaped(name)}{tasks}/status")
+                if answer.status == 404:
+                    lines.append(dumps(_json(answer) or {}))
+                else:  # it is there again, or the worker cannot tell at present
+                    unsure.append((name, part))
+            inventory = with_parts(inventory, unsure, before)
+        if whole:
+            lines.append(dumps(self._answer("/connector-plugins", list)))
+        return inventory, lines
+
+    def _statuses(self) -> list[Status]:
+        """Return the status of every connector. An answer that is too long, or that only names them, is asked one by one."""
+        answer = self._get("/connectors?expand=status")
+        expanded = None if len(answer.body) >= MOST_BYTES else self._checked(answer, dict | list)
+        if isinstance(expanded, dict):
+            return [self._status(entry.get("status") if isinstance(entry, dict) else None) for entry in expanded.values()]
+        names = self._answer("/connectors", list) if expanded is None else expanded
+        answers = (self._get(f"/connectors/{_escaped(str(name))}/status") for name in names)
+        return [self._status(self._checked(answer, dict)) for answer in answers if answer.status != 404]  # just deleted
+
+    def _status(self, document: Any) -> Status:
+        """Return a status whose shape was checked. Raises SourceError for another document."""
+        tasks = document.get("tasks") if isinstance(document, dict) else None
+        if (
+            not isinstance(tasks, list)
+            or not isinstance(document.get("name"), str)
+            or not all(
+                isinstance(part, dict) and isinstance(part.get("state"), str) for part in (document.get("connector"), *tasks)
+            )
+            or not all(isinstance(task.get("id"), int) for task in tasks)
+        ):
+            raise SourceError(f"what answers at {self._place} is not Kafka Connect: a status of a connector has another shape")
+        return dict(document)
+
+    def _answer(self, path: str, kind: Any) -> Any:
+        return self._checked(self._get(path), kind)
+
+    def _checked(self, answer: HttpAnswer, kind: Any) -> Any:
+        """Return the JSON of an answer. Raises SourceDenied, SourceAway or SourceError when it is none of `kind`."""
+        if answer.status in (401, 403):
+            raise SourceDenied(
+                f"Kafka Connect at {self._place} does not let us in (status {answer.status}); check user and password"
+            )
+        if answer.is_redirect:
+            raise SourceError(f"{self._place} redirects to {answer.redirection()}, which is not followed; check url")
+        if answer.status != 200:
+            quoted = answer.quoted()
+            why = f"Kafka Connect at {self._place} answers with status {answer.status}{f': {quoted}' if quoted else ''}"
+            raise SourceAway(self._place, why)
+        if not isinstance(document := _json(answer), kind):
+            raise SourceError(f"what answers at {self._place} is not Kafka Connect: no such JSON comes back; check url")
+        return document
+
+    def _get(self, path: str) -> HttpAnswer:
+        """Return the answer to GET `path`. Raises SourceAway when there is none."""
+        if self._clock() > self._until:
+            raise SourceAway(
+                self._place, f"Kafka Connect at {self._place} took more than {ROUND_S:.0f} s to answer all requests"
+            )
+        request = Request(f"{self._url}{path}", headers=self._headers())  # noqa: S310 - the scheme is checked with the settings
+        try:
+            return exchange(request, SILENT_S, LONGEST_S, self._trusted)
+        except (OSError, HTTPException, ValueError) as error:
+            raise SourceAway(self._place, f"Kafka Connect at {self._place} {_failure(error)}") from error
+
+    def _headers(self) -> Mapping[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": "tocsin"}
+        if self._endpoint.user:
+            password = parse_secret(self._endpoint.password).reveal() if self._endpoint.password else ""
+            token = b64encode(f"{self._endpoint.user}:{password}".encode()).decode()
+            headers["Authorization"] = f"Basic {token}"
+        return headers
+
+
+def _escaped(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _json(answer: HttpAnswer) -> Any:
+    try:
+        return foreign(answer.body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _failure(error: Exception) -> str:
+    cause = error.reason if isinstance(error, URLError) else error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"cannot be trusted: {visible(cause.verify_message)}; name its authority with ca: file:PATH"
+    if isinstance(cause, ssl.SSLError):
+        return "does not speak TLS as expected; check http or https in url"
+    if isinstance(cause, TimeoutError):
+        return "does not answer in time"
+    return f"cannot be reached ({type(cause).__name__})"
+
+
+def _trusted(reference: str) -> ssl.SSLContext:
+    """Return the authorities in `reference`. Raises UsageError when it holds none."""
+    certificates = "\n".join(_CERTIFICATE.findall(parse_secret(reference).reveal()))
+    try:
+        return ssl.create_default_context(cadata=certificates or "none")
+    except (ssl.SSLError, ValueError):
+        raise UsageError(f"ca of connect: {reference} holds no certificate in PEM") from None
