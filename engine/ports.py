@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -207,6 +207,18 @@ class Receiver(Protocol):
 
     def deliver(self, notification: Notification) -> Receipt:
         """Send the notification and return the outcome. A failure is a receipt, never an exception; it never retries."""
+
+
+@runtime_checkable
+class ForgetfulReceiver(Protocol):
+    """A receiver that forgets an open incident unless it is sent again within `refresh_s` seconds."""
+
+    @property
+    def refresh_s(self) -> float:
+        """The interval at which open incidents are sent again."""
+
+    def refresh(self, notifications: Sequence[Notification]) -> Receipt:
+        """Send the incidents again that it was notified of and not of their end. A failure is a receipt, never an exception."""
 
 
 class Cache(Protocol):

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 from engine.clock import SteadyClock
 from engine.deliver.book import Book
 from engine.deliver.digests import settlements
-from engine.deliver.in_flight import InFlight, InFlightSet, rate_limit_key_of
+from engine.deliver.in_flight import InFlight, InFlightSet, Refresh, receiver_key
 from engine.deliver.pacing import Pace
 from engine.deliver.planner import Planner
 from engine.deliver.receipts import delivered, expired, settled
+from engine.deliver.refreshing import Refresher
 from engine.deliver.resuming import is_expired
 from engine.model.links import LinkTargets
 from engine.model.notifications import Delivery, DeliveryState, Notification, Receipt, Settlement
@@ -59,6 +60,8 @@ class Dispatch:
         self._book, self._receivers, self._clock = book, receivers, clock
         self._pace, self.in_flight = pace, in_flight
         self._on_notice = on_notice
+        self._refresher = Refresher(receivers, in_flight)
+        self._remarks: list[str] = []
         self._singles: defaultdict[str, deque[datetime]] = defaultdict(deque)  # times of minor incidents' own messages
 
     def send(self, planner: Planner) -> int:
@@ -66,7 +69,7 @@ class Dispatch:
         self._fold(planner)
         rate_limit_keys: defaultdict[str, list[Candidate]] = defaultdict(list)
         for candidate in self._due(planner):
-            rate_limit_keys[rate_limit_key_of(candidate.entry, self._receivers[candidate.entry.receiver])].append(candidate)
+            rate_limit_keys[self._key(candidate.entry)].append(candidate)
         deliveries = 0
         for rate_limit_key, candidates in rate_limit_keys.items():
             for candidate in sorted(candidates, key=urgency):
@@ -81,12 +84,24 @@ class Dispatch:
         """Record the outcomes of finished attempts; return how many were delivered."""
         deliveries = 0
         for flight, receipt, is_late in self.in_flight.finished():
+            if isinstance(flight, Refresh):
+                self._remarks += filter(None, [self._refresher.finished(flight, receipt)])
+                continue
             if is_late and not self._is_late_success(flight, receipt):
                 continue
             self._pace.spend(self._receivers[flight.entry.receiver].rate_limit_key, receipt.messages, self._clock.now())
             self._settle(flight, receipt, planner)
             deliveries += receipt.state is DeliveryState.DELIVERED
         return deliveries
+
+    def refresh(self, planner: Planner) -> None:
+        """Send the open incidents again to receivers that forget them, where it is time."""
+        self._refresher.step(planner, self._clock.now())
+
+    def taken_remarks(self) -> list[str]:
+        """Return the sentences about refreshes since the last call."""
+        remarks, self._remarks = self._remarks, []
+        return remarks
 
     def expire_attempts(self, planner: Planner) -> None:
         """Abandon the attempts whose lease has expired: frees their rate limit keys, and makes their entries unsure."""
@@ -102,6 +117,7 @@ class Dispatch:
     def restart_waits(self) -> None:
         """Forget the times of a clock that was wrong."""
         self._pace.forget()
+        self._refresher.restart_waits()
         self._singles.clear()
 
     def wait_s(self, planner: Planner) -> float | None:
@@ -111,7 +127,7 @@ class Dispatch:
             receiver = self._receivers.get(entry.receiver)
             if (
                 receiver is None
-                or self.in_flight.holds(rate_limit_key_of(entry, receiver))
+                or self.in_flight.holds(receiver_key(entry.receiver, receiver))
                 or planner.incident_of(entry) is None
             ):
                 continue
@@ -132,6 +148,9 @@ class Dispatch:
         for receiver, candidates in receivers.items():
             if overflowing := overflow(candidates, self._recent(receiver, now)):
                 planner.fold(receiver, overflowing, now)
+
+    def _key(self, entry: Delivery) -> str:
+        return receiver_key(entry.receiver, self._receivers[entry.receiver])
 
     def _recent(self, receiver: str, now: datetime) -> int:
         times = self._singles[receiver]

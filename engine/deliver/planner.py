@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from engine.deliver.agenda import Agenda
@@ -22,7 +22,7 @@ from engine.deliver.digests import (
 )
 from engine.deliver.planning import WAITING, Policy, plan_delivery
 from engine.model.incidents import Incident
-from engine.model.notifications import Delivery, DeliveryState, IncidentChange
+from engine.model.notifications import Delivery, DeliveryState, IncidentChange, NotificationLog
 from engine.model.routes import Silence
 from engine.route import Candidate, holds, recorded_changes, routing_labels
 from engine.store import Store
@@ -103,6 +103,13 @@ class Planner:
             return ()
         log = self._book.log((entry.receiver, entry.incident))
         return recorded_changes(log, self._store.later_revisions(entry.incident, log.revision if log else 0), now)
+
+    def reported(self, receiver: str) -> Iterator[tuple[Incident, NotificationLog]]:
+        """Yield the incidents that `receiver` was notified of by themselves, and not of their end, each with its log."""
+        for incident in self._incidents.values():
+            log = self._book.log((receiver, incident.id))
+            if log is not None and not log.digest and log.status not in _ENDED:
+                yield incident, log
 
     def on_settled(self, entry: Delivery, digest: Digest | None, now: datetime) -> None:
         """Plan again after an attempt that left `entry`; `digest` is the digest that was sent, if it was one."""

@@ -251,7 +251,6 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "finding"),
     [
-        (LEAST + "receivers:\n  - {name: ops, email: {to: x}}\n", "receivers of type email are not available"),
         (LEAST + "receivers:\n  - {name: ops, slak: {}}\n", "`slak` is not a type of receiver"),
         (LEAST + "receivers:\n  - {name: ops}\n", "needs exactly one type"),
         (LEAST + "receivers:\n  - {name: ops, slack: {channel: x}}\n", "needs either `channel` and `token`, or `webhook_url`"),
