@@ -20,6 +20,7 @@ from connectors.slack.summary import MOST_IN_REMARK, MOST_IN_WHY, Summary, codes
 from engine.model.incidents import QUIET, Incident
 from engine.model.links import Link
 from engine.model.notifications import DIGEST_HEADINGS, Notification, Reason
+from engine.model.outlines import headline
 from engine.model.phrases import lasting, named
 from engine.model.visible import visible
 
@@ -64,7 +65,7 @@ def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
     That of an incident that is over, or was merged into another, is one line.
     """
     shown, where = summary(incident), visible(named(incident.labels))
-    text = cut(escaped(": ".join(part for part in (_headline(incident), where) if part)), MOST_TEXT)
+    text = cut(escaped(": ".join(part for part in (headline(incident), where) if part)), MOST_TEXT)
     if is_over(incident):
         line = paragraph(_ending(incident, shown.title.shown))
         is_good = incident.status == "resolved" and incident.why != QUIET
@@ -141,11 +142,6 @@ def _plain(part: Mapping[str, Any]) -> str:
     if part["type"] == "link":
         return f"{part['text']}: {part['url']}" if "text" in part else str(part["url"])
     return str(part["text"])
-
-
-def _headline(incident: Incident) -> str:
-    state = incident.severity.upper() if incident.status == "open" else incident.status.capitalize()
-    return f"{state}: {visible(incident.title)}"
 
 
 def _advice(incident: Incident, shown: Summary) -> Iterator[SlackBlock]:
