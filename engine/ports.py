@@ -202,6 +202,10 @@ class Receiver(Protocol):
         silences, time intervals and ages."""
 
     @property
+    def gathers(self) -> bool:
+        """Whether a storm of incidents is one message to it, as people read it; False: a program reads each incident."""
+
+    @property
     def rate_limit_key(self) -> str:
         """The key of its rate limit of one message a second (a Slack channel); empty when it has no limit."""
 

@@ -61,6 +61,11 @@ class AlertmanagerReceiver(Struct, frozen=True):
         return False
 
     @property
+    def gathers(self) -> bool:
+        """False: Alertmanager groups by itself."""
+        return False
+
+    @property
     def rate_limit_key(self) -> str:
         """Empty: Alertmanager has no limit."""
         return ""

@@ -74,6 +74,11 @@ class EmailReceiver(Struct, frozen=True):
         return False
 
     @property
+    def gathers(self) -> bool:
+        """True: people read it."""
+        return True
+
+    @property
     def rate_limit_key(self) -> str:
         """The server: a flood of mail is worse than one message about many incidents."""
         return f"email:{self.server.host}:{self.server.port}"

@@ -56,6 +56,11 @@ class PagerDutyReceiver(Struct, frozen=True):
         return False
 
     @property
+    def gathers(self) -> bool:
+        """True: a storm is one page, which is resolved when all of it is over."""
+        return True
+
+    @property
     def rate_limit_key(self) -> str:
         """The integration key, as a digest: PagerDuty limits the events of each."""
         return f"pagerduty:{sha256(self.routing_key.encode()).hexdigest()[:12]}"

@@ -22,6 +22,7 @@ MOST_IN_LINK = 3_000
 MOST_IN_BUTTON = 75
 MOST_BUTTONS = 25
 MOST_IN_CONTEXT = 10  # elements
+MOST_ROWS, MOST_CELLS = 100, 20  # of a table, and of one of its rows
 _ELLIPSIS = "…"
 
 
@@ -90,6 +91,9 @@ def _of_block(block: SlackBlock) -> Iterator[str]:
     most = {"actions": MOST_BUTTONS, "context": MOST_IN_CONTEXT}.get(kind)
     if most is not None and not 1 <= len(block["elements"]) <= most:
         yield f"{len(block['elements'])} elements in a block of type {kind}, at least 1 and at most {most}"
+    rows = block.get("rows", ())
+    if kind == "table" and not (1 <= len(rows) <= MOST_ROWS and all(1 <= len(row) <= MOST_CELLS for row in rows)):
+        yield f"a table of {len(rows)} rows, at most {MOST_ROWS} with {MOST_CELLS} cells each"
     for element in block.get("elements", ()):
         if element["type"] == "button":
             yield from _of_button(element)

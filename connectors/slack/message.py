@@ -17,6 +17,7 @@ from msgspec import Struct
 from connectors.slack.blocks import buttons, footnote, header, paragraph, time, with_code, word
 from connectors.slack.limits import MOST_PLAIN, MOST_TEXT, SlackBlock, cut
 from connectors.slack.summary import MOST_IN_REMARK, MOST_IN_WHY, Summary, codes, is_over, remark, summary
+from connectors.slack.table import table, table_lines
 from engine.model.incidents import QUIET, Incident
 from engine.model.links import Link
 from engine.model.notifications import DIGEST_HEADINGS, Notification, Reason
@@ -59,10 +60,11 @@ class Message(Struct, frozen=True):
         return {"text": cut(escaped("\n".join(lines)), MOST_PLAIN) or self.text, "blocks": [], "attachments": []}
 
 
-def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
+def parent(incident: Incident, links: Sequence[Link] = (), members: Sequence[Incident] = ()) -> Message:
     """Return the message of `incident` with a button for each of `links`: at most 10 blocks and 1,500 characters.
 
-    That of an incident that is over, or was merged into another, is one line.
+    `members` are the incidents of a storm, whose message has a table of them. That of an incident that is over, or was merged
+    into another, is one line.
     """
     shown, where = summary(incident), visible(named(incident.labels))
     text = cut(escaped(": ".join(part for part in (headline(incident), where) if part)), MOST_TEXT)
@@ -72,6 +74,7 @@ def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
         return Message(text, [line], [*buttons(links), footnote(_identity(incident))], _GREEN if is_good else _GREY)
     emoji, colour = _SEVERITIES.get(incident.severity, ("⚪", _GREY))
     blocks = [header(f"{emoji} {shown.title.shown}"), paragraph(facts(incident, shown.where.shown)), *_advice(incident, shown)]
+    blocks += table(members, links, shown.room)
     return Message(text, [*blocks, *buttons(links)], list(_proof(incident, shown)), colour)
 
 
@@ -126,7 +129,9 @@ def escaped(text: str) -> str:
 
 def plain_lines(block: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a block as text; addresses follow the text of their link or button."""
-    if "text" in block:
+    if block["type"] == "table":
+        yield from table_lines(block)
+    elif "text" in block:
         yield str(block["text"]["text"])
     elements = block.get("elements", ())
     if block["type"] in ("actions", "context"):

@@ -101,6 +101,11 @@ class SlackReceiver(Struct, frozen=True):
         return False
 
     @property
+    def gathers(self) -> bool:
+        """True: people read it."""
+        return True
+
+    @property
     def rate_limit_key(self) -> str:
         """The channel: Slack allows about one message per second and channel."""
         return f"slack:{self.client.base_url}:{self.channel}"
@@ -178,7 +183,7 @@ class _DeliverySession:
     def _deliver(self) -> None:
         if not ("ts" in self.marks and self._edit_parent()):
             self._forget()
-            self._post(parent(self._notification.incident, self._notification.links))
+            self._post(self._parent())
         self._put_details()
         self._tell_change()
 
@@ -200,7 +205,10 @@ class _DeliverySession:
                 self.marks |= {"channel": channel, "ts": ts}
 
     def _edit_parent(self) -> bool:
-        return self._edit(self.marks["ts"], parent(self._notification.incident, self._notification.links), self._metadata())
+        return self._edit(self.marks["ts"], self._parent(), self._metadata())
+
+    def _parent(self) -> Message:
+        return parent(self._notification.incident, self._notification.links, self._notification.members)
 
     def _edit(self, ts: str, message: Message, metadata: Mapping[str, Any]) -> bool:
         """Edit a message of the channel; return False when it is deleted or can no longer be edited."""

@@ -56,6 +56,11 @@ class TeamsReceiver(Struct, frozen=True):
         return False
 
     @property
+    def gathers(self) -> bool:
+        """True: people read it."""
+        return True
+
+    @property
     def rate_limit_key(self) -> str:
         """The webhook, as a digest."""
         return f"teams:{sha256(self.url.encode()).hexdigest()[:12]}"

@@ -48,6 +48,11 @@ class WebhookReceiver(Struct, frozen=True):
         return False
 
     @property
+    def gathers(self) -> bool:
+        """False: a program reads its messages."""
+        return False
+
+    @property
     def rate_limit_key(self) -> str:
         """The host."""
         return f"webhook:{urlsplit(self.url).hostname}"

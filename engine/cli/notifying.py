@@ -39,7 +39,16 @@ def build(
     max_age_s = _max_age_s(settings, once)
     records = frozenset(name for name, receiver in receivers.items() if receiver.records)
     policy = Policy(
-        settings.route, edit_capable, explained_rules(plan), once, settings.links, max_age_s, settings.fallbacks, records
+        settings.route,
+        edit_capable,
+        explained_rules(plan),
+        once,
+        settings.links,
+        max_age_s,
+        settings.fallbacks,
+        records,
+        frozenset(name for name, receiver in receivers.items() if receiver.gathers),
+        settings.notify_storm,
     )
 
     def report(notice: DeliveryNotice) -> None:

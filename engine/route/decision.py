@@ -34,10 +34,13 @@ class Decision(Struct, frozen=True):
 NOTHING = Decision()
 
 
-def notification_log(incident: Incident, at: datetime, marks: Mapping[str, str], digest: str = "") -> NotificationLog:
-    """Return the log of a notification of `incident` at `at`, in a message of its own or in the digest with the id `digest`."""
+def notification_log(
+    incident: Incident, at: datetime, marks: Mapping[str, str], digest: str = "", storm: str = ""
+) -> NotificationLog:
+    """Return the log of a notification of `incident` at `at`, in a message of its own or in the digest with the id `digest`;
+    `storm` is the storm that it is part of."""
     return NotificationLog(
-        incident.rule, incident.status, incident.severity, at, incident.stage, incident.revision, marks, digest
+        incident.rule, incident.status, incident.severity, at, incident.stage, incident.revision, marks, digest, storm=storm
     )
 
 
