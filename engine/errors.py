@@ -4,6 +4,7 @@
     |-- RulesError              rules that do not load; carries every Diagnostic, not only the first
     |-- ConfigError             tocsin.yml is wrong; carries every Diagnostic
     |-- UsageError              the command line asks for something that cannot be (exit 2)
+    |   `-- UnknownIncident     an id that no incident has, or the beginning of several
     |-- SourceError             an input cannot be read
     |   |-- SourceMissing       it is not there
     |   |-- SourceDenied        no permission
@@ -51,6 +52,10 @@ class ConfigError(DiagnosticsError):
 
 class UsageError(TocsinError):
     """The command line asks for something that cannot be done."""
+
+
+class UnknownIncident(UsageError):
+    """There is no incident of that id, or several ids begin with it."""
 
 
 class SourceError(TocsinError):

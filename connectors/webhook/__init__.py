@@ -67,7 +67,7 @@ class WebhookReceiver(Struct, frozen=True):
         document["links"] = {link.kind: link.url for link in notification.links}
         if notification.lines:
             document |= {"query": notification.query, "lines": lines_value(incident, notification.lines)}
-        headers = {"Idempotency-Key": f"{incident.id}/{incident.revision}/{reason}"}
+        headers = {"Idempotency-Key": f"{incident.id}/{incident.edition}/{reason}"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         return json_request(self.url, document, headers)

@@ -11,11 +11,12 @@ from engine.config.receivers import (
     keeps_record,
 )
 from engine.config.settings import Checks, Settings, SourceSettings, load
-from engine.config.web import WebSettings, listen_address
+from engine.config.web import AuthSettings, WebSettings, listen_address
 from engine.secrets import Secret
 
 __all__ = [
     "AlertmanagerSettings",
+    "AuthSettings",
     "Checks",
     "ElasticsearchSettings",
     "EmailSettings",

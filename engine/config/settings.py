@@ -241,7 +241,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
     store = _store(config.store, folder)
     spark = config.spark
     intervals = {entry.name: interval_of(entry) for entry in config.time_intervals}
-    web = web_settings(config.web)
+    web = web_settings(config.web, folder, store)
     receivers = tuple(receiver_settings(entry, folder) for entry in config.receivers) or (TerminalSettings(TERMINAL),)
     return Settings(
         sources=tuple(_source(entry, folder) for entry in config.sources),

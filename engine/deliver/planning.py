@@ -110,7 +110,7 @@ def plan_delivery(
     planned = _entry(decision, target, incident, log, entry, known_at)
     if planned is None or planned.unsure_since is not None:
         return PlannedEntry(planned)
-    muted = _muted(target, incident, planned, silences, now)
+    muted = None if decision.by_person else _muted(target, incident, planned, silences, now)
     if muted is not None:
         return muted
     if log is None and (hold := _held_for_good(policy, incident, entry, known_at)):

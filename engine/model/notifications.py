@@ -62,7 +62,7 @@ class NotificationLog(Struct, frozen=True):
     channel and message).
 
     `digest`: the id of the digest or storm that reported the incident; empty when it has a message of its own. `storm`: the id
-    of the storm that it is part of, also when it has a message of its own later.
+    of the storm that it is part of, also when it has a message of its own later. `owner`: who had it.
     """
 
     rule: str
@@ -74,6 +74,7 @@ class NotificationLog(Struct, frozen=True):
     marks: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
     storm: str = ""
+    owner: str = ""
 
 
 class IncidentChange(Struct, frozen=True):

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, delete, func, or_, select, union
 from sqlalchemy.dialects.sqlite import Insert, insert
 
+from engine.acting import began
 from engine.codec import dumps, loads
 from engine.errors import DataLoss
 from engine.model.incidents import (
@@ -235,7 +236,7 @@ def _upsert(table: Table) -> Insert:
     return statement.on_conflict_do_nothing(index_elements=keys)
 
 
-def _incident_row(incident: Incident) -> dict[str, str | None]:
+def _incident_row(incident: Incident) -> dict[str, str | int | None]:
     when = extent(incident)
     return {
         "scope": incident.key[0],
@@ -249,6 +250,8 @@ def _incident_row(incident: Incident) -> dict[str, str | None]:
         "severity": incident.severity,
         "component": incident.component,
         "seen": schema.text(incident.last_seen) if incident.last_seen else "",
+        "began": schema.text(start) if (start := began(incident)) else "",
+        "count": incident.count,
     }
 
 

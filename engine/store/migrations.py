@@ -84,6 +84,23 @@ STEPS: Mapping[int, Sequence[str]] = {
         " || coalesce((SELECT group_concat(json_extract(each.value, '$.text'), char(10))"
         " FROM json_each(body, '$.evidence') AS each), '')) FROM incidents",
     ),
+    7: (
+        "ALTER TABLE incidents ADD COLUMN began TEXT NOT NULL DEFAULT ''",
+        'ALTER TABLE incidents ADD COLUMN "count" INTEGER NOT NULL DEFAULT 0',
+        "UPDATE incidents SET \"count\" = coalesce(json_extract(body, '$.count'), 0), began = coalesce((SELECT"
+        " max(json_extract(each.value, CASE json_extract(each.value, '$[12]') WHEN 1 THEN '$[4]' ELSE '$[5]' END))"
+        " FROM json_each(body, '$.course') AS each WHERE json_extract(each.value, '$[0]') = 'root'), first_seen, '')",
+        "UPDATE incidents SET began = replace(began, 'Z', '+00:00')",
+        "UPDATE incidents SET began = replace(began, '+', '.000000+') WHERE length(began) = 25",
+        "DROP INDEX incidents_listed",
+        "CREATE INDEX incidents_listed ON incidents (state, severity, seen, component, scope, rule, first_seen, until, began,"
+        ' "count", id)',
+        'CREATE TABLE acts (number INTEGER NOT NULL PRIMARY KEY, "key" TEXT NOT NULL UNIQUE, incident TEXT NOT NULL,'
+        " kind TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL)",
+        "CREATE INDEX acts_by_incident ON acts (incident, number)",
+        "CREATE TABLE handlings (incident TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, until_seen TEXT NOT NULL,"
+        ' "count" INTEGER NOT NULL, body TEXT NOT NULL)',
+    ),
 }
 
 

@@ -22,7 +22,10 @@ from engine.store.ledger import REMOVED, entity_text
 NEAR = timedelta(days=1)
 _OVER = ("resolved", "retracted")
 _UNSENT = (DeliveryState.QUEUED.value, DeliveryState.SENDING.value, DeliveryState.RETRY_LATER.value, DeliveryState.FOLDED.value)
-_INCIDENT_TABLES = (schema.incident_keys, schema.deliveries, schema.outbox, schema.attempts, schema.searchable)
+_INCIDENT_TABLES = (
+    *(schema.incident_keys, schema.deliveries, schema.outbox, schema.attempts, schema.searchable),
+    *(schema.acts, schema.handlings),
+)
 _AT_ONCE = 500  # bound parameters of one statement
 _ALWAYS = (datetime.min.replace(tzinfo=UTC) + NEAR, datetime.max.replace(tzinfo=UTC) - NEAR)
 

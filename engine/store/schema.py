@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 metadata = MetaData()
 
@@ -96,10 +96,15 @@ incidents = Table(
     Column("severity", Text, nullable=False),
     Column("component", Text, nullable=False),
     Column("seen", Text, nullable=False),  # when it was last seen; empty when its lines bear no time
+    Column("began", Text, nullable=False),  # when the last firing of its root began; empty when its lines bear no time
+    Column("count", Integer, nullable=False),
     Index("incidents_by_scope", "scope", "number"),
     Index("incidents_by_change", "changed_at"),
     # whatever a list selects, orders and counts by, so that it need not read bodies
-    Index("incidents_listed", "state", "severity", "seen", "component", "scope", "rule", "first_seen", "until", "id"),
+    Index(
+        "incidents_listed",
+        *("state", "severity", "seen", "component", "scope", "rule", "first_seen", "until", "began", "count", "id"),
+    ),
     comment="the last revision of every incident",
 )
 
@@ -165,6 +170,30 @@ silences = Table(
     Column("ends_at", Text, nullable=False),
     Column("body", Text, nullable=False),
     comment="silences: no notifications about matching incidents until the end",
+)
+
+acts = Table(
+    "acts",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("incident", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("acts_by_incident", "incident", "number"),
+    comment="what people did about incidents: append-only, and never written by the job",
+)
+
+handlings = Table(
+    "handlings",
+    metadata,
+    Column("incident", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("until_seen", Text, nullable=False),  # the state holds for what was seen until then; empty: see count
+    Column("count", Integer, nullable=False),  # ... or counted, where lines bear no time
+    Column("body", Text, nullable=False),
+    comment="the result of the acts on an incident, written with each of them",
 )
 
 

@@ -20,18 +20,22 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from engine.acting import as_shown
 from engine.codec import dumps, loads
 from engine.errors import DataLoss, StoreAway, StoreError, StoreLost
+from engine.model.acts import RuleStats
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.quarantine import DeadLetter
 from engine.model.searches import Search
 from engine.store import schema
+from engine.store.acts import Acts, handlings, shown
 from engine.store.file import StoreFile, create, open_connection
 from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date
 from engine.store.outbox import Outbox
 from engine.store.retention import prune
 from engine.store.search import count_by_state, count_by_state_and_severity, find, going_on, values_by_facet
+from engine.store.stats import rule_stats
 
 BUSY_S = 30.0
 PRUNED_AT_ONCE = 100
@@ -174,10 +178,11 @@ class Store:
             return connection.scalar(select(func.count()).select_from(schema.batches)) or 0
 
     def incidents(self) -> Sequence[Incident]:
-        """Return the last revision of every incident, in order of opening."""
+        """Return the last revision of every incident as it is shown, in order of opening."""
         table = schema.incidents
         with self._reading() as connection:
-            return [loads(body, Incident) for body in connection.scalars(select(table.c.body).order_by(table.c.number))]
+            bodies = connection.scalars(select(table.c.body).order_by(table.c.number))
+            return shown(connection, (loads(body, Incident) for body in bodies))
 
     def incident_counts(self) -> Mapping[tuple[str, str], int]:
         """Return how many incidents there are by state and severity; those without any are left out."""
@@ -188,6 +193,11 @@ class Store:
         """Return the values by which the list can be narrowed: of `component`, `cluster`, `rule` and `receiver`, sorted."""
         with self._reading() as connection:
             return values_by_facet(connection)
+
+    def rule_stats(self, since: datetime) -> Sequence[RuleStats]:
+        """Return how people fared with each rule, by its incidents since `since` (see stats.rule_stats)."""
+        with self._reading() as connection:
+            return rule_stats(connection, since)
 
     def going_on(self, since: datetime) -> Sequence[tuple[str, datetime, datetime]]:
         """Return severity, first and last time of the incidents that went on at `since` or later, pending ones included; not
@@ -207,19 +217,21 @@ class Store:
             return connection.scalars(select(table.c.id).order_by(table.c.number)).all()
 
     def revisions(self, incident_id: str) -> Sequence[Incident]:
-        """Return every revision of an incident, first one first; empty when there is no such incident."""
+        """Return every revision of an incident as the job stored it, first one first; empty when there is no such incident."""
         table = schema.revisions
         with self._reading() as connection:
             bodies = connection.scalars(select(table.c.body).filter_by(id=incident_id).order_by(table.c.revision))
             return [loads(body, Incident) for body in bodies]
 
     def later_revisions(self, incident_id: str, after: int) -> Iterator[Incident]:
-        """Yield the revisions of an incident later than revision `after`, in order, one in memory at a time."""
+        """Yield the revisions of an incident later than revision `after`, in order, one in memory at a time; each is shown as
+        after everything that people did."""
         table = schema.revisions
         chosen = select(table.c.body).filter_by(id=incident_id).where(table.c.revision > after).order_by(table.c.revision)
         with self._reading() as connection:
+            handling = handlings(connection, [incident_id]).get(incident_id)
             for body in connection.execution_options(yield_per=50).scalars(chosen):
-                yield loads(body, Incident)
+                yield as_shown(loads(body, Incident), handling)
 
     def blinds(self) -> Sequence[NotEvaluated]:
         """Return what is not evaluated, over all scopes, ordered by scope, what and why."""
@@ -254,7 +266,7 @@ class Store:
             return [loads(body, DeadLetter) for body in connection.scalars(select(table.c.body).order_by(table.c.at.desc()))]
 
     def changed_since(self, mark: int) -> tuple[int, Sequence[Incident]]:
-        """Return the next mark, and the incidents with a revision later than `mark` as they are now, in order of opening.
+        """Return the next mark, and the incidents with a revision later than `mark` as they are shown now, in order of opening.
 
         Mark 0 is before everything. Marks only grow, are valid for this store only, and have no other meaning.
         """
@@ -265,7 +277,7 @@ class Store:
             if latest <= mark:
                 return mark, ()
             bodies = connection.scalars(select(table.c.body).where(table.c.id.in_(changed)).order_by(table.c.number))
-            return latest, [loads(body, Incident) for body in bodies]
+            return latest, shown(connection, (loads(body, Incident) for body in bodies))
 
     def prune(self, before: datetime, limit: int = PRUNED_AT_ONCE) -> int:
         """Remove at most `limit` incidents that are over and have not changed since `before`, with everything that belongs only
@@ -276,6 +288,10 @@ class Store:
     def outbox(self) -> Outbox:
         """Return the notifier's part of this store."""
         return Outbox(self._reading, self._begin)
+
+    def acts(self) -> Acts:
+        """Return what people did about the incidents of this store."""
+        return Acts(self._reading, self._begin)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from engine.acting import as_shown, handling_of
 from engine.model.incidents import Incident
 from engine.model.links import LineLinks, Link, LinkTargets
 from engine.model.notifications import ReceiverStatus
@@ -29,9 +30,9 @@ class History(Struct, frozen=True):
 
 def history_of(store: Store, id: str, links: LinkTargets) -> History | None:
     """Return the history of the incident `id`; None when there is no such incident. Raises StoreError."""
-    revisions, outbox = store.revisions(id), store.outbox()
+    revisions, outbox, acts = store.revisions(id), store.outbox(), store.acts().of(id)
     if not revisions:
         return None
-    changes = timeline(revisions, outbox.attempts(id))
-    now = revisions[-1]
+    changes = timeline(revisions, outbox.attempts(id), acts)
+    now = as_shown(revisions[-1], handling_of(acts))
     return History(now, changes, tuple(outbox.standings(id)), links.of(now), links.of_lines(now), links.query(now))

@@ -11,7 +11,8 @@ from sqlalchemy import create_engine, inspect
 
 from engine.codec import dumps
 from engine.errors import StoreError
-from engine.model.incidents import STATES, Alert, Verdict, interval_of
+from engine.model.acts import Act, ActKind
+from engine.model.incidents import STATES, Alert, AlertCourse, Verdict, interval_of
 from engine.model.notifications import NotificationLog
 from engine.model.searches import Search
 from engine.store import Store, schema
@@ -112,6 +113,49 @@ def test_what_rules_said_of_entities_is_kept_alert_by_alert(tmp_path: Path) -> N
         assert writing.alerts("prod") == {key: (alerts[0], alerts[2])}
     assert store.prune(datetime.now(UTC) - timedelta(minutes=5)) == 0, "their age is counted from the migration on"
     store.close()
+
+
+VERSION_7 = """
+DROP INDEX incidents_listed;
+ALTER TABLE incidents DROP COLUMN began;
+ALTER TABLE incidents DROP COLUMN "count";
+CREATE INDEX incidents_listed ON incidents (state, severity, seen, component, scope, rule, first_seen, until, id);
+DROP TABLE acts;
+DROP TABLE handlings;
+UPDATE meta SET value = '7' WHERE name = 'schema';
+"""
+
+
+def test_incidents_from_before_people_could_act_are_acted_on_like_others(tmp_path: Path) -> None:
+    noon = datetime(2022, 10, 5, 12, tzinfo=UTC)
+    firings = tuple(
+        AlertCourse("root", "r", "", "high", at, at, None, 1, {}) for at in (noon, noon + timedelta(minutes=9, milliseconds=5))
+    )
+    told = [
+        incident(id="inc-1", course=firings, count=3),
+        incident(id="inc-2", course=(), first_seen=noon),
+        incident(id="inc-3", course=(), first_seen=None, last_seen=None),
+    ]
+    url = f"sqlite:///{tmp_path}/old.db"
+    before = Store.open(url)
+    with before.batch(BatchId("q", 0)) as ledger:
+        ledger.put_incidents(told)
+    before.close()
+    with sqlite3.connect(tmp_path / "old.db") as connection:
+        columns = 'SELECT id, began, "count" FROM incidents ORDER BY id'
+        rows = connection.execute(columns).fetchall()
+        connection.executescript(VERSION_7)
+    connection.close()
+    store = Store.open(url)
+    with sqlite3.connect(tmp_path / "old.db") as connection:
+        assert connection.execute(columns).fetchall() == rows
+    connection.close()
+    recorded = store.acts().record(Act("key", "inc-1", ActKind.ACKNOWLEDGE, "mina", "page", noon + timedelta(hours=1)))
+    assert recorded.incident.status == "acknowledged"
+    assert store.search(Search(("acknowledged",)), 10)[0] == [recorded.incident]
+    store.close()
+    Store.open(f"sqlite:///{tmp_path}/new.db").close()
+    assert shape(url) == shape(f"sqlite:///{tmp_path}/new.db")
 
 
 @pytest.mark.parametrize("version", ["0", str(schema.SCHEMA_VERSION + 1), "x"])
