@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct, field
 
 from engine.errors import SourceError
+from engine.model.acts import Act, ActDecision
 from engine.model.incidents import DAWN, Alert, AlertInterval, AlertKey, Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.notifications import Notification, Receipt
 from engine.model.records import Labels, Progress, RawLine
@@ -223,6 +224,30 @@ class ForgetfulReceiver(Protocol):
 
     def refresh(self, notifications: Sequence[Notification]) -> Receipt:
         """Send the incidents again that it was notified of and not of their end. A failure is a receipt, never an exception."""
+
+
+class ActAnswer(Struct, frozen=True):
+    """The result of an act: the decision, the incident as it is shown now, and whether the same act was recorded before."""
+
+    decision: ActDecision
+    incident: Incident
+    is_repeated: bool = False
+
+
+class ActDesk(Protocol):
+    """Where what people do in another system is recorded, and where they look incidents up. Used by any thread.
+
+    All methods raise UnknownIncident for an id that no incident has, and StoreError.
+    """
+
+    def record(self, act: Act) -> ActAnswer:
+        """Record an act, once for its key, and have receivers notified of it."""
+
+    def find(self, prefix: str) -> Incident:
+        """Return the only incident whose id begins with `prefix`, with or without `inc-`, as it is shown."""
+
+    def going_on(self, limit: int) -> tuple[Sequence[Incident], int]:
+        """Return the incidents that are open or acknowledged, at most `limit`, severe ones first; and how many there are."""
 
 
 class Cache(Protocol):

@@ -125,7 +125,7 @@ def email_message(notification: Notification, sender: str, recipients: Sequence[
     domain = parseaddr(sender)[1].rpartition("@")[2] or "localhost"
     thread = _word(incident.id)
     number = marks.get(_NUMBER, "0")
-    message["Message-ID"] = f"<{thread}.{number}.{incident.revision}.{notification.reason.value}@{domain}>"
+    message["Message-ID"] = f"<{thread}.{number}.{incident.edition}.{notification.reason.value}@{domain}>"
     message["In-Reply-To"] = message["References"] = f"<{thread}@{domain}>"
     message["Auto-Submitted"], message["X-Auto-Response-Suppress"] = "auto-generated", "All"
     if incident.severity in _URGENT and incident.status == "open":

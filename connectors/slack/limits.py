@@ -20,6 +20,7 @@ MOST_IN_HEADER = 150
 MOST_IN_SECTION = 3_000
 MOST_IN_LINK = 3_000
 MOST_IN_BUTTON = 75
+MOST_IN_ID = 255  # of a block or an action
 MOST_BUTTONS = 25
 MOST_IN_CONTEXT = 10  # elements
 MOST_ROWS, MOST_CELLS = 100, 20  # of a table, and of one of its rows
@@ -109,7 +110,7 @@ def _of_button(button: SlackBlock) -> Iterator[str]:
     for what, length, most in (
         ("text", len(button["text"]["text"]), MOST_IN_BUTTON),
         ("address", len(button.get("url", "")), MOST_IN_LINK),
-        ("action_id", len(button.get("action_id", "")), 255),
+        ("action_id", len(button.get("action_id", "")), MOST_IN_ID),
     ):
         if length > most:
             yield f"a button's {what} of {length} characters, at most {most}"

@@ -60,11 +60,13 @@ class Message(Struct, frozen=True):
         return {"text": cut(escaped("\n".join(lines)), MOST_PLAIN) or self.text, "blocks": [], "attachments": []}
 
 
-def parent(incident: Incident, links: Sequence[Link] = (), members: Sequence[Incident] = ()) -> Message:
+def parent(
+    incident: Incident, links: Sequence[Link] = (), members: Sequence[Incident] = (), *, has_buttons: bool = False
+) -> Message:
     """Return the message of `incident` with a button for each of `links`: at most 10 blocks and 1,500 characters.
 
-    `members` are the incidents of a storm, whose message has a table of them. That of an incident that is over, or was merged
-    into another, is one line.
+    `members` are the incidents of a storm, whose message has a table of them. With `has_buttons` an incident can be acted on.
+    That of an incident that is over, or was merged into another, is one line.
     """
     shown, where = summary(incident), visible(named(incident.labels))
     text = cut(escaped(": ".join(part for part in (headline(incident), where) if part)), MOST_TEXT)
@@ -75,7 +77,8 @@ def parent(incident: Incident, links: Sequence[Link] = (), members: Sequence[Inc
     emoji, colour = _SEVERITIES.get(incident.severity, ("⚪", _GREY))
     blocks = [header(f"{emoji} {shown.title.shown}"), paragraph(facts(incident, shown.where.shown)), *_advice(incident, shown)]
     blocks += table(members, links, shown.room)
-    return Message(text, [*blocks, *buttons(links)], list(_proof(incident, shown)), colour)
+    acting = incident if has_buttons and incident.rule not in DIGEST_HEADINGS else None
+    return Message(text, [*blocks, *buttons(links, acting)], list(_proof(incident, shown)), colour)
 
 
 def change(notification: Notification, fix_label: str = "") -> Message | None:

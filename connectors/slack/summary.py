@@ -21,7 +21,7 @@ MOST_IN_TITLE, MOST_IN_WHERE, MOST_IN_CAUSE, MOST_IN_STEP, MOST_IN_COMMAND = 146
 MOST_PROOF, MOST_IN_PROOF, LEAST_IN_PROOF = 2, 200, 40
 MOST_MEMBERS, MOST_IN_MEMBER = 5, 150
 MOST_IN_REMARK, MOST_IN_WHY = 60, 80
-_FRAMING = 440  # characters of everything else: state, times, reason, id, names of parts
+_FRAMING = 475  # characters of everything else: state, times, reason, id, names of parts
 
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?][\"')\]]*\s+")
 

@@ -73,7 +73,9 @@ def _slack(settings: SlackSettings) -> Receiver:
         raise RuntimeMissing("receivers of type slack need the package slack_sdk: pip install 'tocsin[slack]'") from None
     if settings.webhook_url is not None:
         return slack.open_webhook_receiver(settings.webhook_url.reveal())
-    return slack.open_receiver(settings.channel, _revealed(settings.token), settings.base_url)
+    return slack.open_receiver(
+        settings.channel, _revealed(settings.token), settings.base_url, app_token=_revealed(settings.app_token)
+    )
 
 
 def _webhook(settings: WebhookSettings) -> Receiver:

@@ -41,13 +41,15 @@ class TerminalSettings(Struct, frozen=True):
 
 
 class SlackSettings(Struct, frozen=True):
-    """A Slack channel, reached by `token` and `channel`, or by `webhook_url`, which determines the channel."""
+    """A Slack channel, reached by `token` and `channel`, or by `webhook_url`, which determines the channel. `app_token`: of the
+    app, to take what people do there; None: messages have no buttons."""
 
     name: str
     channel: str
     token: Secret | None
     webhook_url: Secret | None
     base_url: str
+    app_token: Secret | None = None
     type: str = "slack"
 
     @property
@@ -118,10 +120,11 @@ class TerminalEntry(Strict):
 
 
 class SlackEntry(Strict):
-    """a slack receiver: channel and token, or webhook_url"""
+    """a slack receiver: channel and token, and app_token for buttons; or webhook_url"""
 
     channel: Text | None = None
     token: SecretText | None = None
+    app_token: SecretText | None = None
     webhook_url: SecretText | None = None
     base_url: ProtectedAddress = SLACK_API
 
@@ -133,12 +136,16 @@ class SlackEntry(Strict):
             raise finding_error(
                 Code.RECEIVER_SHAPE, "needs either `channel` and `token`, or `webhook_url`", "docs/notifications.md"
             )
+        if "app_token" in value and "webhook_url" in keys:
+            raise finding_error(
+                Code.RECEIVER_SHAPE, "`app_token` needs `channel` and `token`: a webhook can only post", "docs/notifications.md"
+            )
         return value
 
     def settings(self, name: str, folder: Path) -> SlackSettings:
         """Return the settings; paths of `file:` secrets are relative to `folder`."""
         secrets = (placed(self.token, folder), placed(self.webhook_url, folder))
-        return SlackSettings(name, self.channel or "", *secrets, self.base_url)
+        return SlackSettings(name, self.channel or "", *secrets, self.base_url, placed(self.app_token, folder))
 
 
 class WebhookEntry(Strict):

@@ -16,7 +16,7 @@ from engine.secrets import Secret, parse_secret
 
 # keys whose values are secret and must not get into a message about the file
 _WRITTEN = re.compile(
-    r"""(\b(?:token|webhook_url|url|urls|api_key|password|routing_key)["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)"""
+    r"""(\b(?:token|app_token|webhook_url|url|urls|api_key|password|routing_key)["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)"""
 )
 
 

@@ -62,7 +62,8 @@ class NotificationLog(Struct, frozen=True):
     channel and message).
 
     `digest`: the id of the digest or storm that reported the incident; empty when it has a message of its own. `storm`: the id
-    of the storm that it is part of, also when it has a message of its own later. `owner`: who had it.
+    of the storm that it is part of, also when it has a message of its own later. `owner`: who had it; `acts`:
+    how many acts there were on it.
     """
 
     rule: str
@@ -75,6 +76,7 @@ class NotificationLog(Struct, frozen=True):
     digest: str = ""
     storm: str = ""
     owner: str = ""
+    acts: int = 0
 
 
 class IncidentChange(Struct, frozen=True):

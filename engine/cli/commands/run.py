@@ -14,6 +14,7 @@ import typer
 from msgspec.structs import replace
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
+from engine.cli.desk import listening_to_people
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
 from engine.cli.monitoring import Monitoring
@@ -116,7 +117,8 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: b
             monitoring = Monitoring(settings, store)
             notifier = build(store, settings, plan, receivers, _say, once, monitoring)
             job = replace(_job(settings, plan, sources, once, signals, store, notifier, monitoring), fence=fence)
-            with monitoring.running(_say):
+            people = nullcontext() if once else listening_to_people(settings, receivers, store, notifier.wake, _say)
+            with monitoring.running(_say), people:
                 _watch(job, settings, notifier, started_at_s)
             notified = drain(notifier, _say) if once and not signals.stop.is_set() else 0
     except StoreLost as lost:

@@ -12,6 +12,7 @@ from tests.standins.alertmanager import AlertmanagerStandIn
 from tests.standins.mail import MailStandIn
 from tests.standins.pagerduty import ROUTING_KEY, PagerDutyStandIn
 from tests.standins.slack import TOKEN, SlackStandIn
+from tests.standins.slack_socket import APP_TOKEN, SlackWithPeople
 from tests.standins.teams import TeamsStandIn
 
 CONFIG = """
@@ -71,6 +72,24 @@ def test_a_test_message_reaches_its_receiver(
         server.script("auth.test", "page:403")
         assert main(["receivers", "test", "data", "-c", str(config)]) == 0
         assert capsys.readouterr().out == "data: delivered\n", "what cannot be asked is not told as missing"
+
+
+def test_what_an_app_lacks_for_buttons_is_told(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SlackWithPeople() as server:
+        text = CONFIG.replace("BASE", server.base_url).replace('token: "env', 'app_token: "env:TOCSIN_TEST_APP", token: "env')
+        config.write_text(text)
+        monkeypatch.setenv("TOCSIN_TEST_TOKEN", TOKEN)
+        monkeypatch.setenv("TOCSIN_TEST_APP", APP_TOKEN)
+        assert main(["receivers", "test", "data", "-c", str(config)]) == 0
+        assert capsys.readouterr().out == "data: delivered\n"
+        server.granted.remove("commands")
+        monkeypatch.setenv("TOCSIN_TEST_APP", "xapp-wrong")
+        assert main(["receivers", "test", "data", "-c", str(config)]) == 0
+        _, missing, refused = capsys.readouterr().out.splitlines()
+        assert missing == "data: the app has no scope commands: there is no /tocsin in Slack"
+        assert refused.startswith("data: Slack refuses app_token (invalid_auth): buttons and /tocsin do nothing")
 
 
 PROTOCOLS = """
