@@ -16,6 +16,8 @@ from engine.spark.session import Resources, check_runtime, start, stop
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.servers.postgresql import PostgresServer
+
 EXAMPLES = os.environ.get("TOCSIN_EXAMPLES", "all")  # quick, all, or fixed: all, and the same in every run
 settings.register_profile(
     "tocsin",
@@ -26,6 +28,7 @@ settings.register_profile(
 )
 settings.load_profile("tocsin")
 
+DATABASES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.server)]  # that a store can be in
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -64,3 +67,26 @@ def spark(runtime: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     session = start(Resources(cores=2, partitions=2, log=tmp_path_factory.mktemp("spark") / "spark.log"))
     yield session
     stop(session)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgresServer]:
+    """One server for all tests of a run; each store is a schema of its own."""
+    from tests.servers.postgresql import NoPostgres, postgres_server
+
+    try:
+        with postgres_server() as server:
+            yield server
+    except NoPostgres as missing:
+        if os.environ.get("TOCSIN_REQUIRE_SERVERS") == "1":
+            raise
+        pytest.skip(f"PostgreSQL cannot be had: {missing}")
+
+
+@pytest.fixture(params=DATABASES)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a store that does not exist yet, in each database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/state/tocsin.db"
+    server: PostgresServer = request.getfixturevalue("postgresql")
+    return server.empty_store()

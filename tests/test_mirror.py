@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "tests" / "unit"
 SCENARIOS = {  # files of tests about what several modules do together
     "config/test_diagnostics.py": "every mistake of tocsin.yml that any module of the package reports, beside golden files",
+    "connectors/test_carriers.py": "the same documents by Kafka and by Elasticsearch, from the connector to the incident",
     "connectors/files/test_histories.py": "random histories of logs: rotation, kills, jumps of the clock",
     "connectors/files/test_special.py": "pipes, devices, NULs and endless lines, from finding to reading",
     "connectors/slack/test_stories.py": "the messages of the stories, from their logs to the thread, beside golden files",

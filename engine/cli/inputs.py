@@ -76,8 +76,7 @@ def open_input(source: SourceSettings, once: bool, around: RunSurroundings = NO_
 def surroundings(settings: Settings) -> RunSurroundings:
     """Return what tocsin writes with `settings`, and the offsets of earlier runs. The paths are the store, unless it is on a
     server, and the checkpoint, which contains Spark's log."""
-    _, _, store = settings.store.partition("sqlite:///")
-    paths = tuple(os.path.abspath(path) for path in (store, settings.checkpoint) if path)  # noqa: PTH100  (links stay)
+    paths = tuple(os.path.abspath(path) for path in (settings.store.path, settings.checkpoint) if path is not None)  # noqa: PTH100  (links stay)
     archives = [receiver for receiver in settings.receivers if isinstance(receiver, ElasticsearchSettings)]
     indices = {name for archive in archives for name in (archive.index, archive.changes) if name}
     return RunSurroundings(paths, tuple(sorted(indices)), offsets_in(settings.checkpoint))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,9 @@ from engine.model.records import Labels
 from engine.parse.wrappers import docker_json
 from engine.parse.wrappers import structured_json as structured
 
-PART = 4096  # documents that are read together; if Arrow cannot read one of them, the parser reads them all
-MOST_KEYS = 256
+PART = 4096  # documents that are read together
+MOST_KEYS = 256  # of a schema
+MOST_SCHEMAS = 8
 
 _WHOLE = r'^\{".*\}$'
 _NULL = r":\s?null"
@@ -53,6 +55,7 @@ _COUNTING = frozenset(
         "partition",
     )
 )
+_NUMBERS = (int, float)
 _Columns = Mapping[str, pa.Array]
 ReadStamps = Callable[[Integers, pa.Array, str], Integers]  # of documents, by number: stamps in a layout as times (StampReader)
 
@@ -75,10 +78,14 @@ class Documents(Struct, frozen=True):
 
 
 class DocumentColumns:
-    """Reads documents. It keeps the keys that occurred, with their types, as the schema for Arrow."""
+    """Reads documents. It remembers which keys there were, of which type.
+
+    A table has one type for each key, and shippers use the same key for different things (`log` is a line of Fluent Bit and
+    Docker, and an object of Filebeat). So there are several schemas, and every document is read by one that it fits.
+    """
 
     def __init__(self) -> None:
-        self._types: dict[str, Any] = {}
+        self._schemas: list[dict[str, Any]] = []  # the one that was used last comes first
 
     def read(self, texts: pa.StringArray, stamps: ReadStamps) -> Documents | None:
         """Return the documents among `texts` that columns can read; None when there are none."""
@@ -87,54 +94,68 @@ class DocumentColumns:
         made = _Made()
         for begin in range(0, len(rows), PART):
             part_rows = rows[begin : begin + PART]
-            part = texts.take(index_of(part_rows))
-            table = self._table(part)
-            if table is None:
-                continue
-            leaves = list(_leaves(table))
-            columns = dict(leaves)  # one name in two places is left to the parser
-            if len(columns) == len(leaves) and _OTHERS.isdisjoint(name.partition(".")[0] for name in columns):
-                for alike in _by_keys(columns, len(part_rows)):
-                    own = {name: column.take(index_of(alike)) for name, column in columns.items()}
-                    made.take(part_rows[alike], own, stamps, partial(_whole_numbers, part, alike))
+            for numbers, part, table in self._tables(texts.take(index_of(part_rows))):
+                leaves = list(_leaves(table))
+                columns = dict(leaves)  # one name in two places is left to the parser
+                if len(columns) == len(leaves) and _OTHERS.isdisjoint(name.partition(".")[0] for name in columns):
+                    for alike in _by_keys(columns, len(numbers)):
+                        own = {name: column.take(index_of(alike)) for name, column in columns.items()}
+                        made.take(part_rows[numbers[alike]], own, stamps, partial(_whole_numbers, part, alike))
         return made.documents()
 
-    def _table(self, texts: pa.StringArray) -> pa.Table | None:
-        """Return documents as a table; None when their types conflict or one is no document."""
-        _, data = offsets_of(with_behind(texts, "\n"))
-        for _ in range(2):
+    def _tables(self, texts: pa.StringArray) -> Iterator[tuple[Integers, pa.StringArray, pa.Table]]:
+        """Yield tables of documents: their numbers, ascending, their texts, and the table. What is no document, or none that
+        Arrow reads, is in none."""
+        for at, schema in enumerate(self._schemas):
+            if (table := _read(texts, schema)) is not None:
+                self._schemas.insert(0, self._schemas.pop(at))
+                yield np.arange(len(texts)), texts, table
+                return
+        numbers_of_schemas = self._sorted(texts)
+        for schema, numbers in zip(self._schemas, numbers_of_schemas, strict=True):
+            if numbers:
+                rows = np.array(numbers, np.int64)
+                part = texts.take(index_of(rows))
+                if (table := _read(part, schema)) is not None:
+                    yield rows, part, table
+        if len(self._schemas) > MOST_SCHEMAS:  # begin anew: those that still occur are learnt again
+            self._schemas = []
+
+    def _sorted(self, texts: pa.StringArray) -> Sequence[Sequence[int]]:
+        """Return, for each schema, the numbers of the documents that it fits; keys that are new are added to it, and documents
+        that fit none get another one."""
+        numbers: list[list[int]] = [[] for _ in self._schemas]
+        for number, text in enumerate(texts.to_pylist()):
             try:
-                table = _read(data, self._types)
-            except (pa.ArrowInvalid, UnicodeDecodeError, pa.ArrowNotImplementedError):
-                if not self._learn(texts):
-                    return None
-            else:
-                return table.combine_chunks() if table.num_rows == len(texts) else None
-        return None
-
-    def _learn(self, texts: pa.StringArray) -> bool:
-        """Add the keys of documents to the schema; return whether one was new."""
-        before = repr(self._types)
-        try:
-            for text in texts.to_pylist():
                 document = foreign(text)
-                if isinstance(document, dict):
-                    _note(document, self._types)
-        except (ValueError, RecursionError):
-            return False
-        if _size(self._types) > MOST_KEYS:
-            self._types = {}
-            return False
-        return repr(self._types) != before
+            except (ValueError, RecursionError):
+                continue
+            if not isinstance(document, dict) or not _is_readable(document) or _size(document) > MOST_KEYS:
+                continue
+            at = next((at for at, schema in enumerate(self._schemas) if _fits(document, schema)), len(self._schemas))
+            if at > MOST_SCHEMAS:
+                continue
+            if at == len(self._schemas):
+                self._schemas.append({})
+                numbers.append([])
+            _note(document, self._schemas[at])
+            numbers[at].append(number)
+        return numbers
 
 
-def _read(data: bytes, types: Mapping[str, Any]) -> pa.Table:
-    schema = pa.schema([(name, _arrow(kind)) for name, kind in types.items()])
-    return arrow_json.read_json(
-        pa.BufferReader(data),
-        read_options=arrow_json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1024)),
-        parse_options=arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
-    )
+def _read(texts: pa.StringArray, schema: Mapping[str, Any]) -> pa.Table | None:
+    """Return documents as a table; None when one of them has a key of another type or a new one, or is no document."""
+    _, data = offsets_of(with_behind(texts, "\n"))
+    arrow_schema = pa.schema([(name, _arrow(kind)) for name, kind in schema.items()])
+    try:
+        table = arrow_json.read_json(
+            pa.BufferReader(data),
+            read_options=arrow_json.ReadOptions(use_threads=False, block_size=max(len(data) + 1, 1024)),
+            parse_options=arrow_json.ParseOptions(explicit_schema=arrow_schema, unexpected_field_behavior="error"),
+        )
+    except (pa.ArrowInvalid, UnicodeDecodeError, pa.ArrowNotImplementedError):
+        return None
+    return table.combine_chunks() if table.num_rows == len(texts) else None
 
 
 def _arrow(kind: Any) -> pa.DataType:
@@ -143,20 +164,52 @@ def _arrow(kind: Any) -> pa.DataType:
     return {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_(), list: pa.list_(pa.string())}[kind]
 
 
-def _note(document: Mapping[str, Any], types: dict[str, Any]) -> None:
+def _is_readable(value: Any) -> bool:
+    """Return whether Arrow reads a value of a document: lists are of texts, numbers finite and of 64 bits."""
+    if isinstance(value, dict):
+        return all(map(_is_readable, value.values()))
+    if isinstance(value, list):
+        return all(isinstance(item, str) for item in value)
+    if isinstance(value, int):
+        return -(1 << 63) <= value < 1 << 63
+    return isinstance(value, str) or (isinstance(value, float) and isfinite(value))
+
+
+def _fits(document: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
+    """Return whether a schema has the keys of a document with the same types, or room for those that it has not."""
+    news = _new_keys(document, schema)
+    return news == 0 or (news is not None and _size(schema) + news <= MOST_KEYS)
+
+
+def _new_keys(document: Mapping[str, Any], schema: Mapping[str, Any]) -> int | None:
+    """Return how many keys of a document a schema has not; None when it has one with another type."""
+    count = 0
+    for name, value in document.items():
+        kind = schema.get(name)
+        if kind is None:
+            count += _size(value) if isinstance(value, dict) else 1
+        elif isinstance(kind, dict) and isinstance(value, dict):
+            news = _new_keys(value, kind)
+            if news is None:
+                return None
+            count += news
+        elif kind is not type(value) and (kind not in _NUMBERS or type(value) not in _NUMBERS):
+            return None
+    return count
+
+
+def _note(document: Mapping[str, Any], schema: dict[str, Any]) -> None:
+    """Add the keys of a document to a schema that it fits."""
     for name, value in document.items():
         if isinstance(value, dict):
-            inner = types.setdefault(name, {})
-            if isinstance(inner, dict):
-                _note(value, inner)
-        else:
-            kind = types.setdefault(name, type(value))
-            if kind is int and isinstance(value, float):
-                types[name] = float
+            _note(value, schema.setdefault(name, {}))
+        elif schema.setdefault(name, type(value)) is int and isinstance(value, float):
+            schema[name] = float
 
 
-def _size(types: Mapping[str, Any]) -> int:
-    return sum(_size(kind) if isinstance(kind, dict) else 1 for kind in types.values())
+def _size(document: Mapping[str, Any]) -> int:
+    """Return how many keys a document or schema has, those of nested ones instead of these."""
+    return sum(_size(value) if isinstance(value, dict) else 1 for value in document.values())
 
 
 def _leaves(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:

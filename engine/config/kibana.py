@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from engine.config.faults import finding_error, validated_by
 from engine.dsl.codes import Code
 from engine.dsl.schema import Strict, Text
-from engine.model.kibana import MajorMinor
+from engine.model.kibana import AD_HOC_SINCE, MajorMinor
 from engine.model.links import AUTO, DISCOVER, ESQL, LOCATOR, OPENSEARCH, STYLES, Kibana
 
 VERSION = "8.15"
@@ -61,7 +61,9 @@ class KibanaEntry(Strict):
     @model_validator(mode="after")
     def _can_be_linked(self) -> KibanaEntry:
         version, style = _parse_version(self.version), self.style
-        if self.data_view is None and (style in (DISCOVER, OPENSEARCH) or (style == AUTO and version < (7, 14))):
+        if self.data_view is None and (
+            style in (DISCOVER, OPENSEARCH) or (style in (AUTO, LOCATOR) and version < AD_HOC_SINCE)
+        ):
             raise finding_error(Code.BAD_KIBANA, "links of this form need `data_view`", "the id of a saved data view")
         if self.saved_search is not None and (style in (ESQL, OPENSEARCH) or version < (7, 9)):
             raise finding_error(Code.BAD_KIBANA, "links of this form cannot open a saved search", "leave saved_search out")

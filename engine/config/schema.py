@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from engine.config.connection import ConnectionEntry
 from engine.config.faults import finding_error, validated_by
@@ -18,12 +18,14 @@ from engine.config.monitoring import HeartbeatSection, MetricsSection
 from engine.config.receivers import ReceiverEntry
 from engine.config.redaction import RedactEntry
 from engine.config.routing import RootEntry
+from engine.config.secrets import SecretText
 from engine.config.web import WebEntry
 from engine.dsl.codes import Code
 from engine.dsl.quantities import duration_s
 from engine.dsl.report import did_you_mean
 from engine.dsl.schema import Count, Duration, Flag, Severity, Strict, Text
 from engine.dsl.structure import TAG
+from engine.store_address import has_password, is_store_url
 
 SOURCE_TYPES = ("files", "docker", "kubernetes", "journald", "kafka", "elasticsearch")
 READ_BY = ("sequence", "ingested", "timestamp")  # connectors/elasticsearch/facts, Strategy
@@ -222,15 +224,33 @@ TaggedSourceEntry = Annotated[
 ]
 
 
-def _check_store(value: str) -> None:
-    scheme, _, path = value.partition(":///")
-    if scheme != "sqlite" or not path:
-        raise ValueError(value)
+def _store_url(value: Any) -> Any:
+    help = "write sqlite:///path/to/tocsin.db, or postgresql+psycopg://user@host:5432/database"
+    if not isinstance(value, str):
+        raise finding_error(Code.BAD_STORE, "must be the address of a store", help)
+    if has_password(value):
+        help = "take it out, put it into an environment variable or a file, and write {url: ..., password: env:NAME}"
+        raise finding_error(Code.BAD_SECRET, "must not hold the password itself", help)
+    if not is_store_url(value):
+        raise finding_error(Code.BAD_STORE, f"`{value}` is not the address of a store", help)
+    return value
 
 
-StoreAddress = Annotated[
-    Text, validated_by(_check_store, Code.BAD_STORE, "the address of a store", "write sqlite:///path/to/tocsin.db")
-]
+class StoreEntry(Strict):
+    """the incident store: its address, and the reference to its password"""
+
+    url: Annotated[Text, BeforeValidator(_store_url)]
+    password: SecretText | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _password_has_a_server(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "password" in value and str(value.get("url")).startswith("sqlite"):
+            raise finding_error(Code.BAD_STORE, "a file has no password", "leave `password` out")
+        return value
+
+
+StoreSetting = Annotated[StoreEntry, BeforeValidator(lambda value: {"url": value} if isinstance(value, str) else value)]
 
 
 class ClusterEntry(Strict):
@@ -276,7 +296,7 @@ class ConfigFile(Strict):
     notify_max_age: Duration | None = None
     notify_storm: Count = 5
     receivers: list[ReceiverEntry] = Field(default=[])
-    store: StoreAddress = "sqlite:///./.tocsin/tocsin.db"
+    store: StoreSetting = StoreEntry(url="sqlite:///./.tocsin/tocsin.db")
     retention: Duration = 90 * 86400.0
     redact: RedactEntry = RedactEntry()
     spark: SparkEntry = SparkEntry()

@@ -20,9 +20,15 @@ _WRITTEN = re.compile(
 )
 
 
+# a password within an address, under any key
+_WITHIN = re.compile(r"""(://[^\s:/@]*:)([^\s"']+)(?=@)|([?&](?:ssl)?password=)([^\s"'&]+)""")
+
+
 def without_secrets(line: str) -> str:
-    """Return a line of a configuration with the values of secret keys masked by stars, unless they are references."""
-    return _WRITTEN.sub(lambda match: match[1] + _starred(match[2]), line)
+    """Return a line of a configuration with the values of secret keys and the passwords within addresses masked by stars,
+    unless they are references."""
+    masked = _WRITTEN.sub(lambda match: match[1] + _starred(match[2]), line)
+    return _WITHIN.sub(lambda match: (match[1] or match[3]) + "*" * len(match[2] or match[4]), masked)
 
 
 def _starred(value: str) -> str:

@@ -29,8 +29,9 @@ from engine.config.schema import (
     KafkaEntry,
     LocalEntry,
     SourceEntry,
+    StoreEntry,
 )
-from engine.config.secrets import without_secrets
+from engine.config.secrets import placed, without_secrets
 from engine.config.web import WebSettings, web_settings
 from engine.dsl import Override
 from engine.dsl.codes import Code
@@ -44,9 +45,11 @@ from engine.model.links import ESQL, LinkTargets
 from engine.model.records import AHEAD_LABEL, EARLIEST_LABEL, NOBODY, SPEAKS_FOR, TIMEZONE_LABEL, Labels
 from engine.model.redaction import Redaction
 from engine.model.routes import Route
+from engine.store_address import StoreAddress
 
 BUILTIN = "builtin"
 TERMINAL = "terminal"
+DEFAULT_STORE = ".tocsin/tocsin.db"
 
 LabelCheck = Callable[[str], str | None]  # the template of a label -> error message; None: valid
 OptionCheck = Callable[[str, str], str | None]  # name and value of an option -> error message; None: valid
@@ -107,7 +110,7 @@ class Settings(Struct, frozen=True):
     notify_max_age_s: float | None  # None: the command decides; 0: no limit
     receivers: tuple[ReceiverSettings, ...]
     fallbacks: Mapping[str, str]  # receiver -> the one that is notified when it refuses; without circles
-    store: str
+    store: StoreAddress
     retention_s: float  # how long incidents are stored after they are over; 0: for ever
     redaction: Redaction
     checkpoint: Path
@@ -241,7 +244,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
     store = _store(config.store, folder)
     spark = config.spark
     intervals = {entry.name: interval_of(entry) for entry in config.time_intervals}
-    web = web_settings(config.web, folder, store)
+    web = web_settings(config.web, folder, store.path)
     receivers = tuple(receiver_settings(entry, folder) for entry in config.receivers) or (TerminalSettings(TERMINAL),)
     return Settings(
         sources=tuple(_source(entry, folder) for entry in config.sources),
@@ -258,7 +261,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         store=store,
         retention_s=config.retention,
         redaction=redaction_of(config.redact),
-        checkpoint=folder / spark.checkpoint if spark.checkpoint else _checkpoint_beside(store),
+        checkpoint=folder / spark.checkpoint if spark.checkpoint else _checkpoint_beside(store, folder),
         cores=max(1, spark.cores),
         partitions=max(1, spark.partitions),
         heap=spark.heap,
@@ -321,12 +324,14 @@ def _beside_config(value: str, folder: Path) -> str:
     return f"file:{os.path.normpath(folder / value.removeprefix('file:'))}" if value.startswith("file:") else value
 
 
-def _store(url: str, folder: Path) -> str:
-    """Return a relative SQLite address with its path resolved against `folder`; any other address unchanged."""
-    scheme, _, path = url.partition(":///")
+def _store(entry: StoreEntry, folder: Path) -> StoreAddress:
+    """Return the address of the store, with a relative path of SQLite or of the password resolved against `folder`."""
+    scheme, _, path = entry.url.partition(":///")
     relative = scheme == "sqlite" and path and not path.startswith(("/", ":"))
-    return f"{scheme}:///{os.path.normpath(folder / path)}" if relative else url
+    url = f"{scheme}:///{os.path.normpath(folder / path)}" if relative else entry.url
+    return StoreAddress(url, placed(entry.password, folder))
 
 
-def _checkpoint_beside(store: str) -> Path:
-    return Path(store.partition(":///")[2] or "tocsin.db").with_suffix(".checkpoint")
+def _checkpoint_beside(store: StoreAddress, folder: Path) -> Path:
+    """Return the default checkpoint: beside the file of the store, or where that of the default store is."""
+    return (store.path or folder / DEFAULT_STORE).with_suffix(".checkpoint")

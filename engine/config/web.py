@@ -126,12 +126,12 @@ class WebEntry(Strict):
     auth: AuthEntry | None = None
 
 
-def web_settings(entry: WebEntry, folder: Path, store: str) -> WebSettings:
+def web_settings(entry: WebEntry, folder: Path, store: Path | None) -> WebSettings:
     """Return the settings of the section.
 
     Args:
         folder: that of the configuration; relative paths are relative to it.
-        store: the address of the store; what is made for the pages is beside its file.
+        store: the file of the store, None for a server; what is made for the pages is beside it, else in `folder`.
     """
     host, port = listen_address(entry.listen)
     return WebSettings(
@@ -139,9 +139,8 @@ def web_settings(entry: WebEntry, folder: Path, store: str) -> WebSettings:
     )
 
 
-def _auth(entry: AuthEntry, folder: Path, store: str) -> AuthSettings:
-    scheme, _, path = store.partition(":///")
-    beside = Path(path) if scheme == "sqlite" and path and path != ":memory:" else folder / "tocsin"
+def _auth(entry: AuthEntry, folder: Path, store: Path | None) -> AuthSettings:
+    beside = store or folder / "tocsin"
     return AuthSettings(
         users=None if entry.users is None else folder / entry.users,
         header="" if entry.proxy is None else entry.proxy.header,

@@ -10,11 +10,11 @@ from pathlib import PurePath
 import re2
 
 from engine.dsl.codes import Code
-from engine.dsl.document import Loc, RuleDocument, TextNode
+from engine.dsl.document import Loc, Node, RuleDocument, TextNode
 from engine.dsl.patterns import compiled_by_re2, report_refused
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.schema import DialectFile
-from engine.dsl.settings import LEVELS, PREFIXES, settings_by_level
+from engine.dsl.settings import LEVELS, PLUGIN_LEVEL, PREFIXES, is_of_plugin, settings_by_level
 from engine.dsl.structure import check
 from engine.model.dialects import ANY_CLIENT, FORMS, Dialect
 from engine.model.rules import Rule
@@ -37,10 +37,28 @@ def draft_dialect(document: RuleDocument, report: Report) -> Dialect | None:
     _check_spellings(file, document, report)
     lines = tuple(line for n, line in enumerate(file.lines) if _is_expression(line, ["lines", n], document, report))
     labels = {name: text for name, text in file.labels.items() if _is_expression(text, ["labels", name], document, report)}
+    commands, absent_commands = (_by_expression(key, file, document, report) for key in ("commands", "absent_commands"))
     _check_examples(file, lines, labels, document, report)
     return Dialect(
-        file.name, file.label, file.rank, lines, labels, _places(file), file.spells, file.names, file.absent, file.where or ""
+        file.name,
+        file.label,
+        file.rank,
+        lines,
+        labels,
+        _places(file),
+        file.spells,
+        file.names,
+        file.absent,
+        file.where or "",
+        commands,
+        absent_commands,
     )
+
+
+def _by_expression(key: str, file: DialectFile, document: RuleDocument, report: Report) -> Mapping[str, str]:
+    """Return the entries of `commands` or `absent_commands` whose key is an RE2 expression; report the others."""
+    entries: Mapping[str, str] = getattr(file, key)
+    return {text: instead for text, instead in entries.items() if _is_expression_of(text, document.key([key, text]), report)}
 
 
 def setting_levels(rules: Iterable[Rule]) -> Mapping[str, Mapping[str, str]]:
@@ -48,11 +66,12 @@ def setting_levels(rules: Iterable[Rule]) -> Mapping[str, Mapping[str, str]]:
     names: dict[str, set[str]] = {}
     for step in (step for rule in rules for step in rule.runbook.fix if step.where in LEVELS):
         names.setdefault(step.where, set()).update(step.set)
-    return {where: _among(_settings(where), names[where]) for where in sorted(names)}
+    return {where: _among(_settings(where), names[where], where) for where in sorted(names)}
 
 
-def _among(levels: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
-    return {name: levels[name] for name in sorted(names) if name in levels}
+def _among(levels: Mapping[str, str], names: Collection[str], where: str) -> Mapping[str, str]:
+    of_plugins = {name: where for name in names if where == PLUGIN_LEVEL and is_of_plugin(name)}
+    return {name: {**of_plugins, **levels}[name] for name in sorted(names) if name in levels or name in of_plugins}
 
 
 def _places(file: DialectFile) -> tuple[str, ...]:
@@ -96,14 +115,18 @@ def _check_spellings(file: DialectFile, document: RuleDocument, report: Report) 
     names = {name for where in _places(file) for name in _settings(where)}
     for key in ("names", "absent"):
         for name in getattr(file, key):
-            if name not in names:
+            if name not in names and not (PLUGIN_LEVEL in _places(file) and is_of_plugin(name)):
                 help_line = did_you_mean(name, names, "Kafka's own name, as in its documentation")
                 message = f"Kafka has no setting `{name}` at a level of `spells`"
                 report.add(Code.UNSPELLABLE, document.key([key, name]), message, help_line)
 
 
 def _is_expression(text: str, loc: Loc, document: RuleDocument, report: Report) -> bool:
-    node, refusal = document.find(loc), compiled_by_re2(text)
+    return _is_expression_of(text, document.find(loc), report)
+
+
+def _is_expression_of(text: str, node: Node, report: Report) -> bool:
+    refusal = compiled_by_re2(text)
     if refusal and isinstance(node, TextNode):
         report_refused(node, refusal, report)
     return not refusal

@@ -163,6 +163,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "names": "Settings that have another name there; with their value if it is written differently.",
         "absent": "Settings that do not exist there, and what to know instead.",
         "where": "The level at which a client's settings are written there; client if not given.",
+        "commands": "How a command is written there: an RE2 expression, and the text in the place of its match.",
+        "absent_commands": "Commands that do not work there, by an expression that matches in them, and what to know instead.",
         "examples": "Lines, or values of labels, that an expression must match.",
         "sources": "Addresses of the documentation that it follows.",
         "notes": "Anything; not used.",
@@ -221,4 +223,5 @@ UNIT_MEANINGS: Mapping[str, str] = {
     "human": "a number of bytes as 1.07 MiB",
     "bytes": "a number with its thousands apart: 1,125,872",
     "ms": "a number of milliseconds as 10 min",
+    "host": "the name in an address: kafka-1 of kafka-1:9092, http://kafka-1:8083/ or kafka-1:9092,kafka-2:9092",
 }

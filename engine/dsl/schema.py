@@ -318,10 +318,12 @@ class DialectFile(Strict):
     rank: Count = 100
     lines: list[Text] = []
     labels: dict[str, str] = {}
-    spells: dict[str, Text] = Field(min_length=1)
+    spells: dict[str, Text] = {}
     names: dict[str, Text] = {}
     absent: dict[str, Text] = {}
     where: Annotated[str, _one_of(PLACES)] | None = None
+    commands: dict[str, Text] = {}
+    absent_commands: dict[str, Text] = {}
     examples: list[Text] = Field(min_length=1)
     sources: list[Text] = Field(min_length=1)
     notes: Any = None

@@ -25,6 +25,7 @@ LEVELS: Mapping[str, Sequence[str]] = {
     "worker": ("worker",),
     "connector": ("connector",),
 }
+PLUGIN_LEVEL = "connector"  # where settings of plugins stand beside Kafka's own
 # level -> prefix -> the level of the rest of the name; None: any name
 PREFIXES: Mapping[str, Mapping[str, str | None]] = {
     "broker": {"listener.name.": None},
@@ -50,7 +51,7 @@ PREFIXES: Mapping[str, Mapping[str, str | None]] = {
     },
 }
 # prefixes of settings of other products around Kafka
-OTHERS = ("spring.", "schema.registry.", "confluent.", "quarkus.", "camel.", "mp.messaging.", "cruise.control.")
+OTHERS = ("spring.", "schema.registry.", "basic.auth.", "confluent.", "quarkus.", "camel.", "mp.messaging.", "cruise.control.")
 
 _ALIKE = {"kafka": 0.75, "plugin": 0.85}  # similarity; a plugin's own settings resemble those of Connect by chance
 _SETTING = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)+")
@@ -73,6 +74,13 @@ def is_setting(name: str, level: str) -> bool:
     return False
 
 
+def is_of_plugin(name: str) -> bool:
+    """Return whether `name` may be a setting that a connector defines for itself, such as Debezium's `snapshot.mode`."""
+    levels = LEVELS[PLUGIN_LEVEL]
+    similar = get_close_matches(name, _all_names(levels), n=1, cutoff=_ALIKE["plugin"])
+    return not similar and not name.startswith(_judged_prefixes(levels))
+
+
 def help_for_unknown(name: str, where: str) -> str | None:
     """Return a help line when Kafka has no setting `name` at `where` (of a step); None when it has, or cannot be checked.
 
@@ -84,9 +92,10 @@ def help_for_unknown(name: str, where: str) -> str | None:
         return None
     if any(is_setting(name, level) for level in levels):
         return None
-    similar = get_close_matches(name, _all_names(levels), n=1, cutoff=_ALIKE["plugin" if where == "connector" else "kafka"])
-    if where == "connector" and not similar and not name.startswith(_judged_prefixes(levels)):
+    if where == PLUGIN_LEVEL and is_of_plugin(name):
         return None
+    cutoff = _ALIKE["plugin" if where == PLUGIN_LEVEL else "kafka"]
+    similar = get_close_matches(name, _all_names(levels), n=1, cutoff=cutoff)
     elsewhere = sorted(level for level in settings_by_level() if name in settings_by_level()[level])
     parts = [f"did you mean `{similar[0]}`?"] if similar else []
     parts += [f"`{name}` is a setting of: {', '.join(elsewhere)}"] if elsewhere else []

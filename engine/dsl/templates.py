@@ -18,9 +18,9 @@ from engine.dsl.patterns import NUMBERS
 from engine.dsl.report import Report, did_you_mean
 from engine.dsl.units import in_units
 from engine.model.expressions import Binary, Call, Expression, Literal, NameExpression, items_in, names
-from engine.model.rules import OMITTED, Hole, Template
+from engine.model.rules import HOST, OMITTED, Hole, Template
 
-UNITS = ("human", "bytes", "ms")
+UNITS = ("human", "bytes", "ms", HOST)
 OF_NUMBERS = ("min", "max", "first", "last", "sum")
 SUFFIXES = ("all", *OF_NUMBERS)
 # the names that every template may use besides captures and labels -> value type
@@ -38,7 +38,7 @@ EMPTY = Template(("",))
 
 _HOLE = re.compile(
     r"\\[{}]"
-    r"|\{(?P<name>[a-z][a-z0-9_]*(?:\.(?:all|min|max|first|last|sum))?)(?::(?P<unit>human|bytes|ms))?"
+    r"|\{(?P<name>[a-z][a-z0-9_]*(?:\.(?:all|min|max|first|last|sum))?)(?::(?P<unit>human|bytes|ms|host))?"
     r"(?P<others>(?:\|[a-z][a-z0-9_]*(?=\|))*)(?:\|(?P<instead>[^{}|\n]*))?\}"
     r"|\{=(?P<expression>(?:'[^'\n]*'|\"[^\"\n]*\"|[^{}'\"])*)\}"
 )
@@ -82,7 +82,7 @@ def _hole(match: re.Match[str], node: TextNode, report: Report, types: Mapping[s
     others = tuple(map(NameExpression, others_text.split("|")[1:]))
     for other in others:
         report_unknown(other, others_text, match.start("others"), node, report, types, Code.UNFILLED_HOLE)
-    charset = _charset(expression, types) if command else ""
+    charset = ("host" if match["unit"] == HOST else _charset(expression, types)) if command else ""
     instead = OMITTED if match["instead"] == "" else match["instead"] or ""
     if command and instead:
         message = f"`{match[0]}` is part of a command or a setting, where words must not replace a missing value"

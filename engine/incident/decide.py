@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.incident.alert_groups import AlertGroup, alert_groups, ordered
 from engine.incident.compose import IncidentContext, compose, evidence_ids, evidence_in_order
-from engine.incident.dialects import spelled
+from engine.incident.dialects import spelled, spelled_command
 from engine.incident.links import link_alerts
 from engine.model.incidents import OTHERS, Alert, AlertKey, Evidence, Incident, Roster
 from engine.model.rules import Plan
@@ -82,11 +82,12 @@ def _with_evidence(groups: Sequence[AlertGroup], incidents: Sequence[Incident], 
 
 
 def _proven(group: AlertGroup, incident: Incident, evidence: tuple[Evidence, ...], plan: Plan) -> Incident:
-    """Return an incident with its evidence, and its fix in the spelling of who printed that of its own alerts."""
+    """Return an incident with its evidence, and its fix and its check in the spelling of who printed that of its own alerts."""
     own = {event_id for alert in (*group.firings, *group.stages) for event_id in alert.evidence}
     texts = [event.text for event in evidence if event.event_id in own]
     fix = spelled(incident.fix, texts, incident.labels, plan)
-    return replace(incident, evidence=evidence, fix=fix)
+    verify = spelled_command(incident.verify, texts, incident.labels, plan)
+    return replace(incident, evidence=evidence, fix=fix, verify=verify)
 
 
 def _identities(

@@ -1,4 +1,4 @@
-"""The settings of a fix as the speaker writes them: the dialect of the lines that prove an incident decides the spelling."""
+"""The settings and commands of a fix as the speaker has them: the dialect of the lines that prove an incident decides."""
 
 from __future__ import annotations
 
@@ -15,17 +15,53 @@ from engine.model.rules import Plan
 
 
 def spelled(steps: Iterable[RenderedStep], texts: Sequence[str], labels: Labels, plan: Plan) -> tuple[RenderedStep, ...]:
-    """Return the steps with their settings spelled as the speaker of `texts` writes them; unchanged where no dialect of the
-    plan, or more than one, fits.
+    """Return the steps with their settings and commands spelled as the speaker of `texts` writes them; unchanged where no
+    dialect of the plan, or more than one, fits.
 
     Args:
         texts: the events that prove the incident; events of no dialect do not count.
         labels: the labels of the incident.
     """
-    return tuple(_step(step, texts, labels, plan) if step.set else step for step in steps)
+    dialect = _commander(texts, labels, plan)
+    remarks: set[str] = set()
+    return tuple(_with_command(_with_settings(step, texts, labels, plan), dialect, remarks) for step in steps)
 
 
-def _step(step: RenderedStep, texts: Sequence[str], labels: Labels, plan: Plan) -> RenderedStep:
+def spelled_command(command: str, texts: Sequence[str], labels: Labels, plan: Plan) -> str:
+    """Return a command as the speaker of `texts` writes it; empty if it does not work there. Arguments as in `spelled`."""
+    dialect = _commander(texts, labels, plan) if command else None
+    return command if dialect is None else _command(command, dialect)[0]
+
+
+def _with_command(step: RenderedStep, dialect: Dialect | None, remarks: set[str]) -> RenderedStep:
+    """Return the step with its command as `dialect` has it, and with the remark about that unless it is in `remarks`, to which
+    it is added.
+    """
+    if dialect is None or not step.run:
+        return step
+    run, remark = _command(step.run, dialect)
+    is_new = bool(remark) and remark not in remarks
+    remarks.add(remark)
+    return replace(step, run=run, do=f"{step.do} ({remark})" if is_new else step.do)
+
+
+def _commander(texts: Sequence[str], labels: Labels, plan: Plan) -> Dialect | None:
+    return _speaker([dialect for dialect in plan.dialects if dialect.commands or dialect.absent_commands], texts, labels)
+
+
+def _command(command: str, dialect: Dialect) -> tuple[str, str]:
+    """Return a command as `dialect` has it, empty if it does not work there, and a remark about that, if there is one."""
+    for expression, instead in dialect.absent_commands.items():
+        if _matches(expression, command):
+            return "", instead
+    for expression, text in dialect.commands.items():
+        match = _compiled(expression).search(command)
+        if match:
+            return command[: match.start()] + text + command[match.end() :], f"spelled for {dialect.label}"
+    return command, ""
+
+
+def _with_settings(step: RenderedStep, texts: Sequence[str], labels: Labels, plan: Plan) -> RenderedStep:
     levels = plan.setting_levels.get(step.where, {})
     settings = [name for name in step.set if name in levels]
     dialect = (

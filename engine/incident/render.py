@@ -18,7 +18,7 @@ from msgspec import Struct
 from engine.model.configs import printed_as
 from engine.model.expressions import UNKNOWN, Environment, Expression, Result, evaluate, names
 from engine.model.incidents import RenderedStep
-from engine.model.rules import OMITTED, Hole, Rule, Step, Template
+from engine.model.rules import HOST, OMITTED, Hole, Rule, Step, Template
 
 MISSING = "?"
 FEW = 5  # steps that are shown when none may fit
@@ -42,6 +42,7 @@ _CHARSETS: Mapping[str, re.Pattern[str]] = {
 }
 _REMARK = re.compile(rf" ?\(([^()]*{OMITTED}[^()]*)\)")
 _OMITTED_WORD = re.compile(f" ?{OMITTED}")
+_ADDRESS = re.compile(r"(?:[A-Za-z_+]+://)?(?:[^/@\s]*@)?(?:\[(?P<v6>[^\]]+)\]|(?P<name>[^/:,\s]+)(?![^/,\s]*:[^/,\s]*:))")
 _MEBI = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
@@ -129,6 +130,14 @@ def human_bytes(number: float) -> str:
     return f"{_short(number)} B"
 
 
+def host_of(address: str) -> str:
+    """Return the name in an address or URL, the first of several; Java's `name/ip:port` too. An address that is none of these
+    stays as it is, such as an IPv6 address without a port.
+    """
+    match = _ADDRESS.match(address.removeprefix("/"))
+    return (match["v6"] or match["name"]) if match else address
+
+
 def human_ms(number: float) -> str:
     """Return a duration in a readable unit: `530 ms`, `60 s`, `10 min`, `2 h 15 min`."""
     seconds = number / 1000
@@ -164,6 +173,8 @@ def _prose_value(hole: Hole, environment: Environment) -> str:
 
 
 def _in_unit(unit: str, value: Result) -> str:
+    if unit == HOST:
+        return host_of(_plain(value))
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if unit == "bytes":
@@ -179,6 +190,7 @@ def _checked(hole: Hole, environment: Environment) -> str:
     if value is UNKNOWN:
         return _placeholder(hole, environment)
     text = ",".join(_plain(item) for item in value) if isinstance(value, list | tuple) else _plain(value)
+    text = host_of(text) if hole.unit == HOST else text
     return text if _fits(text, hole.charset) else _placeholder(hole, environment)
 
 

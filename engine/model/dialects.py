@@ -26,7 +26,8 @@ class Dialect(Struct, frozen=True):
     expression) in that label; of several dialects, the first by `rank`. `places` are the levels of steps that it is about;
     `spells` is level of a setting -> template, `names` Kafka's name -> the name here, or name and value (NAME=TEXT with VALUE),
     `absent` Kafka's name -> what to know instead of a setting that does not exist here. `where` is the level of a client's
-    settings here; empty: client.
+    settings here; empty: client. `commands` is RE2 expression -> the text that takes the place of its match in a command,
+    `absent_commands` expression -> what to know instead of a command that it matches in, which does not work here.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Dialect(Struct, frozen=True):
     names: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     where: str = ""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    absent_commands: Mapping[str, str] = field(default_factory=dict)
 
     def spelling(self, name: str, level: str) -> str:
         """Return how Kafka's setting `name` of `level` is written; equal to `name` where the dialect has no other spelling."""

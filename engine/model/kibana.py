@@ -3,8 +3,11 @@
 Sources, all elastic/kibana, below src/platform/plugins/shared. Discover's routes: discover/public/application/
 discover_router.tsx. The state in an address: discover/common/app_locator_get_location.ts; until 7.8 Discover lay below
 /app/kibana, since 8.15 the data view is named by `dataSource` instead of `index`, since 9.2 there are tabs. The redirect, since
-7.14: share/common/url_service/locators/redirect/parse_search_params.ts; its `p` is JSON. One document and those around it:
-discover/public/application/doc/locator.ts and context/services/locator.ts. OpenSearch Dashboards: src/plugins/data_explorer.
+7.14: share/common/url_service/locators/redirect/parse_search_params.ts; its `p` is JSON, in which a data view was named
+`indexPatternId` until 8.4 (elastic/kibana#138423), and had to be a saved one (#138283). One document and those around it:
+discover/public/application/doc/locator.ts and context/services/locator.ts; since 9.6 Discover opens one in place, by
+`expandedDoc` in its state and in its locator: discover/public/application/main/utils/expanded_doc.ts. OpenSearch Dashboards:
+src/plugins/data_explorer.
 
 Everything behind `#` is read in the browser, and whoever opens a link may be anybody: times are absolute, and no state is a
 hash that only one browser knows.
@@ -23,6 +26,7 @@ from msgspec import Struct
 from engine.model.rison import Rison, rison
 
 AD_HOC = "adhoc-tocsin"  # the id of a data view that stands in the address itself
+AD_HOC_SINCE = (8, 5)  # the first version that opens such a data view
 _PLAIN = "!(),:'@$*-_.~/"  # what rison needs, and a fragment may hold as it is
 
 MajorMinor = tuple[int, int]
@@ -32,7 +36,8 @@ class LogView(Struct, frozen=True):
     """Logs as Discover shows them: from when to when, narrowed by a query (`kql`, or `esql` where that is the language).
 
     `data_view` is the id of a saved data view; without one `pattern` names the indices. `saved_search` is the id of a saved
-    search, which has a data view, columns and an order of its own; empty without one. `title` names the tab.
+    search, which has a data view, columns and an order of its own; empty without one. `title` names the tab. `opened` is the
+    index and id of the document that 9.6 and later open beside the logs, whatever the query selects; empty without one.
     """
 
     start: datetime
@@ -45,6 +50,7 @@ class LogView(Struct, frozen=True):
     columns: tuple[str, ...] = ()
     title: str = ""
     saved_search: str = ""
+    opened: tuple[str, str] | tuple[()] = ()
 
 
 def legacy_discover(view: LogView) -> str:
@@ -77,7 +83,7 @@ def esql_discover(view: LogView, version: MajorMinor) -> str:
 def locator(view: LogView, version: MajorMinor) -> str:
     """Return Discover of 7.14 and later by the one form whose parameters Kibana itself brings up to date from `version`."""
     params: dict[str, Any] = {
-        **_data_view(view),
+        **_data_view(view, version),
         "timeRange": {"from": _instant(view.start), "to": _instant(view.end)},
         "refreshInterval": {"pause": True, "value": 0},
         "useHash": False,
@@ -86,6 +92,8 @@ def locator(view: LogView, version: MajorMinor) -> str:
         params["query"] = {"language": "kuery", "query": view.kql}
     if view.columns and not view.saved_search:
         params["columns"] = list(view.columns)
+    if view.opened:
+        params["expandedDoc"] = _opened(*view.opened)
     if version >= (9, 2):
         params["tab"] = {"id": "new", "label": view.title}
     return _redirect("DISCOVER_APP_LOCATOR", version, params)
@@ -145,6 +153,8 @@ def _state(view: LogView, source: Mapping[str, Rison]) -> str:
         del state["columns"]
     if view.saved_search:
         state = {name: state[name] for name in ("filters", "query")}
+    if view.opened:
+        state["expandedDoc"] = _opened(*view.opened)
     return f"_g={_encoded(rison(_globals(view)))}&_a={_encoded(rison(state))}"
 
 
@@ -156,9 +166,15 @@ def _globals(view: LogView) -> dict[str, Rison]:
     }
 
 
-def _data_view(view: LogView) -> Mapping[str, Any]:
+def _opened(index: str, id_: str) -> dict[str, Any]:
+    return {"id": id_, "index": index}
+
+
+def _data_view(view: LogView, version: MajorMinor) -> Mapping[str, Any]:
     if view.saved_search:
         return {"savedSearchId": view.saved_search}
+    if version < AD_HOC_SINCE:
+        return {"indexPatternId": view.data_view}
     return {"dataViewId": view.data_view} if view.data_view else {"dataViewSpec": _spec(view)}
 
 

@@ -86,22 +86,29 @@ class Kibana(Struct, frozen=True):
         its source at its time, if it has one."""
         if path := origin_path(event.origin, "elasticsearch"):
             index, id_ = path
-            links = [Link(kind, url) for kind, url in self._of_document(event, index, id_) if url]
+            links = [Link(kind, url) for kind, url in self._of_document(event, index, id_, is_dated) if url]
             return LineLinks(tuple(links), narrowing.kql(((("_id", id_), ("_index", index)),)))
         narrowed = narrowing.of_line(event, self.fields)
         address = self._fitting(self._view(event.at, event.at, narrowed, event.source_id)) if is_dated else ""
         return LineLinks((Link("line", address),) if address else (), narrowing.kql(narrowed))
 
-    def _of_document(self, event: Evidence, index: str, id: str) -> Iterator[tuple[str, str]]:
+    def _of_document(self, event: Evidence, index: str, id: str, is_dated: bool) -> Iterator[tuple[str, str]]:
         view = self._view(event.at, event.at, ((("_id", id),),), id)
-        if self.style == OPENSEARCH or self.version < (7, 9) or not (self.data_view or self.version >= (8, 5)):
+        if self.style == OPENSEARCH or self.version < (7, 9) or not (self.data_view or self.version >= forms.AD_HOC_SINCE):
             yield "line", self._fitting(view)  # no form of its own, but a query that finds it
-        elif self.data_view:
-            yield "line", self._bounded(forms.document(self.data_view, index, id))
+            return
+        in_place = self._in_place(event, index, id) if is_dated and self.style != ESQL and self.version >= (9, 6) else ""
+        if self.data_view:
+            yield "line", in_place or self._bounded(forms.document(self.data_view, index, id))
             yield "around", self._bounded(forms.surrounding(self.data_view, id, self.columns))
         else:
-            yield "line", self._bounded(forms.document_locator(view, self.version, index, id))
+            yield "line", in_place or self._bounded(forms.document_locator(view, self.version, index, id))
             yield "around", self._bounded(forms.surrounding_locator(view, self.version, id))
+
+    def _in_place(self, event: Evidence, index: str, id: str) -> str:
+        """Return the address of the logs of a line's source at its time, with its document opened beside them."""
+        view = self._view(event.at, event.at, narrowing.of_line(event, self.fields), event.source_id)
+        return self._fitting(replace(view, opened=(index, id)))
 
     def _view(self, start: datetime, end: datetime, narrowed: narrowing.Narrowing, title: str) -> LogView:
         return LogView(

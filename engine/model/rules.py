@@ -25,11 +25,12 @@ BEGINNING = r"\A(?:(?:[^A-Za-z\n\[]|\[[^\]\n]*\])*(?:TRACE|DEBUG|INFO|WARN|ERROR
 OWN = "tocsin"  # component of rules about tocsin's own input, and the source of their events
 
 
+HOST = "host"  # unit of a hole: an address without scheme, port and path
 OMITTED = "\0"  # stands in `Hole.instead` of a hole that says nothing where it has no value
 
 
 class Hole(Struct, frozen=True):
-    """A computed value in a template. `unit` (human, bytes, ms ...) is how a number is written; `charset` names the value type
+    """A computed value in a template. `unit` (human, bytes, ms, host) is how a value is written; `charset` names the value type
     whose characters are allowed when the template is part of a command ("" = plain text). In prose, a missing value is replaced
     by the first of `others` that has one, and by `instead` when none has."""
 

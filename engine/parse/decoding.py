@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from zlib import crc32
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,7 +38,7 @@ from engine.quarantine import Quarantine, attempt
 DEFAULT_CLUSTER = "default"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # `at` of an event with neither a stamp nor an ingest time
 ESCAPED = ("\\n\\tat ", "\\nCaused by: ", "\\n    at ")  # any of these marks a trace whose line ends are escaped
-_ID_CHARS = 16
+_LINE_CHARS, _IDENTITY_CHARS = 6, 14  # of an event id: of the line alone, and of all that makes the event
 _BELOW = re.compile(r"[^\n]*\n(SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ([^\n]*)")  # java.util.logging's second line
 _CUT = f"[cut: the event goes on beyond {BLOCK_LINES} lines or {BLOCK_BYTES // 1024} KiB]"
 
@@ -200,6 +201,9 @@ def _event_id(first: Record, stamp: _Stamp, about: Labels) -> str:
 def event_id(source_id: str, time: datetime | None, line: str, place: int | str | None, *about: str) -> str:
     """Return the id of an event: the same line of the same source at the same time is one event, at any position.
 
+    Events of one time are ordered by their ids. An id begins with a digest of the line, so that this order, and with it the
+    lines that prove an alert, do not depend on the name of the source: a path, a topic or an index.
+
     Args:
         place: the document or the offset of the line, where the stamp is precise to the second only and two equal lines
             could not be told apart; else None.
@@ -207,4 +211,5 @@ def event_id(source_id: str, time: datetime | None, line: str, place: int | str 
     """
     stamp = time.timestamp().hex() if time is not None else ""  # exact, and takes a fourth of the time of an ISO stamp
     identity = "\0".join((source_id, stamp, line, "" if place is None else str(place), *about))
-    return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:_ID_CHARS]
+    digest = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:_IDENTITY_CHARS]
+    return f"{crc32(line.encode('utf-8', 'replace')):08x}"[-_LINE_CHARS:] + digest

@@ -131,7 +131,7 @@ def alignment(store: Store, checkpoint: Path) -> Alignment:
 
 def _admit(store: Store, checkpoint: Path, say: Callable[[str], None]) -> None:
     current = alignment(store, checkpoint)
-    ruling = decide(current, str(checkpoint), str(store.path))
+    ruling = decide(current, str(checkpoint), str(store.path or store.name))
     if ruling.course is Course.REFUSE:
         raise FenceError(ruling.sentence)
     if ruling.course is Course.READ_AGAIN and current.query is not None:

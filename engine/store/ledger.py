@@ -6,11 +6,10 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, or_, select, union
-from sqlalchemy.dialects.sqlite import Insert, insert
+from sqlalchemy import Connection, Table, bindparam, case, delete, func, or_, select, union
 
 from engine.acting import began
 from engine.codec import dumps, loads
@@ -30,6 +29,7 @@ from engine.model.incidents import (
 )
 from engine.model.quarantine import DeadLetter
 from engine.store import schema
+from engine.store.databases import upsert
 
 MAX_LETTERS = 1000
 REMOVED = ""  # the body of an alert that was removed for its age
@@ -37,10 +37,12 @@ _AT_ONCE = 500  # bound parameters of one statement
 
 # statements are built once: building one takes longer than SQLite takes to execute it
 _LAST_NUMBER = select(func.max(schema.incidents.c.number))
+_LAST_POSITION = select(func.max(schema.revisions.c.position))
 _OF_ENTITY = [schema.alerts.c[name] == bindparam(name) for name in ("scope", "rule", "entity")]
 _ALERTS_SINCE = select(schema.alerts.c.starts_at, schema.alerts.c.until, schema.alerts.c.body).where(
     *_OF_ENTITY, schema.alerts.c.starts_at >= bindparam("start")
 )
+_LABELS_GONE = delete(schema.incident_labels).where(schema.incident_labels.c.incident == bindparam("id"))
 _ALERT_GONE = delete(schema.alerts).where(*_OF_ENTITY, schema.alerts.c.starts_at == bindparam("start"))
 
 
@@ -86,19 +88,24 @@ class StoreLedger:
         alerts_by_key: dict[AlertKey, list[Alert]] = {}
         for rule, entity, starts_at, body in self._connection.execute(query.order_by(*table.primary_key)).all():
             if row_keys is None or (rule, entity, starts_at) in row_keys:
-                alerts_by_key.setdefault(_key(scope, rule, entity), []).append(loads(body, Alert))
+                alert = loads(body, Alert)
+                alerts_by_key.setdefault(_key(scope, rule, entity) or alert.key, []).append(alert)
         return {key: tuple(alerts) for key, alerts in sorted(alerts_by_key.items())}
 
     def alert_intervals(self, scope: str, since: datetime) -> Sequence[AlertInterval]:
         """Return the intervals of the alerts of `scope` that ended at `since` or later, or have not ended; in no order."""
         table = schema.alerts
-        query = select(table.c.rule, table.c.entity, table.c.starts_at, table.c.until).where(
+        long_body = case((table.c.entity.startswith(schema.LONG_KEY), table.c.body))
+        query = select(table.c.rule, table.c.entity, table.c.starts_at, table.c.until, long_body).where(
             table.c.scope == scope,
             table.c.body != REMOVED,
             or_(table.c.until.is_(None), table.c.until >= schema.text(since)),
         )
         rows = self._connection.execute(query).all()
-        return [_interval(_key(scope, rule, entity), start, until) for rule, entity, start, until in rows]
+        return [
+            _interval(_key(scope, rule, entity) or loads(body or "", Alert).key, start, until)
+            for rule, entity, start, until, body in rows
+        ]
 
     def incidents(self, scope: str, of_keys: Collection[AlertKey] | None = None, since: datetime = DAWN) -> Sequence[Incident]:
         """Return the last revision of the incidents of `scope`, in order of opening.
@@ -154,13 +161,18 @@ class StoreLedger:
         revisions = [(incident, _incident_row(incident)) for incident in incidents]
         if not revisions:
             return
+        positions = enumerate(revisions, 1 + (self._connection.scalar(_LAST_POSITION) or 0))
         self._put(
             schema.revisions,
-            [{"id": incident.id, "revision": incident.revision, "body": row["body"]} for incident, row in revisions],
+            [
+                {"id": incident.id, "revision": incident.revision, "body": row["body"], "position": position}
+                for position, (incident, row) in positions
+            ],
         )
-        places = enumerate(revisions, self._next_number())
+        places = enumerate(revisions, 1 + (self._connection.scalar(_LAST_NUMBER) or 0))
         self._put(schema.incidents, [{"id": incident.id, "number": number, **row} for number, (incident, row) in places])
         self._put(schema.searchable, [_searchable_row(incident) for incident, _ in revisions])
+        self._put_labels({incident.id: incident.labels for incident, _ in revisions})
         key_rows = [
             {"scope": key[0], "key": key_text(key), "incident": incident.id}
             for incident, _ in revisions
@@ -170,8 +182,16 @@ class StoreLedger:
 
     def put_losses(self, losses: Iterable[DataLoss]) -> None:
         """Store losses of input; a loss that is reported again is the same loss."""
-        names = {"source": "source_id", "lost_from": "lost_from", "lost_to": "lost_to", "why": "why"}
-        self._put(schema.losses, [{column: getattr(loss, name) for column, name in names.items()} for loss in losses])
+        rows = [
+            {
+                "source": schema.key_of(loss.source_id),
+                "lost_from": loss.lost_from,
+                "lost_to": loss.lost_to,
+                "why": loss.why,
+            }
+            for loss in losses
+        ]
+        self._put(schema.losses, rows)
 
     def put_quarantined(self, letters: Iterable[DeadLetter], now: datetime) -> None:
         """Store dead letters and keep the newest MAX_LETTERS of all. A letter from the same place is the same letter.
@@ -187,8 +207,12 @@ class StoreLedger:
         newest = select(table.c.id).order_by(table.c.at.desc(), table.c.id).limit(MAX_LETTERS)
         self._connection.execute(delete(table).where(table.c.id.not_in(newest)))
 
-    def _next_number(self) -> int:
-        return 1 + (self._connection.scalar(_LAST_NUMBER) or 0)
+    def _put_labels(self, labels_by_incident: Mapping[str, Mapping[str, str]]) -> None:
+        """Store the labels of incidents in place of those that they had."""
+        table = schema.incident_labels
+        self._connection.execute(_LABELS_GONE, [{"id": id_} for id_ in labels_by_incident])
+        labels = ((id_, name, value) for id_, labels in labels_by_incident.items() for name, value in labels.items())
+        self._put(table, [{"incident": id_, "name": name, "value": value} for id_, name, value in labels])
 
     def _put_verdict(self, verdict: Verdict) -> Iterator[AlertInterval]:
         """Replace the alerts of a rule for an entity (see Verdict.over); yield the old and new intervals of those that differ.
@@ -198,14 +222,18 @@ class StoreLedger:
         scope, rule, entity = verdict.key
         entity_columns = {"scope": scope, "rule": rule, "entity": entity_text(entity)}
         final = schema.text(verdict.final_before or DAWN)
-        new = {schema.text(alert.starts_at): (interval_of(alert), dumps(alert)) for alert in verdict.alerts}
+        new = {schema.text(alert.starts_at): (interval_of(alert), dumps(alert), alert.evidence) for alert in verdict.alerts}
         earlier = self._connection.execute(_ALERTS_SINCE, {**entity_columns, "start": min((final, *new))})
         old = {row.starts_at: row for row in earlier}
         removed = [start for start, row in old.items() if start >= final and start not in new and row.body != REMOVED]
-        changed = [start for start, (_, body) in new.items() if start not in old or old[start].body not in (body, REMOVED)]
+        changed = [start for start, (_, body, _) in new.items() if start not in old or old[start].body not in (body, REMOVED)]
         if removed:
             self._connection.execute(_ALERT_GONE, [{**entity_columns, "start": start} for start in removed])
-        self._put(schema.alerts, [{**entity_columns, **_alert_row(*new[start])} for start in changed])
+        self._put(schema.alerts, [{**entity_columns, **_alert_row(*new[start][:2])} for start in changed])
+        events = [(start, event_id) for start in changed for event_id in new[start][2]]
+        self._put(
+            schema.alert_evidence, [{**entity_columns, "starts_at": start, "event_id": event_id} for start, event_id in events]
+        )
         yield from (_interval(verdict.key, start, old[start].until) for start in (*removed, *changed) if start in old)
         yield from (new[start][0] for start in changed)
 
@@ -217,23 +245,12 @@ class StoreLedger:
                 continue
             self._connection.execute(delete(schema.blinds).where(schema.blinds.c.scope == blind.scope))
             new = {other: None for other in new if other.scope != blind.scope}
-        self._put(schema.blinds, [{"scope": b.scope, "what": b.what, "why": b.why} for b in new])
+        rows = [{"scope": blind.scope, "what": blind.what, "why": blind.why} for blind in new]
+        self._put(schema.blinds, [{"id": schema.digest(*row.values()), **row} for row in rows])
 
     def _put(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         if rows:
-            self._connection.execute(_upsert(table), rows)
-
-
-@cache
-def _upsert(table: Table) -> Insert:
-    """Return the statement that inserts rows into `table` or replaces those of the same key, except in unique columns, which
-    keep their values."""
-    statement = insert(table)
-    values = {c.name: statement.excluded[c.name] for c in table.columns if not (c.primary_key or c.unique)}
-    keys = [c.name for c in table.primary_key]
-    if values:
-        return statement.on_conflict_do_update(index_elements=keys, set_=values)
-    return statement.on_conflict_do_nothing(index_elements=keys)
+            self._connection.execute(upsert(table, self._connection.dialect.name), rows)
 
 
 def _incident_row(incident: Incident) -> dict[str, str | int | None]:
@@ -250,6 +267,7 @@ def _incident_row(incident: Incident) -> dict[str, str | int | None]:
         "severity": incident.severity,
         "component": incident.component,
         "seen": schema.text(incident.last_seen) if incident.last_seen else "",
+        "merged_into": incident.merged_into,
         "began": schema.text(start) if (start := began(incident)) else "",
         "count": incident.count,
     }
@@ -258,7 +276,7 @@ def _incident_row(incident: Incident) -> dict[str, str | int | None]:
 def _searchable_row(incident: Incident) -> dict[str, str]:
     labels = json.dumps(dict(incident.labels), ensure_ascii=False)
     texts = (incident.title, incident.cause, incident.rule, labels, *(event.text for event in incident.evidence))
-    return {"incident": incident.id, "labels": labels, "text": "\n".join(texts).lower()}
+    return {"incident": incident.id, "text": "\n".join(texts).lower()}
 
 
 def _alert_row(interval: AlertInterval, body: str) -> dict[str, str | None]:
@@ -283,10 +301,13 @@ def key_text(key: AlertKey) -> str:
 
 @lru_cache(maxsize=10_000)  # a batch writes of the same ones again and again
 def entity_text(entity: tuple[tuple[str, str], ...]) -> str:
-    """Return the entity of a key as stored in the column `entity`: JSON."""
-    return json.dumps(entity, ensure_ascii=False, separators=(",", ":"))
+    """Return the entity of a key as stored in the column `entity`: JSON, shortened by schema.key_of."""
+    return schema.key_of(json.dumps(entity, ensure_ascii=False, separators=(",", ":")))
 
 
 @lru_cache(maxsize=10_000)  # a batch looks at the same ones again and again
-def _key(scope: str, rule: str, entity: str) -> AlertKey:
+def _key(scope: str, rule: str, entity: str) -> AlertKey | None:
+    """Return the key of which `entity` is stored in full; None for a shortened one, which only the alert itself has."""
+    if entity.startswith(schema.LONG_KEY):
+        return None
     return scope, rule, tuple((label, value) for label, value in json.loads(entity))

@@ -1,20 +1,25 @@
 """The store's schema version, and the steps from each version to the next.
 
 A step is plain SQL, so that it does the same after the tables of schema.py have changed. All steps of an opening run in one
-transaction, so a store has one version or another, never something in between.
+transaction, so a store has one version or another, never something in between. A store in PostgreSQL is never older than
+FIRST_IN_POSTGRESQL: later steps run in both databases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, insert, inspect, select, update
 
 from engine.errors import StoreError
 from engine.store import schema
 
+FIRST_IN_POSTGRESQL = 8
+Statement = str | Mapping[str, str]  # for every database, or one by dialect
+
 # statements that bring a store from the version to the next one
-STEPS: Mapping[int, Sequence[str]] = {
+STEPS: Mapping[int, Sequence[Statement]] = {
     1: (
         "CREATE TABLE outbox (receiver TEXT NOT NULL, incident TEXT NOT NULL, state TEXT NOT NULL, due_at TEXT NOT NULL,"
         " body TEXT NOT NULL, PRIMARY KEY (receiver, incident))",
@@ -85,8 +90,32 @@ STEPS: Mapping[int, Sequence[str]] = {
         " FROM json_each(body, '$.evidence') AS each), '')) FROM incidents",
     ),
     7: (
+        "ALTER TABLE revisions ADD COLUMN position BIGINT NOT NULL DEFAULT 0",
+        "UPDATE revisions SET position = rowid",
+        "CREATE UNIQUE INDEX ix_revisions_position ON revisions (position)",
+        "ALTER TABLE incidents ADD COLUMN merged_into TEXT",
+        "UPDATE incidents SET merged_into = json_extract(body, '$.merged_into')",
+        "CREATE INDEX incidents_by_merge ON incidents (merged_into)",
+        "CREATE TABLE incident_labels (incident TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,"
+        " PRIMARY KEY (incident, name))",
+        "INSERT INTO incident_labels SELECT incident, each.key, each.value FROM searchable, json_each(labels) AS each",
+        "ALTER TABLE searchable DROP COLUMN labels",
+        "UPDATE alerts SET entity = tocsin_key(entity)",
+        'UPDATE told SET "key" = substr("key", 1, instr("key", \' \')) || tocsin_key(substr("key", instr("key", \' \') + 1))',
+        "UPDATE losses SET source = tocsin_key(source)",
+        "CREATE TABLE alert_evidence (event_id TEXT NOT NULL, scope TEXT NOT NULL, rule TEXT NOT NULL, entity TEXT NOT NULL,"
+        " starts_at TEXT NOT NULL, PRIMARY KEY (event_id, scope, rule, entity, starts_at))",
+        "INSERT OR IGNORE INTO alert_evidence SELECT each.value, scope, rule, entity, starts_at FROM alerts,"
+        " json_each(nullif(body, ''), '$.evidence') AS each",
+        "ALTER TABLE blinds RENAME TO former_blinds",
+        "CREATE TABLE blinds (id TEXT NOT NULL PRIMARY KEY, scope TEXT NOT NULL, what TEXT NOT NULL, why TEXT NOT NULL)",
+        "INSERT INTO blinds SELECT tocsin_digest(scope, what, why), scope, what, why FROM former_blinds",
+        "DROP TABLE former_blinds",
+        "CREATE INDEX blinds_by_scope ON blinds (scope)",
+    ),
+    8: (
         "ALTER TABLE incidents ADD COLUMN began TEXT NOT NULL DEFAULT ''",
-        'ALTER TABLE incidents ADD COLUMN "count" INTEGER NOT NULL DEFAULT 0',
+        'ALTER TABLE incidents ADD COLUMN "count" BIGINT NOT NULL DEFAULT 0',
         "UPDATE incidents SET \"count\" = coalesce(json_extract(body, '$.count'), 0), began = coalesce((SELECT"
         " max(json_extract(each.value, CASE json_extract(each.value, '$[12]') WHEN 1 THEN '$[4]' ELSE '$[5]' END))"
         " FROM json_each(body, '$.course') AS each WHERE json_extract(each.value, '$[0]') = 'root'), first_seen, '')",
@@ -99,9 +128,14 @@ STEPS: Mapping[int, Sequence[str]] = {
         " kind TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL)",
         "CREATE INDEX acts_by_incident ON acts (incident, number)",
         "CREATE TABLE handlings (incident TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, until_seen TEXT NOT NULL,"
-        ' "count" INTEGER NOT NULL, body TEXT NOT NULL)',
+        ' "count" BIGINT NOT NULL, body TEXT NOT NULL)',
     ),
 }
+
+
+def is_up_to_date(connection: Connection) -> bool:
+    """Return whether the store has the tables of this version."""
+    return _stored_version(connection) == str(schema.SCHEMA_VERSION)
 
 
 def bring_up_to_date(connection: Connection) -> None:
@@ -109,12 +143,12 @@ def bring_up_to_date(connection: Connection) -> None:
 
     Raises StoreError for a store of a newer version, or of one that is too old for the steps.
     """
-    if not inspect(connection).has_table(schema.meta.name):
-        schema.metadata.create_all(connection)
+    stored = _stored_version(connection)
+    if stored is None:
+        schema.metadata.create_all(connection, checkfirst=False)
         connection.execute(insert(schema.meta).values(name="schema", value=str(schema.SCHEMA_VERSION)))
         return
-    stored = connection.scalar(select(schema.meta.c.value).filter_by(name="schema"))
-    version = int(stored) if stored and stored.isdigit() else 0
+    version = int(stored) if stored.isdigit() else 0
     if version not in (*STEPS, schema.SCHEMA_VERSION):
         raise StoreError(
             f"{connection.engine.url}: written by another version of tocsin (schema {stored}, this one is"
@@ -123,10 +157,22 @@ def bring_up_to_date(connection: Connection) -> None:
     _step_up(connection, version)
 
 
+def _stored_version(connection: Connection) -> str | None:
+    """Return the version of a store, empty when it has none; None for a store without tables."""
+    if not inspect(connection).has_table(schema.meta.name):
+        return None
+    return connection.scalar(select(schema.meta.c.value).filter_by(name="schema")) or ""
+
+
 def _step_up(connection: Connection, version: int) -> None:
     if version == schema.SCHEMA_VERSION:
         return
+    dialect = connection.dialect.name
+    if dialect == "sqlite":
+        driver_connection: Any = connection.connection.driver_connection
+        driver_connection.create_function("tocsin_key", 1, schema.key_of, deterministic=True)
+        driver_connection.create_function("tocsin_digest", -1, schema.digest, deterministic=True)
     for step in range(version, schema.SCHEMA_VERSION):
         for statement in STEPS[step]:
-            connection.exec_driver_sql(statement)
+            connection.exec_driver_sql(statement if isinstance(statement, str) else statement[dialect])
     connection.execute(update(schema.meta).filter_by(name="schema").values(value=str(schema.SCHEMA_VERSION)))

@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, func, insert, select
-from sqlalchemy.dialects.sqlite import insert as upsert
 
 from engine.codec import dumps, loads
 from engine.model.notifications import Attempt, Delivery, DeliveryState, NotificationLog, Reason, ReceiverStatus, Settlement
 from engine.model.routes import Silence
 from engine.store import schema
+from engine.store.databases import upsert
 
 Pair = tuple[str, str]  # the receiver's name, the incident's id
 BeginTransaction = Callable[[], AbstractContextManager[Connection]]
@@ -142,7 +142,4 @@ def _put(connection: Connection, entries: Iterable[Delivery]) -> None:
 def _replace(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows into `table`; each replaces the row of the same primary key."""
     if rows:
-        statement = upsert(table)
-        keys = [column.name for column in table.primary_key]
-        values = {column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys}
-        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=values), rows)
+        connection.execute(upsert(table, connection.dialect.name), rows)

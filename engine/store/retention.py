@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Column, Connection, Select, delete, func, literal_column, or_, select, true, update
+from sqlalchemy import Column, Connection, Select, and_, delete, func, or_, select, update
 
 from engine.codec import loads
 from engine.model.incidents import Incident
@@ -23,8 +23,14 @@ NEAR = timedelta(days=1)
 _OVER = ("resolved", "retracted")
 _UNSENT = (DeliveryState.QUEUED.value, DeliveryState.SENDING.value, DeliveryState.RETRY_LATER.value, DeliveryState.FOLDED.value)
 _INCIDENT_TABLES = (
-    *(schema.incident_keys, schema.deliveries, schema.outbox, schema.attempts, schema.searchable),
-    *(schema.acts, schema.handlings),
+    schema.incident_keys,
+    schema.deliveries,
+    schema.outbox,
+    schema.attempts,
+    schema.searchable,
+    schema.incident_labels,
+    schema.acts,
+    schema.handlings,
 )
 _AT_ONCE = 500  # bound parameters of one statement
 _ALWAYS = (datetime.min.replace(tzinfo=UTC) + NEAR, datetime.max.replace(tzinfo=UTC) - NEAR)
@@ -98,37 +104,39 @@ def _neighbours(connection: Connection, candidates: Sequence[Incident]) -> list[
 
 
 def _changed_last() -> Select[tuple[str]]:
-    return select(schema.revisions.c.id).order_by(literal_column("rowid").desc()).limit(1)
+    return select(schema.revisions.c.id).order_by(schema.revisions.c.position.desc()).limit(1)
 
 
 def _remove_alerts(connection: Connection, incident: Incident) -> None:
     table, (start, end) = schema.alerts, _span(incident)
     for scope, rule, entity in incident.alerts:
         statement = update(table).filter_by(scope=scope, rule=rule, entity=entity_text(entity))
-        in_time = table.c.starts_at.between(schema.text(start - NEAR), schema.text(end))
-        connection.execute(statement.where(in_time).values(body=REMOVED))
+        in_time = table.c.starts_at >= schema.text(start - NEAR), table.c.starts_at <= schema.text(end)
+        connection.execute(statement.where(*in_time).values(body=REMOVED))
 
 
 def _remove_evidence(connection: Connection, removed: Sequence[Incident]) -> None:
     """Remove the evidence of incidents, except events that are evidence of an alert that stays too."""
     event_ids = {event.event_id for incident in removed for event in incident.evidence}
-    if not event_ids:
-        return
-    body = func.nullif(schema.alerts.c.body, REMOVED)
-    alert_evidence = func.json_each(body, "$.evidence").table_valued("value")
-    needed = connection.scalars(select(alert_evidence.c.value).select_from(schema.alerts.join(alert_evidence, true())))
-    _delete(connection, schema.evidence.c.event_id, event_ids.difference(needed))
+    alerts, links = schema.alerts, schema.alert_evidence
+    same_alert = and_(*(alerts.c[name] == links.c[name] for name in ("scope", "rule", "entity", "starts_at")))
+    needed = select(links.c.event_id).join(alerts, same_alert).where(alerts.c.body != REMOVED)
+    for chunk in _chunks(sorted(event_ids)):
+        gone = set(chunk).difference(connection.scalars(needed.where(links.c.event_id.in_(chunk))))
+        for column in (schema.evidence.c.event_id, links.c.event_id):
+            _delete(connection, column, gone)
 
 
 def _forget(connection: Connection, ids: Sequence[str]) -> None:
     """Remove all rows of the incidents `ids` and of the incidents that were merged into them."""
     table, pending = schema.incidents, list(ids)
     while pending:
-        into = func.json_extract(table.c.body, "$.merged_into")
         parts = [
             part
             for ids_chunk in _chunks(pending)
-            for part in connection.scalars(select(table.c.id).where(into.in_(ids_chunk), table.c.id.not_in(_changed_last())))
+            for part in connection.scalars(
+                select(table.c.id).where(table.c.merged_into.in_(ids_chunk), table.c.id.not_in(_changed_last()))
+            )
         ]
         for column in (table.c.id, schema.revisions.c.id, *(table.c.incident for table in _INCIDENT_TABLES)):
             _delete(connection, column, pending)

@@ -2,15 +2,25 @@
 
 Rows hold the model's JSON (engine/codec) in `body`, and otherwise only the columns that queries search by; so a new field of
 the model needs no migration. Times are ISO 8601 text in UTC, which sorts by time.
+
+The tables are the same in every database. A text that comes from logs and is part of a key is stored by `key_of`: a key of
+PostgreSQL has at most 2,704 bytes.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from hashlib import sha256
 
-from sqlalchemy import Column, Index, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table
 
-SCHEMA_VERSION = 8
+from engine.store.databases import CleanText as Text
+
+SCHEMA_VERSION = 9
+KEY_BYTES = 1000
+LONG_KEY = "#"  # what the key of a text that is longer than KEY_BYTES begins with
+
+_COUNTED_UP = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up integers only
 
 metadata = MetaData()
 
@@ -20,7 +30,7 @@ batches = Table(
     "batches",
     metadata,
     Column("query", Text, primary_key=True),
-    Column("batch", Integer, primary_key=True),
+    Column("batch", BigInteger, primary_key=True),
     Column("plan", Text, nullable=False),
     Column("at", Text, nullable=False),
     comment="batches whose findings are stored",
@@ -39,6 +49,17 @@ alerts = Table(
     comment="alerts by rule and entity; one with an empty body was removed for its age and never comes back",
 )
 
+alert_evidence = Table(
+    "alert_evidence",
+    metadata,
+    Column("event_id", Text, primary_key=True),
+    Column("scope", Text, primary_key=True),
+    Column("rule", Text, primary_key=True),
+    Column("entity", Text, primary_key=True),
+    Column("starts_at", Text, primary_key=True),
+    comment="the events that an alert had as evidence at any time; a row stays as long as the event",
+)
+
 evidence = Table("evidence", metadata, Column("event_id", Text, primary_key=True), Column("body", Text, nullable=False))
 
 rosters = Table("rosters", metadata, Column("scope", Text, primary_key=True), Column("body", Text, nullable=False))
@@ -46,17 +67,19 @@ rosters = Table("rosters", metadata, Column("scope", Text, primary_key=True), Co
 blinds = Table(
     "blinds",
     metadata,
-    Column("scope", Text, primary_key=True),
-    Column("what", Text, primary_key=True),
-    Column("why", Text, primary_key=True),
+    Column("id", Text, primary_key=True),  # of scope, what and why
+    Column("scope", Text, nullable=False),
+    Column("what", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Index("blinds_by_scope", "scope"),
 )
 
 losses = Table(
     "losses",
     metadata,
     Column("source", Text, primary_key=True),
-    Column("lost_from", Integer, primary_key=True),
-    Column("lost_to", Integer, primary_key=True),
+    Column("lost_from", BigInteger, primary_key=True),
+    Column("lost_to", BigInteger, primary_key=True),
     Column("why", Text, nullable=False),
     comment="lines that were gone before they were read",
 )
@@ -77,6 +100,7 @@ revisions = Table(
     Column("id", Text, primary_key=True),
     Column("revision", Integer, primary_key=True),
     Column("body", Text, nullable=False),
+    Column("position", BigInteger, nullable=False, index=True, unique=True),  # in the order of commits
     comment="every revision of every incident: append-only",
 )
 
@@ -84,7 +108,7 @@ incidents = Table(
     "incidents",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("number", Integer, nullable=False, unique=True),  # order of opening
+    Column("number", BigInteger, nullable=False, unique=True),  # order of opening
     Column("scope", Text, nullable=False),
     Column("status", Text, nullable=False),
     Column("body", Text, nullable=False),
@@ -96,8 +120,10 @@ incidents = Table(
     Column("severity", Text, nullable=False),
     Column("component", Text, nullable=False),
     Column("seen", Text, nullable=False),  # when it was last seen; empty when its lines bear no time
+    Column("merged_into", Text),  # the incident that it became a part of
+    Index("incidents_by_merge", "merged_into"),
     Column("began", Text, nullable=False),  # when the last firing of its root began; empty when its lines bear no time
-    Column("count", Integer, nullable=False),
+    Column("count", BigInteger, nullable=False),
     Index("incidents_by_scope", "scope", "number"),
     Index("incidents_by_change", "changed_at"),
     # whatever a list selects, orders and counts by, so that it need not read bodies
@@ -112,9 +138,17 @@ searchable = Table(
     "searchable",
     metadata,
     Column("incident", Text, primary_key=True),
-    Column("labels", Text, nullable=False),  # JSON
     Column("text", Text, nullable=False),  # in lower case
     comment="what lists are searched by: labels, title, cause, rule and evidence",
+)
+
+incident_labels = Table(
+    "incident_labels",
+    metadata,
+    Column("incident", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    comment="the labels of the last revision of an incident",
 )
 
 incident_keys = Table(
@@ -151,7 +185,7 @@ outbox = Table(
 attempts = Table(
     "attempts",
     metadata,
-    Column("number", Integer, primary_key=True),
+    Column("number", _COUNTED_UP, primary_key=True),
     Column("receiver", Text, nullable=False),
     Column("incident", Text, nullable=False),
     Column("revision", Integer, nullable=False),
@@ -175,7 +209,7 @@ silences = Table(
 acts = Table(
     "acts",
     metadata,
-    Column("number", Integer, primary_key=True),
+    Column("number", _COUNTED_UP, primary_key=True),
     Column("key", Text, nullable=False, unique=True),
     Column("incident", Text, nullable=False),
     Column("kind", Text, nullable=False),
@@ -191,7 +225,7 @@ handlings = Table(
     Column("incident", Text, primary_key=True),
     Column("state", Text, nullable=False),
     Column("until_seen", Text, nullable=False),  # the state holds for what was seen until then; empty: see count
-    Column("count", Integer, nullable=False),  # ... or counted, where lines bear no time
+    Column("count", BigInteger, nullable=False),  # ... or counted, where lines bear no time
     Column("body", Text, nullable=False),
     comment="the result of the acts on an incident, written with each of them",
 )
@@ -200,3 +234,17 @@ handlings = Table(
 def text(at: datetime) -> str:
     """Return a time as stored: in UTC with microseconds, always of the same length, so that text sorts by time."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def key_of(text: str) -> str:
+    """Return `text` as it is stored in a key: itself, or, when it is longer than KEY_BYTES, LONG_KEY with a digest and the
+    beginning of the text."""
+    if len(text) <= KEY_BYTES // 4 or len(data := text.encode("utf-8", "replace")) <= KEY_BYTES:
+        return text
+    prefix = f"{LONG_KEY}{sha256(data).hexdigest()[:32]} "
+    return prefix + data[: KEY_BYTES - len(prefix)].decode("utf-8", "ignore")
+
+
+def digest(*parts: str) -> str:
+    """Return a key of fixed length for a sequence of texts."""
+    return sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:32]

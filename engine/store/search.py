@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, case, func, literal_column, select
+from sqlalchemy import ColumnElement, Connection, case, func, select
 
 from engine.codec import loads
 from engine.model.incidents import STATES, Incident
 from engine.model.rules import SEVERITIES
 from engine.model.searches import Search
 from engine.store.acts import shown, shown_state
-from engine.store.schema import handlings, incidents, outbox, searchable, text
+from engine.store.databases import Occurs
+from engine.store.schema import handlings, incident_labels, incidents, outbox, searchable, text
 
 _HANDLED = incidents.outerjoin(handlings, handlings.c.incident == incidents.c.id)
 
@@ -68,12 +68,13 @@ def _conditions(search: Search) -> list[ColumnElement[bool]]:
     parts = [column == getattr(search, name) for name, column in columns.items() if getattr(search, name)]
     if search.receiver:
         parts.append(table.id.in_(select(outbox.c.incident).where(outbox.c.receiver == search.receiver)))
-    texts = [func.instr(searchable.c.text, word.lower()) > 0 for word in search.words]
-    texts += [_has(name, value) for name, value in search.labels]
-    return [*parts, *([table.id.in_(select(searchable.c.incident).where(*texts))] if texts else [])]
+    if search.words:
+        texts = [Occurs(searchable.c.text, word.lower()) for word in search.words]
+        parts.append(table.id.in_(select(searchable.c.incident).where(*texts)))
+    return [*parts, *(_has(name, value) for name, value in search.labels)]
 
 
 def _has(name: str, value: str) -> ColumnElement[bool]:
-    labels = func.json_each(searchable.c.labels).table_valued("key", "value")
-    query: Select[Any] = select(literal_column("1")).select_from(labels).where(labels.c.key == name)
-    return (query.where(labels.c.value == value) if value else query).correlate(searchable).exists()
+    table = incident_labels.c
+    values = [table.value == value] if value else []
+    return incidents.c.id.in_(select(table.incident).where(table.name == name, *values))

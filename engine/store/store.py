@@ -1,7 +1,7 @@
 """Open the store, run its transactions and answer its readers.
 
-SQLite in WAL mode: the job writes while others read. There is one writer at a time; another waits up to BUSY_S for it, and
-callers that must not fail go on waiting (outage.py).
+The job writes while others read. There is one writer at a time; another waits up to BUSY_S for it, and callers that must not
+fail go on waiting (outage.py). What differs between the databases is in databases.py.
 """
 
 from __future__ import annotations
@@ -11,40 +11,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Integer, create_engine, delete, event, func, literal_column, select
-from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy import Connection, delete, func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from engine.acting import as_shown
 from engine.codec import dumps, loads
-from engine.errors import DataLoss, StoreAway, StoreError, StoreLost
+from engine.errors import DataLoss, StoreError, StoreLost
 from engine.model.acts import RuleStats
 from engine.model.incidents import Incident, NotEvaluated
 from engine.model.quarantine import DeadLetter
 from engine.model.searches import Search
 from engine.store import schema
 from engine.store.acts import Acts, handlings, shown
-from engine.store.file import StoreFile, create, open_connection
+from engine.store.databases import READING, StoreDatabase, database_of, upsert
+from engine.store.file import StoreFile
 from engine.store.ledger import StoreLedger
-from engine.store.migrations import bring_up_to_date
+from engine.store.migrations import bring_up_to_date, is_up_to_date
 from engine.store.outbox import Outbox
 from engine.store.retention import prune
 from engine.store.search import count_by_state, count_by_state_and_severity, find, going_on, values_by_facet
 from engine.store.stats import rule_stats
+from engine.store_address import StoreAddress
 
 BUSY_S = 30.0
 PRUNED_AT_ONCE = 100
-
-_LOCKED = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL))
-# a disk that is full or was taken away, a folder that is mounted again
-_AWAY = frozenset((sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL))
-_PRIMARY_CODE = 0xFF  # the other bits of SQLite's codes are the extended code
-_READING = "tocsin_reading"  # the execution option of a transaction that only reads
 
 
 class BatchId(Struct, frozen=True):
@@ -67,34 +60,34 @@ class Store:
 
     Attributes:
         id: the same for the life of the store, and in every copy of it.
-        path: the file; None for a store in memory.
+        name: the address, without a password.
+        path: the file; None for a store in memory or on a server.
     """
 
-    def __init__(self, engine: Engine, path: Path | None) -> None:
-        self._engine, self.path = engine, path
-        self.id = self._create()
-        self._file = StoreFile(path) if path is not None else None
+    def __init__(self, database: StoreDatabase) -> None:
+        self._database, self._engine = database, database.engine()
+        self.name, self.path = database.name, database.path
+        self._is_open = False
+        try:
+            with self._store_errors():
+                self.id = self._create()
+                self._file = StoreFile(self.path) if self.path is not None else None
+        except StoreError:
+            self._engine.dispose()
+            raise
+        self._is_open = True
 
     @classmethod
-    def open(cls, url: str, busy_s: float = BUSY_S) -> Store:
-        """Open the store at `url` (`sqlite:///path`); create its folder, file and tables where they are missing.
+    def open(cls, address: StoreAddress | str, busy_s: float = BUSY_S) -> Store:
+        """Open the store at `address` (as text: its URL); create its folder, file and tables where they are missing.
 
         Args:
             busy_s: how long each transaction waits for another writer before it fails.
 
-        Raises StoreError; StoreAway only when another process locks the store: other failures at the start are mistakes that do
-        not pass.
+        Raises StoreError; StoreAway only when another process locks the store, or its server is away: other failures at the
+        start are mistakes that do not pass. Raises RuntimeMissing when the package of its database is not installed.
         """
-        path = store_path(url)
-        with _store_errors(url):
-            if path is not None:
-                create(path)
-        engine = _sqlite(url, path, busy_s)
-        try:
-            return cls(engine, path)
-        except (SQLAlchemyError, sqlite3.Error) as error:
-            engine.dispose()
-            raise _store_error(url, error, is_new=True) from error
+        return cls(database_of(address if isinstance(address, StoreAddress) else StoreAddress(address), busy_s))
 
     def close(self) -> None:
         """Close every connection."""
@@ -105,14 +98,14 @@ class Store:
     def check_file(self) -> None:
         """Raise StoreLost when the file of the store was removed or replaced since it was opened. Cheap."""
         if self._file is not None and (event := self._file.lost()):
-            raise StoreLost(f"{self._engine.url}: the incident store was {event} while it was in use")
+            raise StoreLost(f"{self.name}: the incident store was {event} while it was in use")
 
     def save(self) -> Path:
         """Write the content of a lost store to its path if that is free, else to a file beside it; return where.
 
         No process may be writing to the store. It cannot be used afterwards.
         """
-        with _store_errors(str(self._engine.url)):
+        with self._store_errors():
             if self._file is None:
                 raise OSError("it has no file")
             if self._file.lost() == "removed":
@@ -136,9 +129,9 @@ class Store:
             plan: the hash of the rules that the batch was judged by.
         """
         columns = {"plan": plan, "at": schema.text(datetime.now(UTC))}
-        row = insert(schema.batches).values(query=batch.query, batch=batch.batch, **columns)
         with self._begin() as connection:
-            connection.execute(row.on_conflict_do_update(index_elements=["query", "batch"], set_=columns))
+            row = {"query": batch.query, "batch": batch.batch, **columns}
+            connection.execute(upsert(schema.batches, connection.dialect.name), [row])
             yield StoreLedger(connection)
 
     def has_batch(self, batch: BatchId) -> bool:
@@ -237,7 +230,9 @@ class Store:
         """Return what is not evaluated, over all scopes, ordered by scope, what and why."""
         table = schema.blinds
         with self._reading() as connection:
-            rows = connection.execute(select(table.c.scope, table.c.what, table.c.why).order_by(*table.primary_key))
+            rows = connection.execute(
+                select(table.c.scope, table.c.what, table.c.why).order_by(table.c.scope, table.c.what, table.c.why)
+            )
             return [NotEvaluated(*row) for row in rows]
 
     def losses(self) -> Sequence[DataLoss]:
@@ -249,9 +244,9 @@ class Store:
 
     def put_input_notes(self, sentences: Sequence[str]) -> None:
         """Store how the job reads its sources, in place of what was stored before."""
-        row = insert(schema.meta).values(name="input notes", value=dumps(list(sentences)))
+        row = {"name": "input notes", "value": dumps(list(sentences))}
         with self._begin() as connection:
-            connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": row.excluded.value}))
+            connection.execute(upsert(schema.meta, connection.dialect.name), [row])
 
     def input_notes(self) -> Sequence[str]:
         """Return how the last job read its sources, and what that may miss; a sentence each."""
@@ -270,10 +265,10 @@ class Store:
 
         Mark 0 is before everything. Marks only grow, are valid for this store only, and have no other meaning.
         """
-        row, table = literal_column("rowid", Integer), schema.incidents
-        changed = select(schema.revisions.c.id).where(row > mark)
+        position, table = schema.revisions.c.position, schema.incidents
+        changed = select(schema.revisions.c.id).where(position > mark)
         with self._reading() as connection:
-            latest = connection.scalar(select(func.max(row)).select_from(schema.revisions)) or 0
+            latest = connection.scalar(select(func.max(position))) or 0
             if latest <= mark:
                 return mark, ()
             bodies = connection.scalars(select(table.c.body).where(table.c.id.in_(changed)).order_by(table.c.number))
@@ -296,75 +291,37 @@ class Store:
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         """Begin a transaction that sees the store as of one moment. It neither waits for a writer nor makes one wait."""
-        with _store_errors(str(self._engine.url)), self._engine.connect() as plain:
-            connection = plain.execution_options(**{_READING: True})
+        with self._store_errors(), self._engine.connect() as plain:
+            connection = plain.execution_options(**{READING: True})
             with connection.begin():
                 yield connection
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
-        with _store_errors(str(self._engine.url)), self._engine.begin() as connection:
+        with self._store_errors(), self._engine.begin() as connection:
             yield connection
 
     def _create(self) -> str:
-        """Bring the tables up to date; return the id of the store, which a new store gets here."""
-        row = insert(schema.meta).values(name="store", value=uuid4().hex)
-        with self._engine.begin() as connection:
+        """Bring the tables up to date; return the id of the store, which a new store gets here. A store that is up to date is
+        only read: a role that may only read can open it."""
+        stored_id = select(schema.meta.c.value).filter_by(name="store")
+        with self._reading() as connection:
+            if is_up_to_date(connection) and (store_id := connection.scalar(stored_id)):
+                return str(store_id)
+        with self._begin() as connection:
             bring_up_to_date(connection)
-            connection.execute(row.on_conflict_do_nothing())
-            return str(connection.scalar(select(schema.meta.c.value).filter_by(name="store")))
+            if connection.scalar(stored_id) is None:
+                connection.execute(schema.meta.insert().values(name="store", value=uuid4().hex))
+            return str(connection.scalar(stored_id))
 
-
-def store_path(url: str) -> Path | None:
-    """Return the file of the store at `url`; None for a store in memory. Raises StoreError when `url` is no store address."""
-    try:
-        address = make_url(url)
-    except ArgumentError:
-        raise StoreError(f"{url}: not a store address; write for example sqlite:///./.tocsin/tocsin.db") from None
-    if address.get_backend_name() != "sqlite":
-        raise StoreError(f"{url}: only sqlite stores are available in this version")
-    return Path(address.database) if address.database and address.database != ":memory:" else None
+    @contextmanager
+    def _store_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+            raise self._database.store_error(error, is_new=not self._is_open) from error
 
 
 def _has(connection: Connection, batch: BatchId) -> bool:
     query = select(schema.batches.c.batch).filter_by(query=batch.query, batch=batch.batch)
     return connection.scalar(query) is not None
-
-
-def _sqlite(url: str, path: Path | None, busy_s: float) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": busy_s})
-
-    @event.listens_for(engine, "do_connect")
-    def connect(_dialect: object, _record: object, _address: object, options: dict[str, Any]) -> Any:
-        arguments = {name: options[name] for name in ("timeout", "check_same_thread") if name in options}
-        return open_connection(path, **arguments) if path is not None else None
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # pysqlite would begin too late: transactions are begun below
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")  # the checkpoint must never be ahead of the store
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN" if connection.get_execution_options().get(_READING) else "BEGIN IMMEDIATE")
-
-    return engine
-
-
-@contextmanager
-def _store_errors(url: str) -> Iterator[None]:
-    try:
-        yield
-    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-        raise _store_error(url, error) from error
-
-
-def _store_error(url: str, error: Exception, *, is_new: bool = False) -> StoreError:
-    """Return the StoreError for `error`. While the store is opened (`is_new`), only a lock counts as passing by itself."""
-    cause = getattr(error, "orig", None) or error
-    code = getattr(cause, "sqlite_errorcode", 0) & _PRIMARY_CODE
-    if code in _LOCKED:
-        return StoreAway(f"{url}: another process is writing to the incident store ({cause})", locked=True)
-    sentence = f"{url}: the incident store cannot be used ({cause})"
-    return StoreAway(sentence) if code in _AWAY and not is_new else StoreError(sentence)

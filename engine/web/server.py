@@ -58,8 +58,7 @@ def listen_on(host: str, port: int, public_url: str = "", has_auth: bool = False
     Raises UsageError when other machines could connect, unless the pages know who they are (`has_auth`) and by which name they
     are reached; and ListenError when the address is in use or not of this machine.
     """
-    addresses = _addresses(host, port)
-    hosts = [ip_address(str(address[0]).partition("%")[0]) for *_, address in addresses]
+    hosts = [ip_address(str(address[0]).partition("%")[0]) for *_, address in _addresses(host, port)]
     if not has_auth and not all(each.is_loopback for each in hosts):
         raise UsageError(
             f"{_authority(host, port)} can be reached from other machines, and whoever reaches the pages reads what is in the"

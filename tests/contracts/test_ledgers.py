@@ -26,6 +26,7 @@ from engine.ports import Ledger
 from engine.store import Store
 from engine.store.ledger import StoreLedger
 from engine.store.store import BatchId
+from tests.conftest import DATABASES
 
 NOON = datetime(2022, 10, 5, 12, tzinfo=UTC)
 KEY: AlertKey = ("prod", "broker-silent", (("broker", "1"), ("cluster", "prod")))
@@ -60,12 +61,15 @@ def incident(number: int, **changes: object) -> Incident:
     return replace(made, **changes)
 
 
-@pytest.fixture(params=["memory", "store"])
+@pytest.fixture(params=["memory", *DATABASES])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     if request.param == "memory":
         yield MemoryLedger()
         return
-    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+    server_store = request.param == "postgresql"
+    store = Store.open(
+        request.getfixturevalue("postgresql").empty_store() if server_store else f"sqlite:///{tmp_path}/tocsin.db"
+    )
     with store.batch(BatchId("query", 0)) as opened:
         assert opened is not None
         yield opened

@@ -29,6 +29,12 @@ runbook:
     - {do: Lead it, where: client, set: {group.id: g, main.consumer.fetch.min.bytes: "1", my.own.setting: x}}
     - {do: Move it, where: broker, set: {log.dirs: /data, controller.quorum.voters: "1@a:9093"}}
     - {do: Open it, where: worker, set: {producer.max.request.size: "2097152"}}
+    - {do: Read it anew, where: connector, set: {snapshot.mode: initial}}
+    - {do: Restart it, where: connector, run: [curl, -X, POST, "http://c:8083/connectors/cdc/restart"], changes_state: true}
+    - {do: Look at it, where: broker, run: [kafka-topics.sh, --bootstrap-server, "k:9092", --describe, --topic, orders]}
+    - {do: Allow it, where: broker, run: [kafka-acls.sh, --bootstrap-server, "k:9092", --list]}
+    - {do: Reach it, where: broker, run: [kafka-broker-api-versions.sh, --bootstrap-server, "k:9092"]}
+  verify: [curl, "http://c:8083/connectors/cdc/status"]
 """
 JAVA = [
     {"max.poll.records": "1", "session.timeout.ms": "120000"},
@@ -37,8 +43,25 @@ JAVA = [
     {"group.id": "g", "main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
     {"log.dirs": "/data", "controller.quorum.voters": "1@a:9093"},
     {"producer.max.request.size": "2097152"},
+    {"snapshot.mode": "initial"},
+    *[{}] * 4,
 ]
-POLL, SEND, WAIT, LEAD, MOVE, OPEN = range(len(JAVA))
+POLL, SEND, WAIT, LEAD, MOVE, OPEN, READ, AGAIN, LOOK, ALLOW, REACH = range(len(JAVA))
+OWN = {"main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"}
+ADDRESS = "--bootstrap-server k:9092"
+COMMANDS = {
+    AGAIN: "curl -X POST http://c:8083/connectors/cdc/restart",
+    LOOK: f"kafka-topics.sh {ADDRESS} --describe --topic orders",
+    ALLOW: f"kafka-acls.sh {ADDRESS} --list",
+    REACH: f"kafka-broker-api-versions.sh {ADDRESS}",
+}
+# dialect -> step -> its command there; empty where it does not work
+SPOKEN_COMMANDS: Mapping[str, Mapping[int, str]] = {
+    **{name: {AGAIN: ""} for name in ("airbyte", "nifi", "debezium-server", "debezium-engine", "flink")},
+    **{name: {ALLOW: ""} for name in ("heroku", "confluent-cloud", "event-hubs")},
+    "rpk": {LOOK: "rpk topic describe orders", REACH: "rpk cluster info -X brokers=k:9092"},
+    "scala-clients": {LOOK: "kafka-topics.sh --zookeeper ${zookeeper:?} --describe --topic orders", REACH: ""},
+}
 OF_SINK, OF_SOURCE = "consumer.override.request.timeout.ms", "producer.override.request.timeout.ms"
 # dialect -> (line, labels, step -> its settings)
 SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str]]]] = {
@@ -144,8 +167,47 @@ SPOKEN: Mapping[str, tuple[str, Mapping[str, str], Mapping[int, Mapping[str, str
             SEND: {"properties.max.request.size": "2097152"},
             WAIT: {"properties.request.timeout.ms": "60000"},
             LEAD: {"properties.group.id": "g", "main.consumer.fetch.min.bytes": "1", "my.own.setting": "x"},
+            READ: {"debezium.snapshot.mode": "initial"},
         },
     ),
+    "airbyte": ("2024-05-21 12:47:08 source > TROUBLE io.airbyte.cdk.integrations", {}, {READ: {}}),
+    "nifi": ("2017-04-06 21:07:28,262 ERROR [Timer-Driven-9] o.a.n.c.m.processors.CaptureChangeMySQL TROUBLE", {}, {READ: {}}),
+    "debezium-server": (
+        "2023-07-19 21:12:30,998 ERROR [io.debezium.server.ConnectorLifecycle] (pool-7-thread-1) TROUBLE",
+        {},
+        {READ: {"debezium.source.snapshot.mode": "initial"}},
+    ),
+    "debezium-engine": ("2023-02-01 10:00:00,000 ERROR [pool-2] io.debezium.embedded.EmbeddedEngine - TROUBLE", {}, {}),
+    "heroku": ("2023-12-22T05:03:47.986876+00:00 app[web.1]: ERROR TROUBLE", {}, {}),
+    "confluent-cloud": ("ERROR TROUBLE at pkc-xxxxx.us-east-1.aws.confluent.cloud:9092", {}, {}),
+    "event-hubs": ("ERROR TROUBLE at shop.servicebus.windows.net:9093", {}, {}),
+    "scala-clients": (
+        "[2015-06-02 10:30:14,027] ERROR TROUBLE (kafka.producer.async.DefaultEventHandler)",
+        {},
+        {},
+    ),
+    "rpk": ("ERROR TROUBLE unable to dial: dial tcp 127.0.0.1:9093, broker seed", {}, {}),
+    "kafkajs": (
+        '{"level":"ERROR","timestamp":"2023-10-06T12:00:50.029Z","logger":"kafkajs","message":"TROUBLE KafkaJSError"}',
+        {},
+        {POLL: {"sessionTimeout": "120000"}, WAIT: {"requestTimeout": "60000"}, LEAD: {"groupId": "g", **OWN}},
+    ),
+    "sarama": (
+        "2020-08-05 00:14:12 ERROR TROUBLE kafka server: Tried to send a message to a replica that is not the leader",
+        {},
+        {POLL: {"Consumer.Group.Session.Timeout": "120000ms"}, SEND: {"Producer.MaxMessageBytes": "2097152"}},
+    ),
+    "kafka-go": (
+        "2023/01/01 10:00:00 TROUBLE [6] Not Leader For Partition: the client attempted to send messages",
+        {},
+        {POLL: {"SessionTimeout": "120000ms"}, SEND: {"BatchBytes": "2097152"}, LEAD: {"GroupID": "g", **OWN}},
+    ),
+    "kafka-node": (
+        "2 Mar 09:55:01 - ERROR TROUBLE /app/node_modules/kafka-node/lib/kafkaClient.js",
+        {},
+        {POLL: {"sessionTimeout": "120000"}, WAIT: {"requestTimeout": "60000"}, LEAD: {"groupId": "g", **OWN}},
+    ),
+    "brod": ("2024-01-01 10:00:00 ERROR TROUBLE :brod_client is terminating", {}, {POLL: {}}),
     "maxwell": (
         "17:24:30,123 ERROR MaxwellKafkaProducer - TROUBLE",
         {},
@@ -210,6 +272,26 @@ def test_the_speaker_decides_the_spelling(name: str, plan: Plan) -> None:
     assert [dict(step.set) for step in incident.fix] == [dict(settings.get(n, java)) for n, java in enumerate(JAVA)]
 
 
+@pytest.mark.parametrize("name", SPOKEN)
+def test_the_speaker_decides_the_command(name: str, plan: Plan) -> None:
+    line, labels, _ = SPOKEN[name]
+    incident = incident_of(line, labels, plan)
+    expected = {**COMMANDS, **SPOKEN_COMMANDS.get(name, {})}
+    assert {n: step.run for n, step in enumerate(incident.fix) if n in COMMANDS} == expected
+    assert bool(incident.verify) is bool(expected[AGAIN])
+
+
+def test_a_command_that_does_not_work_there_leaves_what_to_know_instead(plan: Plan) -> None:
+    line, labels, _ = SPOKEN["nifi"]
+    assert "Restart it (NiFi has no Connect worker: stop the processor" in incident_of(line, labels, plan).fix[AGAIN].do
+
+
+def test_what_to_know_instead_is_said_once(plan: Plan) -> None:
+    line, labels, _ = SPOKEN["scala-clients"]
+    steps = incident_of(line, labels, plan).fix
+    assert [step.do.count("spelled for Kafka 0.8") for step in steps] == [int(n == LOOK) for n, _ in enumerate(steps)]
+
+
 def test_every_dialect_is_spoken_here() -> None:
     assert {path.stem for path in (builtin_rules() / "dialects").glob("*.yml")} == {*SPOKEN}
 
@@ -241,7 +323,10 @@ def test_the_step_says_for_whom_it_is_spelled_and_what_does_not_exist(plan: Plan
 
 def test_the_clients_of_a_task_are_configured_at_its_connector(plan: Plan) -> None:
     line, labels, _ = SPOKEN["connect-task"]
-    assert [step.where for step in incident_of(line, labels, plan).fix] == [*["connector"] * 4, "broker", "worker"]
+    assert [step.where for step in incident_of(line, labels, plan).fix] == [
+        *["connector"] * 4,
+        *["broker", "worker", "connector", "connector", "broker", "broker", "broker"],
+    ]
 
 
 def test_no_other_dialect_of_its_levels_takes_a_line(plan: Plan) -> None:

@@ -41,7 +41,6 @@ from engine.spark.session import Resources, check_runtime, start, stop
 from engine.store import Store
 from engine.store.file import files_of
 from engine.store.outage import until_back
-from engine.store.store import store_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,7 +101,7 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: b
     """Run the job with the notifier beside it; return how many notifications a bounded run sent at its end."""
     _keep_private(settings)
     receivers = open_receivers(settings.receivers, _show)
-    refuse_lost_store(store_path(settings.store), settings.checkpoint)
+    refuse_lost_store(settings.store.path, settings.checkpoint)
     started_at_s = time.perf_counter()
     try:
         store = until_back(lambda: Store.open(settings.store, BUSY_S), signals.stop.wait, _say)
@@ -202,8 +201,8 @@ def _save_lost_store(store: Store) -> str:
 def _keep_private(settings: Settings) -> None:
     """Restrict the files of this run and of earlier runs to this user; report those that were readable by others."""
     keep_private()
-    store = store_path(settings.store)
-    for place in (settings.checkpoint, *(files_of(store) if store is not None else ())):
+    path = settings.store.path
+    for place in (settings.checkpoint, *(files_of(path) if path is not None else ())):
         for sentence in narrow(place).sentences:
             _say(sentence)
 

@@ -84,3 +84,29 @@ def test_no_stamp_of_a_usual_kind_is_left_to_the_parser(stamp: str) -> None:
     assert documents.rows.tolist() == list(range(50))
     assert NO_TIME not in documents.at_us
     _as_the_parser(texts, documents)
+
+
+FILEBEAT = '{"@timestamp": "2022-10-05T17:05:39.869Z", "message": "a", "log": {"offset": 1, "file": {"path": "/a"}}}'
+FLUENT_BIT = '{"@timestamp": "2022-10-05T17:05:39.869Z", "log": "a", "stream": "stdout", "kubernetes": {"pod_name": "p"}}'
+DOCKER = '{"log": "a\\n", "stream": "stdout", "time": "2022-10-05T17:05:39.869Z"}'
+NUMBERED = '{"@timestamp": 1664956976908, "message": "a"}'
+SHAPES = (FILEBEAT, FLUENT_BIT, DOCKER, NUMBERED)
+SPOILT = ("{no document}", '{"log": "a", "ids": [1, 2]}', '{"log": "a", "size": 9223372036854775808}')
+
+
+@given(blocks=st.lists(st.lists(st.sampled_from(SHAPES), min_size=1, max_size=8), min_size=1, max_size=4))
+def test_documents_that_have_one_key_for_different_things_are_all_read(blocks: list[list[str]]) -> None:
+    columns = DocumentColumns()
+    for texts in blocks:
+        documents = _read(texts, columns)
+        assert documents is not None
+        assert sorted(documents.rows.tolist()) == list(range(len(texts)))
+        assert set(documents.texts.to_pylist()) == {"a"}
+
+
+@given(texts=st.lists(st.sampled_from((*SHAPES, *SPOILT)), max_size=12))
+def test_what_is_no_document_for_columns_spoils_no_other(texts: list[str]) -> None:
+    documents = _read(texts, DocumentColumns())
+    assert sorted([] if documents is None else documents.rows.tolist()) == [
+        row for row, text in enumerate(texts) if text in SHAPES
+    ]

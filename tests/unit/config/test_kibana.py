@@ -38,3 +38,25 @@ def test_a_saved_search_is_opened_by_the_forms_that_can(tmp_path: Path, more: st
     else:
         with pytest.raises(ConfigError, match="cannot open a saved search"):
             load(path)
+
+
+@pytest.mark.parametrize(
+    ("more", "is_right"),
+    [
+        ("indices: [logs-*]", True),
+        ("indices: [logs-*], version: '8.5'", True),
+        ("indices: [logs-*], version: '8.4'", False),
+        ("indices: [logs-*], version: '7.17', style: locator", False),
+        ("data_view: v, version: '7.17'", True),
+        ("indices: [logs-*], style: discover", False),
+    ],
+)
+def test_a_saved_data_view_is_named_where_links_need_one(tmp_path: Path, more: str, is_right: bool) -> None:
+    (path := tmp_path / "tocsin.yml").write_text(
+        f"sources: [{{type: files, paths: [a.log]}}]\nkibana: {{url: https://k, {more}}}\n"
+    )
+    if is_right:
+        assert load(path).links.kibana is not None
+    else:
+        with pytest.raises(ConfigError, match="links of this form need `data_view`"):
+            load(path)

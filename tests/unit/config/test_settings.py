@@ -24,6 +24,7 @@ from engine.model.expressions import Binary, Literal, NameExpression
 from engine.model.links import NO_LINKS, Kibana, LinkTargets
 from engine.model.records import NOBODY, SPEAKS_FOR
 from engine.model.routes import Hours, LabelMatcher, Route, TimeInterval, TimeSpan, Timings
+from engine.store_address import StoreAddress
 
 FULL = r"""
 clusters:
@@ -133,7 +134,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
         WebhookSettings("page", "https://page.example/in", Secret("env", "PAGE_TOKEN")),
         SlackSettings("hook", "", None, Secret("env", "HOOK"), SLACK_API),
     )
-    assert settings.store == f"sqlite:///{tmp_path}/state/tocsin.db"
+    assert settings.store == StoreAddress(f"sqlite:///{tmp_path}/state/tocsin.db")
     assert settings.checkpoint == tmp_path / "state/tocsin.checkpoint"
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
     assert settings.web == WebSettings("::1", 9000, "https://tocsin.example")
@@ -170,7 +171,7 @@ def test_one_source_is_enough(tmp_path: Path) -> None:
     settings = load(written(tmp_path, LEAST))
     assert settings.rules == (None,)
     assert (settings.route, settings.receivers) == (Route("terminal"), (TerminalSettings("terminal"),))
-    assert settings.store == f"sqlite:///{tmp_path}/.tocsin/tocsin.db"
+    assert settings.store == StoreAddress(f"sqlite:///{tmp_path}/.tocsin/tocsin.db")
     assert settings.sources[0].start is None
     assert settings.web == WebSettings("127.0.0.1", 8320)
     assert settings.links == NO_LINKS

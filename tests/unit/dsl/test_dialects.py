@@ -83,6 +83,8 @@ def test_a_cached_plan_and_one_with_further_files_keep_their_dialects(tmp_path: 
         ("spells: {consumer", "spells: {customer", "TOC204"),
         ("'acme\\.Consumer'", "'('", "TOC305"),
         ("name: own", "name: other", "TOC210"),
+        ("sources:", "commands: {'(': x}\nsources:", "TOC305"),
+        ("sources:", "absent_commands: {'(': x}\nsources:", "TOC305"),
         ("sources: [https://example.com]", "notes: none", "TOC202"),
     ],
 )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from engine.incident.render import command, fitting, human_bytes, human_ms, prose, setting, step, words
+from engine.incident.render import command, fitting, host_of, human_bytes, human_ms, prose, setting, step, words
 from engine.model.expressions import Binary, Call, Literal, NameExpression
 from engine.model.rules import OMITTED, Case, Hole, Step, Template
 from tests.hostile import HOSTILE
@@ -61,6 +61,28 @@ def test_sizes(number: int, said: str) -> None:
 )
 def test_durations(number: int, said: str) -> None:
     assert human_ms(number) == said
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("zookeeper:2181", "zookeeper"),
+        ("kafka-1", "kafka-1"),
+        ("kafka-1:9092,kafka-2:9092", "kafka-1"),
+        ("kafka-1/10.0.0.5:9092", "kafka-1"),
+        ("/10.0.0.5:9092", "10.0.0.5"),
+        ("http://connect:8083/connectors", "connect"),
+        ("sasl_ssl://user:word@broker.example.net:9093", "broker.example.net"),
+        ("[fd00::5]:9092", "fd00::5"),
+        ("fd00::5", "fd00::5"),
+        ("zk-1:2181,zk-2:2181/kafka", "zk-1"),
+    ],
+)
+def test_a_host_is_the_name_of_an_address(address: str, host: str) -> None:
+    peer = Hole(NameExpression("peer"), unit="host", charset="host", source="{peer:host}")
+    assert host_of(address) == host
+    assert command([text("getent"), text("hosts"), Template((peer,))], {"peer": address}) == f"getent hosts {host}"
+    assert prose(Template((peer,)), {"peer": address}) == host
 
 
 def test_settings_are_plain_and_show_what_is_missing() -> None:

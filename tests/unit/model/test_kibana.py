@@ -45,6 +45,16 @@ def test_discover_from_9_2_has_a_tab_of_its_own() -> None:
     assert kibana.tab_discover(VIEW) == f"/app/discover#/?{G}&{SOURCE.join(A)}&_tab=(tabId:new,tabLabel:'inc-1')"
 
 
+def test_a_document_is_opened_beside_the_logs_from_9_6() -> None:
+    view = replace(VIEW, opened=(".ds-logs-2026.01.01-000001", "a'b/ü"))
+    document = ",expandedDoc:(id:'a!'b/%C3%BC',index:'.ds-logs-2026.01.01-000001'))&_tab="
+    saved = replace(view, saved_search="s")
+    for each in (view, saved):
+        plain = kibana.tab_discover(replace(each, opened=()))
+        assert kibana.tab_discover(each) == plain.replace(")&_tab=", document)
+        assert params(kibana.locator(each, (9, 6)))["expandedDoc"] == {"id": "a'b/ü", "index": ".ds-logs-2026.01.01-000001"}
+
+
 def test_a_saved_search_brings_its_data_view_and_its_columns() -> None:
     view = replace(VIEW, saved_search="my search/1")
     address = f"/app/discover#/view/my%20search%2F1?{G}&_a=(filters:!(),{QUERY})"
@@ -63,14 +73,15 @@ def test_esql_names_its_indices_itself() -> None:
     assert kibana.esql_discover(view, (9, 2)) == f"{address}&_tab=(tabId:new,tabLabel:'inc-1')"
 
 
-@pytest.mark.parametrize("version", [(7, 14), (8, 15), (9, 1), (9, 2), (9, 6)])
+@pytest.mark.parametrize("version", [(7, 14), (7, 17), (8, 4), (8, 5), (8, 15), (9, 1), (9, 2), (9, 6)])
 def test_the_redirect_bears_json_that_kibana_migrates_from_its_version(version: tuple[int, int]) -> None:
     address = kibana.locator(VIEW, version)
     start = f"/app/r?l=DISCOVER_APP_LOCATOR&v={version[0]}.{version[1]}.0&p="
-    assert address.startswith(f"{start}%7B%22dataViewId%22%3A%22logs%201%22")
+    named = "dataViewId" if version >= (8, 5) else "indexPatternId"
+    assert address.startswith(f"{start}%7B%22{named}%22%3A%22logs%201%22")
     tab = {"tab": {"id": "new", "label": "inc-1"}} if version >= (9, 2) else {}
     assert params(address) == {
-        "dataViewId": "logs 1",
+        named: "logs 1",
         "timeRange": {"from": "2023-02-03T02:03:02.285Z", "to": "2023-02-03T02:07:00.000Z"},
         "refreshInterval": {"pause": True, "value": 0},
         "useHash": False,

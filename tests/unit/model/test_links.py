@@ -62,6 +62,20 @@ def test_a_line_from_elasticsearch_leads_to_its_document_and_to_those_around_it(
     assert links.query == '_id: "a/b" and _index: ".ds-logs-1"'
 
 
+@pytest.mark.parametrize("named", [{"data_view": "v"}, {"pattern": "logs-*"}])
+def test_from_9_6_the_document_of_a_line_is_opened_among_the_logs_of_its_index(named: dict[str, str]) -> None:
+    kibana = Kibana("https://k", version=(9, 6), **named)
+    line, around = kibana.of_line(LINE, is_dated=True).links
+    params = json.loads(parse_qs(urlsplit(line.url).query)["p"][0])
+    assert params["expandedDoc"] == {"id": "a/b", "index": ".ds-logs-1"}
+    assert params["query"]["query"] == '_index: ".ds-logs-1"'
+    assert params["timeRange"] == {"from": "2023-02-03T02:03:02.285Z", "to": "2023-02-03T02:07:02.285Z"}
+    before = replace(kibana, version=(9, 5))
+    assert around.url.replace("v=9.6.0", "v=9.5.0") == before.of_line(LINE, is_dated=True).links[1].url
+    undated, esql = kibana.of_line(LINE, is_dated=False), replace(kibana, style="esql").of_line(LINE, is_dated=True)
+    assert "expandedDoc" not in undated.links[0].url + esql.links[0].url + before.of_line(LINE, is_dated=True).links[0].url
+
+
 def test_a_query_holds_an_id_with_quotes_as_it_is() -> None:
     quoted = Kibana("https://k", "v").of_line(replace(LINE, origin="elasticsearch:logs-1/a%22b%5C"), is_dated=False)
     assert quoted.query == r'_id: "a\"b\\" and _index: "logs-1"'
@@ -98,7 +112,7 @@ def test_an_address_that_would_be_too_long_loses_its_columns_then_what_narrows_i
 
 @given(
     st.sampled_from(STYLES),
-    st.sampled_from([(7, 8), (7, 13), (8, 4), (8, 15), (9, 5), (2, 11)]),
+    st.sampled_from([(7, 8), (7, 13), (8, 4), (8, 15), (9, 5), (9, 6), (2, 11)]),
     st.dictionaries(st.sampled_from(["topic", "broker", "group"]), st.text(max_size=2000)),
     st.text(max_size=400),
 )

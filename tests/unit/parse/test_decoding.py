@@ -91,7 +91,18 @@ def test_source_time_and_header_line_make_the_identity() -> None:
     ids = {at_offset(LINE, 0).event_id, at_offset(LINE, 0, "g").event_id}
     ids |= {at_offset(LINE.replace(",869", ",870"), 0).event_id, at_offset(LINE.replace("0 exp", "1 exp"), 0).event_id}
     assert len(ids) == 4
-    assert all(len(id_) == 16 and int(id_, 16) >= 0 for id_ in ids)
+    assert all(len(id_) == 20 and int(id_, 16) >= 0 for id_ in ids)
+
+
+@pytest.mark.parametrize("line", [LINE, LINE.replace(",869", ""), "Removed 0 expired offsets"])
+def test_events_of_one_time_have_ids_in_an_order_that_names_and_positions_do_not_change(line: str) -> None:
+    lines = [line.replace("0 exp", f"{number} exp") for number in range(50)]
+    orders = {
+        tuple(sorted(lines, key=lambda line: at_offset(line, offset + lines.index(line), source_id).event_id))
+        for offset in (0, 900)
+        for source_id in ("server.log", "/var/log/kafka/server.log", "logs-kafka/kafka-1:/var/log/kafka/server.log")
+    }
+    assert len(orders) == 1
 
 
 def test_a_line_of_five_megabytes_is_one_cut_event() -> None:
@@ -148,7 +159,7 @@ PIECES = (
 @given(st.lists(st.sampled_from(PIECES), max_size=30))
 def test_no_mixture_of_layouts_makes_it_fail(pieces: list[str]) -> None:
     for found in events("".join(pieces)):
-        assert len(found.event_id) == 16
+        assert len(found.event_id) == 20
 
 
 @given(st.text(max_size=300), st.booleans(), st.booleans())

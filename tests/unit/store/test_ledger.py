@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from msgspec.structs import replace
 
 from engine.model.quarantine import DeadLetter
@@ -15,8 +13,8 @@ from tests.building import at
 LETTER = DeadLetter("match", "a.log", 7, 3, 1, 1, "", "ValueError: no", "a line\x1b[31m", at(0))
 
 
-def test_the_newest_are_kept_and_one_from_the_same_place_is_one(tmp_path: Path) -> None:
-    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+def test_the_newest_are_kept_and_one_from_the_same_place_is_one(address: str) -> None:
+    store = Store.open(address)
     many = [replace(LETTER, offset=n, at=at(n)) for n in range(MAX_LETTERS + 50)]
     for number in (1, 1, 2):  # a batch comes again after a crash
         with store.batch(BatchId("q", number)) as ledger:

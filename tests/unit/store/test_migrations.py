@@ -115,14 +115,14 @@ def test_what_rules_said_of_entities_is_kept_alert_by_alert(tmp_path: Path) -> N
     store.close()
 
 
-VERSION_7 = """
+VERSION_8 = """
 DROP INDEX incidents_listed;
 ALTER TABLE incidents DROP COLUMN began;
 ALTER TABLE incidents DROP COLUMN "count";
 CREATE INDEX incidents_listed ON incidents (state, severity, seen, component, scope, rule, first_seen, until, id);
 DROP TABLE acts;
 DROP TABLE handlings;
-UPDATE meta SET value = '7' WHERE name = 'schema';
+UPDATE meta SET value = '8' WHERE name = 'schema';
 """
 
 
@@ -144,7 +144,7 @@ def test_incidents_from_before_people_could_act_are_acted_on_like_others(tmp_pat
     with sqlite3.connect(tmp_path / "old.db") as connection:
         columns = 'SELECT id, began, "count" FROM incidents ORDER BY id'
         rows = connection.execute(columns).fetchall()
-        connection.executescript(VERSION_7)
+        connection.executescript(VERSION_8)
     connection.close()
     store = Store.open(url)
     with sqlite3.connect(tmp_path / "old.db") as connection:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from engine.errors import StoreAway, StoreError
-from engine.store import Store
+from engine.store import Store, schema
 from engine.store.outage import ANNOUNCE_AFTER_S, ANNOUNCE_EVERY_S, StoreOutage, until_back
 from engine.store.store import BatchId
 
@@ -18,21 +18,17 @@ LOCKED = StoreAway("it is locked", locked=True)
 
 
 @contextmanager
-def held(path: Path) -> Iterator[sqlite3.Connection]:
-    """Keep everybody else from writing, as another process would, for as long as the body runs or until it commits."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield other
+def held(address: str) -> Iterator[Callable[[], None]]:
+    """Keep everybody else from writing, as another process would, for as long as the body runs or until it calls what it
+    gets."""
+    with closing(Store.open(address)) as other, ExitStack() as held:
+        held.enter_context(other.amending())
+        yield held.close
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "tocsin.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{path}", busy_s=0.01)
+def store(address: str) -> Iterator[Store]:
+    opened = Store.open(address, busy_s=0.01)
     yield opened
     opened.close()
 
@@ -42,8 +38,8 @@ def put(store: Store) -> bool:
         return True
 
 
-def test_a_store_that_is_written_to_is_away_and_can_be_read(store: Store, path: Path) -> None:
-    with held(path):
+def test_a_store_that_is_written_to_is_away_and_can_be_read(store: Store, address: str) -> None:
+    with held(address):
         with pytest.raises(StoreAway, match="another process is writing to the incident store") as failure:
             put(store)
         assert failure.value.locked
@@ -51,25 +47,25 @@ def test_a_store_that_is_written_to_is_away_and_can_be_read(store: Store, path: 
     assert put(store)
 
 
-def test_work_is_done_again_until_the_store_is_back(store: Store, path: Path) -> None:
+def test_work_is_done_again_until_the_store_is_back(store: Store, address: str) -> None:
     sentences: list[str] = []
     clock = iter(range(0, 1000, 7))
-    with held(path) as other:
+    with held(address) as release:
         pauses: list[float] = []
 
         def pause(seconds: float) -> None:
             pauses.append(seconds)
             if len(pauses) == 5:
-                other.execute("COMMIT")
+                release()
 
         assert until_back(lambda: put(store), pause, sentences.append, lambda: next(clock))
     assert store.batches() == 1
-    assert sentences[0].startswith("waiting for the incident store for 14 s now, nothing is lost: sqlite:///")
+    assert sentences[0].startswith(f"waiting for the incident store for 14 s now, nothing is lost: {store.name}: ")
     assert sentences[1:] == ["the incident store is back after 35 s"]
 
 
-def test_a_stop_ends_the_wait(store: Store, path: Path) -> None:
-    with held(path), pytest.raises(StoreAway):
+def test_a_stop_ends_the_wait(store: Store, address: str) -> None:
+    with held(address), pytest.raises(StoreAway):
         until_back(lambda: put(store), lambda seconds: True, pytest.fail)
 
 
@@ -93,10 +89,22 @@ def test_a_long_absence_is_said_now_and_then_and_a_short_one_never() -> None:
     assert absence.ends() is None
 
 
-def test_opening_a_store_that_is_held_can_be_waited_for_and_a_wrong_place_cannot(path: Path, tmp_path: Path) -> None:
-    Store.open(f"sqlite:///{path}").close()
-    with held(path), pytest.raises(StoreAway):
-        Store.open(f"sqlite:///{path}", busy_s=0.01)
+def test_opening_a_store_that_is_held_can_be_waited_for_when_it_must_write(store: Store, address: str) -> None:
+    with held(address):
+        Store.open(address, busy_s=0.01).close()
+        with pytest.raises(StoreAway):
+            write_version(store, "1")
+    write_version(store, "1")
+    with closing(store._engine.connect()) as other, other.begin(), pytest.raises(StoreAway):
+        Store.open(address, busy_s=0.01)
+
+
+def write_version(store: Store, version: str) -> None:
+    with store._begin() as connection:
+        connection.execute(update(schema.meta).filter_by(name="schema").values(value=version))
+
+
+def test_opening_a_store_at_a_wrong_place_is_not_waited_for(tmp_path: Path) -> None:
     folder = tmp_path / "folder.db"
     folder.mkdir()
     with pytest.raises(StoreError) as failure:

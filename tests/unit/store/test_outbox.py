@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -17,8 +16,8 @@ TOLD = NotificationLog("a", "open", "high", revision=3, at=NOON, marks={"channel
 
 
 @pytest.fixture
-def outbox(tmp_path: Path) -> Iterator[Outbox]:
-    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+def outbox(address: str) -> Iterator[Outbox]:
+    store = Store.open(address)
     yield store.outbox()
     store.close()
 

@@ -17,8 +17,8 @@ from tests.unit.cli.incidents import AT, incident
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+def store(address: str) -> Iterator[Store]:
+    opened = Store.open(address)
     with opened.batch(BatchId("q", 0)) as ledger:
         ledger.put_incidents([incident(id="inc-1"), incident(id="inc-2", title="Größe überschritten", status="resolved")])
     yield opened
@@ -41,7 +41,8 @@ def test_the_text_is_that_of_the_last_revision(store: Store) -> None:
     assert ids(store, words=("another", "RecordTooLarge")) == []
 
 
-def test_incidents_are_selected_and_counted_in_the_index_alone(store: Store, tmp_path: Path) -> None:
+def test_incidents_are_selected_and_counted_in_the_index_alone(tmp_path: Path) -> None:
+    store = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
     statements: list[tuple[str, tuple[object, ...]]] = []
 
     def record(_connection: object, _cursor: object, statement: str, parameters: tuple[object, ...], *_: object) -> None:
@@ -57,6 +58,7 @@ def test_incidents_are_selected_and_counted_in_the_index_alone(store: Store, tmp
                 rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
                 plans.append([row[3] for row in rows])
     connection.close()
+    store.close()
     assert len(plans) == 2
     for plan in plans:
         assert any("COVERING INDEX incidents_listed" in step for step in plan), plan
