@@ -6,11 +6,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
 from engine.errors import SourceError
+from engine.model.acts import Act, ActDecision
 from engine.model.incidents import DAWN, Alert, AlertInterval, AlertKey, Evidence, Incident, NotEvaluated, Roster, Verdict
 from engine.model.notifications import Notification, Receipt
 from engine.model.records import Labels, Progress, RawLine
@@ -202,11 +203,51 @@ class Receiver(Protocol):
         silences, time intervals and ages."""
 
     @property
+    def gathers(self) -> bool:
+        """Whether a storm of incidents is one message to it, as people read it; False: a program reads each incident."""
+
+    @property
     def rate_limit_key(self) -> str:
         """The key of its rate limit of one message a second (a Slack channel); empty when it has no limit."""
 
     def deliver(self, notification: Notification) -> Receipt:
         """Send the notification and return the outcome. A failure is a receipt, never an exception; it never retries."""
+
+
+@runtime_checkable
+class ForgetfulReceiver(Protocol):
+    """A receiver that forgets an open incident unless it is sent again within `refresh_s` seconds."""
+
+    @property
+    def refresh_s(self) -> float:
+        """The interval at which open incidents are sent again."""
+
+    def refresh(self, notifications: Sequence[Notification]) -> Receipt:
+        """Send the incidents again that it was notified of and not of their end. A failure is a receipt, never an exception."""
+
+
+class ActAnswer(Struct, frozen=True):
+    """The result of an act: the decision, the incident as it is shown now, and whether the same act was recorded before."""
+
+    decision: ActDecision
+    incident: Incident
+    is_repeated: bool = False
+
+
+class ActDesk(Protocol):
+    """Where what people do in another system is recorded, and where they look incidents up. Used by any thread.
+
+    All methods raise UnknownIncident for an id that no incident has, and StoreError.
+    """
+
+    def record(self, act: Act) -> ActAnswer:
+        """Record an act, once for its key, and have receivers notified of it."""
+
+    def find(self, prefix: str) -> Incident:
+        """Return the only incident whose id begins with `prefix`, with or without `inc-`, as it is shown."""
+
+    def going_on(self, limit: int) -> tuple[Sequence[Incident], int]:
+        """Return the incidents that are open or acknowledged, at most `limit`, severe ones first; and how many there are."""
 
 
 class Cache(Protocol):

@@ -71,6 +71,7 @@ class MemoryReceiver:
 
     edits: bool = False
     records: bool = False
+    gathers: bool = False
     rate_limit_key: str = ""
     notifications: list[Notification] = field(default_factory=list)
     answers: list[Receipt] = field(default_factory=list)

@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_LINK, SlackBlock, cut
+from connectors.slack.limits import MOST_IN_HEADER, MOST_IN_ID, MOST_IN_LINK, SlackBlock, cut
+from engine.model.acts import ActKind
+from engine.model.incidents import Incident
 from engine.model.links import Link
 from engine.model.phrases import moment
 from engine.model.visible import visible
 
 MOST_IN_PIECE = 2_500  # characters of prose or code in one block; longer text is divided
 _LONGEST_LINE_LINK = 1_000  # characters of an address beside a line of evidence: they count for the whole message
+ACTIONS = "tocsin-act"  # begins the id of a row of buttons that act
+_ACTS = {ActKind.ACKNOWLEDGE: "Acknowledge", ActKind.SILENCE: "Silence 2 h", ActKind.RESOLVE: "Resolve"}
 _BUTTONS = {"incident": "Page", "incidents": "Page", "kibana": "Logs"}
 
 
@@ -76,19 +80,15 @@ def addresses(name: str, urls: Iterable[str]) -> Iterator[SlackBlock]:
         yield paragraph([word(f"{name}  ", bold=True), {"type": "link", "url": url}])
 
 
-def buttons(links: Iterable[Link]) -> Iterator[SlackBlock]:
-    """Yield a row of buttons that open `links`; an address too long for Slack gets none, the incident's page has it."""
-    row = [
-        {
-            "type": "button",
-            "action_id": f"open-{x.kind}",
-            "text": {"type": "plain_text", "text": _BUTTONS[x.kind]},
-            "url": x.url,
-        }
-        for x in links
-        if x.kind in _BUTTONS and len(x.url) <= MOST_IN_LINK
-    ]
-    if row:
+def buttons(links: Iterable[Link], acting: Incident | None = None) -> Iterator[SlackBlock]:
+    """Yield a row of buttons: those that act on `acting`, if given, and those that open `links`; an address too long for Slack
+    gets none, the incident's page has it. The id of the row names the edition that the message shows."""
+    row = [_button(link) for link in links if link.kind in _BUTTONS and len(link.url) <= MOST_IN_LINK]
+    block_id = f"{ACTIONS}:{acting.id}:{acting.edition}" if acting is not None else ""
+    if acting is not None and len(block_id) <= MOST_IN_ID:
+        kinds = [kind for kind in _ACTS if not (kind is ActKind.ACKNOWLEDGE and acting.status == "acknowledged")]
+        yield {"type": "actions", "block_id": block_id, "elements": [*map(_act_button, kinds), *row]}
+    elif row:
         yield {"type": "actions", "elements": row}
 
 
@@ -100,6 +100,11 @@ def footnote(text: str) -> SlackBlock:
 def _button(link: Link) -> SlackBlock:
     title = {"type": "plain_text", "text": _BUTTONS[link.kind]}
     return {"type": "button", "action_id": f"open-{link.kind}", "text": title, "url": link.url}
+
+
+def _act_button(kind: ActKind) -> SlackBlock:
+    style = {"style": "primary"} if kind is ActKind.ACKNOWLEDGE else {}
+    return {"type": "button", "action_id": kind.value, "text": {"type": "plain_text", "text": _ACTS[kind]}, **style}
 
 
 def _pieces(text: str) -> list[str]:

@@ -20,8 +20,10 @@ MOST_IN_HEADER = 150
 MOST_IN_SECTION = 3_000
 MOST_IN_LINK = 3_000
 MOST_IN_BUTTON = 75
+MOST_IN_ID = 255  # of a block or an action
 MOST_BUTTONS = 25
 MOST_IN_CONTEXT = 10  # elements
+MOST_ROWS, MOST_CELLS = 100, 20  # of a table, and of one of its rows
 _ELLIPSIS = "…"
 
 
@@ -90,6 +92,9 @@ def _of_block(block: SlackBlock) -> Iterator[str]:
     most = {"actions": MOST_BUTTONS, "context": MOST_IN_CONTEXT}.get(kind)
     if most is not None and not 1 <= len(block["elements"]) <= most:
         yield f"{len(block['elements'])} elements in a block of type {kind}, at least 1 and at most {most}"
+    rows = block.get("rows", ())
+    if kind == "table" and not (1 <= len(rows) <= MOST_ROWS and all(1 <= len(row) <= MOST_CELLS for row in rows)):
+        yield f"a table of {len(rows)} rows, at most {MOST_ROWS} with {MOST_CELLS} cells each"
     for element in block.get("elements", ()):
         if element["type"] == "button":
             yield from _of_button(element)
@@ -105,7 +110,7 @@ def _of_button(button: SlackBlock) -> Iterator[str]:
     for what, length, most in (
         ("text", len(button["text"]["text"]), MOST_IN_BUTTON),
         ("address", len(button.get("url", "")), MOST_IN_LINK),
-        ("action_id", len(button.get("action_id", "")), 255),
+        ("action_id", len(button.get("action_id", "")), MOST_IN_ID),
     ):
         if length > most:
             yield f"a button's {what} of {length} characters, at most {most}"

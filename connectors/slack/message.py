@@ -17,9 +17,11 @@ from msgspec import Struct
 from connectors.slack.blocks import buttons, footnote, header, paragraph, time, with_code, word
 from connectors.slack.limits import MOST_PLAIN, MOST_TEXT, SlackBlock, cut
 from connectors.slack.summary import MOST_IN_REMARK, MOST_IN_WHY, Summary, codes, is_over, remark, summary
+from connectors.slack.table import table, table_lines
 from engine.model.incidents import QUIET, Incident
 from engine.model.links import Link
 from engine.model.notifications import DIGEST_HEADINGS, Notification, Reason
+from engine.model.outlines import headline
 from engine.model.phrases import lasting, named
 from engine.model.visible import visible
 
@@ -58,20 +60,25 @@ class Message(Struct, frozen=True):
         return {"text": cut(escaped("\n".join(lines)), MOST_PLAIN) or self.text, "blocks": [], "attachments": []}
 
 
-def parent(incident: Incident, links: Sequence[Link] = ()) -> Message:
+def parent(
+    incident: Incident, links: Sequence[Link] = (), members: Sequence[Incident] = (), *, has_buttons: bool = False
+) -> Message:
     """Return the message of `incident` with a button for each of `links`: at most 10 blocks and 1,500 characters.
 
+    `members` are the incidents of a storm, whose message has a table of them. With `has_buttons` an incident can be acted on.
     That of an incident that is over, or was merged into another, is one line.
     """
     shown, where = summary(incident), visible(named(incident.labels))
-    text = cut(escaped(": ".join(part for part in (_headline(incident), where) if part)), MOST_TEXT)
+    text = cut(escaped(": ".join(part for part in (headline(incident), where) if part)), MOST_TEXT)
     if is_over(incident):
         line = paragraph(_ending(incident, shown.title.shown))
         is_good = incident.status == "resolved" and incident.why != QUIET
         return Message(text, [line], [*buttons(links), footnote(_identity(incident))], _GREEN if is_good else _GREY)
     emoji, colour = _SEVERITIES.get(incident.severity, ("⚪", _GREY))
     blocks = [header(f"{emoji} {shown.title.shown}"), paragraph(facts(incident, shown.where.shown)), *_advice(incident, shown)]
-    return Message(text, [*blocks, *buttons(links)], list(_proof(incident, shown)), colour)
+    blocks += table(members, links, shown.room)
+    acting = incident if has_buttons and incident.rule not in DIGEST_HEADINGS else None
+    return Message(text, [*blocks, *buttons(links, acting)], list(_proof(incident, shown)), colour)
 
 
 def change(notification: Notification, fix_label: str = "") -> Message | None:
@@ -125,7 +132,9 @@ def escaped(text: str) -> str:
 
 def plain_lines(block: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a block as text; addresses follow the text of their link or button."""
-    if "text" in block:
+    if block["type"] == "table":
+        yield from table_lines(block)
+    elif "text" in block:
         yield str(block["text"]["text"])
     elements = block.get("elements", ())
     if block["type"] in ("actions", "context"):
@@ -141,11 +150,6 @@ def _plain(part: Mapping[str, Any]) -> str:
     if part["type"] == "link":
         return f"{part['text']}: {part['url']}" if "text" in part else str(part["url"])
     return str(part["text"])
-
-
-def _headline(incident: Incident) -> str:
-    state = incident.severity.upper() if incident.status == "open" else incident.status.capitalize()
-    return f"{state}: {visible(incident.title)}"
 
 
 def _advice(incident: Incident, shown: Summary) -> Iterator[SlackBlock]:

@@ -31,7 +31,7 @@ from connectors.slack.answers import (
 )
 from connectors.slack.client import StrictClient
 from connectors.slack.message import NEW_FIX, Message, change, fix_mark, is_loud, parent
-from connectors.slack.scopes import missing_rights
+from connectors.slack.scopes import CONNECT, missing_rights
 from connectors.slack.thread import details
 from engine.errors import UsageError
 from engine.model.addresses import may_carry_secrets
@@ -85,10 +85,15 @@ class _SlackAnswer(Protocol):
 
 
 class SlackReceiver(Struct, frozen=True):
-    """A channel (`#name` in any script, or an id) of the workspace of `client`'s token."""
+    """A channel (`#name` in any script, or an id) of the workspace of `client`'s token. With `app_token`
+    people act on incidents there, as a SlackSocket listens."""
 
     channel: str
     client: WebClient
+    app_token: str = ""
+
+    def __repr__(self) -> str:
+        return f"SlackReceiver({self.channel})"  # without the tokens
 
     @property
     def edits(self) -> bool:
@@ -99,6 +104,11 @@ class SlackReceiver(Struct, frozen=True):
     def records(self) -> bool:
         """False: routes decide what it is notified of."""
         return False
+
+    @property
+    def gathers(self) -> bool:
+        """True: people read it."""
+        return True
 
     @property
     def rate_limit_key(self) -> str:
@@ -112,14 +122,28 @@ class SlackReceiver(Struct, frozen=True):
         except (SlackClientError, NotSlack, OSError, HTTPException, ValueError):
             return []
         granted = next((str(value) for name, value in headers.items() if name.lower() == "x-oauth-scopes"), None)
-        return [] if granted is None else list(missing_rights({scope.strip() for scope in granted.split(",")}, self.channel))
+        scopes = None if granted is None else {scope.strip() for scope in granted.split(",")}
+        missing = [] if scopes is None else list(missing_rights(scopes, self.channel, has_buttons=bool(self.app_token)))
+        return [*missing, *self._refusal_of_app_token()]
+
+    def _refusal_of_app_token(self) -> list[str]:
+        """Return a sentence when Slack refuses the app's token; none when it cannot be asked."""
+        try:
+            if self.app_token:
+                self.client.apps_connections_open(app_token=self.app_token)
+        except SlackApiError as error:
+            word = _field(error.response, "error")
+            return [f"Slack refuses app_token ({word}): buttons and /tocsin do nothing; it needs the scope {CONNECT}"]
+        except (SlackClientError, NotSlack, OSError, HTTPException, ValueError):
+            pass
+        return []
 
     def deliver(self, notification: Notification) -> Receipt:
         """Post or edit the incident's message and the details in its thread, then post what has changed to the thread.
 
         A failure half way returns the marks so far, so that the next attempt continues there.
         """
-        session = _DeliverySession(self.client, self.channel, notification)
+        session = _DeliverySession(self.client, self.channel, notification, bool(self.app_token))
         try:
             session.deliver()
             receipt = Receipt(DeliveryState.DELIVERED, session.refusal)
@@ -135,11 +159,11 @@ class SlackReceiver(Struct, frozen=True):
         return Receipt(receipt.state, receipt.why, receipt.after_s, receipt.unsure, session.marks, session.sent)
 
 
-def open_receiver(channel: str, token: str, base_url: str = API) -> SlackReceiver:
+def open_receiver(channel: str, token: str, base_url: str = API, *, app_token: str = "") -> SlackReceiver:
     """Return the receiver of `channel`. Raises UsageError when the token would be sent unencrypted to `base_url`."""
     if not may_carry_secrets(base_url):
         raise UsageError(f"{base_url}: a token is sent to https addresses and to this machine only")
-    return SlackReceiver(channel, StrictClient(token=token, base_url=base_url, retry_handlers=[]))
+    return SlackReceiver(channel, StrictClient(token=token, base_url=base_url, retry_handlers=[]), app_token)
 
 
 class _ParentGone(Exception):
@@ -158,8 +182,9 @@ class _DeliverySession:
     last change in the thread), `unnamed` (see _place).
     """
 
-    def __init__(self, client: WebClient, channel: str, notification: Notification) -> None:
+    def __init__(self, client: WebClient, channel: str, notification: Notification, has_buttons: bool) -> None:
         self._client, self._channel, self._notification = client, channel, notification
+        self._has_buttons = has_buttons
         self.marks = dict(notification.marks)
         self.sent = 0
         self.is_given_up = False
@@ -178,7 +203,7 @@ class _DeliverySession:
     def _deliver(self) -> None:
         if not ("ts" in self.marks and self._edit_parent()):
             self._forget()
-            self._post(parent(self._notification.incident, self._notification.links))
+            self._post(self._parent())
         self._put_details()
         self._tell_change()
 
@@ -200,7 +225,11 @@ class _DeliverySession:
                 self.marks |= {"channel": channel, "ts": ts}
 
     def _edit_parent(self) -> bool:
-        return self._edit(self.marks["ts"], parent(self._notification.incident, self._notification.links), self._metadata())
+        return self._edit(self.marks["ts"], self._parent(), self._metadata())
+
+    def _parent(self) -> Message:
+        notification = self._notification
+        return parent(notification.incident, notification.links, notification.members, has_buttons=self._has_buttons)
 
     def _edit(self, ts: str, message: Message, metadata: Mapping[str, Any]) -> bool:
         """Edit a message of the channel; return False when it is deleted or can no longer be edited."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-POST = "chat:write"
+POST, COMMANDS = "chat:write", "commands"
+CONNECT = "connections:write"  # of the app's own token
 READS = {
     "public": ("channels:read", "channels:history"),
     "private": ("groups:read", "groups:history"),
 }  # by kind of channel: to find its id by its name, and to search its messages
-SCOPES = (POST, *(scope for scopes in READS.values() for scope in scopes))
+SCOPES = (POST, *(scope for scopes in READS.values() for scope in scopes), COMMANDS)
 
 
-def missing_rights(granted: Collection[str], channel: str) -> Iterator[str]:
-    """Yield a sentence for each thing that the app cannot do in `channel` (`#name`, or an id) with the scopes `granted`."""
+def missing_rights(granted: Collection[str], channel: str, *, has_buttons: bool = False) -> Iterator[str]:
+    """Yield a sentence for each thing that the app cannot do in `channel` (`#name`, or an id) with the scopes `granted`; with
+    `has_buttons` it also takes what people do there."""
     if POST not in granted:
         yield f"the app has no scope {POST}: it can send nothing"
     for kind, (find, search) in READS.items():
@@ -21,3 +23,5 @@ def missing_rights(granted: Collection[str], channel: str) -> Iterator[str]:
         if missing:
             scopes = f"no scope {missing[0]}" if len(missing) == 1 else f"neither scope {' nor '.join(missing)}"
             yield f"the app has {scopes}: in a {kind} channel a message whose answer was lost is posted twice"
+    if has_buttons and COMMANDS not in granted:
+        yield f"the app has no scope {COMMANDS}: there is no /tocsin in Slack"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from connectors.slack.blocks import visible_lines
 from connectors.slack.limits import MOST_SHOWN, cut
 from engine.model.incidents import Evidence, Incident, RenderedStep, Symptom
-from engine.model.notifications import DIGEST_HEADINGS
+from engine.model.notifications import DIGEST_HEADINGS, STORM_RULE
 from engine.model.phrases import named
 from engine.model.proof import distinct_events, is_stack_frame
 from engine.model.visible import visible
@@ -21,7 +21,7 @@ MOST_IN_TITLE, MOST_IN_WHERE, MOST_IN_CAUSE, MOST_IN_STEP, MOST_IN_COMMAND = 146
 MOST_PROOF, MOST_IN_PROOF, LEAST_IN_PROOF = 2, 200, 40
 MOST_MEMBERS, MOST_IN_MEMBER = 5, 150
 MOST_IN_REMARK, MOST_IN_WHY = 60, 80
-_FRAMING = 440  # characters of everything else: state, times, reason, id, names of parts
+_FRAMING = 475  # characters of everything else: state, times, reason, id, names of parts
 
 _SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[.!?][\"')\]]*\s+")
 
@@ -44,7 +44,7 @@ class ProofLine(Struct, frozen=True):
 
 class Summary(Struct, frozen=True):
     """What the message of an incident shows: `step` and `command` are of the first step of the fix, `members` the first
-    incidents of a digest."""
+    incidents of a digest; `room` are the characters that are left for the table of a storm."""
 
     title: SplitText
     where: SplitText
@@ -55,6 +55,7 @@ class Summary(Struct, frozen=True):
     proof: tuple[ProofLine, ...] = ()
     explains: str = ""
     members: tuple[str, ...] = ()
+    room: int = 0
 
 
 def summary(incident: Incident) -> Summary:
@@ -76,6 +77,8 @@ def summary(incident: Incident) -> Summary:
     )
     shown = (chosen.title.shown, chosen.where.shown, chosen.cause.shown, chosen.step.shown, chosen.command)
     budget = MOST_SHOWN - _FRAMING - sum(map(len, shown))
+    if incident.rule == STORM_RULE:
+        return replace(chosen, room=budget)
     if incident.rule in DIGEST_HEADINGS:
         return replace(chosen, members=_members(incident.symptoms, budget))
     return replace(chosen, proof=_proof(incident.evidence, min(MOST_IN_PROOF, budget // MOST_PROOF)))

@@ -44,6 +44,11 @@ class SlackWebhookReceiver(Struct, frozen=True):
         return False
 
     @property
+    def gathers(self) -> bool:
+        """True: people read it."""
+        return True
+
+    @property
     def rate_limit_key(self) -> str:
         """The webhook: Slack allows about one message per second."""
         return f"slack:{self.url}"
@@ -78,7 +83,7 @@ def _message(notification: Notification) -> Message:
     changed and the first step of the fix."""
     incident = notification.incident
     news = change(notification, "Fix" if notification.news else "")
-    whole = parent(incident, notification.links)
+    whole = parent(incident, notification.links, notification.members)
     if is_over(incident):
         return whole
     if notification.reason not in _WHOLE and news is not None:

@@ -27,6 +27,11 @@ class TerminalReceiver(Struct, frozen=True):
         return False
 
     @property
+    def gathers(self) -> bool:
+        """False: a terminal shows every incident."""
+        return False
+
+    @property
     def rate_limit_key(self) -> str:
         """Empty: a terminal needs no pacing."""
         return ""

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import re
-import socket
 from collections.abc import Callable, Mapping
-from http.client import HTTPException
 from typing import Any
-from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import Request
 
 from msgspec import Struct
 
 from engine.errors import UsageError
-from engine.exchange import HttpAnswer, exchange
 from engine.model.addresses import may_carry_secrets
 from engine.model.answers import lines_value
 from engine.model.incidents import Incident
-from engine.model.notifications import DeliveryState, Notification, Receipt
+from engine.model.notifications import Notification, Receipt
+from engine.posting import json_request, posted
 
 __all__ = ["WebhookReceiver", "open_receiver"]
 
 SCHEMA = 1
-_FINAL = frozenset((400, 410, 413, 415, 422))  # the server has rejected the document itself, or is gone for good
 
 
 class WebhookReceiver(Struct, frozen=True):
@@ -54,24 +48,18 @@ class WebhookReceiver(Struct, frozen=True):
         return False
 
     @property
+    def gathers(self) -> bool:
+        """False: a program reads its messages."""
+        return False
+
+    @property
     def rate_limit_key(self) -> str:
         """The host."""
         return f"webhook:{urlsplit(self.url).hostname}"
 
     def deliver(self, notification: Notification) -> Receipt:
-        """Post `notification`. 2xx is delivered; 400, 410, 413, 415 and 422 are rejected.
-
-        Any other status is tried again later: it may come from a proxy, or somebody may correct the address or the token.
-        """
-        try:
-            return _receipt(exchange(self._request(notification)))
-        except (OSError, HTTPException, ValueError) as error:
-            cause = error.reason if isinstance(error, URLError) else error
-            sure = isinstance(cause, ConnectionRefusedError | socket.gaierror)
-            how = (
-                "does not answer in time" if isinstance(cause, TimeoutError) else f"cannot be reached ({type(cause).__name__})"
-            )
-            return Receipt(DeliveryState.RETRY_LATER, f"the webhook {how}", unsure=not sure)
+        """Post `notification`. 2xx is delivered; 400, 410, 413, 415 and 422 are rejected; any other status is tried again."""
+        return posted(self._request(notification), "the webhook")
 
     def _request(self, notification: Notification) -> Request:
         incident, reason = notification.incident, notification.reason.value
@@ -79,15 +67,10 @@ class WebhookReceiver(Struct, frozen=True):
         document["links"] = {link.kind: link.url for link in notification.links}
         if notification.lines:
             document |= {"query": notification.query, "lines": lines_value(incident, notification.lines)}
-        headers = {
-            "Content-Type": "application/json; charset=utf-8",
-            "User-Agent": "tocsin",
-            "Idempotency-Key": f"{incident.id}/{incident.edition}/{reason}",
-        }
+        headers = {"Idempotency-Key": f"{incident.id}/{incident.edition}/{reason}"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        body = json.dumps(document, ensure_ascii=False).encode()
-        return Request(self.url, body, headers, method="POST")  # noqa: S310 - the scheme is checked in open_receiver
+        return json_request(self.url, document, headers)
 
 
 def open_receiver(url: str, value_of: Callable[[Incident], Mapping[str, Any]], token: str = "") -> WebhookReceiver:
@@ -100,18 +83,3 @@ def open_receiver(url: str, value_of: Callable[[Incident], Mapping[str, Any]], t
     if token and not may_carry_secrets(url):
         raise UsageError("url of a webhook: a token is sent to https addresses and to this machine only")
     return WebhookReceiver(url, value_of, token)
-
-
-def _receipt(answer: HttpAnswer) -> Receipt:
-    if 200 <= answer.status < 300:
-        return Receipt(DeliveryState.DELIVERED)
-    if answer.is_redirect:
-        redirect = f"a redirect to {answer.redirection()} (status {answer.status}), which is not followed; check url"
-        return Receipt(DeliveryState.RETRY_LATER, f"the webhook answers with {redirect}")
-    quoted = answer.quoted()
-    why = f"the webhook answers with status {answer.status}{f': {quoted}' if quoted else ''}"
-    if answer.status in _FINAL:
-        return Receipt(DeliveryState.REJECTED, why)
-    after = answer.headers.get("retry-after", "")
-    after_s = float(after) if re.fullmatch(r"[0-9]{1,9}", after) else None
-    return Receipt(DeliveryState.RETRY_LATER, why, after_s=after_s, unsure=answer.status >= 500)

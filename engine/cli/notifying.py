@@ -34,8 +34,18 @@ def build(
     edit_capable = frozenset(name for name, receiver in receivers.items() if receiver.edits)
     max_age_s = _max_age_s(settings, once)
     records = frozenset(name for name, receiver in receivers.items() if receiver.records)
-    no_rules = frozenset[str]()  # those of the job are in the store
-    policy = Policy(settings.route, edit_capable, no_rules, once, settings.links, max_age_s, settings.fallbacks, records)
+    policy = Policy(
+        settings.route,
+        edit_capable,
+        frozenset(),  # the rules of the job are in the store
+        once,
+        settings.links,
+        max_age_s,
+        settings.fallbacks,
+        records,
+        frozenset(name for name, receiver in receivers.items() if receiver.gathers),
+        settings.notify_storm,
+    )
 
     def report(notice: DeliveryNotice) -> None:
         monitoring.attempted(notice)

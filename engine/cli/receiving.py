@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import convert
 
 from connectors.terminal import TerminalReceiver
-from engine.config import ElasticsearchSettings, ReceiverSettings, Secret, SlackSettings, WebhookSettings
+from engine.config import (
+    AlertmanagerSettings,
+    ElasticsearchSettings,
+    EmailSettings,
+    PagerDutySettings,
+    ReceiverSettings,
+    Secret,
+    SlackSettings,
+    TeamsSettings,
+    WebhookSettings,
+)
 from engine.errors import RuntimeMissing, UsageError
 from engine.model.answers import incident_value
 from engine.model.notifications import Notification
@@ -48,16 +59,11 @@ def check_receivers(settings: tuple[ReceiverSettings, ...]) -> None:
 
 def open_receiver(settings: ReceiverSettings, show: Show) -> Receiver:
     """Return one receiver. Raises the errors of open_receivers, with the name of the receiver."""
+    opener = _OPENERS.get(settings.type)
     try:
-        if isinstance(settings, SlackSettings):
-            return _slack(settings)
-        if isinstance(settings, WebhookSettings):
-            return _webhook(settings)
-        if isinstance(settings, ElasticsearchSettings):
-            return _elasticsearch(settings)
+        return TerminalReceiver(show) if opener is None else opener(settings)
     except UsageError as error:
         raise UsageError(f"receiver {settings.name}: {error}") from None
-    return TerminalReceiver(show)
 
 
 def _slack(settings: SlackSettings) -> Receiver:
@@ -67,14 +73,44 @@ def _slack(settings: SlackSettings) -> Receiver:
         raise RuntimeMissing("receivers of type slack need the package slack_sdk: pip install 'tocsin[slack]'") from None
     if settings.webhook_url is not None:
         return slack.open_webhook_receiver(settings.webhook_url.reveal())
-    return slack.open_receiver(settings.channel, settings.token.reveal() if settings.token else "", settings.base_url)
+    return slack.open_receiver(
+        settings.channel, _revealed(settings.token), settings.base_url, app_token=_revealed(settings.app_token)
+    )
 
 
 def _webhook(settings: WebhookSettings) -> Receiver:
     from connectors import webhook  # noqa: PLC0415 - loads the HTTP client
 
-    url = settings.url.reveal() if isinstance(settings.url, Secret) else settings.url
-    return webhook.open_receiver(url, incident_value, settings.token.reveal() if settings.token else "")
+    return webhook.open_receiver(_revealed(settings.url), incident_value, _revealed(settings.token))
+
+
+def _pagerduty(settings: PagerDutySettings) -> Receiver:
+    from connectors import pagerduty  # noqa: PLC0415 - loads the HTTP client
+
+    return pagerduty.open_receiver(settings.routing_key.reveal(), settings.base_url)
+
+
+def _alertmanager(settings: AlertmanagerSettings) -> Receiver:
+    from connectors import alertmanager  # noqa: PLC0415 - loads the HTTP client
+
+    authorization = f"Bearer {settings.token.reveal()}" if settings.token else ""
+    if settings.user:
+        credentials = f"{settings.user}:{_revealed(settings.password)}"
+        authorization = f"Basic {b64encode(credentials.encode()).decode()}"
+    return alertmanager.open_receiver(_revealed(settings.url), authorization, settings.resolve_timeout_s)
+
+
+def _email(settings: EmailSettings) -> Receiver:
+    from connectors import email  # noqa: PLC0415 - loads the SMTP client
+
+    server = email.SmtpServer(settings.host, settings.port, settings.tls, settings.user, _revealed(settings.password))
+    return email.open_receiver(server, settings.sender, settings.recipients)
+
+
+def _teams(settings: TeamsSettings) -> Receiver:
+    from connectors import teams  # noqa: PLC0415 - loads the HTTP client
+
+    return teams.open_receiver(settings.webhook_url.reveal())
 
 
 def _elasticsearch(settings: ElasticsearchSettings) -> Receiver:
@@ -87,3 +123,18 @@ def _elasticsearch(settings: ElasticsearchSettings) -> Receiver:
         ) from None
     connection = convert(settings.connection, ElasticsearchConnection)
     return receiver.open_receiver(connection, settings.index, settings.changes, settings.retention_s)
+
+
+def _revealed(text: str | Secret | None) -> str:
+    return text.reveal() if isinstance(text, Secret) else text or ""
+
+
+_OPENERS: Mapping[str, Callable[[Any], Receiver]] = {  # by the type of the settings that they take
+    "slack": _slack,
+    "webhook": _webhook,
+    "elasticsearch": _elasticsearch,
+    "pagerduty": _pagerduty,
+    "alertmanager": _alertmanager,
+    "email": _email,
+    "teams": _teams,
+}

@@ -1,6 +1,7 @@
 """Read tocsin.yml, check it as a whole and turn it into settings. All errors are reported at once, with places in the file."""
 
 from engine.config.monitoring import HeartbeatSettings, MetricsSettings
+from engine.config.protocols import AlertmanagerSettings, EmailSettings, PagerDutySettings, TeamsSettings
 from engine.config.receivers import (
     ElasticsearchSettings,
     ReceiverSettings,
@@ -14,16 +15,20 @@ from engine.config.web import AuthSettings, WebSettings, listen_address
 from engine.secrets import Secret
 
 __all__ = [
+    "AlertmanagerSettings",
     "AuthSettings",
     "Checks",
     "ElasticsearchSettings",
+    "EmailSettings",
     "HeartbeatSettings",
     "MetricsSettings",
+    "PagerDutySettings",
     "ReceiverSettings",
     "Secret",
     "Settings",
     "SlackSettings",
     "SourceSettings",
+    "TeamsSettings",
     "TerminalSettings",
     "WebSettings",
     "WebhookSettings",

@@ -11,15 +11,24 @@ from msgspec import Struct
 from pydantic import model_validator
 
 from engine.config.connection import ConnectionEntry, connection_of
-from engine.config.faults import finding_error, unavailable_error, validated_by
+from engine.config.faults import finding_error, validated_by
+from engine.config.protocols import (
+    AlertmanagerEntry,
+    AlertmanagerSettings,
+    EmailEntry,
+    EmailSettings,
+    PagerDutyEntry,
+    PagerDutySettings,
+    TeamsEntry,
+    TeamsSettings,
+)
 from engine.config.secrets import Address, ProtectedAddress, SecretText, placed
 from engine.dsl.codes import Code
 from engine.dsl.report import did_you_mean
 from engine.dsl.schema import Duration, Strict, Text
 from engine.secrets import Secret
 
-RECEIVER_TYPES = ("terminal", "slack", "webhook", "elasticsearch")
-COMING_RECEIVERS = ("email",)
+RECEIVER_TYPES = ("terminal", "slack", "webhook", "elasticsearch", "pagerduty", "alertmanager", "email", "teams")
 SLACK_API = "https://slack.com/api/"
 
 
@@ -27,16 +36,26 @@ class TerminalSettings(Struct, frozen=True):
     """A receiver that prints to the terminal."""
 
     name: str
+    type: str = "terminal"
+    destination: str = ""
 
 
 class SlackSettings(Struct, frozen=True):
-    """A Slack channel, reached by `token` and `channel`, or by `webhook_url`, which determines the channel."""
+    """A Slack channel, reached by `token` and `channel`, or by `webhook_url`, which determines the channel. `app_token`: of the
+    app, to take what people do there; None: messages have no buttons."""
 
     name: str
     channel: str
     token: Secret | None
     webhook_url: Secret | None
     base_url: str
+    app_token: Secret | None = None
+    type: str = "slack"
+
+    @property
+    def destination(self) -> str:
+        """Where messages go, without secrets."""
+        return f"{self.channel} by {self.token}" if self.token else f"by {self.webhook_url}"
 
 
 class WebhookSettings(Struct, frozen=True):
@@ -45,6 +64,12 @@ class WebhookSettings(Struct, frozen=True):
     name: str
     url: str | Secret
     token: Secret | None
+    type: str = "webhook"
+
+    @property
+    def destination(self) -> str:
+        """Where messages go, without secrets."""
+        return str(self.url)
 
 
 class ElasticsearchSettings(Struct, frozen=True):
@@ -56,9 +81,24 @@ class ElasticsearchSettings(Struct, frozen=True):
     index: str
     changes: str
     retention_s: float
+    type: str = "elasticsearch"
+
+    @property
+    def destination(self) -> str:
+        """Where messages go, without secrets."""
+        return f"{self.index} at {', '.join(self.connection['urls'])}"
 
 
-ReceiverSettings = TerminalSettings | SlackSettings | WebhookSettings | ElasticsearchSettings
+ReceiverSettings = (
+    TerminalSettings
+    | SlackSettings
+    | WebhookSettings
+    | ElasticsearchSettings
+    | PagerDutySettings
+    | AlertmanagerSettings
+    | EmailSettings
+    | TeamsSettings
+)
 
 
 def _index_name(value: str) -> None:
@@ -74,12 +114,17 @@ IndexName = Annotated[
 class TerminalEntry(Strict):
     """a terminal receiver, which has no keys"""
 
+    def settings(self, name: str, folder: Path) -> TerminalSettings:
+        """Return the settings."""
+        return TerminalSettings(name)
+
 
 class SlackEntry(Strict):
-    """a slack receiver: channel and token, or webhook_url"""
+    """a slack receiver: channel and token, and app_token for buttons; or webhook_url"""
 
     channel: Text | None = None
     token: SecretText | None = None
+    app_token: SecretText | None = None
     webhook_url: SecretText | None = None
     base_url: ProtectedAddress = SLACK_API
 
@@ -91,7 +136,16 @@ class SlackEntry(Strict):
             raise finding_error(
                 Code.RECEIVER_SHAPE, "needs either `channel` and `token`, or `webhook_url`", "docs/notifications.md"
             )
+        if "app_token" in value and "webhook_url" in keys:
+            raise finding_error(
+                Code.RECEIVER_SHAPE, "`app_token` needs `channel` and `token`: a webhook can only post", "docs/notifications.md"
+            )
         return value
+
+    def settings(self, name: str, folder: Path) -> SlackSettings:
+        """Return the settings; paths of `file:` secrets are relative to `folder`."""
+        secrets = (placed(self.token, folder), placed(self.webhook_url, folder))
+        return SlackSettings(name, self.channel or "", *secrets, self.base_url, placed(self.app_token, folder))
 
 
 class WebhookEntry(Strict):
@@ -100,6 +154,11 @@ class WebhookEntry(Strict):
     url: Address
     token: SecretText | None = None
 
+    def settings(self, name: str, folder: Path) -> WebhookSettings:
+        """Return the settings; paths of `file:` secrets are relative to `folder`."""
+        address = placed(self.url, folder) if isinstance(self.url, Secret) else self.url
+        return WebhookSettings(name, address or "", placed(self.token, folder))
+
 
 class ElasticsearchReceiverEntry(ConnectionEntry):
     """an elasticsearch receiver: url, and what it writes with"""
@@ -107,6 +166,10 @@ class ElasticsearchReceiverEntry(ConnectionEntry):
     index: IndexName = "tocsin-incidents"
     changes: IndexName | None = None
     retention: Duration = 365 * 86400.0
+
+    def settings(self, name: str, folder: Path) -> ElasticsearchSettings:
+        """Return the settings; paths of `file:` secrets are relative to `folder`."""
+        return ElasticsearchSettings(name, connection_of(self, folder), self.index, self.changes or "", self.retention)
 
 
 class ReceiverEntry(Strict):
@@ -118,14 +181,16 @@ class ReceiverEntry(Strict):
     slack: SlackEntry | None = None
     webhook: WebhookEntry | None = None
     elasticsearch: ElasticsearchReceiverEntry | None = None
+    pagerduty: PagerDutyEntry | None = None
+    alertmanager: AlertmanagerEntry | None = None
+    email: EmailEntry | None = None
+    teams: TeamsEntry | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _has_one_type(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        if coming := [key for key in COMING_RECEIVERS if key in value]:
-            raise unavailable_error(f"receivers of type {coming[0]} are", f"use one of: {', '.join(RECEIVER_TYPES)}")
         types = [key for key in RECEIVER_TYPES if key in value]
         others = sorted(value.keys() - {"name", "fallback", *RECEIVER_TYPES})
         if not types and others:
@@ -139,18 +204,9 @@ class ReceiverEntry(Strict):
 
 def receiver_settings(entry: ReceiverEntry, folder: Path) -> ReceiverSettings:
     """Return the settings of a receiver; paths of `file:` secrets are relative to `folder`."""
-    if entry.slack is not None:
-        slack = entry.slack
-        secrets = (placed(slack.token, folder), placed(slack.webhook_url, folder))
-        return SlackSettings(entry.name, slack.channel or "", *secrets, slack.base_url)
-    if entry.webhook is not None:
-        url = entry.webhook.url
-        address = placed(url, folder) if isinstance(url, Secret) else url
-        return WebhookSettings(entry.name, address or "", placed(entry.webhook.token, folder))
-    if entry.elasticsearch is not None:
-        to = entry.elasticsearch
-        return ElasticsearchSettings(entry.name, connection_of(to, folder), to.index, to.changes or "", to.retention)
-    return TerminalSettings(entry.name)
+    typed = next(value for type_ in RECEIVER_TYPES if (value := getattr(entry, type_)) is not None)
+    settings: ReceiverSettings = typed.settings(entry.name, folder)
+    return settings
 
 
 def default_receiver(receivers: Sequence[ReceiverSettings]) -> str:

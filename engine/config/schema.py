@@ -323,6 +323,7 @@ class ConfigFile(Strict):
     route: RootEntry | None = None
     time_intervals: list[IntervalEntry] = Field(default=[])
     notify_max_age: Duration | None = None
+    notify_storm: Count = 5
     receivers: list[ReceiverEntry] = Field(default=[])
     store: StoreSetting = StoreEntry(url="sqlite:///./.tocsin/tocsin.db")
     retention: Duration = 90 * 86400.0

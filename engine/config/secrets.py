@@ -15,7 +15,9 @@ from engine.model.addresses import is_web_address, may_carry_secrets
 from engine.secrets import Secret, parse_secret
 
 # keys whose values are secret and must not get into a message about the file
-_WRITTEN = re.compile(r"""(\b(?:token|webhook_url|url|urls|api_key|password)["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)""")
+_WRITTEN = re.compile(
+    r"""(\b(?:token|app_token|webhook_url|url|urls|api_key|password|routing_key)["']?\s*:\s*)("[^"]*"?|'[^']*'?|[^\s,}]+)"""
+)
 
 
 # a password within an address, under any key

@@ -111,6 +111,7 @@ class Settings(Struct, frozen=True):
     overrides: Mapping[str, Override]
     context: Mapping[str, str]  # `<cluster>.bootstrap`, `.connect_url`, `.brokers` (a comma list)
     route: Route
+    notify_storm: int  # the largest number of new incidents of one rule or cluster in a minute with a message each; 0: no limit
     notify_max_age_s: float | None  # None: the command decides; 0: no limit
     receivers: tuple[ReceiverSettings, ...]
     fallbacks: Mapping[str, str]  # receiver -> the one that is notified when it refuses; without circles
@@ -262,6 +263,7 @@ def _settings(config: ConfigFile, folder: Path, overrides: Mapping[str, Override
         route=route_tree(config.route, config.route.receiver, intervals)
         if config.route
         else Route(default_receiver(receivers)),
+        notify_storm=config.notify_storm,
         notify_max_age_s=config.notify_max_age,
         receivers=receivers,
         fallbacks=_fallbacks(config),

@@ -24,7 +24,7 @@ class Book:
     """Entries and notification logs by receiver and incident. Used by one thread.
 
     `waiting`: the entries to be sent; `sending`: those in flight; `held`: by receiver, those that wait for a digest; `ahead`:
-    how far the latest time in the store is after `now`.
+    how far the latest time in the store is after `now`; `storms`: by receiver and storm, the incidents reported in it.
 
     Args:
         now: the current time, to resume the entries of an earlier process (see resuming.py).
@@ -37,6 +37,7 @@ class Book:
         self.held: defaultdict[str, dict[Pair, Delivery]] = defaultdict(dict)
         self._entries: dict[Pair, Delivery] = {}
         self._logs: dict[Pair, NotificationLog] = {}
+        self.storms: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         self._notified: defaultdict[str, set[str]] = defaultdict(set)  # incident -> receivers
         self._pending: list[Settlement] = []
         self.ahead = timedelta(0)
@@ -111,6 +112,8 @@ class Book:
     def _put_log(self, pair: Pair, log: NotificationLog) -> None:
         self._logs[pair] = log
         self._notified[pair[1]].add(pair[0])
+        if log.storm:
+            self.storms[pair[0]][log.storm].add(pair[1])
 
     def _put_entry(self, entry: Delivery) -> None:
         pair = (entry.receiver, entry.incident)

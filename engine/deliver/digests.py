@@ -12,21 +12,24 @@ from engine.deliver.planning import WAITING, Policy
 from engine.model.incidents import Incident
 from engine.model.notifications import Delivery, DeliveryState, NotificationLog, Reason, Settlement
 from engine.model.phrases import moment
-from engine.route import digest, flood_digest, notification_log
+from engine.route import digest, flood_digest, is_storm, notification_log
 
 QUIET = timedelta(seconds=60)  # a backfill digest is due when no further old incident came for this long ...
 LONGEST = timedelta(minutes=10)  # ... but this long after the first one at the latest
 GATHER = timedelta(seconds=10)  # how long a flood digest waits for more members
+FLOOD_PREFIX = "flood-"  # of the ids of flood digests
 FLOOD_INTERVAL = timedelta(seconds=60)  # between two flood digests to one receiver
 
 
 class Digest(Struct, frozen=True):
-    """A planned digest: the summary incident of `members`, its outbox entry, and the members' incidents, in the same order."""
+    """A planned digest: the summary incident, its outbox entry, and the entries that it settles with their incidents, in the
+    same order. `table`, of a storm: all its incidents, those that were reported before included."""
 
     incident: Incident
     entry: Delivery
     members: tuple[Delivery, ...]
     incidents: tuple[Incident, ...]
+    table: tuple[Incident, ...] = ()
 
 
 def digest_id(members: Sequence[Delivery]) -> str:
@@ -36,12 +39,13 @@ def digest_id(members: Sequence[Delivery]) -> str:
 
 def flood_id(now: datetime) -> str:
     """Return the id of a flood digest that begins at `now`."""
-    return f"flood-{now:%Y%m%dT%H%M%S%f}"
+    return f"{FLOOD_PREFIX}{now:%Y%m%dT%H%M%S%f}"
 
 
 def is_digest(entry: Delivery) -> bool:
     """Return whether `entry` is that of a digest itself, not of a member."""
-    return entry.reason in (Reason.BACKFILL, Reason.DIGEST) and entry.state is not DeliveryState.BACKFILL
+    is_one = entry.reason in (Reason.BACKFILL, Reason.DIGEST) and entry.state is not DeliveryState.BACKFILL
+    return is_one or is_storm(entry.incident)
 
 
 def plan_digest(
@@ -74,7 +78,8 @@ def plan_flood(
 
 def folded(entry: Delivery, id: str) -> Delivery:
     """Return `entry` folded: as it waits for the digest `id`."""
-    why = "too many at once to be sent one by one: sent in a digest"
+    how = "in one message that is kept up to date" if is_storm(id) else "in a digest"
+    why = f"too many at once to be sent one by one: sent {how}"
     return replace(entry, state=DeliveryState.FOLDED, digest=id, why=why)
 
 
@@ -105,11 +110,16 @@ def settlements(sent_digest: Digest, entry: Delivery, now: datetime, has_fallbac
             why = f"sent in the digest of {moment(now)}, as it was old when it was first seen"
             yield Settlement(replace(member, attempt_at=now, why=why), now, is_attempt=False)
         elif entry.state is DeliveryState.DELIVERED:
-            why = f"sent in the digest of {moment(now)}, with {len(sent_digest.members):,} in all"
+            number, kind = (
+                len(sent_digest.table or sent_digest.members),
+                "message about a storm" if sent_digest.table else "digest",
+            )
+            why = f"sent in the {kind} of {moment(now)}, with {number:,} in all"
             settled = replace(
                 member, state=DeliveryState.DELIVERED, reason=Reason.DIGEST, news="", attempts=0, attempt_at=now, why=why
             )
-            yield Settlement(settled, now, notification_log(incident, now, {}, member.digest))
+            storm = member.digest if is_storm(member.digest) else ""
+            yield Settlement(settled, now, notification_log(incident, now, {}, member.digest, storm))
 
 
 def _updated_entry(fresh: Delivery, entry: Delivery | None) -> Delivery:

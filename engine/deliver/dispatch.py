@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,16 +13,18 @@ from msgspec.structs import replace
 from engine.clock import SteadyClock
 from engine.deliver.book import Book
 from engine.deliver.digests import settlements
-from engine.deliver.in_flight import InFlight, InFlightSet, rate_limit_key_of
+from engine.deliver.in_flight import InFlight, InFlightSet, Refresh, receiver_key
 from engine.deliver.pacing import Pace
 from engine.deliver.planner import Planner
 from engine.deliver.receipts import delivered, expired, settled
+from engine.deliver.refreshing import Refresher
 from engine.deliver.resuming import is_expired
 from engine.model.links import LinkTargets
-from engine.model.notifications import Delivery, DeliveryState, Notification, Receipt, Settlement
+from engine.model.notifications import Delivery, DeliveryState, Notification, Reason, Receipt, Settlement
 from engine.ports import Receiver
-from engine.route import Candidate, is_minor, notification_log, overflow, urgency
+from engine.route import Candidate, is_minor, notification_log, overflow, storm_keys, storming, urgency
 from engine.route.floods import SINGLES_S
+from engine.route.storms import STORM_S
 
 
 def with_links(notification: Notification, targets: LinkTargets, *, is_digest: bool) -> Notification:
@@ -61,14 +63,18 @@ class Dispatch:
         self._book, self._receivers, self._clock = book, receivers, clock
         self._pace, self.in_flight = pace, in_flight
         self._on_notice, self._leads = on_notice, leads
+        self._refresher = Refresher(receivers, in_flight)
+        self._remarks: list[str] = []
+        self._opened: defaultdict[str, deque[tuple[datetime, tuple[str, str]]]] = defaultdict(deque)  # own messages: storm keys
         self._singles: defaultdict[str, deque[datetime]] = defaultdict(deque)  # times of minor incidents' own messages
 
     def send(self, planner: Planner) -> int:
         """Start every attempt that can start now; return the number of deliveries meanwhile. Raises StoreError."""
+        self._gather(planner)
         self._fold(planner)
         rate_limit_keys: defaultdict[str, list[Candidate]] = defaultdict(list)
         for candidate in self._due(planner):
-            rate_limit_keys[rate_limit_key_of(candidate.entry, self._receivers[candidate.entry.receiver])].append(candidate)
+            rate_limit_keys[self._key(candidate.entry)].append(candidate)
         deliveries = 0
         for rate_limit_key, candidates in rate_limit_keys.items():
             for candidate in sorted(candidates, key=urgency):
@@ -83,12 +89,24 @@ class Dispatch:
         """Record the outcomes of finished attempts; return how many were delivered."""
         deliveries = 0
         for flight, receipt, is_late in self.in_flight.finished():
+            if isinstance(flight, Refresh):
+                self._remarks += filter(None, [self._refresher.finished(flight, receipt)])
+                continue
             if is_late and not self._is_late_success(flight, receipt):
                 continue
             self._pace.spend(self._receivers[flight.entry.receiver].rate_limit_key, receipt.messages, self._clock.now())
             self._settle(flight, receipt, planner)
             deliveries += receipt.state is DeliveryState.DELIVERED
         return deliveries
+
+    def refresh(self, planner: Planner) -> None:
+        """Send the open incidents again to receivers that forget them, where it is time."""
+        self._refresher.step(planner, self._clock.now())
+
+    def taken_remarks(self) -> list[str]:
+        """Return the sentences about refreshes since the last call."""
+        remarks, self._remarks = self._remarks, []
+        return remarks
 
     def expire_attempts(self, planner: Planner) -> None:
         """Abandon the attempts whose lease has expired: frees their rate limit keys, and makes their entries unsure."""
@@ -104,7 +122,9 @@ class Dispatch:
     def restart_waits(self) -> None:
         """Forget the times of a clock that was wrong."""
         self._pace.forget()
+        self._refresher.restart_waits()
         self._singles.clear()
+        self._opened.clear()
 
     def wait_s(self, planner: Planner) -> float | None:
         """Return the seconds until a waiting entry can be sent; None when none waits, or only for attempts in flight."""
@@ -113,7 +133,7 @@ class Dispatch:
             receiver = self._receivers.get(entry.receiver)
             if (
                 receiver is None
-                or self.in_flight.holds(rate_limit_key_of(entry, receiver))
+                or self.in_flight.holds(receiver_key(entry.receiver, receiver))
                 or planner.incident_of(entry) is None
             ):
                 continue
@@ -125,6 +145,23 @@ class Dispatch:
         due = [entry for entry in self._book.waiting.values() if entry.due_at <= now and entry.receiver in self._receivers]
         return [Candidate(entry, incident) for entry in due if (incident := planner.incident_of(entry)) is not None]
 
+    def _gather(self, planner: Planner) -> None:
+        """Put storms into one message each, where people read it."""
+        now, policy = self._clock.now(), planner.policy
+        for receiver in sorted(policy.gatherers) if policy.storm_size else ():
+            entries = [entry for entry in self._book.waiting.values() if entry.receiver == receiver]
+            waiting = [Candidate(entry, incident) for entry in entries if (incident := planner.incident_of(entry)) is not None]
+            if waiting:
+                recent, open_storms = self._recent_keys(receiver, now), planner.storms.open(receiver, now)
+                for key, candidates in storming(waiting, recent, policy.storm_size, open_storms, now).items():
+                    planner.fold_storm(receiver, key, candidates, now)
+
+    def _recent_keys(self, receiver: str, now: datetime) -> Counter[str]:
+        opened = self._opened[receiver]
+        while opened and opened[0][0] <= now - timedelta(seconds=STORM_S):
+            opened.popleft()
+        return Counter(key for _, keys in opened for key in keys)
+
     def _fold(self, planner: Planner) -> None:
         """Put floods into digests; receivers without a rate limit key need none, as they are never too slow."""
         now, receivers = self._clock.now(), defaultdict[str, list[Candidate]](list)
@@ -134,6 +171,9 @@ class Dispatch:
         for receiver, candidates in receivers.items():
             if overflowing := overflow(candidates, self._recent(receiver, now)):
                 planner.fold(receiver, overflowing, now)
+
+    def _key(self, entry: Delivery) -> str:
+        return receiver_key(entry.receiver, self._receivers[entry.receiver])
 
     def _recent(self, receiver: str, now: datetime) -> int:
         times = self._singles[receiver]
@@ -153,7 +193,11 @@ class Dispatch:
         digest = planner.digest(entry)
         if digest is None and is_minor(incident) and not entry.marks:
             self._singles[entry.receiver].append(now)
-        notification = Notification(incident, entry.reason, entry.news, entry.marks, entry.unsure_since, changes=changes)
+        if digest is None and entry.reason is Reason.OPENED:
+            self._opened[entry.receiver].append((now, storm_keys(incident)))
+        members = digest.table if digest is not None else ()
+        attempted = (incident, entry.reason, entry.news, entry.marks, entry.unsure_since)
+        notification = Notification(*attempted, changes=changes, members=members)
         notification = with_links(notification, planner.policy.links, is_digest=digest is not None)
         self.in_flight.start(
             rate_limit_key,
@@ -169,7 +213,10 @@ class Dispatch:
     def _settle(self, flight: InFlight, receipt: Receipt, planner: Planner) -> None:
         now = self._clock.now()
         entry = settled(flight.entry, receipt, now)
-        log = notification_log(flight.incident, now, entry.marks) if entry.state is DeliveryState.DELIVERED else None
+        earlier = self._book.log((entry.receiver, entry.incident))
+        storm = earlier.storm if earlier is not None else ""
+        is_delivered = entry.state is DeliveryState.DELIVERED
+        log = notification_log(flight.incident, now, entry.marks, storm=storm) if is_delivered else None
         outcomes = [Settlement(entry, now, log)]
         if flight.digest is not None:
             outcomes += settlements(flight.digest, entry, now, entry.receiver in planner.policy.fallbacks)

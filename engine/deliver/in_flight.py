@@ -38,6 +38,22 @@ class InFlight(Struct, frozen=True):
             yield member.receiver, member.incident
 
 
+class Refresh(Struct, frozen=True):
+    """An attempt to send the open incidents to `receiver` again: to one that forgets them otherwise."""
+
+    receiver: str
+
+    @property
+    def pair(self) -> Pair:
+        """The receiver, and no incident."""
+        return self.receiver, ""
+
+    @property
+    def pairs(self) -> Iterator[Pair]:
+        """Nothing: the notifications of the incidents are planned as ever."""
+        yield from ()
+
+
 def at_once(work: Work) -> None:
     """Do `work` now, on this thread."""
     work()
@@ -48,9 +64,9 @@ def on_a_thread(work: Work) -> None:
     threading.Thread(target=work, name="sender", daemon=True).start()
 
 
-def rate_limit_key_of(entry: Delivery, receiver: Receiver) -> str:
+def receiver_key(name: str, receiver: Receiver) -> str:
     """Return the key within which messages are sent one after the other: the receiver's rate limit key, or its name."""
-    return receiver.rate_limit_key or f" {entry.receiver}"  # no channel begins with a blank
+    return receiver.rate_limit_key or f" {name}"  # no channel begins with a blank
 
 
 class InFlightSet:
@@ -63,9 +79,9 @@ class InFlightSet:
 
     def __init__(self, start_work: StartWork = at_once, on_finished: Callable[[], None] = lambda: None) -> None:
         self._start_work, self._on_finished = start_work, on_finished
-        self._attempts: dict[str, InFlight] = {}
+        self._attempts: dict[str, InFlight | Refresh] = {}
         self._pairs: set[Pair] = set()
-        self._finished: SimpleQueue[tuple[str, InFlight, Receipt]] = SimpleQueue()
+        self._finished: SimpleQueue[tuple[str, InFlight | Refresh, Receipt]] = SimpleQueue()
 
     def __bool__(self) -> bool:
         """Return whether any attempt is in flight, or finished and not collected yet."""
@@ -79,7 +95,7 @@ class InFlightSet:
         """Return whether an incident is being sent to a receiver, by itself or in a digest."""
         return pair in self._pairs
 
-    def start(self, rate_limit_key: str, flight: InFlight, deliver: Callable[[], Receipt]) -> None:
+    def start(self, rate_limit_key: str, flight: InFlight | Refresh, deliver: Callable[[], Receipt]) -> None:
         """Start an attempt; its rate limit key must be free. `deliver` must not raise."""
 
         def work() -> None:
@@ -96,7 +112,7 @@ class InFlightSet:
             if flight.pair == pair:
                 self._end(rate_limit_key)
 
-    def finished(self) -> Iterator[tuple[InFlight, Receipt, bool]]:
+    def finished(self) -> Iterator[tuple[InFlight | Refresh, Receipt, bool]]:
         """Yield (attempt, receipt, whether it was abandoned) for each finished attempt, once; frees its rate limit key."""
         while True:
             try:

@@ -82,6 +82,7 @@ class Notifier:
         self._dispatch.expire_attempts(self._planner)
         self._planner.step(self._clock.now())
         self._deliveries += self._dispatch.send(self._planner)
+        self._dispatch.refresh(self._planner)
         deliveries, self._deliveries = self._deliveries, 0
         return deliveries
 
@@ -150,7 +151,7 @@ class Notifier:
             self._dispatch.restart_waits()
 
     def _taken_remarks(self) -> list[str]:
-        remarks, self._remarks = self._remarks, []
+        remarks, self._remarks = [*self._remarks, *self._dispatch.taken_remarks()], []
         return remarks
 
     def _rest(self, stop: threading.Event) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from itertools import chain
 
@@ -13,6 +13,7 @@ from engine.deliver.agenda import Agenda
 from engine.deliver.book import Book, entries_by_digest, is_held
 from engine.deliver.digests import (
     FLOOD_INTERVAL,
+    FLOOD_PREFIX,
     GATHER,
     Digest,
     digest_id,
@@ -24,10 +25,11 @@ from engine.deliver.digests import (
     plan_flood,
 )
 from engine.deliver.planning import WAITING, Policy, plan_delivery
+from engine.deliver.storms import Storms
 from engine.model.incidents import Incident
-from engine.model.notifications import Delivery, DeliveryState, IncidentChange
+from engine.model.notifications import Delivery, DeliveryState, IncidentChange, NotificationLog
 from engine.model.routes import Silence
-from engine.route import Candidate, holds, recorded_changes, routing_labels
+from engine.route import Candidate, holds, is_storm, recorded_changes, routing_labels
 from engine.store import Store
 from engine.store.outbox import Pair
 
@@ -48,6 +50,7 @@ class Planner:
         self._incidents: dict[str, Incident] = {}
         self._merged_into: defaultdict[str, set[str]] = defaultdict(set)  # surviving incident -> those merged into it
         self._digests: dict[Pair, Digest] = {}
+        self.storms = Storms(book, self._incidents, is_in_flight)
         self._flooded_at: dict[str, datetime] = {}  # receiver -> time of its last flood digest
         self._silences: tuple[Silence, ...] = ()
         self._active: tuple[Silence, ...] = ()
@@ -75,6 +78,7 @@ class Planner:
             self.touch(self._incidents)
         self.touch(self._agenda.due(now))
         self._plan(now)
+        self._changed_digests.update(self.storms.repeats_at(self._policy, now))
         self._plan_digests(now)
 
     def touch(self, incidents: Iterable[str]) -> None:
@@ -109,12 +113,20 @@ class Planner:
         acted_on = [incident] if incident is not None and log is not None and incident.revision == log.revision else []
         return recorded_changes(log, chain(acted_on, revisions), now)
 
+    def reported(self, receiver: str) -> Iterator[tuple[Incident, NotificationLog]]:
+        """Yield the incidents that `receiver` was notified of by themselves, and not of their end, each with its log."""
+        for incident in self._incidents.values():
+            log = self._book.log((receiver, incident.id))
+            if log is not None and not log.digest and log.status not in _ENDED:
+                yield incident, log
+
     def on_settled(self, entry: Delivery, digest: Digest | None, now: datetime) -> None:
         """Plan again after an attempt that left `entry`; `digest` is the digest that was sent, if it was one."""
-        self.touch([entry.incident] if digest is None else [member.incident for member in digest.members])
+        incidents = [] if digest is None else [*digest.incidents, *digest.table]
+        self.touch([entry.incident] if digest is None else [incident.id for incident in incidents])
         if digest is not None:
             self._changed_digests.add(entry.receiver)
-            if entry.state is DeliveryState.DELIVERED and digest.members[0].state is DeliveryState.FOLDED:
+            if entry.state is DeliveryState.DELIVERED and entry.incident.startswith(FLOOD_PREFIX):
                 self._flooded_at[entry.receiver] = now
 
     def fold(self, receiver: str, candidates: Iterable[Candidate], now: datetime) -> None:
@@ -124,9 +136,15 @@ class Planner:
         self._book.change([folded(candidate.entry, id_) for candidate in candidates])
         self._plan_digests(now)
 
+    def fold_storm(self, receiver: str, key: str, candidates: Iterable[Candidate], now: datetime) -> None:
+        """Put `candidates` of one receiver into its open storm with `key`, or into a new one. Raises StoreError."""
+        self.storms.fold(receiver, key, candidates, now)
+        self._changed_digests.add(receiver)
+        self._plan_digests(now)
+
     def _open_flood(self, receiver: str) -> str | None:
         for id_ in entries_by_digest(self._book.held[receiver]):
-            if not self._is_in_flight((receiver, id_)):
+            if not is_storm(id_) and not self._is_in_flight((receiver, id_)):
                 return id_
         return None
 
@@ -165,6 +183,9 @@ class Planner:
             if incident is None:
                 continue
             is_pending, next_times[id_] = self._plan_incident(incident, put, drop, now)
+            live_storms = [name for name in self._book.notified_receivers((id_,)) if self.storms.is_live((name, id_))]
+            self._changed_digests.update(live_storms)
+            is_pending = is_pending or bool(live_storms)
             if incident.status in _ENDED and not is_pending:
                 finished.append(id_)  # every receiver has been notified
         self._changed_digests.update(entry.receiver for entry in (*put, *drop) if is_held(entry) or self._is_held(entry))
@@ -216,6 +237,8 @@ class Planner:
                     del self._digests[pair]
             self._plan_backfill(receiver, now)
             self._plan_floods(receiver, now)
+            for pair, digest in self.storms.plan(receiver, self._policy, now):
+                self._store_digest(pair, digest)
             self._drop_empty(receiver)
         self._changed_digests.clear()
 
@@ -234,7 +257,7 @@ class Planner:
     def _plan_floods(self, receiver: str, now: datetime) -> None:
         for id_, entries in entries_by_digest(self._book.held[receiver]).items():
             pair, members = (receiver, id_), [entry for entry in entries if entry.incident in self._incidents]
-            if members and pair not in self._digests:
+            if members and pair not in self._digests and not is_storm(id_):
                 self._store_digest(
                     pair, plan_flood(members, self._incidents, self._book.entry(pair), self._flood_due(receiver, now))
                 )

@@ -15,12 +15,14 @@ from engine.model.notifications import Delivery, DeliveryState, NotificationLog,
 from engine.model.phrases import lasting, moment
 from engine.model.routes import Route, Silence, Timings
 from engine.route import (
+    NOTHING,
     Decision,
     Target,
     decide_notification,
     hours_change_at,
     is_backfill,
     is_minor,
+    is_storm,
     mute_reason,
     muted_by,
     needs_recording,
@@ -32,6 +34,7 @@ RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
 RETRY_AT_LEAST_S, RETRY_AT_MOST_S = 1.0, 3600.0  # bounds for the delay that a receiver asks for
 WAITING = frozenset((DeliveryState.QUEUED, DeliveryState.RETRY_LATER))
 _ENDED = frozenset(("resolved", "retracted", "merged"))
+_LOUD = frozenset((Reason.ESCALATED, Reason.REOPENED))  # what is sent of an incident by itself that is part of a storm
 
 
 class Policy(Struct, frozen=True):
@@ -41,7 +44,8 @@ class Policy(Struct, frozen=True):
     has none of a job. `hurry`: waits count as elapsed (in a run that ends); repetitions keep their interval. `links`: the
     targets of links in messages. `max_age_s`: an incident that is older when first seen is notified in a digest only; 0: no
     limit. `fallbacks`: receiver -> the one that is notified when it refuses, without circles. `records`: receivers that keep a
-    record of every incident.
+    record of every incident. `gatherers`: receivers to which a storm, more than `storm_size` new incidents (0: no limit), is
+    one message.
     """
 
     tree: Route
@@ -52,6 +56,8 @@ class Policy(Struct, frozen=True):
     max_age_s: float = 0.0
     fallbacks: Mapping[str, str] = field(default_factory=dict)
     records: frozenset[str] = field(default_factory=frozenset)
+    gatherers: frozenset[str] = field(default_factory=frozenset)
+    storm_size: int = 0
 
     def targets(
         self, incident: Incident, notified: Iterable[str], refuses: Callable[[str], bool] = lambda receiver: False
@@ -160,6 +166,8 @@ def _decision(policy: Policy, target: Target, incident: Incident, log: Notificat
         timings, explained = replace(timings, group_wait_s=0.0), False
     edits = target.receiver in policy.edits and not (log is not None and log.digest)
     decision = decide_notification(log, incident, timings, known_at, explained=explained, edits=edits)
+    if log is not None and is_storm(log.digest) and decision.reason not in _LOUD:
+        return NOTHING  # the message about the storm is kept up to date
     if target.instead_of and log is None and decision.reason is not None:
         return replace(decision, news=f"sent here because {target.instead_of} refuses it")
     return decision
@@ -212,7 +220,7 @@ def _entry(
         return fresh
     if entry.state is DeliveryState.FOLDED:
         changes = {"revision": fresh.revision, "reason": fresh.reason, "news": fresh.news}
-        return replace(entry, **changes) if is_minor(incident) else fresh
+        return replace(entry, **changes) if is_minor(incident) or is_storm(entry.digest) else fresh
     if entry.state is DeliveryState.REJECTED:
         return _after_rejection(fresh, entry, target.timings)
     due_at = max(decision.at, entry.due_at) if entry.state is DeliveryState.RETRY_LATER else decision.at

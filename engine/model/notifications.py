@@ -14,9 +14,12 @@ from engine.model.links import LineLinks, Link
 
 DIGEST_RULE = "backfill"  # rule of the digest of old incidents, which a receiver is sent in one message
 FLOOD_RULE = "flood"  # rule of the digest of many incidents that opened at once
+STORM_RULE = "storm"  # rule of the message about many incidents of one rule or cluster, which is kept up to date
+STORM_PREFIX = "storm-"  # of the ids of storms
 DIGEST_HEADINGS = {
     DIGEST_RULE: "Older",
     FLOOD_RULE: "Among them",
+    STORM_RULE: "Incidents",
 }  # headings of its symptoms, which are the incidents of the digest
 
 
@@ -58,7 +61,9 @@ class NotificationLog(Struct, frozen=True):
     """The last notification of an incident that a receiver was sent, at `at`. `marks` are the receiver's own data (a Slack
     channel and message).
 
-    `digest`: the id of the digest that reported the incident; empty when it has a message of its own. `owner`: who had it.
+    `digest`: the id of the digest or storm that reported the incident; empty when it has a message of its own. `storm`: the id
+    of the storm that it is part of, also when it has a message of its own later. `owner`: who had it; `acts`:
+    how many acts there were on it.
     """
 
     rule: str
@@ -69,7 +74,9 @@ class NotificationLog(Struct, frozen=True):
     revision: int = 0
     marks: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
+    storm: str = ""
     owner: str = ""
+    acts: int = 0
 
 
 class IncidentChange(Struct, frozen=True):
@@ -87,7 +94,8 @@ class Notification(Struct, frozen=True):
     `marks` are those of the last receipt. `unsure_since`: an earlier attempt began then and its outcome is unknown, so a
     receiver that can search its messages does so before it sends this one. `links` lead to the incident's page and its logs;
     `lines` lead there from each line of evidence, by event id; `query` is the filter of the incident in Kibana. `changes`, for
-    receivers that keep a record: all changes since the last notification, oldest first.
+    receivers that keep a record: all changes since the last notification, oldest first. `members`, of a storm: its incidents,
+    in the order of its table.
     """
 
     incident: Incident
@@ -99,6 +107,7 @@ class Notification(Struct, frozen=True):
     changes: tuple[IncidentChange, ...] = ()
     lines: Mapping[str, LineLinks] = field(default_factory=dict)
     query: str = ""
+    members: tuple[Incident, ...] = ()
 
 
 class Receipt(Struct, frozen=True):
@@ -123,7 +132,7 @@ class Delivery(Struct, frozen=True):
 
     `known_at`: when the notifier first had something to send. `due_at`: it is not sent earlier. `attempts` counts attempts
     since the last success; the last one began at `attempt_at`. `unsure_since` and `marks`: see Notification. `digest`: the id
-    of the digest that reports a folded entry.
+    of the digest or storm that reports a folded entry.
     """
 
     receiver: str

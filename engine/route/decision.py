@@ -36,8 +36,11 @@ class Decision(Struct, frozen=True):
 NOTHING = Decision()
 
 
-def notification_log(incident: Incident, at: datetime, marks: Mapping[str, str], digest: str = "") -> NotificationLog:
-    """Return the log of a notification of `incident` at `at`, in a message of its own or in the digest with the id `digest`."""
+def notification_log(
+    incident: Incident, at: datetime, marks: Mapping[str, str], digest: str = "", storm: str = ""
+) -> NotificationLog:
+    """Return the log of a notification of `incident` at `at`, in a message of its own or in the digest with the id `digest`;
+    `storm` is the storm that it is part of."""
     return NotificationLog(
         incident.rule,
         incident.status,
@@ -47,7 +50,9 @@ def notification_log(incident: Incident, at: datetime, marks: Mapping[str, str],
         incident.revision,
         marks,
         digest,
+        storm,
         incident.owner,
+        _acts(incident),
     )
 
 
@@ -76,6 +81,9 @@ def decide_notification(
     if last_log is None:
         return _opening(incident, known_at + timedelta(seconds=max(timings.group_wait_s, SETTLE_S if explained else 0.0)))
     reason, news = change_since(last_log, incident)
+    is_acted_on = edits and incident.status != "merged" and _acts(incident) != last_log.acts
+    if reason is None and is_acted_on:  # the message names the edition that a click on it is about
+        return Decision(Reason.UPDATED, last_log.at, by_person=True)
     if reason is None and edits and incident.revision > last_log.revision and incident.status != "merged":
         reason = Reason.UPDATED
     if reason is None:
@@ -114,6 +122,10 @@ def change_since(last_log: NotificationLog, incident: Incident) -> tuple[Reason 
     if incident.owner != last_log.owner:
         return Reason.UPDATED, f"{incident.owner} has it now" if incident.owner else f"{last_log.owner} has it no more"
     return None, ""
+
+
+def _acts(incident: Incident) -> int:
+    return incident.handling.acts if incident.handling is not None else 0
 
 
 def _is_by_person(last_log: NotificationLog, incident: Incident) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from engine.model.incidents import Incident, Symptom
-from engine.model.notifications import FLOOD_RULE, Delivery, Reason
+from engine.model.notifications import FLOOD_RULE, STORM_PREFIX, Delivery, Reason
 from engine.model.phrases import named
 from engine.model.rules import SEVERITIES
 from engine.route.summary import summary_incident
@@ -69,7 +69,12 @@ def flood_digest(id: str, members: Sequence[Incident]) -> Incident:
 
 
 def _is_foldable(entry: Delivery) -> bool:
-    return not entry.marks and entry.unsure_since is None and entry.reason not in (Reason.BACKFILL, Reason.DIGEST)
+    return (
+        not entry.marks
+        and entry.unsure_since is None
+        and entry.reason not in (Reason.BACKFILL, Reason.DIGEST)
+        and not entry.incident.startswith(STORM_PREFIX)
+    )
 
 
 def _symptoms(members: Sequence[Incident]) -> list[Symptom]:

@@ -80,6 +80,11 @@ class Acts:
         with self._reading() as connection:
             return _acts_on(connection, incident)
 
+    def incident(self, id: str) -> Incident:
+        """Return the incident `id`, or the one that it is part of now, as it is shown. Raises UnknownIncident."""
+        with self._reading() as connection:
+            return shown(connection, [_surviving(connection, id)])[0]
+
     def changed_since(self, mark: int) -> tuple[int, Sequence[Incident]]:
         """Return the next mark, and the incidents with an act later than `mark` as they are shown now. Mark 0 is before all."""
         table = schema.acts.c

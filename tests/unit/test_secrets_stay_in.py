@@ -13,7 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from connectors.email import email_message
+from connectors.pagerduty import _event as pagerduty_event
 from connectors.slack.message import parent
+from connectors.teams import message as teams_message
 from connectors.webhook import WebhookReceiver
 from engine.cli.answer import document
 from engine.cli.authoring.drafting import draft_rule, shipped_logs
@@ -79,6 +82,9 @@ def outputs(log: str, folder: Path) -> Iterator[tuple[str, str]]:
         message = parent(incident, ())
         yield "slack", json.dumps([message.text, message.blocks], ensure_ascii=False)
         notification = Notification(incident, Reason.OPENED, incident.title)
+        yield "mail", email_message(notification, "a@b.example", ["c@d.example"]).as_string()
+        yield "teams", json.dumps(teams_message(notification), ensure_ascii=False)
+        yield "pagerduty", json.dumps(pagerduty_event(notification, "trigger", ""), ensure_ascii=False)
         yield "webhook", (WebhookReceiver("http://127.0.0.1/", incident_value)._request(notification).data or b"").decode()
     for path in (path for path in folder.rglob("*") if path.is_file()):
         yield path.name, path.read_bytes().decode("utf-8", "replace")

@@ -76,6 +76,11 @@ class ElasticsearchReceiver:
         return True
 
     @property
+    def gathers(self) -> bool:
+        """False: it keeps a record of each incident."""
+        return False
+
+    @property
     def rate_limit_key(self) -> str:
         """Empty: a cluster needs no pacing."""
         return ""

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
+from engine.cli.desk import listening_to_people
 from engine.cli.inputs import checks
 from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build, running_notifier, show_notification
@@ -48,7 +49,8 @@ def notify(config: ConfigOption = DEFAULT_CONFIG) -> None:
         _say(f"notifying {', '.join(receivers)} of the incidents of {settings.store}")
         monitoring = Monitoring(settings, store, has_job=False)
         notifier = build(store, settings, receivers, _say, False, monitoring)
-        with monitoring.running(_say), running_notifier(notifier, _say):
+        people = listening_to_people(settings, receivers, store, notifier.wake, _say)
+        with monitoring.running(_say), people, running_notifier(notifier, _say):
             signals.stop.wait()
         store.close()
 

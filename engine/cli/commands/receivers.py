@@ -13,7 +13,7 @@ from engine.cli.output import FormatOption, OutputFormat, print_json
 from engine.cli.receiving import RightsReport, open_receiver
 from engine.cli.report import render_incident
 from engine.cli.terminal import show
-from engine.config import ElasticsearchSettings, ReceiverSettings, SlackSettings, WebhookSettings, load
+from engine.config import load
 from engine.deliver import delivered
 from engine.errors import UsageError
 from engine.model.incidents import Incident
@@ -37,9 +37,7 @@ app = typer.Typer(help=HELP, no_args_is_help=True)
 @app.command("list")
 def list_receivers(config: ConfigOption = DEFAULT_CONFIG, format: FormatOption = OutputFormat.TEXT) -> None:
     """List every receiver with its type and destination. Secrets are not shown."""
-    rows = [
-        {"name": receiver.name, "type": _type(receiver), "to": _destination(receiver)} for receiver in load(config).receivers
-    ]
+    rows = [{"name": receiver.name, "type": receiver.type, "to": receiver.destination} for receiver in load(config).receivers]
     if format is OutputFormat.JSON:
         print_json(rows)
         return
@@ -88,19 +86,3 @@ def _test_incident(now: datetime) -> Incident:
 
 def _show(notification: Notification) -> None:
     show(lambda width: render_incident(notification.incident, width).append("\n"))
-
-
-def _type(settings: ReceiverSettings) -> str:
-    if isinstance(settings, SlackSettings):
-        return "slack"
-    if isinstance(settings, ElasticsearchSettings):
-        return "elasticsearch"
-    return "webhook" if isinstance(settings, WebhookSettings) else "terminal"
-
-
-def _destination(settings: ReceiverSettings) -> str:
-    if isinstance(settings, SlackSettings):
-        return f"{settings.channel} by {settings.token}" if settings.token else f"by {settings.webhook_url}"
-    if isinstance(settings, ElasticsearchSettings):
-        return f"{settings.index} at {', '.join(settings.connection['urls'])}"
-    return str(settings.url) if isinstance(settings, WebhookSettings) else ""

@@ -14,6 +14,7 @@ import typer
 from msgspec.structs import replace
 
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
+from engine.cli.desk import listening_to_people
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
 from engine.cli.monitoring import Monitoring
@@ -119,7 +120,12 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: b
             monitoring = Monitoring(settings, store, has_notifier=notify)
             notifier = build(store, settings, receivers, _say, once, monitoring) if notify else None
             job = _job(settings, plan, sources, once, signals, notifier, fence, monitoring)
-            with monitoring.running(_say):
+            people = (
+                nullcontext()
+                if once or notifier is None
+                else listening_to_people(settings, receivers, store, notifier.wake, _say)
+            )
+            with monitoring.running(_say), people:
                 _watch(job, settings, notifier, started_at_s)
             notified = drain(notifier, _say) if notifier is not None and once and not signals.stop.is_set() else 0
     except StoreAway:

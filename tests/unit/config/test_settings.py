@@ -46,6 +46,7 @@ receivers:
   - {name: hook, slack: {webhook_url: "env:HOOK"}}
 store: "sqlite:///state/tocsin.db"
 notify_max_age: 2h
+notify_storm: 12
 retention: 30d
 time_intervals:
   - name: nights
@@ -136,7 +137,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert settings.checkpoint == tmp_path / "state/tocsin.checkpoint"
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
     assert settings.web == WebSettings("::1", 9000, "https://tocsin.example")
-    assert settings.notify_max_age_s == 7200
+    assert (settings.notify_max_age_s, settings.notify_storm) == (7200, 12)
     assert settings.retention_s == 30 * 86400
     kibana = Kibana("https://kibana.example/base", "logs", (8, 14), "ops", {"broker": "labels.broker"})
     assert settings.links == LinkTargets("https://tocsin.example", kibana)
@@ -173,7 +174,7 @@ def test_one_source_is_enough(tmp_path: Path) -> None:
     assert settings.sources[0].start is None
     assert settings.web == WebSettings("127.0.0.1", 8320)
     assert settings.links == NO_LINKS
-    assert settings.notify_max_age_s is None
+    assert (settings.notify_max_age_s, settings.notify_storm) == (None, 5)
     assert settings.retention_s == 90 * 86400
 
 
@@ -251,7 +252,6 @@ def test_a_missing_key_of_a_kafka_source_is_explained_by_its_type(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "finding"),
     [
-        (LEAST + "receivers:\n  - {name: ops, email: {to: x}}\n", "receivers of type email are not available"),
         (LEAST + "receivers:\n  - {name: ops, slak: {}}\n", "`slak` is not a type of receiver"),
         (LEAST + "receivers:\n  - {name: ops}\n", "needs exactly one type"),
         (LEAST + "receivers:\n  - {name: ops, slack: {channel: x}}\n", "needs either `channel` and `token`, or `webhook_url`"),

@@ -38,11 +38,12 @@ class Scene:
         self.restart()
 
     def restart(self) -> None:
-        edits, records = (
+        edits, records, gatherers = (
             frozenset(name for name, receiver in self.receivers.items() if getattr(receiver, what))
-            for what in ("edits", "records")
+            for what in ("edits", "records", "gathers")
         )
-        self.notifier = Notifier(self.store, replace(self.policy, edits=edits, records=records), self.receivers, self.clock())
+        policy = replace(self.policy, edits=edits, records=records, gatherers=gatherers)
+        self.notifier = Notifier(self.store, policy, self.receivers, self.clock())
 
     def clock(self) -> SteadyClock:
         """Return a clock that a new process would have."""

@@ -32,7 +32,8 @@ class Channel:
 
     edits, records, rate_limit_key = True, False, "channel"
 
-    def __init__(self) -> None:
+    def __init__(self, gathers: bool) -> None:
+        self.gathers = gathers
         self.messages: list[tuple[str, Notification]] = []
         self.faults: list[str] = []
         self.lock = lambda: None
@@ -62,10 +63,10 @@ class Channel:
 class World:
     """A scene, and somebody who locks its store."""
 
-    def __init__(self, folder: Path) -> None:
-        self.channel = Channel()
+    def __init__(self, folder: Path, storm_size: int) -> None:
+        self.channel = Channel(storm_size > 0)
         self.store = Store.open(f"sqlite:///{folder}/tocsin.db", busy_s=0.001)
-        policy = Policy(Route("ops", timings=Timings(5, 60, 0)), max_age_s=0)
+        policy = Policy(Route("ops", timings=Timings(5, 60, 0)), max_age_s=0, storm_size=storm_size)
         self.scene = Scene(self.store, {"ops": self.channel}, policy)
         self.other = sqlite3.connect(folder / "tocsin.db", isolation_level=None)
         self.channel.lock = self.lock
@@ -139,18 +140,25 @@ def test_everything_is_told_once(steps: list[tuple[str, int]]) -> None:
     check(steps)
 
 
+@settings(max_examples=settings().max_examples // 8, suppress_health_check=[HealthCheck.too_slow], **UNSHRUNK)
+@given(STEPS)
+def test_every_part_of_a_storm_is_told_once(steps: list[tuple[str, int]]) -> None:
+    check(steps, storm_size=3)
+
+
 @pytest.mark.slow
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @settings(max_examples=4 * settings().max_examples, suppress_health_check=[HealthCheck.too_slow], **UNSHRUNK)
-@given(STEPS)
-def test_everything_is_told_once_in_many_histories(steps: list[tuple[str, int]]) -> None:
-    check(steps)
+@given(STEPS, st.sampled_from((0, 3)))
+def test_everything_is_told_once_in_many_histories(steps: list[tuple[str, int]], storm_size: int) -> None:
+    check(steps, storm_size)
 
 
-def check(steps: list[tuple[str, int]]) -> None:
+def check(steps: list[tuple[str, int]], storm_size: int = 0) -> None:
     """Play a history to its end, and compare what the channel holds with what was to be told."""
     with TemporaryDirectory() as folder:
-        world = World(Path(folder))
+        world = World(Path(folder), storm_size)
         with closing(world.other), closing(world.store):
             for step in steps:
                 world.do(step)
@@ -163,7 +171,10 @@ def check(steps: list[tuple[str, int]]) -> None:
     assert [key for key, times in keys.items() if times > 1] == []
     assert not unsettled, "nothing waits for another process"
     assert {id_ for _, id_ in told} >= set(world.ids)
-    single = {key for key, what in world.channel.messages if what.reason is not Reason.DIGEST}
-    digests = sum(what.incident.count for _, what in world.channel.messages if what.reason is Reason.DIGEST)
+    storms = [member.id for _, what in world.channel.messages for member in what.members]
+    messages = [(key, what) for key, what in world.channel.messages if not what.members]
+    single = {key for key, what in messages if what.reason is not Reason.DIGEST}
+    digests = sum(what.incident.count for _, what in messages if what.reason is Reason.DIGEST)
     assert single <= set(world.ids)
-    assert len(single) + digests == len(world.ids), "each by itself, or in one digest"
+    assert len(set(storms) - single) == len(storms), "no incident is in two"
+    assert len(single) + len(storms) + digests == len(world.ids), "each by itself, or in one digest or storm"

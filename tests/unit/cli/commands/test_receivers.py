@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from engine.cli.main import main
+from tests.standins.alertmanager import AlertmanagerStandIn
+from tests.standins.mail import MailStandIn
+from tests.standins.pagerduty import ROUTING_KEY, PagerDutyStandIn
 from tests.standins.slack import TOKEN, SlackStandIn
+from tests.standins.slack_socket import APP_TOKEN, SlackWithPeople
+from tests.standins.teams import TeamsStandIn
 
 CONFIG = """
 sources:
@@ -66,6 +72,60 @@ def test_a_test_message_reaches_its_receiver(
         server.script("auth.test", "page:403")
         assert main(["receivers", "test", "data", "-c", str(config)]) == 0
         assert capsys.readouterr().out == "data: delivered\n", "what cannot be asked is not told as missing"
+
+
+def test_what_an_app_lacks_for_buttons_is_told(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SlackWithPeople() as server:
+        text = CONFIG.replace("BASE", server.base_url).replace('token: "env', 'app_token: "env:TOCSIN_TEST_APP", token: "env')
+        config.write_text(text)
+        monkeypatch.setenv("TOCSIN_TEST_TOKEN", TOKEN)
+        monkeypatch.setenv("TOCSIN_TEST_APP", APP_TOKEN)
+        assert main(["receivers", "test", "data", "-c", str(config)]) == 0
+        assert capsys.readouterr().out == "data: delivered\n"
+        server.granted.remove("commands")
+        monkeypatch.setenv("TOCSIN_TEST_APP", "xapp-wrong")
+        assert main(["receivers", "test", "data", "-c", str(config)]) == 0
+        _, missing, refused = capsys.readouterr().out.splitlines()
+        assert missing == "data: the app has no scope commands: there is no /tocsin in Slack"
+        assert refused.startswith("data: Slack refuses app_token (invalid_auth): buttons and /tocsin do nothing")
+
+
+PROTOCOLS = """
+sources:
+  - {type: files, paths: [a.log]}
+receivers:
+  - {name: pager, pagerduty: {routing_key: "env:TOCSIN_TEST_KEY", base_url: "PAGERDUTY"}}
+  - {name: alerts, alertmanager: {url: "ALERTS", token: "env:TOCSIN_TEST_TOKEN"}}
+  - {name: mail, email: {to: oncall@kafka.example, from: tocsin@kafka.example, smtp: "127.0.0.1:PORT", tls: none}}
+  - {name: channel, teams: {webhook_url: "env:TOCSIN_TEST_HOOK"}}
+"""
+
+
+def test_every_protocol_is_listed_and_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with PagerDutyStandIn() as pager, AlertmanagerStandIn() as alerts, MailStandIn() as mail, TeamsStandIn() as workflow:
+        path = tmp_path / "tocsin.yml"
+        text = PROTOCOLS.replace("PAGERDUTY", pager.address).replace("ALERTS", alerts.address).replace("PORT", str(mail.port))
+        path.write_text(text)
+        monkeypatch.setenv("TOCSIN_TEST_KEY", ROUTING_KEY)
+        monkeypatch.setenv("TOCSIN_TEST_TOKEN", TOKEN)
+        monkeypatch.setenv("TOCSIN_TEST_HOOK", workflow.webhook_url)
+        assert main(["receivers", "list", "-c", str(path)]) == 0
+        listed = capsys.readouterr().out
+        assert "pager    pagerduty     by env:TOCSIN_TEST_KEY" in listed
+        assert f"mail     email         oncall@kafka.example by 127.0.0.1:{mail.port}" in listed
+        for name in ("pager", "alerts", "mail", "channel"):
+            assert main(["receivers", "test", name, "-c", str(path)]) == 0
+            assert capsys.readouterr().out == f"{name}: delivered\n"
+        assert [event["event_action"] for event in pager.events] == ["trigger", "resolve"], "a test must not stay a page"
+        assert len(alerts.active()) == 1
+        assert alerts.active(datetime.now(UTC) + timedelta(seconds=61)) == []
+        assert "nothing is wrong" in str(mail.messages[0]["Subject"])
+        assert len(workflow.cards) == 1
+        assert alerts.headers[0]["Authorization"] == f"Bearer {TOKEN}"
 
 
 def test_an_unknown_receiver_names_the_known_ones(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,58 @@
+"""Send the open incidents again to receivers that forget them otherwise. Not a notification: nothing of it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import partial
+
+from engine.deliver.in_flight import InFlightSet, Refresh, receiver_key
+from engine.deliver.planner import Planner
+from engine.deliver.receipts import presentable
+from engine.model.notifications import DeliveryState, Notification, Reason, Receipt
+from engine.ports import ForgetfulReceiver, Receiver
+
+
+class Refresher:
+    """Refreshes the forgetful ones among `receivers`, each by one attempt at a time and never beside a notification to it."""
+
+    def __init__(self, receivers: Mapping[str, Receiver], in_flight: InFlightSet) -> None:
+        self._receivers, self._in_flight = receivers, in_flight
+        self._due: dict[str, datetime] = {}
+        self._failing: set[str] = set()
+
+    def step(self, planner: Planner, now: datetime) -> None:
+        """Start every refresh that is due; the first of a receiver is due at once, as an earlier process may have ended long
+        ago."""
+        for name, receiver in self._receivers.items():
+            key = receiver_key(name, receiver)
+            if not isinstance(receiver, ForgetfulReceiver) or self._due.get(name, now) > now or self._in_flight.holds(key):
+                continue
+            self._due[name] = now + timedelta(seconds=receiver.refresh_s)
+            links = planner.policy.links
+            notifications = [
+                Notification(incident, Reason.REPEATED, marks=log.marks, links=links.of(incident))
+                for incident, log in planner.reported(name)
+            ]
+            if notifications:
+                self._in_flight.start(key, Refresh(name), partial(_refreshed, receiver, notifications))
+
+    def finished(self, refresh: Refresh, receipt: Receipt) -> str:
+        """Return a sentence on the first failure after a success; empty for any other outcome."""
+        if receipt.state is DeliveryState.DELIVERED:
+            self._failing.discard(refresh.receiver)
+            return ""
+        is_first = refresh.receiver not in self._failing
+        self._failing.add(refresh.receiver)
+        return f"{refresh.receiver} could not be sent the open incidents again: {receipt.why}" if is_first else ""
+
+    def restart_waits(self) -> None:
+        """Refresh at once, after the clock was corrected."""
+        self._due.clear()
+
+
+def _refreshed(receiver: ForgetfulReceiver, notifications: list[Notification]) -> Receipt:
+    try:
+        return receiver.refresh(notifications)
+    except Exception as error:  # a broken receiver must not end the notifier
+        return Receipt(DeliveryState.RETRY_LATER, presentable(f"{type(error).__name__}: {error}"))
