@@ -54,7 +54,7 @@ time_intervals:
       - {times: [{start_time: "22:00", end_time: "24:00"}], weekdays: [Monday:friday, sunday], location: Asia/Seoul}
   - name: ends
     time_intervals: [{days_of_month: [1:5, -3:-1, 20:-1], months: [january:march, 12], years: [2026:2027]}]
-spark: {cores: 4, partitions: 2, heap: 2g, trigger: 500ms}
+spark: {cores: 4, partitions: 2, heap: 2g, trigger: 500ms, audit: true}
 web: {listen: "[::1]:9000", public_url: "https://tocsin.example/"}
 kibana: {url: "https://kibana.example/base/", version: "8.14", data_view: logs, space: ops, fields: {broker: labels.broker}}
 """
@@ -136,6 +136,7 @@ def test_a_full_configuration_becomes_settings_with_paths_relative_to_its_folder
     assert settings.store.url == f"sqlite:///{tmp_path}/state/tocsin.db"
     assert settings.checkpoint == tmp_path / "state/tocsin.checkpoint"
     assert (settings.cores, settings.partitions, settings.heap, settings.trigger_s) == (4, 2, "2g", 0.5)
+    assert settings.audited
     assert settings.web == WebSettings("::1", 9000, "https://tocsin.example")
     assert (settings.notify_max_age_s, settings.notify_storm) == (7200, 12)
     assert settings.retention_s == 30 * 86400
