@@ -22,7 +22,7 @@ SHOWN = 3  # incidents whose links are printed
 
 def indexed_stories(home: SearchHome, folder: Path) -> list[str]:
     """Play the stories of the samples over an Elasticsearch of their own."""
-    say(f"starting Elasticsearch {home.version}")
+    say(f"starting {home.version}")
     with elasticsearch_node(home, folder / "elasticsearch") as node:
         return play_indexed_stories(node, folder)
 
