@@ -54,11 +54,11 @@ def sparkline(incident: Incident) -> str:
     )
 
 
-def day_strip(incidents: Sequence[tuple[str, datetime, datetime]], now: datetime) -> str:
+def day_strip(incidents: Sequence[tuple[str, datetime, datetime, int]], now: datetime) -> str:
     """Return the last 24 hours as a strip: for each hour how many incidents were going on, by severity, with their text.
 
     Args:
-        incidents: severity, first and last time of each.
+        incidents: severity, first and last time of each, and how many there are with the same.
     """
     begin = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=_HOURS - 1)
     hours = [_going_on(incidents, begin, n) for n in range(_HOURS)]
@@ -87,12 +87,12 @@ def _times(course: AlertCourse) -> Iterable[datetime]:
     return [*known, *(known[half - 1] + step * (unknown + 1) / (parts + 1) * (n + 1) for n in range(parts))]
 
 
-def _going_on(incidents: Sequence[tuple[str, datetime, datetime]], begin: datetime, hour: int) -> dict[str, int]:
+def _going_on(incidents: Sequence[tuple[str, datetime, datetime, int]], begin: datetime, hour: int) -> dict[str, int]:
     start = begin + timedelta(hours=hour)
     end, counts = start + timedelta(hours=1), dict[str, int]()
-    for severity, first, last in incidents:
+    for severity, first, last, number in incidents:
         if first < end and last >= start:
-            counts[severity] = counts.get(severity, 0) + 1
+            counts[severity] = counts.get(severity, 0) + number
     return counts
 
 

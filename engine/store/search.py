@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, literal, null, select, union_all
 
 from engine.codec import loads
 from engine.model.incidents import STATES, Incident
@@ -15,33 +15,47 @@ from engine.store.acts import shown, shown_state
 from engine.store.databases import Occurs
 from engine.store.schema import handlings, incident_labels, incidents, outbox, searchable, text
 
+_AT_ONCE = 500  # bound parameters of one statement
+_HOUR = len("2022-10-05T12")
 _HANDLED = incidents.outerjoin(handlings, handlings.c.incident == incidents.c.id)
 
 
-def find(connection: Connection, search: Search, limit: int, offset: int = 0) -> Sequence[Incident]:
-    """Return at most `limit` incidents after the first `offset`, ordered by state, most severe first, last seen first."""
-    table, state = incidents.c, shown_state()
-    urgency = case({name: n for n, name in enumerate(STATES)}, value=state)
+def find(connection: Connection, search: Search, limit: int, offset: int = 0) -> tuple[Sequence[Incident], Mapping[str, int]]:
+    """Return at most `limit` incidents that match after the first `offset`, ordered by state, most severe first, last seen
+    first; and how many match by state, for all STATES, without regard to the states of the search.
+
+    One statement selects and counts them, so that texts are searched once.
+    """
+    table = incidents.c
     rank = case({name: n for n, name in enumerate(SEVERITIES)}, value=table.severity, else_=-1)
-    order = (urgency, rank.desc(), table.seen.desc(), table.id.desc())
-    in_states = [state.in_(search.states)] if search.states else []
-    page = select(table.id).select_from(_HANDLED).where(*_conditions(search), *in_states)
-    page = page.order_by(*order).limit(limit).offset(offset)
-    bodies = select(table.body).select_from(_HANDLED).where(table.id.in_(page.scalar_subquery())).order_by(*order)
-    return shown(connection, (loads(body, Incident) for body in connection.scalars(bodies)))
+    columns = (table.id, table.seen, shown_state().label("state"), rank.label("rank"))
+    hits = select(*columns).select_from(_HANDLED).where(*_conditions(search)).cte("hits")
+    urgency = case({name: n for n, name in enumerate(STATES)}, value=hits.c.state)
+    place = func.row_number().over(order_by=(urgency, hits.c.rank.desc(), hits.c.seen.desc(), hits.c.id.desc()))
+    page = select(hits.c.id, hits.c.state, place.label("number"))
+    if search.states:
+        page = page.where(hits.c.state.in_(search.states))
+    page_rows = page.order_by("number").limit(limit).offset(offset).subquery("page")
+    counts = select(null().label("id"), hits.c.state, func.count().label("number")).group_by(hits.c.state)
+    rows = connection.execute(union_all(select(page_rows), counts)).all()
+    ids = [row.id for row in sorted((row for row in rows if row.id is not None), key=lambda row: row.number)]
+    count_by_state = {row.state: row.number for row in rows if row.id is None}
+    return shown(connection, _incidents(connection, ids)), dict.fromkeys(STATES, 0) | count_by_state
 
 
-def count_by_state(connection: Connection, search: Search) -> Mapping[str, int]:
-    """Return how many incidents match by state, for all STATES, without regard to the states of the search."""
-    state = shown_state().label("state")
-    rows = connection.execute(select(state, func.count()).select_from(_HANDLED).where(*_conditions(search)).group_by(state))
-    return dict.fromkeys(STATES, 0) | {row[0]: row[1] for row in rows}
+def _incidents(connection: Connection, ids: Sequence[str]) -> list[Incident]:
+    """Return the incidents `ids` in their order."""
+    table, body_by_id = incidents.c, dict[str, str]()
+    for first in range(0, len(ids), _AT_ONCE):
+        query = select(table.id, table.body).where(table.id.in_(ids[first : first + _AT_ONCE]))
+        body_by_id |= {row.id: row.body for row in connection.execute(query)}
+    return [loads(body_by_id[id_], Incident) for id_ in ids]
 
 
 def count_by_state_and_severity(connection: Connection) -> Mapping[tuple[str, str], int]:
     """Return how many incidents there are by state and severity; those without any are left out."""
-    table = incidents.c
-    rows = connection.execute(select(table.state, table.severity, func.count()).group_by(table.state, table.severity))
+    state, severity = shown_state().label("state"), incidents.c.severity
+    rows = connection.execute(select(state, severity, func.count()).select_from(_HANDLED).group_by(state, severity))
     return {(row[0], row[1]): row[2] for row in rows}
 
 
@@ -52,14 +66,23 @@ def values_by_facet(connection: Connection) -> Mapping[str, Sequence[str]]:
     return {name: sorted(connection.scalars(select(column).distinct())) for name, column in columns.items()}
 
 
-def going_on(connection: Connection, since: datetime) -> Sequence[tuple[str, datetime, datetime]]:
-    """Return severity, first and last time of the incidents that went on at `since` or later."""
-    table = incidents.c
-    query = select(table.severity, table.first_seen, table.until).where(
-        table.until >= text(since), table.first_seen.is_not(None), table.state.not_in(("merged", "retracted"))
+def going_on(connection: Connection, since: datetime) -> Sequence[tuple[str, datetime, datetime, int]]:
+    """Return severity, first hour, last hour and number of the incidents that went on at `since` or later, together where the
+    others are equal; hours before `since` are its hour."""
+    table, start = incidents.c, text(since)
+    began = case((table.first_seen < start, literal(start)), else_=table.first_seen)
+    hours = [func.substr(column, 1, _HOUR).label(name) for name, column in (("first", began), ("last", table.until))]
+    query = (
+        select(table.severity, *hours, func.count())
+        .where(table.until >= start, table.first_seen.is_not(None), table.state.not_in(("merged", "retracted")))
+        .group_by(table.severity, "first", "last")
     )
     rows = connection.execute(query)
-    return [(severity, datetime.fromisoformat(first), datetime.fromisoformat(last)) for severity, first, last in rows]
+    return [(row[0], _hour(row[1]), _hour(row[2]), row[3]) for row in rows]
+
+
+def _hour(stamp: str) -> datetime:
+    return datetime.fromisoformat(f"{stamp}:00:00+00:00")
 
 
 def _conditions(search: Search) -> list[ColumnElement[bool]]:

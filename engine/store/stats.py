@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from statistics import median
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, case, func, or_, select
 
 from engine.codec import loads
 from engine.model.acts import NO_HANDLING, Act, ActKind, Handling, RuleStats
@@ -22,31 +22,41 @@ _REASONS = 3
 
 
 def rule_stats(connection: Connection, since: datetime) -> Sequence[RuleStats]:
-    """Return the stats of every rule with incidents that began at `since` or later, or were stored then if their lines have no
-    times. The rules with the most incidents that were not useful come first, then those that people were told of most often."""
-    table, state = incidents.c, shown_state().label("shown")
-    query = select(table.id, table.rule, table.first_seen, table.until, state, handlings.c.body).select_from(_HANDLED)
-    query = query.where(func.coalesce(table.first_seen, table.changed_at) >= text(since), state.not_in(_NO_INCIDENTS))
+    """Return the stats of every rule with incidents that began at `since` or later, or whose lines have no times.
+
+    The rules with the most incidents that were not useful come first, then those that people were told of most often.
+    """
+    state = shown_state().label("shown")
+    columns = (incidents.c.id, incidents.c.rule, incidents.c.first_seen, incidents.c.until)  # all in one index
+    handled = select(*columns, state, handlings.c.body.label("handling")).select_from(_HANDLED)
+    began_since = or_(incidents.c.first_seen >= text(since), incidents.c.first_seen.is_(None))
+    chosen = handled.where(began_since, state.not_in(_NO_INCIDENTS)).subquery("chosen").c
+    delivered = select(attempts.c.incident).where(attempts.c.outcome == DeliveryState.DELIVERED.value)
+    acknowledged = select(acts.c.incident).where(acts.c.kind == ActKind.ACKNOWLEDGE.value)
+    counted = [func.sum(case((chosen.id.in_(ids), 1), else_=0)) for ids in (delivered, acknowledged)]
+    counts = connection.execute(select(chosen.rule, func.count(), *counted).group_by(chosen.rule)).all()
     of_rule: defaultdict[str, list[Any]] = defaultdict(list)
-    for row in connection.execute(query):
+    for row in connection.execute(select(*chosen).where(or_(chosen.shown == "resolved", chosen.handling.is_not(None)))):
         of_rule[row.rule].append(row)
-    delivered = attempts.c.outcome == DeliveryState.DELIVERED.value
-    told = set(connection.scalars(select(attempts.c.incident).where(delivered).distinct()))
-    by_acknowledgement = acts.c.kind == ActKind.ACKNOWLEDGE.value
-    acknowledged = set(connection.scalars(select(acts.c.incident).where(by_acknowledgement).distinct()))
     reasons = _reasons(connection)
-    stats = [_stats(rule, rows, told, acknowledged, reasons) for rule, rows in of_rule.items()]
+    stats = [
+        _stats(rule, number, told, acknowledged_number, of_rule[rule], reasons)
+        for rule, number, told, acknowledged_number in map(tuple, counts)
+    ]
     return sorted(stats, key=lambda each: (-each.not_useful, -each.told, -each.incidents, each.rule))
 
 
-def _stats(rule: str, rows: Sequence[Any], told: set[str], acknowledged: set[str], reasons: dict[str, list[str]]) -> RuleStats:
-    every = [(row, NO_HANDLING if row.body is None else loads(row.body, Handling)) for row in rows]
+def _stats(
+    rule: str, number: int, told: int, acknowledged: int, rows: Sequence[Any], reasons: Mapping[str, Sequence[str]]
+) -> RuleStats:
+    """Return the stats of a rule. `rows`: its incidents that are resolved or that people acted on."""
+    every = [(row, NO_HANDLING if row.handling is None else loads(row.handling, Handling)) for row in rows]
     lasted = [seconds for row, handling in every if (seconds := _lasted_s(row, handling)) is not None]
     return RuleStats(
         rule=rule,
-        incidents=len(rows),
-        told=sum(row.id in told for row in rows),
-        acknowledged=sum(row.id in acknowledged for row in rows),
+        incidents=number,
+        told=told,
+        acknowledged=acknowledged,
         useful=sum(handling.useful is True for _, handling in every),
         not_useful=sum(handling.useful is False for _, handling in every),
         resolve_s=median(lasted) if lasted else None,

@@ -34,7 +34,7 @@ from engine.store.ledger import StoreLedger
 from engine.store.migrations import bring_up_to_date, is_up_to_date
 from engine.store.outbox import Outbox
 from engine.store.retention import prune
-from engine.store.search import count_by_state, count_by_state_and_severity, find, going_on, values_by_facet
+from engine.store.search import count_by_state_and_severity, find, going_on, values_by_facet
 from engine.store.stats import rule_stats
 from engine.store_address import StoreAddress
 
@@ -197,16 +197,16 @@ class Store:
         with self._reading() as connection:
             return rule_stats(connection, since)
 
-    def going_on(self, since: datetime) -> Sequence[tuple[str, datetime, datetime]]:
-        """Return severity, first and last time of the incidents that went on at `since` or later, pending ones included; not
-        those that were merged or retracted."""
+    def going_on(self, since: datetime) -> Sequence[tuple[str, datetime, datetime, int]]:
+        """Return severity, first and last hour and number of the incidents that went on at `since` or later, pending ones
+        included; not those that were merged or retracted (see search.going_on)."""
         with self._reading() as connection:
             return going_on(connection, since)
 
     def search(self, search: Search, limit: int, offset: int = 0) -> tuple[Sequence[Incident], Mapping[str, int]]:
         """Return one page of the incidents that match (see search.find) and how many match by state, as of one moment."""
         with self._reading() as connection:
-            return find(connection, search, limit, offset), count_by_state(connection, search)
+            return find(connection, search, limit, offset)
 
     def ids(self) -> Sequence[str]:
         """Return the id of every incident, in order of opening."""

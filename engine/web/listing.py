@@ -28,7 +28,7 @@ MAX_WORDS = 8
 UNPAGED = 2**31  # a page size that puts all incidents on one page
 DAY = timedelta(hours=24)
 
-GoingOn = tuple[str, datetime, datetime]  # severity, first and last time of an incident
+GoingOn = tuple[str, datetime, datetime, int]  # severity, first and last hour of incidents, and their number
 
 
 class Query(Struct, frozen=True):

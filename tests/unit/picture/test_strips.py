@@ -51,9 +51,9 @@ def test_a_sparkline_says_what_it_shows(courses: tuple[AlertCourse, ...]) -> Non
 
 def test_the_strip_counts_what_went_on_in_each_hour_by_severity() -> None:
     now = AT + timedelta(hours=3)
-    going_on = ("critical", AT, AT + timedelta(hours=1))
-    moment = ("low", AT, AT)
-    old = ("high", AT - timedelta(days=2), AT - timedelta(days=2))
+    going_on = ("critical", AT, AT + timedelta(hours=1), 1)
+    moment = ("low", AT, AT, 7)
+    old = ("high", AT - timedelta(days=2), AT - timedelta(days=2), 1)
     root = ElementTree.fromstring(day_strip([going_on, moment, old], now).replace("<svg", f'<svg xmlns="{SVG[1:-1]}"', 1))
     titles = [group.findtext(f"{SVG}title") for group in root.iter(f"{SVG}g")]
-    assert titles == ["02:00: 1 critical, 1 low", "03:00: 1 critical"]
+    assert titles == ["02:00: 1 critical, 7 low", "03:00: 1 critical"]

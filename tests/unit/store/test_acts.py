@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,8 +27,8 @@ OPEN = incident(id="inc-1", revision=1)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(f"sqlite:///{tmp_path}/tocsin.db")
+def store(address: str) -> Iterator[Store]:
+    opened = Store.open(address)
     put(opened, OPEN)
     yield opened
     opened.close()
@@ -87,6 +86,7 @@ def test_what_the_job_stores_later_never_touches_what_people_did(store: Store) -
     with store.reading() as ledger:
         assert [each.status for each in ledger.incidents("default")] == ["open"], "the job goes on with its own"
     assert [each.status for each in store.changed_since(0)[1]] == ["acknowledged"]
+    assert store.incident_counts() == {("acknowledged", "critical"): 1}, "metrics count what people see"
 
 
 def test_acts_on_a_merged_incident_are_acts_on_the_one_it_is_part_of(store: Store) -> None:

@@ -46,14 +46,14 @@ def filled(url: str) -> Store:
     return store
 
 
-def test_each_incident_counts_once_for_its_rule(tmp_path: Path) -> None:
-    store = filled(f"sqlite:///{tmp_path}/tocsin.db")
+def test_each_incident_counts_once_for_its_rule(address: str) -> None:
+    store = filled(address)
     assert store.rule_stats(DAWN) == [
         RuleStats("wolf", 2, 1, 1, 0, 1, None, ("the same every night",)),
         RuleStats("true", 3, 1, 1, 1, 0, 120.0),
         RuleStats("odd", 1, 0, 0, 0, 0),
     ]
-    assert [each.rule for each in store.rule_stats(AT + timedelta(seconds=1))] == ["odd"], "it was stored later"
+    assert [each.rule for each in store.rule_stats(AT + timedelta(seconds=1))] == ["odd"], "its lines have no time"
     store.close()
 
 
