@@ -16,11 +16,6 @@ def finding_error(code: Code, message: str, help: str = "") -> PydanticCustomErr
     return PydanticCustomError(code.id, "{message}", {"message": message, "help": help, "code": code.name})
 
 
-def unavailable_error(subject: str, help: str) -> PydanticCustomError:
-    """Return the error for something that this version does not have; `subject` ends with is or are."""
-    return finding_error(Code.NOT_AVAILABLE, f"{subject} not available in this version", help)
-
-
 def validated_by(parse: Callable[[str], object], code: Code, expected: str, example: str) -> BeforeValidator:
     """Return a validator that leaves text unchanged, and reports `code` when `parse` raises an error for it.
 
