@@ -35,6 +35,7 @@ from engine.model.addresses import may_carry_secrets
 from engine.ports import ActAnswer, ActDesk, Say
 
 RETRY_FIRST_S, RETRY_LONGEST_S = 5.0, 300.0
+STOP_S = 20.0  # how long an attempt to connect is waited for
 _FORMS = frozenset((ActKind.SILENCE.value, ActKind.RESOLVE.value))
 _SILENT = logging.Logger("slack_sdk.socket_mode")
 _SILENT.addHandler(logging.NullHandler())
@@ -83,7 +84,7 @@ class SlackSocket:
     def stop(self) -> None:
         """Disconnect; an interaction that is being recorded is finished."""
         self._stopping.set()
-        self._thread.join(RETRY_FIRST_S)
+        self._thread.join(STOP_S)  # it may be connecting
         self._socket.end()
 
     def answer(self, kind: str, payload: Payload) -> InteractionAnswer:
