@@ -6,15 +6,23 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.errors import FenceError, StoreLost
+from engine.errors import FenceError, LeaseLost, StoreLost
 from engine.spark.fence import QUERY, ProcessLock, fenced, refuse_lost_store
-from engine.store import Store
+from engine.store import Store, keeping
+from engine.store.keeping import this_process
+from engine.store.leases import Lease
 from engine.store.store import BatchId
+from tests.unit.store.test_leases import turn
+
+if TYPE_CHECKING:
+    from tests.servers.postgresql import PostgresServer
 
 HOLDER = "import sys, time; from pathlib import Path; from engine.spark.fence import ProcessLock\n"
 HOLDER += "ProcessLock(Path(sys.argv[1]), 'it'); print('held', flush=True); sys.stdin.read()"
@@ -124,3 +132,47 @@ def test_a_store_that_is_gone_is_not_made_anew_beside_a_checkpoint_that_was_used
         refuse_lost_store(path, checkpoint)
     path.touch()
     refuse_lost_store(path, checkpoint)
+
+
+@pytest.mark.server
+def test_a_job_on_a_server_store_names_the_other_job_and_notices_when_one_takes_over(
+    postgresql: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "RENEW_EVERY_S", 1.0)
+    address = postgresql.empty_store()
+    store, other = Store.open(address), Store.open(address)
+    with fenced(store, tmp_path / "one", print) as fence:
+        fence.check()
+        match = rf"^the incident store postgresql.*:\*\*\*@.* is in use by another job \({this_process()}\): end that one"
+        with pytest.raises(FenceError, match=match):
+            entered(other, tmp_path / "two")
+        with fence.store.batch(BatchId("q", 0)):
+            pass
+        turn(other, 3600)
+        assert isinstance(other.take_lease("job", "process 7 on node-b"), Lease)
+        pause = threading.Event()
+        with pytest.raises(LeaseLost, match="taken over by the job of process 7 on node-b"):
+            for _ in range(3000):
+                fence.check()
+                pause.wait(0.02)
+        with pytest.raises(LeaseLost), fence.store.batch(BatchId("q", 1)):
+            pass
+    assert store.batches() == 1
+    assert store.take_lease("job", "c").holder != "c", "a job that lost its lease does not release that of another"
+    store.close()
+    other.close()
+
+
+@pytest.mark.server
+def test_a_job_waits_for_a_server_that_is_away_when_it_starts(postgresql: PostgresServer, tmp_path: Path) -> None:
+    store, pauses = Store.open(postgresql.empty_store()), list[float]()
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        postgresql.start()
+
+    postgresql.stop()
+    with fenced(store, tmp_path / "one", print, pause) as fence:
+        fence.check()
+    assert len(pauses) == 1
+    store.close()
