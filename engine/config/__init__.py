@@ -1,6 +1,7 @@
 """Read tocsin.yml, check it as a whole and turn it into settings. All errors are reported at once, with places in the file."""
 
 from engine.config.monitoring import HeartbeatSettings, MetricsSettings
+from engine.config.advice import advise
 from engine.config.receivers import (
     ElasticsearchSettings,
     ReceiverSettings,
@@ -9,7 +10,7 @@ from engine.config.receivers import (
     WebhookSettings,
     keeps_record,
 )
-from engine.config.settings import Checks, Settings, SourceSettings, load
+from engine.config.settings import Checks, Examination, Settings, SourceSettings, examine, load
 from engine.config.web import WebSettings, listen_address
 from engine.secrets import Secret
 
@@ -18,6 +19,7 @@ __all__ = [
     "ElasticsearchSettings",
     "HeartbeatSettings",
     "MetricsSettings",
+    "Examination",
     "ReceiverSettings",
     "Secret",
     "Settings",
@@ -26,6 +28,8 @@ __all__ = [
     "TerminalSettings",
     "WebSettings",
     "WebhookSettings",
+    "advise",
+    "examine",
     "keeps_record",
     "listen_address",
     "load",

@@ -43,8 +43,9 @@ class ConnectionEntry(Strict):
     @model_validator(mode="before")
     @classmethod
     def _has_credentials(cls, value: Any) -> Any:
-        keys = value.keys() & {"api_key", "user", "password"} if isinstance(value, dict) else set()
-        if keys not in _CREDENTIALS:
+        if not isinstance(value, dict) or value.keys() - cls.model_fields.keys():
+            return value  # an unknown key is reported, and may be meant for one that is missing
+        if value.keys() & {"api_key", "user", "password"} not in _CREDENTIALS:
             help = "leave all three out if the cluster needs no credentials"
             raise finding_error(Code.RECEIVER_SHAPE, "needs either `api_key`, or `user` and `password`", help)
         return value

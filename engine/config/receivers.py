@@ -86,8 +86,9 @@ class SlackEntry(Strict):
     @model_validator(mode="before")
     @classmethod
     def _is_one_of_two(cls, value: Any) -> Any:
-        keys = {"channel", "token", "webhook_url"} & value.keys() if isinstance(value, dict) else {"webhook_url"}
-        if keys not in ({"channel", "token"}, {"webhook_url"}):
+        if not isinstance(value, dict) or value.keys() - cls.model_fields.keys():
+            return value  # an unknown key is reported, and may be meant for one that is missing
+        if {"channel", "token", "webhook_url"} & value.keys() not in ({"channel", "token"}, {"webhook_url"}):
             raise finding_error(
                 Code.RECEIVER_SHAPE, "needs either `channel` and `token`, or `webhook_url`", "docs/notifications.md"
             )
