@@ -15,10 +15,11 @@ from urllib.request import Request
 from msgspec import Struct
 
 from engine.errors import UsageError
-from engine.exchange import HttpAnswer, exchange
+from engine.exchange import HttpAnswer, exchange, reached
 from engine.model.addresses import may_carry_secrets
 from engine.model.answers import lines_value
 from engine.model.incidents import Incident
+from engine.model.inspections import Inspection, fault
 from engine.model.notifications import DeliveryState, Notification, Receipt
 
 __all__ = ["WebhookReceiver", "open_receiver"]
@@ -66,12 +67,18 @@ class WebhookReceiver(Struct, frozen=True):
         try:
             return _receipt(exchange(self._request(notification)))
         except (OSError, HTTPException, ValueError) as error:
-            cause = error.reason if isinstance(error, URLError) else error
-            sure = isinstance(cause, ConnectionRefusedError | socket.gaierror)
-            how = (
-                "does not answer in time" if isinstance(cause, TimeoutError) else f"cannot be reached ({type(cause).__name__})"
-            )
-            return Receipt(DeliveryState.RETRY_LATER, f"the webhook {how}", unsure=not sure)
+            sentence, is_sure = _failure(error)
+            return Receipt(DeliveryState.RETRY_LATER, sentence, unsure=not is_sure)
+
+    def inspect(self) -> list[Inspection]:
+        """Try whether the server is reached; nothing is posted."""
+        try:
+            answer = reached(self.url)
+        except (OSError, HTTPException, ValueError) as error:
+            return [fault(_failure(error)[0])]
+        if answer.is_redirect:
+            return [fault(f"the server answers with a redirect to {answer.redirection()}, which is not followed; check url")]
+        return [Inspection("the server answers; nothing was posted")]
 
     def _request(self, notification: Notification) -> Request:
         incident, reason = notification.incident, notification.reason.value
@@ -100,6 +107,13 @@ def open_receiver(url: str, value_of: Callable[[Incident], Mapping[str, Any]], t
     if token and not may_carry_secrets(url):
         raise UsageError("url of a webhook: a token is sent to https addresses and to this machine only")
     return WebhookReceiver(url, value_of, token)
+
+
+def _failure(error: Exception) -> tuple[str, bool]:
+    """Return a sentence about a failed exchange, and whether it is sure that nothing was sent."""
+    cause = error.reason if isinstance(error, URLError) else error
+    how = "does not answer in time" if isinstance(cause, TimeoutError) else f"cannot be reached ({type(cause).__name__})"
+    return f"the webhook {how}", isinstance(cause, ConnectionRefusedError | socket.gaierror)
 
 
 def _receipt(answer: HttpAnswer) -> Receipt:

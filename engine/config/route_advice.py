@@ -118,16 +118,16 @@ def _advise_branches(
         if branch.matchers is None:
             continue
         effective = (*above, *branch.matchers)
+        if excludes_all(effective, domains):
+            if not _has_unknown_value(branch.matchers, vocabulary):  # reported as such
+                sentence = "never reached: its matchers exclude each other or those of the routes above"
+                report.add(Code.UNREACHED_ROUTE, branch.node, sentence, "leave one of them out")
+            continue
         hiding = next((end for end in ends if end.matchers is not None and covers(end.matchers, effective, domains)), None)
         if hiding is not None:
             sentence = f"never reached: the route for {hiding.name} in line {hiding.node.mark.line} takes all of it before"
             help = "put this route before that one, or write `continue: true` there"
             report.add(Code.UNREACHED_ROUTE, branch.node, sentence, help)
-            continue
-        if excludes_all(effective, domains):
-            if not _has_unknown_value(branch.matchers, vocabulary):  # reported as such
-                sentence = "never reached: its matchers exclude each other or those of the routes above"
-                report.add(Code.UNREACHED_ROUTE, branch.node, sentence, "leave one of them out")
             continue
         later = [other for other in route.branches[index + 1 :] if not _is_apart(other, effective, vocabulary)]
         if branch.goes_on and not later:

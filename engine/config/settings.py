@@ -157,7 +157,10 @@ def load(path: Path, checks: Checks = NO_CHECKS) -> Settings:
 
 
 def examine(path: Path, checks: Checks = NO_CHECKS) -> Examination:
-    """Return the settings in `path` as far as they are right, and all errors. Raises UsageError when the file cannot be read."""
+    """Return the settings in `path` as far as they are right, and all errors.
+
+    Raises UsageError when the file cannot be read.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:

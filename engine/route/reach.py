@@ -1,7 +1,7 @@
 """What matchers can match: whether some exclude each other, and whether some hold whenever others do. Pure.
 
-The answers are exact for labels with a known, finite set of values. For other labels a `True` is certain, and a `False` may only
-mean that it could not be decided.
+The answers are exact for labels with a known, finite set of values. For other labels a `True` is certain, and a `False` may
+only mean that it could not be decided.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ def excludes_all(matchers: Iterable[LabelMatcher], domains: Domains) -> bool:
 def covers(wide: Iterable[LabelMatcher], narrow: Iterable[LabelMatcher], domains: Domains) -> bool:
     """Return whether all of `wide` hold for all labels for which all of `narrow` hold."""
     narrow_groups = _by_label(narrow)
-    return all(
-        _group_covers(label, group, narrow_groups.get(label, ()), domains) for label, group in _by_label(wide).items()
-    )
+    return all(_group_covers(label, group, narrow_groups.get(label, ()), domains) for label, group in _by_label(wide).items())
 
 
 def _group_covers(label: str, wide: tuple[LabelMatcher, ...], narrow: tuple[LabelMatcher, ...], domains: Domains) -> bool:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
+from engine.cli.checking.configuration import check_configuration
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
 from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build, drain, explained_rules, running_notifier
 from engine.cli.output import count
-from engine.cli.receiving import check_receivers, open_receivers
+from engine.cli.receiving import open_receivers
 from engine.cli.report import render_incident
 from engine.cli.resuming import ConfiguredSource, resumed
 from engine.cli.rule_reloading import RuleReloader
@@ -66,6 +67,7 @@ Examples:
 Exit codes: 0 nothing sent, 1 (--once) notifications sent, 2 usage or bad rules or
 configuration, 3 failure, or some input could not be read. Live runs end with 0;
 with --once a run that is stopped before its end has 130 (Ctrl-C) or 143.
+With --dry-run they are those of tocsin config check.
 """
 
 
@@ -73,20 +75,20 @@ with --once a run that is stopped before its end has 130 (Ctrl-C) or 143.
 def run(
     config: ConfigOption = DEFAULT_CONFIG,
     once: Annotated[bool, typer.Option("--once", help="Read the present input, notify, and end.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print what would be read, and end.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="The same as tocsin config check.")] = False,
 ) -> None:
     """Run the job of `config`; the help text is HELP."""
+    if dry_run:
+        result = check_configuration(config, once)
+        print("\n".join(result.lines()))
+        raise typer.Exit(result.exit_code)
     settings = load(config, checks())
     plan = _plan(settings)
     around = surroundings(settings)
     sources = [open_input(source, once, around) for source in settings.sources]
     resumed_sources = resumed(_configured(settings, sources), around.offsets)
-    errors = _check(sources, once, dry_run)
+    errors = _check(sources, once)
     check_runtime()
-    if dry_run:
-        check_receivers(settings.receivers)
-        _announce(settings, plan, sources, resumed_sources)
-        raise typer.Exit(FAILURE if errors else NOTHING_FOUND)
     for sentence in (*_reading(sources), *resumed_sources):
         _say(sentence)
     with handle_signals(_say) as signals:
@@ -228,9 +230,9 @@ def _take_renewed_plan(reloader: RuleReloader, notifier: Notifier) -> Plan | Non
     return plan
 
 
-def _check(sources: Sequence[SourceInput], once: bool, dry_run: bool) -> list[SourceError]:
+def _check(sources: Sequence[SourceInput], once: bool) -> list[SourceError]:
     """Report the errors of `sources` and return them. Raises SourceMissing when a bounded run has nothing to read."""
-    errors = unreadable(sources, once, dry_run)
+    errors = unreadable(sources, once)
     for error in errors:
         _say(str(error))
     return errors
@@ -239,20 +241,6 @@ def _check(sources: Sequence[SourceInput], once: bool, dry_run: bool) -> list[So
 def _configured(settings: Settings, sources: Sequence[SourceInput]) -> list[ConfiguredSource]:
     pairs = zip(settings.sources, sources, strict=True)
     return [ConfiguredSource(spec.name, setting.start is not None) for setting, source in pairs for spec in source.specs]
-
-
-def _announce(settings: Settings, plan: Plan, sources: Sequence[SourceInput], resumed_sources: Sequence[str]) -> None:
-    """Print what a run would read, write and notify."""
-    print(f"rules     {len(plan.signatures)} signatures, {len(plan.correlations)} correlations")
-    for setting, source in zip(settings.sources, sources, strict=True):
-        print(f"source    {setting.type} of cluster {setting.scope}: {source.summary}")
-        for line in (*source.contents, *source.reading):
-            print(f"          {line}")
-    print(f"store     {settings.store}")
-    print(f"offsets   {settings.checkpoint}")
-    for sentence in resumed_sources:
-        print(f"          {sentence}")
-    print(f"receivers {', '.join(receiver.name for receiver in settings.receivers)}")
 
 
 def _report(report: BatchReport, notifier: Notifier, monitoring: Monitoring) -> None:

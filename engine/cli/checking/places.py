@@ -1,0 +1,60 @@
+"""Check what is on this machine: the store, the checkpoint, the address of the pages, Java."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.cli.checking.outcomes import CheckedItem, CheckOutcome, of_inspection
+from engine.config import Settings
+from engine.errors import FenceError, ListenError, RuntimeMissing, StoreError, UsageError
+from engine.spark.fence import refuse_lost_store
+from engine.spark.session import check_runtime
+from engine.store.probing import inspected_store, unwritable
+from engine.store.store import store_path
+
+
+def checked_places(settings: Settings) -> Iterator[CheckedItem]:
+    """Yield the outcome for the store, the checkpoint, the address of the pages, and Java."""
+    yield from _storage(settings)
+    yield _pages(settings)
+    yield _runtime()
+
+
+def _storage(settings: Settings) -> Iterator[CheckedItem]:
+    yield of_inspection("store", settings.store, inspected_store(settings.store))
+    name = str(settings.checkpoint)
+    if problem := unwritable(settings.checkpoint):
+        yield CheckedItem("checkpoint", name, CheckOutcome.FAILED, f"cannot be written: {problem}")
+        return
+    try:
+        refuse_lost_store(store_path(settings.store), settings.checkpoint)
+    except (FenceError, StoreError) as error:
+        yield CheckedItem("checkpoint", name, CheckOutcome.FAILED, str(error))
+        return
+    state = "is there and can be written" if settings.checkpoint.exists() else "will be created"
+    yield CheckedItem("checkpoint", name, CheckOutcome.OK, state)
+
+
+def _pages(settings: Settings) -> CheckedItem:
+    web = settings.web
+    name = f"[{web.host}]:{web.port}" if ":" in web.host else f"{web.host}:{web.port}"
+    try:
+        from engine.web.server import listen_on  # noqa: PLC0415  (needs the extra `web`)
+    except ImportError as missing:
+        sentence = f"not served: needs the package {missing.name}: pip install 'tocsin[web]'"
+        return CheckedItem("pages", name, CheckOutcome.WARNING, sentence)
+    try:
+        listen_on(web.host, web.port).socket.close()
+    except UsageError as error:
+        return CheckedItem("pages", name, CheckOutcome.WRONG, str(error))
+    except ListenError as error:
+        return CheckedItem("pages", name, CheckOutcome.WARNING if error.in_use else CheckOutcome.WRONG, str(error))
+    return CheckedItem("pages", name, CheckOutcome.OK, "can be listened on")
+
+
+def _runtime() -> CheckedItem:
+    try:
+        check_runtime()
+    except RuntimeMissing as error:
+        return CheckedItem("java", "java", CheckOutcome.FAILED, str(error))
+    return CheckedItem("java", "java", CheckOutcome.OK, "Java and Spark are installed")
