@@ -33,7 +33,7 @@ def _is_address(url: Any) -> bool:
 class ConnectionEntry(Strict):
     """a connection to Elasticsearch: url, and api_key or user and password"""
 
-    url: Annotated[list[str], BeforeValidator(_addresses)]
+    url: Annotated[list[str], BeforeValidator(_addresses, json_schema_input_type=str | list[str])]
     api_key: SecretText | None = None
     user: Text | None = None
     password: SecretText | None = None

@@ -22,7 +22,7 @@ def _matcher(value: Any) -> Any:
         raise finding_error(Code.BAD_MATCHER, str(error), "operators: = != =~ !~") from None
 
 
-MatcherText = Annotated[Any, BeforeValidator(_matcher)]
+MatcherText = Annotated[Any, BeforeValidator(_matcher, json_schema_input_type=str)]
 
 
 class RouteEntry(Strict):

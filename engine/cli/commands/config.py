@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -31,9 +32,12 @@ configuration, 3 something that it names does not work.
 app = typer.Typer(help=HELP, no_args_is_help=True)
 
 
-@app.callback()
-def group() -> None:
-    """Group the commands of this file; the help text is HELP."""
+@app.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of tocsin.yml, for editors that complete and check."""
+    from engine.config.json_schema import config_schema  # noqa: PLC0415  (pydantic's schemas, which `check` does without)
+
+    print(json.dumps(config_schema(), ensure_ascii=False, indent=2))
 
 
 @app.command("check")
