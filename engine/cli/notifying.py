@@ -35,19 +35,24 @@ def build(
         say: takes a sentence about every failed attempt.
         once: the run is bounded: the waits of routes count as elapsed.
     """
-    edit_capable = frozenset(name for name, receiver in receivers.items() if receiver.edits)
-    max_age_s = _max_age_s(settings, once)
-    records = frozenset(name for name, receiver in receivers.items() if receiver.records)
-    policy = Policy(
-        settings.route, edit_capable, explained_rules(plan), once, settings.links, max_age_s, settings.fallbacks, records
-    )
 
     def report(notice: DeliveryNotice) -> None:
         monitoring.attempted(notice)
         _report(notice, say)
 
     clock, on_step = SteadyClock(), monitoring.notifier_stepped
+    policy = policy_of(settings, plan, receivers, once)
     return Notifier(store, policy, receivers, clock, report, begin=on_a_thread, on_step=on_step)
+
+
+def policy_of(settings: Settings, plan: Plan, receivers: Mapping[str, Receiver], once: bool) -> Policy:
+    """Return the policy of a configuration with these open receivers (see build)."""
+    edit_capable = frozenset(name for name, receiver in receivers.items() if receiver.edits)
+    max_age_s = _max_age_s(settings, once)
+    records = frozenset(name for name, receiver in receivers.items() if receiver.records)
+    return Policy(
+        settings.route, edit_capable, explained_rules(plan), once, settings.links, max_age_s, settings.fallbacks, records
+    )
 
 
 def explained_rules(plan: Plan) -> frozenset[str]:

@@ -67,6 +67,7 @@ class Notifier:
         self._planner = Planner(store, self._book, policy, self._in_flight.has)
         self._dispatch = Dispatch(self._book, receivers, clock, Pace(interval_s), self._in_flight, on_notice)
         self._deliveries = 0
+        self._configuration: tuple[Policy, Mapping[str, Receiver]] | None = None  # for the next step
         self._remarks: list[str] = []
         if self._book.ahead > TOLERANCE:
             self._remarks.append(
@@ -79,6 +80,7 @@ class Notifier:
 
         Raises StoreError; call it again then, nothing is lost.
         """
+        self._take_configuration()
         self._check_clock()
         self._take_finished()
         self._dispatch.expire_attempts(self._planner)
@@ -90,6 +92,11 @@ class Notifier:
     def rules_changed(self, explained: frozenset[str]) -> None:
         """Replace the rules whose incidents wait for an explanation, from the next step on; may be called from any thread."""
         self._planner.policy = replace(self._planner.policy, explained=explained)
+
+    def reconfigure(self, policy: Policy, receivers: Mapping[str, Receiver]) -> None:
+        """Replace policy and receivers from the next step on; may be called from any thread."""
+        self._configuration = (policy, receivers)
+        self.wake()
 
     def wake(self) -> None:
         """Wake the loop for its next step now; may be called from any thread."""
@@ -137,6 +144,11 @@ class Notifier:
     def backlog(self) -> int:
         """Return the number of entries that wait or are in flight."""
         return self._book.backlog
+
+    def _take_configuration(self) -> None:
+        if self._configuration is not None:
+            (self._planner.policy, receivers), self._configuration = self._configuration, None
+            self._dispatch.use(receivers)
 
     def _take_finished(self) -> None:
         self._book.flush()

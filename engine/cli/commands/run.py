@@ -17,19 +17,18 @@ from engine.cli.checking.configuration import check_configuration
 from engine.cli.config_option import DEFAULT_CONFIG, ConfigOption
 from engine.cli.exits import BY_SIGNAL, FAILURE, FOUND, NOTHING_FOUND
 from engine.cli.inputs import SourceInput, checks, open_input, surroundings, unreadable
+from engine.cli.live_configuration import LiveConfiguration
 from engine.cli.monitoring import Monitoring
-from engine.cli.notifying import build, drain, explained_rules, running_notifier
+from engine.cli.notifying import build, drain, running_notifier
 from engine.cli.output import count
 from engine.cli.receiving import open_receivers
 from engine.cli.report import render_incident
 from engine.cli.resuming import ConfiguredSource, resumed
-from engine.cli.rule_reloading import RuleReloader
-from engine.cli.rulebook import not_empty, with_layouts, with_speakers
+from engine.cli.rulebook import configured_plan
 from engine.cli.signals import Signals, handle_signals
 from engine.cli.terminal import show
 from engine.config import Settings, load
 from engine.deliver import Notifier
-from engine.dsl import builtin_rules, load_cached
 from engine.errors import SourceError, StoreAway, StoreError, StoreLost
 from engine.model.notifications import Notification, Reason
 from engine.model.rules import Plan
@@ -53,9 +52,10 @@ HELP = """\
 Watch the logs that a configuration names and send one notification for each incident, and another only when its status, cause
 or severity changes, or after hours in which it stays open. `route` and `receivers` set who is notified and after which waits
 (docs/notifications.md); with --once the waits count as elapsed. Needs Java 17 or newer. Offsets are stored in a checkpoint next
-to the incident store, so a restart continues where the run ended. Changed rule files are loaded while it runs; as long as they
-have errors, it reports these and continues with the rules before. SIGHUP loads them at once, SIGQUIT shows what every thread
-is doing, SIGTERM and Ctrl-C end the run (a second one at once). Only one run at a time can use a store and a checkpoint.
+to the incident store, so a restart continues where the run ended. Changed rule files and a changed configuration are taken up
+while it runs; as long as they have errors, it reports these and continues with those before, and it says which keys need a
+restart. SIGHUP reads them at once, SIGQUIT shows what every thread is doing, SIGTERM and Ctrl-C end the run (a second one at
+once). Only one run at a time can use a store and a checkpoint.
 
 \b
 Examples:
@@ -83,7 +83,7 @@ def run(
         print("\n".join(result.lines()))
         raise typer.Exit(result.exit_code)
     settings = load(config, checks())
-    plan = _plan(settings)
+    plan = configured_plan(settings)
     around = surroundings(settings)
     sources = [open_input(source, once, around) for source in settings.sources]
     resumed_sources = resumed(_configured(settings, sources), around.offsets)
@@ -92,13 +92,13 @@ def run(
     for sentence in (*_reading(sources), *resumed_sources):
         _say(sentence)
     with handle_signals(_say) as signals:
-        notified = _run(settings, plan, sources, once, signals)
+        notified = _run(config, settings, plan, sources, once, signals)
     if once and signals.ended_by is not None:
         raise typer.Exit(BY_SIGNAL + signals.ended_by)
     raise typer.Exit(FAILURE if errors else FOUND if notified and once else NOTHING_FOUND)
 
 
-def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: bool, signals: Signals) -> int:
+def _run(config: Path, settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: bool, signals: Signals) -> int:
     """Run the job with the notifier beside it; return how many notifications a bounded run sent at its end."""
     _keep_private(settings)
     receivers = open_receivers(settings.receivers, _show)
@@ -116,7 +116,10 @@ def _run(settings: Settings, plan: Plan, sources: Sequence[SourceInput], once: b
                 store.put_input_notes(_reading(sources))
             monitoring = Monitoring(settings, store)
             notifier = build(store, settings, plan, receivers, _say, once, monitoring)
-            job = replace(_job(settings, plan, sources, once, signals, store, notifier, monitoring), fence=fence)
+            live = LiveConfiguration(config, settings, plan, receivers, notifier, _show, _say, signals.reload)
+            renewed = (lambda: None) if once else live.renewed
+            job = _job(settings, plan, sources, once, store, notifier, monitoring)
+            job = replace(job, renewed=renewed, stop=signals.stop, fence=fence)
             with monitoring.running(_say):
                 _watch(job, settings, notifier, started_at_s)
             notified = drain(notifier, _say) if once and not signals.stop.is_set() else 0
@@ -138,12 +141,10 @@ def _job(
     plan: Plan,
     sources: Sequence[SourceInput],
     once: bool,
-    signals: Signals,
     store: Store,
     notifier: Notifier,
     monitoring: Monitoring,
 ) -> Job:
-    reloader = RuleReloader(_rule_paths(settings), plan, lambda: _plan(settings), _say, requested=signals.reload)
     return Job(
         sources=[spec for source in sources for spec in source.specs],
         plan=plan,
@@ -156,8 +157,6 @@ def _job(
         retention_s=settings.retention_s,
         on_batch=lambda report: _report(report, notifier, monitoring),
         on_trigger=monitoring.triggered,
-        renewed=(lambda: None) if once else lambda: _take_renewed_plan(reloader, notifier),
-        stop=signals.stop,
     )
 
 
@@ -205,29 +204,6 @@ def _keep_private(settings: Settings) -> None:
     for place in (settings.checkpoint, *(files_of(path) if path is not None else ())):
         for sentence in narrow(place).sentences:
             _say(sentence)
-
-
-def _plan(settings: Settings) -> Plan:
-    """Return the plan of the configuration.
-
-    Raises RulesError, and UsageError when there is no rule or when `may_speak_for` of a source names an unknown component.
-    """
-    paths = _rule_paths(settings)
-    plan = with_layouts(not_empty(load_cached(paths, overrides=settings.overrides), paths))
-    with_speakers(plan, (source.labels for source in settings.sources))
-    return replace(plan, context={**plan.context, **settings.context}, redaction=settings.redaction)
-
-
-def _rule_paths(settings: Settings) -> list[Path]:
-    return [path or builtin_rules() for path in settings.rules]
-
-
-def _take_renewed_plan(reloader: RuleReloader, notifier: Notifier) -> Plan | None:
-    """Return the plan of changed rule files, after passing its rules to the notifier; None while there is no new plan."""
-    plan = reloader.poll()
-    if plan is not None:
-        notifier.rules_changed(explained_rules(plan))
-    return plan
 
 
 def _check(sources: Sequence[SourceInput], once: bool) -> list[SourceError]:
