@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.cli.mixtures import Namings, undivided
 from engine.cli.output import count
+from engine.cli.strangers import MOST_IDS, SourceTraces, cluster_ids
 from engine.model.incidents import Roster
 from engine.model.matches import ActivitySpan, Match
 from engine.model.quarantine import DeadLetter
@@ -65,19 +67,27 @@ class CoverageCollector:
         self._levelled: set[str] = set()
         self.namings = Namings()
         self._bare: dict[str, int] = {}  # events that are not recognised, by source
+        self._times: dict[str, tuple[datetime, datetime]] = {}  # of the first and the last event, by source
+        self._clusters: dict[str, set[str]] = {}  # ids that lines name, by source
 
     def input(self, items: Iterable[Chunk | Progress]) -> Iterator[Chunk | Progress]:
         """Yield `items` unchanged, noting the sources with lines."""
         for item in items:
             if isinstance(item, Chunk) and item.data.strip():
-                self._lines[parent_id(item.source_id)] = None
+                source = parent_id(item.source_id)
+                self._lines[source] = None
+                if len(ids := self._clusters.setdefault(source, set())) < MOST_IDS:
+                    ids.update(cluster_ids(item.data))
             yield item
 
     def findings(self, items: Iterable[CorrelatorInput]) -> Iterator[CorrelatorInput]:
         """Yield `items` unchanged, noting the sources with times."""
         for item in items:
             if isinstance(item, ActivitySpan):
-                self._dated.add(parent_id(item.source_id))
+                source = parent_id(item.source_id)
+                self._dated.add(source)
+                first, last = self._times.get(source, (item.first, item.last))
+                self._times[source] = (min(first, item.first), max(last, item.last))
             elif isinstance(item, Match):
                 self.namings.add(item)
                 self._recognised.add(parent_id(item.source_id))
@@ -92,6 +102,13 @@ class CoverageCollector:
             self._recognised.add(source)
         else:
             self._bare[source] = self._bare.get(source, 0) + 1
+
+    def traces(self) -> list[SourceTraces]:
+        """Return what shows to which collection each source with lines belongs."""
+        return [
+            SourceTraces(source, *self._times.get(source, (None, None)), frozenset(self._clusters.get(source, ())))
+            for source in self._lines
+        ]
 
     def coverage(self, events: int, rosters: Sequence[Roster], expected: Sequence[str], reported: Iterable[str]) -> Coverage:
         """Return what was judged.

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from engine.cache import DiskCache
 from engine.cli.coverage import Coverage, CoverageCollector
 from engine.cli.mixtures import Naming, divided, parts
+from engine.cli.strangers import LogCollection, collections_of, labelled, sentence_about
 from engine.cli.unknown import ERROR_SIGN, UnknownEvents, UnknownLines
 from engine.columns.bounded import Bounded, ReadingCost
 from engine.correlate import correlate
@@ -55,6 +56,7 @@ class Triage(Struct, frozen=True):
         cost: what columns decided, and what the reference read.
         coverage: what was judged, and what was not and why.
         mixtures: by source, the lines in which several brokers name themselves in one stream.
+        collections: the sources in groups that can have nothing to do with each other.
         audit: what the audit of `audited_blocks` blocks found, a text for each difference, without secrets.
     """
 
@@ -71,6 +73,7 @@ class Triage(Struct, frozen=True):
     audit: tuple[str, ...] = ()
     coverage: Coverage = Coverage(0)
     mixtures: Mapping[str, tuple[Naming, ...]] = {}
+    collections: tuple[LogCollection, ...] = ()
 
 
 class _EventCounts:
@@ -93,12 +96,27 @@ class _EventCounts:
             self.warned |= {(match.source_id, match.number) for match in matches}
 
 
-def triage_again(first: Triage, read: Callable[[], Iterable[Chunk | Progress]], plan: Plan, notes: list[str]) -> Triage:
-    """Return the result of scanning the input that `read` returns once more with its mixtures divided; `first` when it has
-    none, or none that can be divided surely."""
+def triage_again(
+    first: Triage,
+    read: Callable[[], Iterable[Chunk | Progress]],
+    plan: Plan,
+    notes: list[str],
+    *,
+    one_cluster: bool = False,
+) -> Triage:
+    """Return the result of scanning the input that `read` returns once more with its mixtures divided and its collections
+    judged apart; `first` when there is neither.
+
+    Args:
+        one_cluster: all sources are of one cluster, as they are when the caller says which brokers to expect.
+    """
     borders = {source: parts(namings, partial(_lines, read, source), plan) for source, namings in first.mixtures.items()}
     borders = {source: division for source, division in borders.items() if division}
-    return triage(divided(read(), borders), plan, notes) if borders else first
+    apart = first.collections if len(first.collections) > 1 and not (one_cluster or _expected(plan)) else ()
+    if not borders and not apart:
+        return first
+    again = triage(divided(labelled(read(), apart), borders), plan, notes)
+    return replace(again, notes=(*again.notes, sentence_about(apart))) if apart else again
 
 
 def _lines(read: Callable[[], Iterable[Chunk | Progress]], source: str, begin: int, end: int) -> Iterator[RawLine]:
@@ -147,6 +165,7 @@ def triage(input: Iterable[Chunk | Progress], plan: Plan, notes: list[str], audi
         audit=tuple(d.sentence(matcher.redact) for d in bounded.audit.differences) if bounded.audit is not None else (),
         coverage=coverage,
         mixtures=sightings.namings.mixtures(),
+        collections=collections_of(sightings.traces()),
     )
 
 

@@ -95,8 +95,8 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
         plan = replace(plan, redaction=_redaction(config))
     intake = Intake(paths, labels)
     answer = triage(intake.chunks(), plan, intake.notes, audit)
-    if answer.mixtures and intake.repeatable:
-        answer = triage_again(answer, intake.chunks, plan, intake.notes)
+    if intake.repeatable:
+        answer = triage_again(answer, intake.chunks, plan, intake.notes, one_cluster="cluster" in labels)
     answer = replace(answer, notes=(*answer.notes, *(f"{path}: not used; its rules have errors" for path in book.left_out)))
     answer = replace(answer, coverage=without(answer.coverage, intake.refused, answer.quarantined))
     _report_problems(book, intake, answer)
