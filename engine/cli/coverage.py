@@ -105,8 +105,10 @@ class CoverageCollector:
 
     def traces(self) -> list[SourceTraces]:
         """Return what shows to which collection each source with lines belongs."""
+        times: Mapping[str, tuple[datetime | None, datetime | None]] = {**self._times}
+        undated = (None, None)
         return [
-            SourceTraces(source, *self._times.get(source, (None, None)), frozenset(self._clusters.get(source, ())))
+            SourceTraces(source, *times.get(source, undated), clusters=frozenset(self._clusters.get(source, ())))
             for source in self._lines
         ]
 

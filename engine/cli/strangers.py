@@ -1,7 +1,7 @@
 """Divides the sources of a scan into collections that can have nothing to do with each other: other clusters, other weeks.
 
-Correlation joins what happens to one cluster, so logs of strangers in one folder would cause each other's incidents. They are told
-apart only where that is sure: by cluster ids that the lines name, and by pauses in which none of them has a line.
+Correlation joins what happens to one cluster, so logs of strangers in one folder would cause each other's incidents. They are
+told apart only where that is sure: by cluster ids that the lines name, and by pauses in which none of them has a line.
 """
 
 from __future__ import annotations
