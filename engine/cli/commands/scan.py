@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
@@ -24,8 +24,10 @@ from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
 from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage, triage_again
 from engine.errors import UsageError
-from engine.model.redaction import Redaction
 from engine.model.visible import visible
+
+if TYPE_CHECKING:
+    from engine.config import Settings
 
 app = typer.Typer()
 
@@ -51,7 +53,7 @@ Examples:
   tocsin scan server.log connect.log
   tocsin scan /var/log/kafka --tz Asia/Seoul --roster 1,2,3
   tocsin scan /var/lib/docker/containers /var/log/pods
-  tocsin scan support-bundle.tar.gz
+  tocsin scan support-bundle.tar.gz --bootstrap kafka-1:9092
   docker logs kafka-connect 2>&1 | tocsin scan -
   tocsin scan server.log --rules builtin --rules ./my-rules
   tocsin scan logs/ --format json | jq '.incidents[].title'
@@ -71,6 +73,8 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, directories, or - for standard input.")],
     rules: Annotated[list[Path] | None, typer.Option(metavar="DIR", help="Rules to use instead of the built-in ones.")] = None,
     roster: Annotated[str, typer.Option(metavar="1,2,3", help="Broker ids that must be heard from.")] = "",
+    bootstrap: Annotated[str, typer.Option(metavar="HOST:PORT", help="The bootstrap servers, for the commands of fixes.")] = "",
+    connect_url: Annotated[str, typer.Option(metavar="URL", help="Connect's REST API, for the commands of fixes.")] = "",
     tz: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of stamps that name none.")] = "UTC",
     format: Annotated[
         ScanFormat, typer.Option("--format", help="Text to read, JSON, or Markdown for a ticket.")
@@ -80,7 +84,8 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     ] = None,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label for every line.")] = None,
     config: Annotated[
-        Path | None, typer.Option("-c", "--config", metavar="FILE", help="A configuration: its `redact` says what is hidden.")
+        Path | None,
+        typer.Option("-c", "--config", metavar="FILE", help="A configuration: its `redact` and `clusters` are used."),
     ] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Print how the input was read, on standard error.")] = False,
     audit: Annotated[
@@ -92,7 +97,10 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     book = open_rulebook(rules)
     plan = with_roster(book.plan, roster)
     if config is not None:
-        plan = replace(plan, redaction=_redaction(config))
+        settings = _settings(config)
+        plan = replace(plan, redaction=settings.redaction, context={**plan.context, **settings.context})
+    given = {"bootstrap": bootstrap, "connect_url": connect_url}
+    plan = replace(plan, context={**plan.context, **{name: value for name, value in given.items() if value}})
     intake = Intake(paths, labels)
     answer = triage(intake.chunks(), plan, intake.notes, audit)
     if intake.repeatable:
@@ -126,11 +134,11 @@ def _write_html(path: Path, answer: Triage) -> None:
         raise UsageError(f"{path}: the report cannot be written there ({error.strerror})") from None
 
 
-def _redaction(config: Path) -> Redaction:
-    """Return the redaction settings of `config`. Raises UsageError and ConfigError."""
+def _settings(config: Path) -> Settings:
+    """Return the settings of `config`. Raises UsageError and ConfigError."""
     from engine.config import load  # noqa: PLC0415  (imports pydantic, which a scan without a configuration does not need)
 
-    return load(config).redaction
+    return load(config)
 
 
 def _report_problems(book: Rulebook, intake: Intake, answer: Triage) -> None:
