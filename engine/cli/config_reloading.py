@@ -46,6 +46,8 @@ USES = {
     "trigger_s": ("spark", SettingUse.RESTART),
     "batch_lines": ("spark", SettingUse.RESTART),
     "web": ("web", SettingUse.RESTART),
+    "metrics": ("metrics", SettingUse.RESTART),
+    "heartbeat": ("heartbeat", SettingUse.RESTART),
     "links": ("kibana, web.public_url", SettingUse.NOTIFIER),
 }
 

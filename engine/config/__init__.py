@@ -1,7 +1,7 @@
 """Read tocsin.yml, check it as a whole and turn it into settings. All errors are reported at once, with places in the file."""
 
-from engine.config.monitoring import HeartbeatSettings, MetricsSettings
 from engine.config.advice import advise
+from engine.config.monitoring import HeartbeatSettings, MetricsSettings
 from engine.config.receivers import (
     ElasticsearchSettings,
     ReceiverSettings,
@@ -17,9 +17,9 @@ from engine.secrets import Secret
 __all__ = [
     "Checks",
     "ElasticsearchSettings",
+    "Examination",
     "HeartbeatSettings",
     "MetricsSettings",
-    "Examination",
     "ReceiverSettings",
     "Secret",
     "Settings",

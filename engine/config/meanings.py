@@ -71,7 +71,8 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
         ),
         "receivers": ("Who can be notified. If not given: the terminal.", "[{name: kafka-ops, terminal: {}}]"),
         "store": (
-            "Where incidents are stored; a path with three slashes is relative to this file.",
+            "Where incidents are stored: an address, or a map with `url` and `password`. A path with three slashes is relative "
+            "to this file.",
             "sqlite:////var/lib/tocsin/tocsin.db",
         ),
         "retention": ("How long ended incidents are stored; 0s: for ever.", "30d"),
@@ -81,6 +82,11 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
         "kibana": (
             "A Kibana that has the logs, for links (docs/kibana.md).",
             '{url: "https://kibana.example", indices: ["logs-*"]}',
+        ),
+        "metrics": ("Metrics and health of a run (docs/metrics.md). If not given: none.", '{listen: "127.0.0.1:9464"}'),
+        "heartbeat": (
+            "A dead man's switch, called while all parts of a run work (docs/metrics.md).",
+            '{url: "env:HEARTBEAT_URL", every: 1m}',
         ),
     },
     "ClusterEntry": {
@@ -196,6 +202,20 @@ MEANINGS: Mapping[str, Mapping[str, Described]] = {
         "index": ("The index of incidents.", "tocsin-incidents"),
         "changes": ("The index of their changes. If not given: none.", "tocsin-incident-changes"),
         "retention": ("How long the documents of ended incidents are kept; 0s: for ever.", "30d"),
+    },
+    "StoreEntry": {
+        "url": (
+            "sqlite:///path, or postgresql+psycopg://user@host:5432/database, without a password.",
+            "postgresql+psycopg://tocsin@db:5432/tocsin",
+        ),
+        "password": ("The password of the database.", '"env:TOCSIN_DB_PASSWORD"'),
+    },
+    "MetricsSection": {
+        "listen": ("Where metrics and health are served.", '"127.0.0.1:9464"'),
+    },
+    "HeartbeatSection": {
+        "url": ("The address that is called; env:NAME or file:PATH when it is secret.", '"env:HEARTBEAT_URL"'),
+        "every": ("The time between calls.", "1m"),
     },
     "RedactEntry": {
         "email": ("Whether addresses of mail are masked.", "false"),

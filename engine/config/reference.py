@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from engine.config.meanings import MEANINGS
-from engine.config.schema import ConfigFile, SourceEntry
+from engine.config.schema import ConfigFile, SourceEntry, StoreEntry
 from engine.dsl.codes import Code
 from engine.dsl.json_schema import models
 from engine.model.phrases import lasting
@@ -41,10 +41,13 @@ SECTIONS: Mapping[str, str] = {
     "receivers[].slack": "SlackEntry",
     "receivers[].webhook": "WebhookEntry",
     "receivers[].elasticsearch": "ElasticsearchReceiverEntry",
+    "store": "StoreEntry",
     "redact": "RedactEntry",
     "spark": "SparkEntry",
     "web": "WebEntry",
     "kibana": "KibanaEntry",
+    "metrics": "MetricsSection",
+    "heartbeat": "HeartbeatSection",
 }
 # keys that only branches can have
 _NOT_OF_ROOT = ("matchers", "continue", "mute_time_intervals", "active_time_intervals")
@@ -93,8 +96,10 @@ def default_text(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     value: Any = field.default
-    if value is None or value in ([], {}, "") or isinstance(value, BaseModel):
+    if value is None or value in ([], {}, "") or (isinstance(value, BaseModel) and not isinstance(value, StoreEntry)):
         return ""
+    if isinstance(value, StoreEntry):
+        return f"`{value.url}`"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if isinstance(value, float):  # all of them are durations, in seconds

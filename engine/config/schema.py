@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from engine.config.connection import ConnectionEntry
 from engine.config.faults import finding_error, validated_by
@@ -239,7 +239,7 @@ def _store_url(value: Any) -> Any:
 class StoreEntry(Strict):
     """the incident store: its address, and the reference to its password"""
 
-    url: Annotated[Text, BeforeValidator(_store_url)]
+    url: Annotated[Text, BeforeValidator(_store_url, json_schema_input_type=str)]
     password: SecretText | None = None
 
     @model_validator(mode="before")
@@ -250,7 +250,10 @@ class StoreEntry(Strict):
         return value
 
 
-StoreSetting = Annotated[StoreEntry, BeforeValidator(lambda value: {"url": value} if isinstance(value, str) else value)]
+StoreSetting = Annotated[
+    StoreEntry,
+    BeforeValidator(lambda value: {"url": value} if isinstance(value, str) else value, json_schema_input_type=str | StoreEntry),
+]
 
 
 class ClusterEntry(Strict):

@@ -7,24 +7,28 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from engine.errors import StoreError
+from sqlalchemy import func, inspect, select, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from engine.errors import StoreAway
 from engine.model.inspections import Inspection, fault
 from engine.store import schema
+from engine.store.databases import StoreDatabase, database_of
 from engine.store.file import open_connection
 from engine.store.migrations import STEPS
-from engine.store.store import store_path
+from engine.store_address import StoreAddress
 
 WAIT_S = 2.0  # for another process that is writing
 
 
-def inspected_store(url: str) -> Inspection:
-    """Return whether the store at `url` can be used. Nothing is created, and an older version is not brought up to date."""
-    try:
-        path = store_path(url)
-    except StoreError as error:
-        return fault(str(error))
+def inspected_store(address: StoreAddress) -> Inspection:
+    """Return whether the store at `address` can be used. Nothing is created, and an older version is not brought up to date.
+
+    Raises UsageError when there is no secret at the reference of its password, RuntimeMissing when a package is missing.
+    """
+    path = address.path
     if path is None:
-        return Inspection("in memory; nothing is kept")
+        return _of_server(database_of(address, WAIT_S))
     if not path.exists():
         problem = unwritable(path.parent)
         return fault(f"{path} cannot be created: {problem}") if problem else Inspection(f"{path} will be created")
@@ -32,6 +36,36 @@ def inspected_store(url: str) -> Inspection:
         return _tried(path)
     except sqlite3.Error as error:
         return fault(f"{path} cannot be used: {error}")
+
+
+def _of_server(database: StoreDatabase) -> Inspection:
+    engine = database.engine()
+    try:
+        with engine.begin() as connection:
+            is_writable = connection.scalar(text("SELECT has_schema_privilege(current_schema(), 'CREATE')"))
+            if not is_writable:
+                return fault(f"{database.name}: this user may not create tables in the schema; grant CREATE on it")
+            if not inspect(connection).has_table(schema.meta.name):
+                return Inspection(f"{database.name} is empty and can be written")
+            stored = connection.scalar(select(schema.meta.c.value).filter_by(name="schema"))
+            incidents = connection.scalar(select(func.count()).select_from(schema.incidents)) or 0
+            return _of_version(database.name, stored, incidents)
+    except SQLAlchemyError as error:
+        failure = database.store_error(error, is_new=True)
+        is_locked = isinstance(failure, StoreAway) and failure.locked
+        return (
+            Inspection(f"{database.name} is open; another process is writing to it now") if is_locked else fault(str(failure))
+        )
+    finally:
+        engine.dispose()
+
+
+def _of_version(name: str, stored: object, incidents: int) -> Inspection:
+    version = int(str(stored)) if str(stored).isdigit() else 0
+    if version not in (*STEPS, schema.SCHEMA_VERSION):
+        return fault(f"{name} was written by another version of tocsin (schema {version}, this one is {schema.SCHEMA_VERSION})")
+    older = "; it will be brought up to date" if version < schema.SCHEMA_VERSION else ""
+    return Inspection(f"{name} can be written, {incidents:,} incidents{older}")
 
 
 def _tried(path: Path) -> Inspection:
@@ -49,14 +83,8 @@ def _tried(path: Path) -> Inspection:
         if schema.meta.name not in tables:
             return fault(f"{path} is a database, but no incident store of tocsin; name another file")
         row = connection.execute(f"SELECT value FROM {schema.meta.name} WHERE name = 'schema'").fetchone()  # noqa: S608
-        version = int(row[0]) if row and str(row[0]).isdigit() else 0
-        if version not in (*STEPS, schema.SCHEMA_VERSION):
-            return fault(
-                f"{path} was written by another version of tocsin (schema {version}, this one is {schema.SCHEMA_VERSION})"
-            )
         (incidents,) = connection.execute(f"SELECT count(*) FROM {schema.incidents.name}").fetchone()  # noqa: S608
-        older = "; it will be brought up to date" if version < schema.SCHEMA_VERSION else ""
-        return Inspection(f"{path} can be written, {incidents:,} incidents{older}")
+        return _of_version(str(path), row[0] if row else None, incidents)
 
 
 def unwritable(folder: Path) -> str:

@@ -10,7 +10,6 @@ from engine.errors import FenceError, ListenError, RuntimeMissing, StoreError, U
 from engine.spark.fence import refuse_lost_store
 from engine.spark.session import check_runtime
 from engine.store.probing import inspected_store, unwritable
-from engine.store.store import store_path
 
 
 def checked_places(settings: Settings) -> Iterator[CheckedItem]:
@@ -21,13 +20,19 @@ def checked_places(settings: Settings) -> Iterator[CheckedItem]:
 
 
 def _storage(settings: Settings) -> Iterator[CheckedItem]:
-    yield of_inspection("store", settings.store, inspected_store(settings.store))
+    name = str(settings.store)
+    try:
+        yield of_inspection("store", name, inspected_store(settings.store))
+    except UsageError as error:
+        yield CheckedItem("store", name, CheckOutcome.WRONG, str(error))
+    except (StoreError, RuntimeMissing) as error:
+        yield CheckedItem("store", name, CheckOutcome.FAILED, str(error))
     name = str(settings.checkpoint)
     if problem := unwritable(settings.checkpoint):
         yield CheckedItem("checkpoint", name, CheckOutcome.FAILED, f"cannot be written: {problem}")
         return
     try:
-        refuse_lost_store(store_path(settings.store), settings.checkpoint)
+        refuse_lost_store(settings.store.path, settings.checkpoint)
     except (FenceError, StoreError) as error:
         yield CheckedItem("checkpoint", name, CheckOutcome.FAILED, str(error))
         return

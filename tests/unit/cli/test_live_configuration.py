@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.cli.live_configuration import LiveConfiguration
+from engine.cli.monitoring import Monitoring
 from engine.cli.notifying import build
 from engine.cli.receiving import open_receivers
 from engine.cli.rulebook import configured_plan
@@ -35,7 +36,7 @@ class Running:
         plan = configured_plan(settings)
         receivers = open_receivers(settings.receivers, self.shown.append)
         self.store = Store.open(settings.store)
-        self.notifier = build(self.store, settings, plan, receivers, self.said.append, once=False)
+        self.notifier = build(self.store, settings, plan, receivers, self.said.append, False, Monitoring(settings, self.store))
         self.asked = threading.Event()
         self.live = LiveConfiguration(
             self.path, settings, plan, receivers, self.notifier, self.shown.append, self.said.append, self.asked
