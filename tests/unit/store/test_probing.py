@@ -79,4 +79,4 @@ def test_a_store_on_a_server_is_looked_at_without_tables_being_made(postgresql: 
     Store.open(url).close()
     assert "can be written, 0 incidents" in inspected(url).sentence
     gone = inspected(postgresql.address.replace("/postgres", "/nothing"))
-    assert (gone.level, "does not exist" in gone.sentence) == (Level.ERROR, True)
+    assert (gone.level, "no password supplied" in gone.sentence) == (Level.ERROR, True)
