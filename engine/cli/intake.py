@@ -34,7 +34,7 @@ class Intake:
     """
 
     def __init__(self, paths: Sequence[str], labels: Labels) -> None:
-        search = find(paths)
+        search = find(paths, posts=True)
         self._folder: Path | None = None
         unpacking = Unpacking(self._private_folder)
         staged = [file for path in search.files for file in unpacking.files(path)]
