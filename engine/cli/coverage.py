@@ -31,18 +31,20 @@ class Coverage(Struct, frozen=True):
         sources: the number of sources with events.
         processes: the number of processes that printed their id, by kind: a noun in the singular.
         gaps: a sentence for each part of the input that was not judged, with reason and remedy.
+        window: the bounds of the time that was judged, in words with a comma before them; empty without bounds.
     """
 
     events: int
     sources: int = 0
     processes: Mapping[str, int] = {}
     gaps: tuple[str, ...] = ()
+    window: str = ""
 
     @property
     def extent(self) -> str:
         """The judged input as text: `2,310 events of 3 brokers`."""
         owners = [count(number, noun) for noun, number in self.processes.items()] or [count(self.sources, "source")]
-        return f"{count(self.events, 'event')} of {' and '.join(owners)}"
+        return f"{count(self.events, 'event')} of {' and '.join(owners)}{self.window}"
 
 
 def without(coverage: Coverage, refused: Sequence[str], quarantined: Sequence[DeadLetter]) -> Coverage:

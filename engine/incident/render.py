@@ -1,8 +1,8 @@
 """Renders runbooks with their values filled in: prose, settings, and commands to paste into a shell.
 
 A missing value is `<name>` in prose, or the alternative that the rule gives, and `${name:?}` in settings and commands: it is
-visible, and a shell refuses to run it. A step whose file needs a missing value says so instead of writing the file. A value
-from a log is used in a command only if it fits the characters of its type; else it counts as missing.
+visible, and a shell refuses to run it. A step whose file needs a missing value says what to find out instead of writing the
+file. A value from a log is used in a command only if it fits the characters of its type; else it counts as missing.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def step(fix_step: Step, environment: Environment, settings: Mapping[str, str] |
     do = prose(fix_step.do, environment) + _now(fix_step, settings or {})
     if lacking := unfilled(files.values()):
         words_ = " and ".join(name.replace("_", " ") for name in lacking)
-        do = f"{do}. The file for it ({', '.join(files)}) is not written here, as these lines do not tell: {words_}"
-        return RenderedStep(do=do, where=fix_step.where, changes_state=fix_step.changes_state)
+        do = f"{do}. Find out first, as these lines do not tell it: {words_}; then write {', '.join(files)}"
+        files = {}
     return RenderedStep(
         do=do,
         where=fix_step.where,

@@ -15,14 +15,16 @@ from msgspec.structs import replace
 
 from engine.cli.answer import document
 from engine.cli.coverage import without
-from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, NOTHING_FOUND
+from engine.cli.exits import BAD_REQUEST, FAILURE, FOUND, INTERRUPTED, NOTHING_FOUND
 from engine.cli.how_read import audit_report, reading_cost
 from engine.cli.intake import Intake
 from engine.cli.output import print_json
 from engine.cli.overview import render_triage
 from engine.cli.rulebook import Rulebook, open_rulebook, with_roster
+from engine.cli.signals import stopping_on_interrupt
 from engine.cli.terminal import show
 from engine.cli.triage import Triage, triage, triage_again
+from engine.cli.windows import shown_in, window_of
 from engine.errors import UsageError
 from engine.model.visible import visible
 
@@ -57,6 +59,7 @@ Examples:
   tocsin scan support-bundle.tar.gz --bootstrap kafka-1:9092
   docker logs kafka-connect 2>&1 | tocsin scan -
   tocsin scan server.log --rules builtin --rules ./my-rules
+  tocsin scan logs/ --since 2022-10-05T16:00 --until 2022-10-05T18:00 --tz Asia/Seoul
   tocsin scan logs/ --format json | jq '.incidents[].title'
   tocsin scan logs/ --html report.html
   tocsin scan logs/ --format markdown > incident.md
@@ -65,7 +68,8 @@ Examples:
 \b
 Exit codes: 0 nothing found in all of the input, 1 incidents found, 2 usage or
 bad rules, 3 some input could not be read or judged: no all-clear. With 2 and 3
-the rest is read and reported all the same.
+the rest is read and reported all the same. Ctrl-C ends the input and reports
+what was found until then (130); a second one ends at once.
 """
 
 
@@ -77,6 +81,11 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
     bootstrap: Annotated[str, typer.Option(metavar="HOST:PORT", help="The bootstrap servers, for the commands of fixes.")] = "",
     connect_url: Annotated[str, typer.Option(metavar="URL", help="Connect's REST API, for the commands of fixes.")] = "",
     tz: Annotated[str, typer.Option(metavar="ZONE", help="Time zone of stamps that name none.")] = "UTC",
+    since: Annotated[str, typer.Option(metavar="TIME", help="Judge what is later: 2h (back from now), 2022-10-05T17:00.")] = "",
+    until: Annotated[str, typer.Option(metavar="TIME", help="Judge what is earlier.")] = "",
+    display_tz: Annotated[
+        str, typer.Option(metavar="ZONE", help="Zone in which times are shown; that of --tz if not given.")
+    ] = "",
     format: Annotated[
         ScanFormat, typer.Option("--format", help="Text to read, JSON, or Markdown for a ticket.")
     ] = ScanFormat.TEXT,
@@ -102,17 +111,26 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
         plan = replace(plan, redaction=settings.redaction, context={**plan.context, **settings.context})
     given = {"bootstrap": bootstrap, "connect_url": connect_url}
     plan = replace(plan, context={**plan.context, **{name: value for name, value in given.items() if value}})
+    shown_zone = ZoneInfo(_zone(display_tz, "--display-tz") if display_tz else labels["timezone"])
+    window = window_of(since, until, ZoneInfo(labels["timezone"]), datetime.now(UTC))
     intake = Intake(paths, labels)
-    answer = triage(intake.chunks(), plan, intake.notes, audit)
-    if intake.repeatable:
-        answer = triage_again(answer, intake.chunks, plan, intake.notes, one_cluster="cluster" in labels)
+    with stopping_on_interrupt(intake.stop):
+        answer = triage(intake.chunks(), plan, intake.notes, audit, window)
+    if intake.repeatable and not intake.is_stopped:
+        one_cluster = "cluster" in labels
+        answer = triage_again(answer, intake.chunks, plan, intake.notes, one_cluster=one_cluster, window=window)
     answer = replace(answer, notes=(*answer.notes, *(f"{path}: not used; its rules have errors" for path in book.left_out)))
-    answer = replace(answer, coverage=without(answer.coverage, intake.refused, answer.quarantined))
+    if intake.is_stopped:
+        stopped = "the scan was stopped: what was not read by then is not judged; run it again for the rest"
+        answer = replace(answer, coverage=replace(answer.coverage, gaps=(stopped, *answer.coverage.gaps)))
+    judged = "" if window.is_open else f", {window.sentence(shown_zone)}"
+    answer = replace(answer, coverage=replace(without(answer.coverage, intake.refused, answer.quarantined), window=judged))
     _report_problems(book, intake, answer)
     for sentence in (*(reading_cost(answer.cost) if stats else ()), *(audit_report(answer) if audit else ())):
         print(f"tocsin: {visible(sentence)}", file=sys.stderr)
     if html is not None:
         _write_html(html, answer)
+    answer = answer if format is ScanFormat.JSON else _shown_in(answer, shown_zone)
     if format is ScanFormat.JSON:
         print_json(document(answer))
     elif format is ScanFormat.MARKDOWN:
@@ -121,7 +139,16 @@ def scan(  # noqa: PLR0913, PLR0917  (options)
         print(render_markdown(answer), end="")
     else:
         show(lambda width: render_triage(answer, width))
-    raise typer.Exit(_exit_code(book, intake, answer))
+    raise typer.Exit(INTERRUPTED if intake.is_stopped else _exit_code(book, intake, answer))
+
+
+def _shown_in(answer: Triage, zone: ZoneInfo) -> Triage:
+    """Return `answer` with the times of its incidents in `zone`."""
+    shown = {
+        name: tuple(shown_in(incident, zone) for incident in getattr(answer, name))
+        for name in ("incidents", "pending", "minor")
+    }
+    return replace(answer, **shown)
 
 
 def _write_html(path: Path, answer: Triage) -> None:
@@ -169,9 +196,9 @@ def _labels(pairs: Sequence[str]) -> dict[str, str]:
     return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def _zone(name: str) -> str:
-    """Return `name`. Raises UsageError when it is no time zone."""
+def _zone(name: str, option: str = "--tz") -> str:
+    """Return `name`, the value of `option`. Raises UsageError when it is no time zone."""
     try:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise UsageError(f"--tz takes a zone such as Europe/Berlin or UTC, not: {name}") from None
+        raise UsageError(f"{option} takes a zone such as Europe/Berlin or UTC, not: {name}") from None

@@ -173,8 +173,8 @@ def test_a_file_that_cannot_be_filled_in_is_not_written_and_says_what_is_missing
     content = text('{"topic": "', hole("topic"), '", "partition": ', hole("lone_partition"), "}")
     fix_step = Step(do=text("Give it replicas"), file={"plan.json": content}, run=(text("apply"), text("plan.json")))
     rendered = step(fix_step, {"topic": "orders"})
-    assert (rendered.file, rendered.run) == ({}, "")
+    assert (rendered.file, rendered.run) == ({}, "apply plan.json")
     assert rendered.do == (
-        "Give it replicas. The file for it (plan.json) is not written here, as these lines do not tell: lone partition"
+        "Give it replicas. Find out first, as these lines do not tell it: lone partition; then write plan.json"
     )
     assert step(fix_step, {"topic": "orders", "lone_partition": 3}).file == {"plan.json": '{"topic": "orders", "partition": 3}'}

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -384,3 +385,18 @@ def test_values_of_the_installation_fill_in_the_commands(log: Path, tmp_path: Pa
         assert "--bootstrap-server kafka-9:9092" in out
         assert "http://connect-9:8083/connectors" in out
         assert "Fill in" not in out
+
+
+def test_ctrl_c_reports_what_was_found_until_then(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "engine.cli.main", "scan", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(TROUBLE * 2000)  # more than a pipe holds: when all is written, it is being read
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        out, err = process.stdout.read(), process.stderr.read()
+    assert process.returncode == 130, err
+    assert b"was stopped: what was not read by then is not judged" in b" ".join(out.split())
+    assert b"Traceback" not in err
